@@ -1,6 +1,6 @@
-// Uploaded bytes, on disk under the data directory by the SHA-256 of their content: files/<first two digits>/<hash>. What `put` has
-// answered is flushed, name and all, so that a row may name it (rule TP-2). Never overwrites, never trusts a name from outside.
-// In a cluster the bytes are kept elsewhere (`KeptElsewhere`), and the folder holds copies of what this node has used.
+// Stores uploads in the data directory by the SHA-256 of their content: files/<first two digits>/<hash>. When `put` resolves, content and
+// name are flushed, so that a row may reference the hash (rule TP-2). Never overwrites, never trusts an external name. In a cluster, the
+// bytes are kept elsewhere (`KeptElsewhere`), and the folder caches what this node has used.
 import { existsSync, rmSync } from "node:fs";
 import { mkdir, open, readdir, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -12,16 +12,16 @@ const HASH = /^[0-9a-f]{64}$/;
 
 export type Blob = { readonly hash: string; readonly size: number };
 
-/** Where the bytes are that every node of a cluster can read; nothing is ever held whole in memory. */
+/** Shared storage that every node of a cluster can read. Never holds a whole file in memory. */
 export interface KeptElsewhere {
-  /** Keeps the bytes of this file; they are safe when it resolves. */
+  /** Stores the bytes of this file durably. */
   keep(blob: Blob, path: string): Promise<void>;
-  /** Writes the bytes into a new file, which are those of the hash. False: there are none. */
+  /** Writes the bytes of the hash into a new file. Returns false when they do not exist. */
   copyTo(hash: string, path: string): Promise<boolean>;
-  /** The hashes that are kept and may be removed; also of what was kept in part when a node ended. */
+  /** Returns the stored hashes, including partial ones that a crashed node left. */
   list(): Promise<string[]>;
   remove(hashes: readonly string[]): Promise<void>;
-  /** What removing leaves to be done, where that may take long or fail. */
+  /** Finishes deletions that may take long or fail. */
   clean?(): Promise<void>;
 }
 
@@ -31,13 +31,13 @@ export class Blobs {
   readonly #elsewhere: KeptElsewhere | undefined;
   readonly #isShared: boolean;
   readonly #coming = new Map<string, Promise<void>>();
-  /** Hashes that came since the last sweep, and before it since the one before: their rows may still be on their way. */
+  /** Hashes stored since the last sweep, and between the two sweeps before it. Their rows may not be committed yet. */
   #recent = new Set<string>();
   #older = new Set<string>();
-  /** What was kept elsewhere and named by nobody at the last sweep: another node may have been about to name it. */
+  /** Hashes in shared storage that were unreferenced at the last sweep. Another node may have been about to reference them. */
   #unnamed: ReadonlySet<string> = new Set();
 
-  /** `directory` is the data directory. `isShared`: other nodes keep theirs elsewhere, too, at the same time. */
+  /** `directory` is the data directory. `isShared`: other nodes use the shared storage at the same time. */
   constructor(directory: string, elsewhere?: KeptElsewhere, isShared = false) {
     this.#root = join(directory, "files");
     this.#temporary = join(this.#root, "incoming");
@@ -46,8 +46,8 @@ export class Blobs {
   }
 
   /**
-   * Makes the folders and removes what a crash has left: half an upload, or a whole one that no row names. What is kept elsewhere is removed only
-   * where nobody else is at work on it.
+   * Creates the folders and deletes what a crash left: partial uploads, and complete ones that no row references. Cleans the shared storage
+   * only if no other node uses it.
    */
   async recover(named: ReadonlySet<string>, isAlone = true): Promise<void> {
     await rm(this.#temporary, { recursive: true, force: true });
@@ -62,7 +62,10 @@ export class Blobs {
     await this.#elsewhere?.remove((await this.#elsewhere.list()).filter((hash) => !named.has(hash)));
   }
 
-  /** Takes the bytes as they come and resolves when they are on disk. An error of the source leaves nothing behind; 507 for a full disk. */
+  /**
+   * Stores a stream of bytes, and resolves when they are on disk. An error of the source leaves nothing behind; rejects with 507 for a full
+   * disk.
+   */
   async put(source: AsyncIterable<Uint8Array>): Promise<Blob> {
     const temporary = join(this.#temporary, uuid());
     try {
@@ -84,7 +87,7 @@ export class Blobs {
     }
   }
 
-  /** Removes what no row names any more, except what came since the sweep before the last. `listNamed` is asked once. */
+  /** Deletes unreferenced files, except those stored since the sweep before the last. Calls `listNamed` once. */
   async sweep(listNamed: () => Promise<ReadonlySet<string>>): Promise<void> {
     const spared = new Set([...this.#older, ...this.#recent]);
     this.#older = this.#recent;
@@ -94,7 +97,7 @@ export class Blobs {
       if (!/^[0-9a-f]{2}$/.test(folder)) continue;
       for (const name of await readdir(join(this.#root, folder))) {
         if (named.has(name) || spared.has(name) || this.#recent.has(name)) continue;
-        // Immediately, so that an upload of the same bytes comes either before the look or after the removal.
+        // Synchronous, so that an upload of the same bytes happens either before the check or after the deletion.
         rmSync(join(this.#root, folder, name), { force: true });
       }
     }
@@ -106,7 +109,7 @@ export class Blobs {
     await this.#elsewhere?.clean?.();
   }
 
-  /** The file with the bytes of this hash, which are there when a row names them. Where they are elsewhere, they are fetched first. */
+  /** Returns the file with the bytes of this hash, which exists if a row references it. Fetches it first from shared storage. */
   async pathOf(hash: string): Promise<string> {
     if (!HASH.test(hash)) throw new Error("not a hash");
     const path = join(this.#root, hash.slice(0, 2), hash);
@@ -123,7 +126,7 @@ export class Blobs {
   async #fetch(elsewhere: KeptElsewhere, hash: string, path: string): Promise<void> {
     const temporary = join(this.#temporary, uuid());
     try {
-      // Without bytes the reader finds no file, as it would on one machine.
+      // If the bytes are missing, the reader finds no file, as on a single machine.
       if (!(await elsewhere.copyTo(hash, temporary))) return;
       await mkdir(dirname(path), { recursive: true, mode: 0o700 });
       await rename(temporary, path);

@@ -1,4 +1,4 @@
-// Which timers are due: of all actors, or of those of some parts. A timer knows its actor, and the actor its part.
+// Due timers of all actors, or of those in some shards. A timer names its actor, which determines the shard.
 import { and, asc, lte, sql } from "drizzle-orm";
 import type { PartNumbers } from "#base/parts.ts";
 import { build, type Query, query } from "./engine/sql.ts";
@@ -6,7 +6,7 @@ import { dueTimers, TIMERS_AT_ONCE, type Timer } from "./engine/timers.ts";
 import { isAmongParts } from "./parts.ts";
 import { timers } from "./schema/core.ts";
 
-/** Of a task there is a workspace, or a chat stands in its place. What has no part, or is there no more, is the first node's. */
+/** A task's timer names a workspace, or a chat in its place. Anything without a shard, or deleted, belongs to the first node. */
 const part = sql`coalesce(case ${timers.actor}
   when 'workspace' then (select w.part from workspaces w where w.id = ${timers.actor_id})
   when 'chat' then (select c.part from chats c where c.id = ${timers.actor_id})
@@ -27,6 +27,6 @@ const listDue = query(
     .limit(TIMERS_AT_ONCE),
 );
 
-/** As `dueTimers`, for actors of these parts. Timers of others fill no page. */
+/** Like `dueTimers`, for actors of these shards. Other timers do not count toward the page. */
 export const dueTimersInParts = (parts: PartNumbers, now: number): Query<Timer> =>
   parts === undefined ? dueTimers({ now }) : listDue({ now, parts: JSON.stringify(parts) });

@@ -1,4 +1,4 @@
-// The ledger of lifecycle hooks: what was asked and decided, and its reading page by page. Rows are released by age and number, in slices.
+// The ledger of lifecycle hooks: requests and decisions, read page by page. Rows are deleted by age and number, in slices.
 import { and, desc, lt, sql } from "drizzle-orm";
 import { build, given, givenOrAll, insertInto, query, type Statement, statement } from "./engine/sql.ts";
 import { hook_dispatches } from "./schema/hook-dispatches.ts";
@@ -13,7 +13,7 @@ const matching = and(
   lt(hook_dispatches.key, sql.placeholder("before")),
 );
 
-/** Newest first, those before a key, all or with an event or result: {event, result, before, limit}. */
+/** Newest first, before a key, optionally filtered by event or result: {event, result, before, limit}. */
 export const listHookDispatches = query(
   build
     .select()
@@ -23,7 +23,7 @@ export const listHookDispatches = query(
     .limit(sql.placeholder("limit")),
 );
 
-/** The same of one chat: {chat_id, event, result, before, limit}. */
+/** The same for one chat: {chat_id, event, result, before, limit}. */
 export const listHookDispatchesOfChat = query(
   build
     .select()
@@ -33,20 +33,20 @@ export const listHookDispatchesOfChat = query(
     .limit(sql.placeholder("limit")),
 );
 
-/** The place of a dispatch in the list: {id}. */
+/** The position of a dispatch in the list: {id}. */
 export const findHookDispatch = query(
   build.select({ key: hook_dispatches.key }).from(hook_dispatches).where(given(hook_dispatches.id)),
 );
 
-/** What was said in a chat that is no more. */
+/** Deletes the contents of a deleted chat. */
 export const forgetHookContents = statement<{ chat_id: string }>(
   build.update(hook_dispatches).set({ request: null, response: null }).where(given(hook_dispatches.chat_id)),
 );
 
-/** Rows that go in one commit. */
+/** Rows deleted per commit. */
 const SLICE = 500;
 
-/** Any row that is older than `before`, or not among the newest `most`: {before, most}. */
+/** A row that is older than `before`, or not among the newest `most`: {before, most}. */
 export const findOldHookDispatch = query(
   build
     .select({ key: hook_dispatches.key })

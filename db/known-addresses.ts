@@ -1,4 +1,4 @@
-// Where users have signed in. Written with each sign-in.
+// Addresses from which users have signed in. Written with each sign-in.
 import { and, eq, sql } from "drizzle-orm";
 import { build, deleteBy, given, query, statement } from "./engine/sql.ts";
 import { known_addresses } from "./schema/known-addresses.ts";
@@ -6,7 +6,7 @@ import { users } from "./schema/users.ts";
 
 const place = sql.placeholder;
 
-/** One row when anyone who has this email address has signed in from there since `since`. */
+/** A row if the user with this email address has signed in from this address since `since`. */
 export const findKnownAddress = query(
   build
     .select({ last_used: known_addresses.last_used })
@@ -32,7 +32,7 @@ export const rememberAddress = statement<{ user_id: string; network: string; las
     }),
 );
 
-/** Those beyond the newest 50 of a user, and those not used since. */
+/** Deletes addresses beyond a user's newest 50, and those unused since a time. */
 export const forgetAddresses = statement<{ user_id: string; since: number }>(
   build.delete(known_addresses).where(
     sql`${known_addresses.user_id} = ${place("user_id")} and (${known_addresses.last_used} <= ${place("since")} or ${known_addresses.network} not in (

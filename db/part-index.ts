@@ -1,4 +1,4 @@
-// The part of each id that someone has asked for, kept: an id never changes its part. Bounded, the ones asked for last.
+// Caches the shard of each requested ID, which never changes. Bounded; keeps the most recently used.
 import type { Store } from "./engine/store.ts";
 import { findPart, type Parted } from "./part-of.ts";
 
@@ -12,12 +12,12 @@ export class PartIndex {
     this.#store = store;
   }
 
-  /** Undefined where there is no such thing; a promise only where it has to be looked up. */
+  /** Returns undefined if the entity does not exist. Returns a promise only if the shard must be looked up. */
   of(kind: Parted, id: string): number | undefined | Promise<number | undefined> {
     return this.#known.get(`${kind} ${id}`) ?? this.#look(kind, id);
   }
 
-  /** Something of this part is about to be made: it is asked for before it can be found. */
+  /** Records the shard of an entity about to be created, which cannot be found yet. */
   note(kind: Parted, id: string, part: number): void {
     const key = `${kind} ${id}`;
     this.#known.delete(key);

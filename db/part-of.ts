@@ -1,4 +1,4 @@
-// Of which part something is, by its id: one look by key. It never changes (src/base/parts.ts).
+// Finds the shard of an entity by its ID with one read by key. It never changes (src/base/parts.ts).
 import { eq, sql } from "drizzle-orm";
 import { build, given, query } from "./engine/sql.ts";
 import type { Store } from "./engine/store.ts";
@@ -21,7 +21,7 @@ const LOOKS = {
       .innerJoin(workspaces, eq(workspaces.id, agents.workspace_id))
       .where(given(agents.id)),
   ),
-  /** By the digest of the token of an agent, whether it counts or not. */
+  /** By the digest of an agent token, whether it is valid or not. */
   token: query(
     build
       .select(part)
@@ -56,7 +56,7 @@ const jobInput = query(build.select({ id: jobs.id, input: jobs.input }).from(job
 
 export type Parted = keyof typeof LOOKS | "job";
 
-/** The part of what is there; undefined where there is no such thing. A job is of the part of its build, its version or its dry run. */
+/** Returns the shard of an existing entity, or undefined. A job belongs to the shard of its build, its version or its dry run. */
 export const findPart = async (store: Pick<Store, "get">, kind: Parted, id: string): Promise<number | undefined> => {
   if (kind !== "job") return (await store.get(LOOKS[kind]({ id })))?.part;
   const input = (await store.get(jobInput({ id })))?.input;

@@ -1,5 +1,5 @@
-// Second factors of users: the authenticator app and recovery codes. Each use is a guard, so that of racing requests with the same code
-// one wins and the others are refused as `stale`.
+// Second factors of users: the authenticator app and recovery codes. Each use is a guard, so that of concurrent requests with the same
+// code, one succeeds and the others are rejected as `stale`.
 import { and, count, lt, sql } from "drizzle-orm";
 import { build, deleteBy, findBy, given, insertInto, query, type Statement, statement } from "./engine/sql.ts";
 import { recovery_codes, totp_factors } from "./schema/second-factors.ts";
@@ -13,7 +13,7 @@ export const findTotpFactor = findBy(totp_factors, totp_factors.user_id);
 
 export const insertTotpFactor = insertInto(totp_factors);
 
-/** Takes the code of a step. Refused as `stale` when it, or a later one, was taken before. */
+/** Consumes the code of a step. Rejected as `stale` when it or a later one was used. */
 export const useTotpStep = statement<{ user_id: string; step: number }>(
   build
     .update(totp_factors)
@@ -24,7 +24,7 @@ export const useTotpStep = statement<{ user_id: string; step: number }>(
 
 const deleteTotpFactor = deleteBy(totp_factors, totp_factors.user_id);
 
-/** The same, refused as `stale` when none exists. */
+/** The same, rejected as `stale` when none exists. */
 export const removeTotpFactor = (user_id: string): Statement => ({ ...deleteTotpFactor(user_id), expect: 1 });
 
 export const findRecoveryCode = findBy(recovery_codes, recovery_codes.user_id, recovery_codes.code_hash);
@@ -35,7 +35,7 @@ export const countRecoveryCodes = query(
 
 export const insertRecoveryCodes = insertInto(recovery_codes);
 
-/** Takes a code: it never counts again. Refused as `stale` when it was taken before. */
+/** Consumes a recovery code. Rejected as `stale` when it was already used. */
 export const useRecoveryCode = statement<{ user_id: string; code_hash: string }>(
   build.delete(recovery_codes).where(and(given(recovery_codes.user_id), given(recovery_codes.code_hash))),
   { expect: 1 },
@@ -43,7 +43,7 @@ export const useRecoveryCode = statement<{ user_id: string; code_hash: string }>
 
 export const deleteRecoveryCodesByUser = deleteBy(recovery_codes, recovery_codes.user_id);
 
-/** Everything that proves this user alongside the password. */
+/** Deletes all second factors of this user. */
 export const deleteFactorsByUser = (user_id: string): Statement[] => [
   deleteTotpFactor(user_id),
   deletePasskeysByUser(user_id),

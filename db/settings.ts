@@ -1,11 +1,11 @@
-// Deployment-wide values: some are made once, others can be changed.
+// Deployment-wide values: some are written once, others can be changed.
 import { and, gte, lt, sql } from "drizzle-orm";
 import { uuid } from "#base/ids.ts";
 import { build, deleteBy, findBy, insertInto, query, statement } from "./engine/sql.ts";
 import type { Store } from "./engine/store.ts";
 import { settings } from "./schema/core.ts";
 
-/** {key}. */
+/** Parameters: {key}. */
 export const findSetting = findBy(settings, settings.key);
 const setOnce = statement<{ key: string; value: string }>(
   build
@@ -14,10 +14,10 @@ const setOnce = statement<{ key: string; value: string }>(
     .onConflictDoNothing(),
 );
 
-/** A value that may be set only once: a second insert is refused as `constraint`. */
+/** Inserts a value that can be set only once. A second insert is rejected as `constraint`. */
 export const insertSetting = insertInto(settings);
 
-/** Sets a value, whatever it was. */
+/** Sets or replaces a value. */
 export const putSetting = statement<{ key: string; value: string }>(
   build
     .insert(settings)
@@ -25,7 +25,7 @@ export const putSetting = statement<{ key: string; value: string }>(
     .onConflictDoUpdate({ target: settings.key, set: { value: sql`excluded.value` } }),
 );
 
-/** {keys}: a JSON list. */
+/** {keys}: a JSON array. */
 export const findSettings = query(
   build
     .select()
@@ -33,7 +33,7 @@ export const findSettings = query(
     .where(sql`${settings.key} in (select value from json_each(${sql.placeholder("keys")}))`),
 );
 
-/** {from, to}: the keys from the first up to but without the second. */
+/** Keys from `from` up to, but excluding, `to`: {from, to}. */
 export const listSettings = query(
   build
     .select()
@@ -43,7 +43,7 @@ export const listSettings = query(
 
 export const deleteSetting = deleteBy(settings, settings.key);
 
-/** The id of this deployment, made on the first call. */
+/** Returns the ID of this deployment, creating it on the first call. */
 export const deploymentId = async (store: Store): Promise<string> => {
   const found = await store.get(findSetting({ key: "deployment_id" }));
   if (found) return found.value;

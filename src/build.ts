@@ -1,5 +1,6 @@
-// `bun run build [-- --target=bun-linux-arm64] [--outfile=dist/slipway]`, `bun run build --targets` for all systems of agents: the one binary, with pages, migrations, an empty database and
-// workers inside. Not minified: the router reads the source of handlers. `.env` and bunfig.toml are not read (rule RP-6).
+// `bun run build [-- --target=bun-linux-arm64] [--outfile=dist/slipway]`, `bun run build --targets` for all systems of agents: builds the
+// single binary, including pages, migrations, an empty database and workers. Not minified: the router reads the source of handlers. `.env`
+// and bunfig.toml are ignored (rule RP-6).
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -12,8 +13,8 @@ import { PACK, pack, withTwins } from "./web/files.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 
-// Started with `new Worker(new URL("./x.worker.ts", import.meta.url).href)`; the bundler does not follow that on its own. Inside
-// the binary all code counts as lying in one folder, so the entries must lie there too: names without folders.
+// Started with `new Worker(new URL("./x.worker.ts", import.meta.url).href)`, which the bundler does not follow. Inside the binary, all code
+// is in one folder, so the entries must be there too: names without folders.
 const WORKERS = [
   "db/engine/checkpoint.worker.ts",
   "db/engine/flush.worker.ts",
@@ -21,10 +22,12 @@ const WORKERS = [
   "src/domain/users/strength.worker.ts",
 ];
 
-/** How much longer than usual code runs before it is compiled further, in a program that has just started. */
+/** How much longer than usual code runs before it is optimized, in a program that has just started. */
 const START_JIT_POLICY = 100;
 
-/** The systems that the program is built for, by the names under which machines fetch it from a server (docs/templates-terraform.md). */
+/**
+ * The systems for which the program is built, by the names under which machines download it from a server (docs/templates-terraform.md).
+ */
 export const TARGETS = {
   "linux-amd64": "bun-linux-x64-baseline",
   "linux-arm64": "bun-linux-arm64",
@@ -32,7 +35,7 @@ export const TARGETS = {
   "linux-musl-arm64": "bun-linux-arm64-musl",
   "darwin-amd64": "bun-darwin-x64",
   "darwin-arm64": "bun-darwin-arm64",
-  // The client: a server does not run there.
+  // Client only: a server does not run there.
   "windows-amd64": "bun-windows-x64-baseline",
 } as const;
 export type System = keyof typeof TARGETS;
@@ -40,7 +43,7 @@ export type System = keyof typeof TARGETS;
 /** `slipway-windows-amd64.exe` */
 export const programName = (system: System): string => `slipway-${system}${system.startsWith("windows") ? ".exe" : ""}`;
 
-/** What was built. */
+/** The result of a build. */
 export interface Built {
   file: string;
   bytes: number;
@@ -48,31 +51,31 @@ export interface Built {
 
 export interface BuildOptions {
   outfile?: string;
-  /** Bun's name of the system, such as `bun-linux-arm64`; without it this one. */
+  /** Bun's name of the system, such as `bun-linux-arm64`; defaults to this one. */
   target?: string;
-  /** What `packWeb` has made, where several are built. */
+  /** The result of `packWeb`, to share it between several builds. */
   web?: string;
-  /** The public keys of releases that the program trusts, as minisign prints them, with blanks between them. */
+  /** The public keys that the program trusts for releases, as minisign prints them, separated by spaces. */
   releaseKey?: string;
 }
 
-/** Compiles the program, and writes its bill of materials alongside it (`<file>.cdx.json`). Throws with the bundler's messages when it cannot. */
+/** Compiles the program and writes its bill of materials next to it (`<file>.cdx.json`). Throws with the bundler's messages if it fails. */
 export const build = async (options: BuildOptions = {}): Promise<Built> => {
   const outfile = resolve(ROOT, options.outfile ?? "dist/slipway");
   const workers = WORKERS.filter((file) => existsSync(join(ROOT, file)));
   const web = options.web ?? (await packWeb(dirname(outfile)));
-  // The bundler leaves the source map of each piece alongside the program, which has them inside already.
+  // The bundler leaves the source map of each chunk next to the program, which already contains them.
   const folder = mkdtempSync(`${outfile}.parts-`);
   const made = join(folder, basename(outfile));
   const image = join(folder, IMAGE);
   writeFileSync(image, makeImage());
   const command = [
     ...[process.execPath, "build", "--compile", "--no-compile-autoload-dotenv", "--no-compile-autoload-bunfig"],
-    // Compiled ahead: without it a start costs 110 ms more (300 ms of CPU instead of 190, test/bench).
+    // Bytecode: without it a start takes 110 ms more (300 ms of CPU instead of 190, test/bench).
     ...["--bytecode", "--format=esm"],
-    // In pieces, so that a verb reads what it needs: in one piece `--version` takes three times as long.
+    // In chunks, so that a command loads only what it needs: as one chunk `--version` takes three times as long.
     "--splitting",
-    // A verb that ends immediately gains nothing from code compiled further; src/main.ts goes back to the normal policy for those that stay.
+    // A command that ends immediately gains nothing from optimized code. src/main.ts restores the normal policy for long-running ones.
     `--compile-jit-policy=${START_JIT_POLICY}`,
     ...["--sourcemap=inline", "--entry-naming=[name].[ext]", "--asset-naming=[name].[ext]", `--outfile=${made}`],
     `--tsconfig-override=${join(ROOT, "src/build.tsconfig.json")}`,
@@ -94,7 +97,10 @@ export const build = async (options: BuildOptions = {}): Promise<Built> => {
   return { file: outfile, bytes: statSync(outfile).size };
 };
 
-/** Writes everything the browser loads, compressed as far as it goes, as one file into `folder`: the program finds it in itself by its name. */
+/**
+ * Writes everything the browser loads, compressed as much as possible, as one file into `folder`. The program finds it inside itself by its
+ * name.
+ */
 export async function packWeb(folder: string): Promise<string> {
   const files = await Promise.all((await buildWeb()).map((file) => withTwins(file, "best")));
   mkdirSync(folder, { recursive: true });
@@ -103,7 +109,7 @@ export async function packWeb(folder: string): Promise<string> {
   return file;
 }
 
-// The image is built from a copy without Git; there the commit comes in by an argument.
+// The image is built from a copy without Git; there the commit is passed as an argument.
 async function commit(): Promise<string> {
   const given = process.env.BUILD_COMMIT;
   if (given) return given;

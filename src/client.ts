@@ -1,11 +1,11 @@
-// The public client of a Slipway server: typed requests, errors as values of one class, WebSockets as async iterables. Used by the
-// daemon, the command line, the benchmark and the tests; it knows nothing of the server's insides.
+// The public client of a Slipway server: typed requests, a single error class, WebSockets as async iterables. Used by the daemon, the
+// command line, the benchmark and the tests; it does not depend on server code.
 import type { AnswerOf, BodyOf, CallAt, Method } from "#schema/call-types.ts";
 import type { Generic } from "#schema/generic.ts";
 import type { Bytes, Route } from "#schema/route.ts";
 import type { LoginRefused } from "#schema/users/second-factor.ts";
 
-/** What a server answers when it does not do what it was asked. */
+/** An error response of the server. */
 export class ApiError extends Error {
   override readonly name = "ApiError";
   readonly status: number;
@@ -20,13 +20,13 @@ export class ApiError extends Error {
 
 export type RequestOptions = { headers?: Record<string, string>; signal?: AbortSignal };
 
-/** What is not below /api/v2, and what is put together at run time, may be anything. */
+/** The type of calls outside /api/v2 and of paths built at run time. */
 type Anything = Route<unknown, unknown, string>;
 
-/** The call of a path as it is written; never where the server has none. */
+/** The call of a literal path; `never` if the server has no such route. */
 type At<M extends Method, P extends string> = P extends `/api/v2${infer Below}` ? CallAt<M, Below> : Anything;
 
-/** A body as it may be given: nothing is written into it. */
+/** A request body; accepts read-only data. */
 type Taken<T> = T extends Bytes
   ? T
   : T extends readonly (infer One)[]
@@ -35,12 +35,12 @@ type Taken<T> = T extends Bytes
       ? { readonly [Member in keyof T]: Taken<T[Member]> }
       : T;
 
-/** What follows the path of a call without a body; nothing fits where the server has no such call. */
+/** The arguments after the path of a call without a body. Nothing is accepted if the server has no such call. */
 type Asking<M extends Method, P extends string> = [At<M, P>] extends [never]
   ? [unknownPath: never]
   : [options?: RequestOptions];
 
-/** The same with a body. */
+/** The arguments of a call with a body. */
 type Given<M extends Method, P extends string> = [At<M, P>] extends [never]
   ? [unknownPath: never]
   : undefined extends BodyOf<At<M, P>>
@@ -48,24 +48,24 @@ type Given<M extends Method, P extends string> = [At<M, P>] extends [never]
     : [body: Taken<BodyOf<At<M, P>>>, options?: RequestOptions];
 
 declare const none: unique symbol;
-/** No type argument was given. */
+/** Marks that no type argument was given. */
 type NoArgument = { readonly [none]: never };
 type PathFor<T> = [T] extends [NoArgument] ? never : string;
 
 export class Client {
   readonly url: URL;
   readonly token: string | undefined;
-  /** Headers of every request besides the token, such as those of a proxy in front. */
+  /** Headers of every request in addition to the token, such as those that a proxy requires. */
   readonly extraHeaders: Readonly<Record<string, string>>;
 
-  /** `headers` go with every request. */
+  /** `headers` are sent with every request. */
   constructor(url: URL | string, token?: string, headers: Readonly<Record<string, string>> = {}) {
     this.url = new URL(url);
     this.token = token;
     this.extraHeaders = headers;
   }
 
-  /** Signs in with a password, and the code that `askCode` gives where one is needed, and returns a client that is that user. */
+  /** Signs in with a password, and a code from `askCode` if one is required. Returns a client for that user. */
   async signIn(email: string, password: string, askCode?: () => Promise<string>): Promise<Client> {
     const begun = this.post("/api/v2/users/login", { email, password });
     const { session_token } = await begun.catch(async (error) => {
@@ -77,18 +77,18 @@ export class Client {
     return this.as(session_token);
   }
 
-  /** What every request carries. */
+  /** The headers of every request. */
   get headers(): Record<string, string> {
     return { ...this.extraHeaders, ...(this.token === undefined ? {} : { "Service-Session-Token": this.token }) };
   }
 
-  /** The same server, another caller. */
+  /** Returns a client for the same server with another token. */
   as(token: string | undefined): Client {
     return new Client(this.url, token, this.extraHeaders);
   }
 
-  // A path that is written down answers what its route answers, and takes what its route takes: a wrong path, member or body is an error
-  // of the compiler. Where a path is put together at run time, a type argument says what is expected: `get<Workspace>(path)`.
+  // The type of a literal path is that of its route: a wrong path, member or body is a compile error. For a path built at run time, a type
+  // argument gives the expected type: `get<Workspace>(path)`.
 
   get<P extends string>(path: P, ...given: Asking<"GET", P>): Promise<AnswerOf<At<"GET", P>>>;
   get<T = NoArgument>(path: PathFor<T>, options?: RequestOptions): Promise<NoInfer<T>>;
@@ -116,7 +116,7 @@ export class Client {
     return this.#json("DELETE", path, body, options);
   }
 
-  /** The bare answer, whatever its status. A body that is not text or bytes is sent as JSON. */
+  /** Returns the raw response, whatever its status. A body that is not text or bytes is sent as JSON. */
   fetch(method: string, path: string, body?: unknown, options: RequestOptions = {}): Promise<Response> {
     const raw = typeof body === "string" || body instanceof Uint8Array || body instanceof ReadableStream;
     const headers: Record<string, string> = { ...this.headers, ...options.headers };
@@ -130,7 +130,7 @@ export class Client {
     });
   }
 
-  /** Opens a WebSocket; resolves once it is open, rejects with ApiError-like text when the server refuses it. */
+  /** Opens a WebSocket. Resolves once it is open; rejects with the server's error if it is refused. */
   async socket(path: string, options: { headers?: Record<string, string> } = {}): Promise<ClientSocket> {
     const url = new URL(path, this.url);
     url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
@@ -153,12 +153,12 @@ const parseErrorBody = (text: string, status: number): Generic => {
     const body = JSON.parse(text) as Generic;
     if (typeof body.message === "string") return body;
   } catch {
-    // Not JSON: a proxy in between has answered.
+    // Not JSON: the response is from a proxy.
   }
   return { message: `The server answered ${status}.`, detail: text.slice(0, 200) };
 };
 
-/** An open WebSocket: `for await` gives each message; the loop ends when it is closed, and `closed` says why. */
+/** An open WebSocket: `for await` yields each message; the loop ends when it is closed, and `closed` has the reason. */
 export class ClientSocket implements AsyncIterable<string | Uint8Array>, Disposable {
   readonly opened: Promise<void>;
   readonly closed: Promise<{ code: number; reason: string }>;
@@ -199,7 +199,7 @@ export class ClientSocket implements AsyncIterable<string | Uint8Array>, Disposa
     this.#socket.terminate();
   }
 
-  /** The next message, or undefined when the socket has closed and nothing is left. */
+  /** Returns the next message, or undefined when the socket has closed and no message is left. */
   async next(): Promise<string | Uint8Array | undefined> {
     while (this.#messages.length === 0) {
       if (this.#ended) return undefined;
@@ -210,7 +210,7 @@ export class ClientSocket implements AsyncIterable<string | Uint8Array>, Disposa
     return this.#messages.shift();
   }
 
-  /** The next message as JSON. Rejects when the socket closed instead. */
+  /** Returns the next message as JSON. Rejects if the socket closes first. */
   async json<T>(): Promise<T> {
     const message = await this.next();
     if (typeof message !== "string") throw new Error("the WebSocket closed or sent bytes where JSON was expected");

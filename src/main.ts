@@ -1,5 +1,5 @@
-// The program: arguments -> verb -> exit code. The only file that touches signals, the environment and process.exit; everything
-// below gets what it needs handed in.
+// The program's entry point: arguments -> verb -> exit code. The only file that uses signals, the environment and process.exit; all other
+// code receives what it needs.
 import { readFileSync, writeSync } from "node:fs";
 import { systemClock } from "#base/clock.ts";
 import { eraseVariables } from "#base/erase-variables.ts";
@@ -16,13 +16,13 @@ import { EXIT, type VerbInput } from "./cli/verb.ts";
 import { VERBS } from "./cli/verbs.ts";
 
 const STAYS_MS = 300;
-/** How long a program that was told to stop waits for the reader of its output. */
+/** How long a stopping program waits for the reader of its output. */
 const FAREWELL_MS = 1_000;
 
 const output = new Output(process.stdout);
 const errors = new Output(process.stderr, { mayDrop: true });
 const stopping = new AbortController();
-// Should the event loop run dry while a verb still waits, that is a failure and not success.
+// If the event loop becomes empty while a verb still waits, that is a failure.
 process.exitCode = EXIT.failed;
 listenForSignals();
 listenForCrashes();
@@ -37,7 +37,7 @@ async function main(argv: readonly string[]): Promise<number> {
     if (name === "help" || name === "--help" || name === "-h") return help(own[0], own.slice(1));
     const verb = VERBS.find((one) => one.name === (name === "--version" ? "version" : name));
     if (!verb) return unknown(name);
-    // Behind `--` stands what is someone else's.
+    // Arguments after `--` belong to another program.
     const ours = own.includes("--") ? own.slice(0, own.indexOf("--")) : own;
     if (ours.includes("--help") || ours.includes("-h")) return help(verb.name, ours);
     said = [verb.name, wordIn(verb.words ?? [], own)?.word.name].filter(Boolean).join(" ");
@@ -50,7 +50,7 @@ async function main(argv: readonly string[]): Promise<number> {
 
 async function verbInput(argv: string[], globals: Globals): Promise<VerbInput> {
   const { url, token, configFolder, isVerbose } = globals;
-  // A copy: the values of secrets are forgotten by the process, not by anyone who asked for them.
+  // A copy: secrets are removed from the process's environment, but the verb still needs them.
   const env = { ...process.env, ...(url ? { SLIPWAY_URL: url } : {}), ...(token ? { SLIPWAY_TOKEN: token } : {}) };
   return {
     argv,
@@ -111,18 +111,18 @@ function listenForSignals(): void {
   process.on("SIGTERM", listener);
 }
 
-// The compiled program starts with code that is compiled further much later than usual (src/build.ts), which is right for a verb that ends
-// at once. What is still there by now works for longer.
+// The compiled program delays further JIT compilation at its start (src/build.ts), which suits short-lived verbs. A verb that is still
+// running now runs longer, so the normal policy is restored.
 function compileAsUsualLater(): void {
   systemClock.after(STAYS_MS, () => Bun.unsafe.setJITPolicy(1));
 }
 
-// A defect that reached the top leaves state nobody can vouch for. What was acknowledged is on disk: stop, and start afresh.
+// After an uncaught error the state is unreliable. Acknowledged writes are on disk, so the process stops and is restarted.
 function listenForCrashes(): void {
-  // The reader of the output may go away (`slipway help | head -1`); that stops no server. Output remembers it.
+  // The reader of the output may close it (`slipway help | head -1`), which must not stop a server. Output records the error.
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
   const crash = (error: unknown): void => {
-    // Without waiting: nothing else may happen in this process.
+    // Synchronous: nothing else may run in this process.
     const write = (text: string): void => void writeSync(process.stderr.fd, text);
     configureLogging({ level: "error", format: process.stderr.isTTY ? "text" : "json", write });
     log("process").error("stopped by an error that nobody handled", { error });
@@ -140,7 +140,7 @@ function printError(text: string): void {
   errors.print(text);
 }
 
-/** Waits until the readers have taken everything, so that exiting cuts nothing off. Answers the exit code. */
+/** Waits until all output is written, so that exiting does not truncate it. Returns the exit code. */
 async function flush(code: number): Promise<number> {
   const flushed = Promise.all([output.flushed(), errors.flushed()]);
   const wasStopped = stopping.signal.aborted;
@@ -151,7 +151,7 @@ async function flush(code: number): Promise<number> {
   await Promise.race([flushed, stopped]);
   if (stopping.signal.aborted && !wasStopped) return EXIT.interrupted;
   const { failure } = output;
-  // A server that was told to stop has done what it should, whether someone still reads its output or not.
+  // A server that was told to stop has succeeded even if its output was closed.
   const isNoMatter = failure instanceof OutputGone && wasStopped;
   if (failure === undefined || isNoMatter) return code;
   if (!(failure instanceof OutputGone)) {

@@ -1,5 +1,5 @@
-// Context -> a listening server. Requests pass the gate (Host, Origin), are identified, and reach Elysia; whatever goes wrong on
-// the way becomes the generic error body. Stopping ends what is open in order.
+// Starts the HTTP server of a context. Requests pass the gate (Host, Origin), are identified, and reach Elysia; every error becomes the
+// generic error body. Stopping ends open connections in order.
 
 import type { Server } from "bun";
 import type { AnyElysia } from "elysia";
@@ -27,7 +27,7 @@ import { findCredential, identify } from "./api/http/identify.ts";
 import type { Operations } from "./api/http/operations.ts";
 import { type OthersCounts, RateLimits } from "./api/http/rate-limit.ts";
 import { findMadeId, getRequestId, tracedAnswer } from "./api/http/request-id.ts";
-import { withinScope } from "./api/http/scope-gate.ts";
+import { enforceScope } from "./api/http/scope-gate.ts";
 import { UserKeys } from "./api/http/user-keys.ts";
 import { registerFigures } from "./api/metrics/figures.ts";
 import { listenForScrapes } from "./api/metrics/listen.ts";
@@ -40,7 +40,7 @@ import { isAppPath } from "./domain/applications/names.ts";
 
 export interface RunningServer {
   readonly url: URL;
-  /** Where figures are served, when they are. */
+  /** The URL of the metrics endpoint, if enabled. */
   readonly metrics: URL | undefined;
   /** Refuses new work, ends streams with 1001, waits for open requests, and stops listening. */
   stop(reason: string): Promise<void>;
@@ -48,41 +48,41 @@ export interface RunningServer {
 
 export interface ReadsServer {
   readonly port: number;
-  /** Lets reads that are under way end, for a moment. */
+  /** Gives running reads a moment to finish. */
   stop(): Promise<void>;
 }
 
-/** Before a node is active what it reads has to be over; reads can be asked again. */
+/** A node's reads must end before it becomes active; clients can retry them. */
 const LAST_READS_MS = 500;
 
 export type ServerOptions = {
-  /** A connection on which nothing moves for so long is closed. Tests shorten it. */
+  /** Connections without traffic are closed after this. Tests shorten it. */
   idleTimeoutSeconds?: number;
-  /** Looks at the answers that handlers make themselves, too, whether they fit their schemas: tests only. */
+  /** Also validates responses that handlers build themselves against their schemas; tests only. */
   checkAnswers?: boolean;
 };
 
 export type ReadsOptions = Pick<ServerOptions, "checkAnswers"> & {
-  /** Knows what this node passes to itself: nobody else is answered. */
+  /** Authenticates requests that this node forwards to itself; all others are refused. */
   readonly takeNamed: TakeNamed;
   readonly counts?: OthersCounts;
-  /** Before each request: learns what has been written, by which kept answers are right or not. */
+  /** Called before each request: learns of new writes, which decide whether cached responses are still valid. */
   ask(): Promise<void>;
 };
 
-/** The routes, and what they have declared. */
+/** The routes, and their declarations. */
 type Routed = { readonly app: Pick<AnyElysia, "fetch">; readonly operations: Operations };
 
 type Handling = {
-  /** Makes the routes, once: with the first request for one of them, or when the server is done with all else. */
+  /** Creates the routes once: with the first request for one of them, or when the rest of the start is complete. */
   route(): Promise<Routed>;
-  /** Answers a request that has passed the gate of connections. */
+  /** Handles a request that has passed the connection limit. */
   readonly handle: (request: Request) => Promise<Response>;
-  /** Names of hosts that are answered to, once the address is known. */
+  /** Sets the accepted host names, once the address is known. */
   allow(names: readonly string[]): void;
 };
 
-/** From a request to its answer: gate, caller, limits, route. */
+/** Builds the handling of requests: gate, caller, limits, route. */
 const makeHandler = (
   ctx: Context,
   takeNamed: TakeNamed | undefined,
@@ -97,7 +97,7 @@ const makeHandler = (
     routed = { app, operations };
     return routed;
   };
-  // On behalf of the start, whichever request wants them first: what they begin belongs to no request.
+  // Created in the context of the start, whichever request triggers it, so that their background work belongs to no request.
   const routing = wanted.then(makeRoutes);
   const route = (): Promise<Routed> => {
     want();
@@ -114,14 +114,14 @@ const makeHandler = (
       if (isAppPath(getPath(request.url))) return await ctx.requests.run(request, () => apps.onPath(request));
       const credential = findCredential(request);
       checkOrigin(request, credential, hosts, ctx.accessUrl);
-      // A question whether the process is alive does not wait for routes that are still to be made.
+      // A liveness probe does not wait until the routes are created.
       if (!routed && isAskedAlive(request)) return alive();
       const { app, operations } = routed ?? (await route());
       if (isProbe(request)) return await app.fetch(request);
       checkDeclaredLength(request, operations);
       refuseNulIn(request.url);
       return await ctx.requests.run(request, async () => {
-        const identity = withinScope(request, await identify(credential, request, who), operations);
+        const identity = enforceScope(request, await identify(credential, request, who), operations);
         rates?.count(request, identity, operations);
         remember(request, identity);
         const behalf = { addresses: ctx.addresses, operations };
@@ -149,7 +149,7 @@ const makeHandler = (
   const rates = RateLimits.of(ctx, options.counts ?? ctx.membership?.active?.counts);
   const handle = async (request: Request): Promise<Response> => {
     const passedOnFor = takeNamed?.(request);
-    // Nothing was begun: the spare asks the next node.
+    // No work has started, so the standby node can pass the request to the next one.
     if (passedOnFor !== undefined && ctx.membership && (ctx.draining || isLapsed(ctx)))
       return await ctx.membership.elsewhere(request, ctx.encryption);
     if (passedOnFor !== undefined) ctx.requests.passedOnFor(request, passedOnFor);
@@ -157,8 +157,8 @@ const makeHandler = (
     const response = await (id !== undefined && tracing() ? tracedAnswer(request, id, answer) : answer(request));
     const shown = id ?? findMadeId(request);
     if (shown !== undefined) response.headers.set("x-request-id", shown);
-    // A spare passes one request on each connection; the client has to know that there is no second.
-    // A node that hands over wants anyone who is still connected to come again, to the next one.
+    // A standby node forwards only one request on each connection, so the client must not reuse it. During a handover, clients must
+    // reconnect, to reach the next node.
     const isLast = passedOnFor !== undefined || ctx.handingOver;
     if (isLast && !request.headers.has("upgrade")) response.headers.set("connection", "close");
     return response;
@@ -172,7 +172,7 @@ const makeHandler = (
   };
 };
 
-/** Listens on the configured address (port 0 = any) and answers until stopped. */
+/** Listens on the configured address (port 0 = any) and serves until stopped. */
 export const startServer = async (ctx: Context, options: ServerOptions = {}): Promise<RunningServer> => {
   const { host, port } = ctx.config.address;
   const tls = readTls(ctx.config, ctx.clock.now());
@@ -191,9 +191,10 @@ export const startServer = async (ctx: Context, options: ServerOptions = {}): Pr
     fetch: heardPorts ? remembering(heardPorts, answer) : answer,
     websocket: ctx.sockets.websocket as never,
     idleTimeout: options.idleTimeoutSeconds ?? 30,
-    // A spare that takes over listens already, until this does; what passes on to the next node begins before this ends.
+    // During a takeover, the standby node's listener stays open until this one listens; forwarding to the next node starts before this one
+    // closes.
     reusePort: ctx.membership !== undefined && !active,
-    // Bun's own refusal has no body. The routes count for themselves and answer with the specified words.
+    // Bun's own error has no body. The routes check the size themselves and respond with the specified error.
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
     error: (error) => {
       log("http").error("unhandled", { error });
@@ -207,7 +208,7 @@ export const startServer = async (ctx: Context, options: ServerOptions = {}): Pr
   });
   ctx.sockets.attach(server as never);
   ctx.requests.attach(server);
-  // Where several nodes work another listener stands in front, which counts its connections itself.
+  // With several active nodes another listener is in front, which counts its connections itself.
   const guarded = { server, port: server.port as number, heardPorts };
   const guard = active ? undefined : DescriptorGuard.of({ ...guarded, busyPorts: () => ctx.requests.peerPorts() });
   const shownPort =
@@ -232,13 +233,13 @@ export const startServer = async (ctx: Context, options: ServerOptions = {}): Pr
       ctx.streams.endAll();
       ctx.sockets.closeAll(reason);
       await ctx.requests.drain();
-      // What was opened by requests that were already under way.
+      // Opened by requests that were already running.
       ctx.streams.endAll();
       ctx.sockets.closeAll(reason);
       await ctx.drain();
       await scrapes?.stop();
       guard?.[Symbol.dispose]();
-      // Answers that are on their way still.
+      // Waits for responses that are still being sent.
       if (closed) await within(closed.clock, LAST_ANSWERS_MS, closed.connections);
       await server.stop(true);
     },
@@ -247,7 +248,7 @@ export const startServer = async (ctx: Context, options: ServerOptions = {}): Pr
 
 type Answer = (request: Request) => Promise<Response> | Response;
 
-/** Notes which connections have brought a request, by the port at their other end. */
+/** Records which connections have sent a request, by their remote port. */
 const remembering =
   (ports: Set<number>, answer: Answer) =>
   (request: Request, server: Pick<Server<never>, "requestIP">): ReturnType<Answer> => {
@@ -256,7 +257,10 @@ const remembering =
     return answer(request);
   };
 
-/** Where several nodes are active: what is not of this node's parts is said to be another's, which `partOf` says as well. */
+/**
+ * With several active nodes: rejects requests for other nodes' shards, so that they are sent there. `partOf` returns the shard of a
+ * request; undefined if any node can handle it.
+ */
 const handlerOfParts = async (
   ctx: Context,
   { operations, handle }: Pick<Routed, "operations"> & Pick<Handling, "handle">,
@@ -272,7 +276,7 @@ const handlerOfParts = async (
     placement,
     handle,
     isProbe,
-    // One that is alone says itself that it stops.
+    // A node without peers reports its shutdown itself.
     isClosed: () => (ctx.draining && ctx.handingOver) || isLapsed(ctx),
     takeNamed: membership.takerOfNames(encryption),
     elsewhere: (request, part) => membership.elsewhere(request, encryption, part),
@@ -287,8 +291,8 @@ const handlerOfParts = async (
 };
 
 /**
- * Answers reads of a node that is not the active one, on a port of this machine: whatever it cannot say is answered 421, for the active one
- * to be asked. `ctx` is of src/context/open-reads.ts.
+ * Serves reads on a node that is not the active one, on a local port. Requests that it cannot answer get 421, so that they are sent to the
+ * active node. `ctx` comes from src/context/open-reads.ts.
  */
 export const startReads = (ctx: Context, { takeNamed, ask, ...options }: ReadsOptions): ReadsServer => {
   const { route, handle, allow } = makeHandler(ctx, undefined, options);
@@ -330,13 +334,13 @@ export const startReads = (ctx: Context, { takeNamed, ask, ...options }: ReadsOp
   };
 };
 
-/** For answers that are on their way while a node closes its door. */
+/** Time for responses that are still being sent when a node closes. */
 const LAST_ANSWERS_MS = 500;
 
-/** A node of a cluster that could not renew its lease: another one may be active by now. */
+/** True if this node of a cluster could not renew its lease: another one may be active. */
 const isLapsed = ({ cluster }: Context): boolean => cluster !== undefined && cluster.serves_ms <= 0;
 
-/** Health checks are answered also while the server is overloaded or stopping. */
+/** Health checks are answered even while the server is overloaded or stopping. */
 const isProbe = (request: Request): boolean => {
   const path = getPath(request.url);
   return path === "/healthz" || path === "/readyz";

@@ -1,5 +1,5 @@
-// What of other people's work the program ships: read from bun.lock and the packages themselves, as a list of licences
-// (THIRD_PARTY.md, `bun run licences`) and as a CycloneDX bill of materials alongside the binary (`bun run build`).
+// Lists the third-party packages in the program, from bun.lock and the packages themselves: as licenses (THIRD_PARTY.md, `bun run
+// licences`) and as a CycloneDX bill of materials next to the binary (`bun run build`).
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -7,7 +7,7 @@ import { VERSION } from "#base/version.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 
-/** A package of the registry that is part of the program. */
+/** A registry package that is part of the program. */
 export type ShippedPackage = {
   readonly name: string;
   readonly version: string;
@@ -15,15 +15,15 @@ export type ShippedPackage = {
   readonly license: string;
   /** SHA-512 of its archive, hex. */
   readonly sha512: string;
-  /** The packages it uses itself. */
+  /** Its own dependencies. */
   readonly needs: readonly ShippedPackage[];
 };
 
-/** `[name@version, registry, {dependencies}, integrity]` by its place in the tree, such as `a` or `a/b`. */
+/** `[name@version, registry, {dependencies}, integrity]` by its position in the tree, such as `a` or `a/b`. */
 type Lock = { readonly packages: Readonly<Record<string, readonly [string, string, Needs, string]>> };
 type Needs = { readonly dependencies?: Record<string, string> };
 
-/** Everything that package.json's `dependencies` bring along, by name. Development's own packages are no part of it. */
+/** Returns the production dependencies of package.json and their dependencies, by name. Development dependencies are excluded. */
 export const shippedPackages = (root = ROOT): ShippedPackage[] => {
   const found = new Map<string, ShippedPackage>();
   const packages = parseLock(root);
@@ -41,14 +41,14 @@ export const shippedPackages = (root = ROOT): ShippedPackage[] => {
       sha512: Buffer.from(integrity.replace(/^sha512-/, ""), "base64").toString("hex"),
       needs,
     };
-    // Known before its own needs are: two packages may need each other.
+    // Added before its dependencies: two packages may depend on each other.
     found.set(place, one);
     for (const name of Object.keys(dependencies)) needs.push(...visit(nearest(packages, place, name)));
     return [one];
   };
   for (const name of directDependencies(root)) visit(name);
   const order = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
-  // The same version may lie in several places.
+  // The same version may occur at several positions.
   const once = new Map([...found.values()].map((one) => [toPackageUrl(one), one]));
   return [...once.values()].sort((a, b) => order(a.name, b.name) || order(a.version, b.version));
 };
@@ -61,7 +61,7 @@ const parseLock = (root: string): Lock["packages"] => {
 const directDependencies = (root: string): string[] =>
   Object.keys((JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { dependencies: object }).dependencies);
 
-/** Where a package finds another: below itself, else below what it lies in, else at the top. */
+/** Resolves a dependency: below the package itself, otherwise below its parents, otherwise at the top. */
 const nearest = (packages: Lock["packages"], place: string, name: string): string => {
   for (let above = place; above !== ""; above = above.slice(0, Math.max(0, above.lastIndexOf("/")))) {
     if (`${above}/${name}` in packages) return `${above}/${name}`;
@@ -85,7 +85,7 @@ const findLicense = (root: string, place: string): string => {
 /** `@a/b/c` is `c` below `@a/b`. */
 const toFolders = (place: string): string[] => place.match(/(?:@[^/]+\/)?[^/]+/g) ?? [place];
 
-/** THIRD_PARTY.md as it must stand. */
+/** Returns the expected content of THIRD_PARTY.md. */
 export const thirdParty = (packages = shippedPackages()): string =>
   [
     "# Third-party packages",
@@ -102,7 +102,7 @@ export const thirdParty = (packages = shippedPackages()): string =>
 
 const toPackageUrl = ({ name, version }: ShippedPackage): string => `pkg:npm/${name.replace("@", "%40")}@${version}`;
 
-/** The bill of materials, CycloneDX 1.6. */
+/** Returns the bill of materials, CycloneDX 1.6. */
 export const billOfMaterials = (packages = shippedPackages()) => {
   const direct = new Set(directDependencies(ROOT));
   const component = (one: ShippedPackage) => ({

@@ -1,5 +1,5 @@
-// The shape of the source: layers, lengths, and what may be touched where. The rules are in test/support/layers.ts and
-// test/support/source-rules.ts; here they meet every file, and examples that must fail.
+// The structure of the source: layers, lengths, and restricted patterns. The rules are in test/support/layers.ts and
+// test/support/source-rules.ts; this applies them to every file, and to examples that must fail.
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -19,12 +19,12 @@ const filesUnder = (...folders: string[]): { file: string; source: string }[] =>
 const product = filesUnder("src", "actors", "db");
 const tests = filesUnder("test");
 
-/** Parsed once, while the file is read: on a busy machine it takes longer than a test has. */
+/** Parsed once, when the file loads: on a busy machine it takes longer than a test's timeout. */
 const imports = product.map(
   ({ file, source }) => [file, importsOf(source, file.endsWith("x") ? "tsx" : "ts")] as const,
 );
 
-describe("the source as it is", () => {
+describe("the current source", () => {
   test("[RP-1] imports point down, by alias between folders", () => {
     expect(product.length).toBeGreaterThan(20);
     const problems = imports.flatMap(([file, specifiers]) =>
@@ -33,7 +33,7 @@ describe("the source as it is", () => {
     expect(problems).toEqual([]);
   });
 
-  test("[RP-1] no file imports, over others, itself; types count", () => {
+  test("[RP-1] no file imports itself, directly or through others, including types", () => {
     const graph = new Map(
       imports.map(([file, specifiers]) => [file, specifiers.flatMap((specifier) => targetOf(file, specifier) ?? [])]),
     );
@@ -54,7 +54,7 @@ describe("the source as it is", () => {
   });
 });
 
-describe("the rules bite", () => {
+describe("the rules detect violations", () => {
   // biome-ignore format: a table of cases
   const forbidden: [string, string][] = [
     ["src/base/ids.ts", "#schema/users/user.ts"], ["src/schema/users/user.ts", "#db/users/users.ts"], ["src/schema/users/user.ts", "../../api/users.ts"],
@@ -88,7 +88,7 @@ describe("the rules bite", () => {
     expect(importProblem(file, specifier)).toBeUndefined();
   });
 
-  test("[RP-1] a cycle is found, of two files, of more, and of one; a diamond is none", () => {
+  test("[RP-1] a cycle of two files, of more, and of one is detected; a diamond is not a cycle", () => {
     const graph = (edges: Readonly<Record<string, string[]>>) => importCycles(new Map(Object.entries(edges)));
     expect(graph({ a: ["b"], b: ["a"], c: ["a"] })).toEqual([["a", "b"]]);
     expect(graph({ d: ["a"], a: ["b"], b: ["c"], c: ["a", "e"], e: ["f"], f: ["e"] })).toEqual([
@@ -99,7 +99,7 @@ describe("the rules bite", () => {
     expect(graph({ a: ["b", "c"], b: ["d"], c: ["d"], d: ["elsewhere"] })).toEqual([]);
   });
 
-  test("[RP-1] every way to write an import is seen", () => {
+  test("[RP-1] every form of import is detected", () => {
     const source = [
       'import a from "one";',
       'import type { B } from "two";',
@@ -137,7 +137,7 @@ describe("the rules bite", () => {
     expect(sourceProblems("src/domain/users/change.ts", line)).toEqual([]);
   });
 
-  test("[RP-3] comments may say anything, and so may the files that own a thing", () => {
+  test("[RP-3] comments may say anything, and so may the designated modules", () => {
     expect(sourceProblems("actors/x.ts", "// Date.now() is not for us\n/* nor\nprocess.exit() */\n")).toEqual([]);
     expect(sourceProblems("src/base/clock.ts", "Date.now(); setTimeout(f, 1);")).toEqual([]);
     expect(sourceProblems("src/main.ts", "process.exit(process.env.X)")).toEqual([]);

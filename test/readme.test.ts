@@ -1,4 +1,4 @@
-// What the READMEs of the tests say is where is there.
+// Files that the READMEs of the tests mention exist.
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -6,7 +6,7 @@ import { allRules, ruleFiles, rulesIn } from "./support/rules.ts";
 
 const HERE = fileURLToPath(new URL(".", import.meta.url));
 
-/** The ids in brackets where a test's title begins: `"[CF-1] ..."`, `"[CF-1][CF-2] ..."`. */
+/** Returns the IDs in brackets at the beginning of a test's title: `"[CF-1] ..."`, `"[CF-1][CF-2] ..."`. */
 const citedRules = (source: string): string[] =>
   [...source.matchAll(/["'`]((?:\[[A-Z]{2,4}-\d+\]\s*)+)/g)].flatMap(
     ([, ids = ""]) => ids.match(/[A-Z]{2,4}-\d+/g) ?? [],
@@ -50,7 +50,7 @@ test("[RP-4] the reading of both sides finds what it should", () => {
     "AB-1",
     "AB-12",
   ]);
-  // Put together, so that this file does not cite what is no rule.
+  // Concatenated, so that this file does not cite a nonexistent rule.
   const titles = `test("[${"AB"}-1][AB-2] does", () => 1); // [AB-3]`;
   expect(citedRules(titles)).toEqual(["AB-1", "AB-2"]);
 });

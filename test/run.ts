@@ -1,12 +1,14 @@
-// What `npm test` runs: the build of the binary; then every test, and alongside them lint, types, unused code, and one file at a time what is
-// run again on PostgreSQL and against the binary. The last line is `N passed, N failed` (`, N skipped` if any), summed from the test
-// reports plus one for each step that is no test. Options:
-//   --only lint,unit   these steps                     --changed          only tests that the changes of this branch can reach, no binary
-//   --slowest N        how many slow files are named   --since REVISION   what --changed compares with; main unless given
-//   --all-binary       all tests of the API that can run against the binary, as before a release
-//   --record           writes down how long each file took (test/support/run/timings.json): the longest begin first
-// Leaves no process behind, and fails when a test did, which it names. Files in which a few tests failed are run again by
-// themselves: what passes then is named as unsteady at the end, and more than five such files fail the run.
+// Runs `npm test`: builds the binary; then every test, in parallel with lint, types and unused code, and, one file at a time, what is
+// repeated on PostgreSQL and against the binary. The last line is `N passed, N failed` (`, N skipped` if any), summed from the test reports
+// plus one for each step that is not a test. Options:
+// - --only lint,unit: these steps
+// - --changed: only tests that this branch's changes can affect, no binary
+// - --slowest N: number of slow files listed
+// - --since REVISION: what --changed compares with; main by default
+// - --all-binary: all API tests that can run against the binary, as before a release
+// - --record: records how long each file took (test/support/run/timings.json), so that the longest start first
+// Leaves no process behind, and fails and names the test if one did. Files with a few failed tests run again alone: tests that then pass
+// are listed as flaky at the end, and more than five such files fail the run.
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { availableParallelism, constants, setPriority, tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
@@ -34,21 +36,21 @@ import { tempPlace } from "./support/temp-place.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const BINARY = join(ROOT, "dist", "slipway");
-/** Milliseconds that each test file took when they were last recorded. */
+/** Last recorded duration of each test file, in milliseconds. */
 const TIMINGS = "test/support/run/timings.json";
 const TEST_TIMEOUT_MS = 30_000;
-/** A daemon looks for its folder each 2 s, and then ends in order. */
+/** A daemon checks for its folder every 2 s, and then shuts down properly. */
 const NOTICE_MS = 15_000;
 const ADVISORIES_MS = 30_000;
 const ADVISORY_LINES = 20;
-/** More broken files than this are no accident. */
+/** More broken files than this are no accident, and are not retried. */
 const SECOND_TRIES = 8;
-/** Processes that share the files of a step: most tests wait for a server, a daemon or a disk more than half of their time. */
+/** Processes that share the files of a step: most tests wait for a server, a daemon or a disk more than half of the time. */
 const WORKERS = Math.min(4, availableParallelism() + 2);
-/** Of the steps alongside the large one: they take as long with one. */
+/** Processes for the steps next to the large one: with one process, they take equally long. */
 const BESIDE = 1;
 const TEMP = tempPlace();
-/** One for all tests that draw at random, in both tries. */
+/** One seed for all random tests, in both runs. */
 const SEED = Number(process.env.SLIPWAY_TEST_SEED ?? Date.now() % 1_000_000);
 
 interface Step {
@@ -57,9 +59,9 @@ interface Step {
   env?: Record<string, string>;
   /** Arguments of `bun test`; the step then counts its tests instead of itself. */
   tests?: string[];
-  /** Files of tests that another step runs. */
+  /** Test files that another step runs. */
   ignored?: readonly string[];
-  /** A step without which this one says nothing: an older binary must not stand in for the one that failed to build. */
+  /** A step that this one depends on: an older binary must not replace one that failed to build. */
   needs?: string;
 }
 
@@ -70,8 +72,8 @@ interface Tally {
 }
 
 /**
- * What is run a second time on PostgreSQL: what asks most of a database's dialect and of what happens at once (lists, searches, reports,
- * guards on other rows, timers, queues), and servers that are killed. `bun run test:postgres` runs every test of the API.
+ * Tests that also run on PostgreSQL: those that depend most on a database's dialect and on concurrency (lists, searches, reports, guards on
+ * other rows, timers, queues), and servers that are killed. `bun run test:postgres` runs all API tests.
  */
 const ON_POSTGRES = [
   ...["organizations", "template-versions", "insights/reports.test.ts", "insights/figures.test.ts"],
@@ -82,7 +84,7 @@ const ON_POSTGRES = [
   .map((path) => `test/api/${path}`)
   .concat("test/crash/server-kills.test.ts", "test/crash/chats/server-chats.test.ts");
 
-/** What is run on three nodes that are all active, behind a proxy that takes them in turn: each finds anyone who has the part. */
+/** Tests that also run on three active nodes behind a round-robin proxy: any node finds the owner of a shard. */
 const ON_ACTIVE_NODES = ["workspaces/create.test.ts", "chats/story.test.ts", "tasks", "agents/reinit.test.ts"].map(
   (path) => `test/api/${path}`,
 );
@@ -97,15 +99,15 @@ const { values: options } = parseArgs({
     record: { type: "boolean" },
   },
 });
-// What reaches into the server has been run alongside it already.
+// Tests that access the server's internals have already run in-process.
 const OUTSIDE = await outsideFiles(ROOT, "test/api");
-/** Every file of tests; the folder is that of bunfig.toml. */
+/** Every test file; the folder is that of bunfig.toml. */
 const TEST_FILES = [...new Bun.Glob("test/**/*.test.{ts,tsx}").scanSync({ cwd: ROOT })].sort();
 
 const STEPS: Step[] = [
   { name: "lint", command: ["node_modules/@biomejs/biome/bin/biome", "check", "."] },
   { name: "types", command: ["node_modules/typescript/bin/tsc", "--noEmit"] },
-  // The printed types are files of the project, too, though Git ignores them.
+  // The generated types are part of the project, although Git ignores them.
   { name: "unused", command: ["node_modules/knip/bin/knip-bun.js", "--no-gitignore"] },
   { name: "build", command: ["src/build.ts"] },
   { name: "unit", command: ["test"], tests: [] },
@@ -132,10 +134,10 @@ const STEPS: Step[] = [
   },
 ];
 
-/** Prints the types that checks and tests read, which are not committed. */
+/** Generates the types that checks and tests read, which are not committed. */
 const ROUTES: Step = { name: "routes", command: ["test/api/routes-table.ts"] };
 
-/** What `--changed` runs unless steps are named. */
+/** The steps of `--changed`, unless others are named. */
 const QUICK = ["lint", "types", "unused", "unit"];
 
 const scratch = mkdtempSync(join(tmpdir(), "slipway-tests-"));
@@ -149,14 +151,14 @@ const running = new Set<Bun.Subprocess>();
 
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => interrupt());
 
-/** How many times longer than the machine they were written on this one may take for what has a limit of time. */
+/** How many times longer than on the reference machine timeouts are here. */
 const pace = await measurePace();
 
 try {
   const chosen = chosenSteps();
   if (pace > 1) say(`Limits of time are ${pace.toFixed(1)} times as long on this machine.`);
   if (chosen.some(({ tests }) => tests)) for (const text of missingNeeds()) say(text);
-  // Tests begin when there is a binary for them. What reads the tree alone takes the time that they leave.
+  // Tests start when there is a binary for them. Checks of the source tree use the remaining time.
   const [build, checks] = [[ROUTES, ...chosen.filter(isBuild)], chosen.filter((step) => !step.tests && !isBuild(step))];
   await Promise.all(build.map(runCheck));
   const checking = Promise.all(checks.map(runCheck));
@@ -164,14 +166,14 @@ try {
   const isTriedBuilt = isBuilt && chosen.some(({ name }) => name === "binary");
   const trials = chosen.filter(({ tests }) => tests);
   for (const step of trials) {
-    // Servers and daemons that are processes of their own start in a third of the processor's time when they are compiled.
+    // Servers and daemons as separate processes start with a third of the CPU time if they are compiled.
     if (isBuilt) step.env = { SLIPWAY_TEST_PROGRAM: BINARY, ...step.env };
     if (isTriedBuilt && step.name === "unit") step.ignored = BINARY_ALONE;
   }
   const [unit, beside] = [trials.filter(isUnit), trials.filter((step) => !isUnit(step))];
   await Promise.all([checking, runInTurn(unit, WORKERS), runInTurn(beside, unit.length > 0 ? BESIDE : WORKERS)]);
   await sweep();
-  tellUnsteady();
+  reportFlaky();
   if (process.env.CI) await askAdvisories();
 } finally {
   rmSync(scratch, { recursive: true, force: true });
@@ -190,7 +192,7 @@ function chosenSteps(): Step[] {
   return options.changed ? chosen.map(onlyReached) : chosen;
 }
 
-/** The step with the tests that the changes of this branch can reach. */
+/** Restricts the step to tests that this branch's changes can affect. */
 function onlyReached(step: Step): Step {
   if (!step.tests) return step;
   const sources = [...new Bun.Glob("{src,actors,db,test}/**/*.{ts,tsx}").scanSync({ cwd: ROOT })];
@@ -202,7 +204,7 @@ function onlyReached(step: Step): Step {
   return { ...step, tests: within.map((file) => `./${file}`) };
 }
 
-/** A step that is no test, alongside others: what it says is shown when it has ended. */
+/** Runs a step that is not a test, next to others: its output is shown when it has ended. */
 async function runCheck(step: Step): Promise<void> {
   const begun = performance.now();
   const child = start(step.command, step.env, "pipe");
@@ -241,7 +243,7 @@ async function runStep(step: Step, workers: number): Promise<void> {
   summary.push(...slowestLines(cases, Number(options.slowest)));
 }
 
-/** Counts the step and writes its line of the summary. */
+/** Counts the step and writes its summary line. */
 function settle(step: Step, tally: Tally, cost: Cost): void {
   if (tally.failed > 0) broken.add(step.name);
   total.passed += tally.passed;
@@ -250,7 +252,7 @@ function settle(step: Step, tally: Tally, cost: Cost): void {
   summary.push(`${tally.failed === 0 ? "ok    " : "FAILED"}  ${step.name.padEnd(8)} ${line(tally)}  ${costLine(cost)}`);
 }
 
-/** What the registry knows against packages in use, as a warning: news of others must not turn a tree red that nobody has touched. */
+/** Reports the registry's advisories about used packages as a warning: they must not fail a run without any change. */
 async function askAdvisories(): Promise<void> {
   const child = Bun.spawn([process.execPath, "audit"], { cwd: ROOT, stdio: ["ignore", "pipe", "pipe"] });
   const limit = setTimeout(() => child.kill(), ADVISORIES_MS);
@@ -307,7 +309,7 @@ function start(words: string[], env: Record<string, string> = {}, output: "inher
   return child;
 }
 
-/** The tests of a report, none when there is no report. */
+/** Returns the tests of a report; none without a report. */
 function casesIn(report: string): TestCase[] {
   try {
     return readJunit(readFileSync(report, "utf8"));
@@ -317,7 +319,7 @@ function casesIn(report: string): TestCase[] {
   }
 }
 
-/** The same tests, with the outcome of a second try where a few failed. */
+/** Returns the same tests, with the results of a second run if a few failed. */
 async function steady(step: Step, cases: TestCase[]): Promise<{ cases: readonly TestCase[]; mended: boolean }> {
   const files = failedFiles(cases);
   if (files.length === 0 || files.length > SECOND_TRIES) return { cases, mended: false };
@@ -329,15 +331,15 @@ async function steady(step: Step, cases: TestCase[]): Promise<{ cases: readonly 
   return { cases: judged.cases, mended: failedFiles(judged.cases).length === 0 };
 }
 
-/** Named at the end, where they are seen. A few do not stop a release; each is a defect of the test or of the product to mend. */
-function tellUnsteady(): void {
+/** Lists flaky files at the end, where they are seen. A few do not block a release; each is a defect of the test or product to fix. */
+function reportFlaky(): void {
   summary.push(...unsteady.flatMap((file) => unsteadyLines(file, SEED)));
   if (unsteady.length <= MAX_UNSTEADY) return;
   total.failed += 1;
   summary.push(`FAILED  ${unsteady.length} unsteady files: more than ${MAX_UNSTEADY} are no accident`);
 }
 
-/** A run that ended badly without a failed test (a crash of the runner itself) is one failure on its own. */
+/** A run that failed without a failed test (a crash of the runner itself) counts as one failure. */
 function countTests({ cases, mended }: { cases: readonly TestCase[]; mended: boolean }, code: number): Tally {
   const count = (outcome: TestCase["outcome"]): number => cases.filter((one) => one.outcome === outcome).length;
   for (const one of cases) {
@@ -352,7 +354,7 @@ function countTests({ cases, mended }: { cases: readonly TestCase[]; mended: boo
   };
 }
 
-/** Fails the run for processes that have outlived their tests, and ends them. Daemons whose folder no longer exists get the time to notice. */
+/** Fails the run for processes that have outlived their tests, and kills them. Daemons whose folder no longer exists get time to notice. */
 async function sweep(): Promise<void> {
   const until = performance.now() + NOTICE_MS;
   let found = left();

@@ -1,4 +1,4 @@
-// What the program ships of other people's work: named, with licences that allow it.
+// Third-party work in the program: listed, with licenses that allow it.
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -6,8 +6,8 @@ import { billOfMaterials, shippedPackages, thirdParty } from "#src/supply-chain.
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 /**
- * Licences under which a program may be given on as one file, with its notices. MPL-2.0 asks for the source of its own files: they are
- * shipped as the package has them, and THIRD_PARTY.md says where that is. OFL-1.1 is of fonts, which are given on as they are.
+ * Licenses that allow distribution as a single file with notices. MPL-2.0 requires the source of its own files: they are shipped unchanged,
+ * and THIRD_PARTY.md says where. OFL-1.1 applies to fonts, which are distributed unchanged.
  */
 const ALLOWED =
   /^(MIT|MIT-0|MPL-2\.0|Apache-2\.0|ISC|0BSD|BSD-[23]-Clause|CC0-1\.0|AFL-2\.1|Unlicense|OFL-1\.1|BlueOak-1\.0\.0)$/;
@@ -16,7 +16,7 @@ test("[RP-31] THIRD_PARTY.md names every package that is shipped, as they are no
   expect(readFileSync(`${ROOT}THIRD_PARTY.md`, "utf8")).toBe(thirdParty());
 });
 
-test("[RP-31] every shipped package has a licence under which it may be given on", () => {
+test("[RP-31] every shipped package has a license that allows redistribution", () => {
   const packages = shippedPackages();
   expect(packages.map(({ name }) => name)).toContain("elysia");
   const terms = packages.map(({ name, license }) => ({
@@ -24,7 +24,7 @@ test("[RP-31] every shipped package has a licence under which it may be given on
     words: license.replace(/[()]/g, "").split(/ (?:AND|OR) /),
   }));
   expect(terms.filter(({ words }) => !words.every((word) => ALLOWED.test(word)))).toEqual([]);
-  // Tools of development are no part of the program.
+  // Development tools are not part of the program.
   expect(packages.map(({ name }) => name)).not.toContain("@biomejs/biome");
 });
 

@@ -1,5 +1,5 @@
-// One workspace agent: the only writer of its rows after the build has made them. Takes what the agent reports over either edge,
-// stores its log lines, and tells watchers and followers after the commit. Refuses reports that break a rule.
+// The actor of one workspace agent: the only writer of its rows once the build has created them. Applies the agent's reports from both
+// edges, stores its log lines, and notifies watchers and followers after the commit. Rejects reports that break a rule.
 
 import { type Clock, rfc3339 } from "#base/clock.ts";
 import { invalidField, notFound } from "#base/errors.ts";
@@ -28,8 +28,8 @@ import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import { Actor, type Outcome } from "../runtime/actor.ts";
 import type { Events } from "../runtime/events.ts";
 import { Batcher, type Waiting } from "./batcher.ts";
-import { type PushedContext, takeContext } from "./context.ts";
-import { isBatchAgain, type LogBatch, shownLines, storedLines } from "./log-lines.ts";
+import { applyReportedContext, type PushedContext } from "./context.ts";
+import { isRepeatedBatch, type LogBatch, shownLines, storedLines } from "./log-lines.ts";
 import { mergeResources, type ResourcesReport, resourceNotices } from "./resources.ts";
 import type { AgentState, Decision } from "./state.ts";
 import * as state from "./state.ts";
@@ -46,22 +46,22 @@ export type AgentDeps = {
   store: Store;
   clock: Clock;
   topics: Topics<Events>;
-  /** Bytes of log output an agent may store in its life; the setting `agent_log_limit`. */
+  /** Bytes of log output that an agent may store in its lifetime; the setting `agent_log_limit`. */
   log_limit: number;
 };
 
-/** `overflow`: the batch was refused whole, and so will be every later one (facts/platform 4). */
+/** `overflow`: the whole batch was rejected, and every later one will be (facts/platform 4). */
 export type AppendOutcome = "stored" | "overflow";
 
-/** Log sources an agent may have: each is a row and stays in memory (rule LG-22). */
+/** Maximum log sources of an agent: each is a row and stays in memory (rule LG-22). */
 const SOURCES = 1000;
 
-/** Lines in one commit of an agent, unless one batch alone has more: a commit should block the loop for less than 2 ms. */
+/** Maximum lines in one commit of an agent, unless a single batch has more: a commit should block the event loop for less than 2 ms. */
 const GROUP_LINES = 1000;
 
 export class AgentActor extends Actor<AgentState> {
   readonly #deps: AgentDeps;
-  /** There while batches wait: an agent that says nothing has none. */
+  /** Set while batches wait. Idle agents don't need one. */
   #appends: Batcher<LogBatch, AppendOutcome> | undefined;
 
   constructor(id: string, deps: AgentDeps) {
@@ -106,9 +106,9 @@ export class AgentActor extends Actor<AgentState> {
   }
 
   /**
-   * Stores a batch of lines whole or not at all; answers when it is on disk. Their ids are consecutive. A batch that comes again
-   * under the id of the newest one of its source is answered as stored. 400 for an unknown source or a malformed time. Batches that
-   * wait together share one turn and one commit, and reach the followers together.
+   * Stores a whole batch of lines or none of it, and resolves when it is on disk. The lines get consecutive IDs. A retry with the ID of the
+   * source's newest batch succeeds without storing it again. Rejects with 400 for an unknown source or a malformed time. Batches that wait
+   * together share one message, one commit and one announcement to followers.
    */
   appendLogs(batch: LogBatch): Promise<AppendOutcome> {
     this.#appends ??= new Batcher<LogBatch, AppendOutcome>({
@@ -122,7 +122,7 @@ export class AgentActor extends Actor<AgentState> {
     return this.#appends.add(batch);
   }
 
-  /** Answers when everything sent before has been stored and announced. */
+  /** Resolves when every earlier message has been stored and announced. */
   async settle(_: Record<string, never>): Promise<void> {
     await this.#appends?.drained();
     return this.handle((now) => ({ state: now, reply: undefined }));
@@ -137,15 +137,15 @@ export class AgentActor extends Actor<AgentState> {
     return this.#appends === undefined;
   }
 
-  /** The connection that speaks for the agent now is in no store. */
+  /** The current connection is kept in memory only, never in the store. */
   protected override knowsMore({ connection }: AgentState): boolean {
     return connection !== undefined;
   }
 
-  /** One turn for all batches it takes; a batch that breaks a rule is refused alone. */
+  /** Handles all batches that `take` returns as one message. A batch that breaks a rule is rejected alone. */
   #appendTurn(take: () => Waiting<LogBatch, AppendOutcome>[]): Promise<() => void> {
     return this.handle<() => void>(async (now) => {
-      // What this turn of the event loop still brings in goes along.
+      // Waits for batches that arrive in the same turn of the event loop, so that they join the group.
       await new Promise((resolve) => setImmediate(resolve));
       let next = now;
       const writes: Statement[] = [];
@@ -186,7 +186,7 @@ export class AgentActor extends Actor<AgentState> {
     if (!known && source_id !== DEFAULT_SOURCE.id) {
       throw invalidField("log_source_id", "is not a log source of this agent");
     }
-    if (isBatchAgain(known?.last_batch, batch_id)) return { state: now, reply: "stored" };
+    if (isRepeatedBatch(known?.last_batch, batch_id)) return { state: now, reply: "stored" };
     if (agent.logs_overflowed) return { state: now, reply: "overflow" };
     const { lines, bytes } = storedLines(logs, clock.now());
     const logs_length = agent.logs_length + bytes;
@@ -213,14 +213,14 @@ export class AgentActor extends Actor<AgentState> {
         if (topics.heard("agent_logs", this.id)) {
           topics.publish("agent_logs", this.id, { logs: shownLines(lines, first, source_id) });
         }
-        // The first lines of an agent change what its workspace shows.
+        // An agent's first log lines change how its workspace is presented.
         if (agent.logs_length === 0 && bytes > 0) this.#announce(now);
       },
       reply: "stored",
     };
   }
 
-  /** Makes a log source; the same id again changes its name and icon. 400 when there are too many. */
+  /** Creates a log source, or updates the name and icon of an existing one. Rejects with 400 at the limit. */
   createLogSource(source: CreateLogSource): Promise<void> {
     return this.handle<void>(async (now) => {
       const id = source.id.toLowerCase();
@@ -236,7 +236,7 @@ export class AgentActor extends Actor<AgentState> {
     });
   }
 
-  /** A connection begins to speak for the agent; the one before it is told to go (topic `agent_connection`). */
+  /** Makes a connection the agent's current one and closes the previous one (topic `agent_connection`). */
   connected(args: Omit<Parameters<typeof state.connected>[1], "now">): Promise<void> {
     return this.handle((now) => {
       const outcome = this.#outcome(state.connected(now, { ...args, now: this.#deps.clock.now() }));
@@ -276,7 +276,7 @@ export class AgentActor extends Actor<AgentState> {
     return this.#report((now) => state.signIn(now, { ...args, now: this.#deps.clock.now() }));
   }
 
-  /** What an app says of itself; 400 for an app this agent does not have. */
+  /** Stores a status that an app reported. Rejects with 400 for an app that this agent does not have. */
   reportAppStatus(args: Omit<Parameters<typeof state.appStatus>[1], "id" | "now">): Promise<void> {
     return this.#report((now) => state.appStatus(now, { ...args, id: uuid(), now: this.#deps.clock.now() }));
   }
@@ -288,12 +288,12 @@ export class AgentActor extends Actor<AgentState> {
     }));
   }
 
-  /** The space of its home and its memory; the workspace's owner is notified of what has run out. */
+  /** Stores disk and memory figures, and notifies the workspace's owner when either has run out. */
   reportResources(report: ResourcesReport): Promise<void> {
     return this.#takeResources(() => report);
   }
 
-  /** A container that was ended for memory, which no daemon can report; the same one again changes nothing. */
+  /** Records a container that was killed for exceeding its memory limit, which no daemon can report. Idempotent. */
   reportContainerKill(kill: ResourcesReport["memory_kills"][number]): Promise<void> {
     const isKnown = ({ memory_kills }: AgentResources): boolean =>
       memory_kills.some((one) => one.process === kill.process && one.killed_at === rfc3339(kill.killed_at));
@@ -329,12 +329,12 @@ export class AgentActor extends Actor<AgentState> {
     return this.#report((now) => state.stats(now, { ...args, collected_at: this.#deps.clock.now() }));
   }
 
-  /** What the workspace tells its chats; false when it comes too late. */
+  /** Stores the context that the workspace provides to its chats. Resolves to false when the report is stale. */
   reportContext(args: PushedContext): Promise<boolean> {
     return this.handle(async (now) => {
       const { store, clock, topics } = this.#deps;
       const at = { agent_id: this.id, workspace_id: now.agent.workspace_id, now: clock.now() };
-      const { accepted, writes, turned } = await takeContext(store, at, args);
+      const { accepted, writes, turned } = await applyReportedContext(store, at, args);
       const after = (): void => {
         for (const { id, owner_id } of turned) {
           topics.publish("owner_chats", owner_id, { kind: "context_dirty", chat_id: id });
@@ -344,7 +344,7 @@ export class AgentActor extends Actor<AgentState> {
     });
   }
 
-  /** Makes an agent inside this one, with a token of its own; apps that cannot be are left out and named. 400, 409. */
+  /** Creates an agent inside this one with its own token. Invalid apps are skipped and returned in `refused`. Rejects with 400 or 409. */
   createSubAgent(args: SubAgentInput & { id: string; token_hash: string }): Promise<{ refused: AppRefusal[] }> {
     return this.handle(async (now) => {
       const { store, clock } = this.#deps;
@@ -364,14 +364,14 @@ export class AgentActor extends Actor<AgentState> {
     });
   }
 
-  /** The rows with which an agent inside this one installs the same dotfiles. */
+  /** Returns the rows that make a nested agent install the same dotfiles. */
   async #dotfilesFor({ id: agent_id, now }: { id: string; now: number }): Promise<Statement[]> {
     const { store } = this.#deps;
     const script = (await store.all(listAgentScripts({ agent_id: this.id }))).find(({ is_dotfiles }) => is_dotfiles);
     return script ? dotfilesOfChild(script, { agent_id, key: await store.reserve("log_sources", 1), now, uuid }) : [];
   }
 
-  /** Ends an agent inside this one, with all that belongs to it. 404 for any other. */
+  /** Deletes a nested agent and everything that belongs to it. Rejects with 404 for any other agent. */
   deleteSubAgent({ id }: { id: string }): Promise<void> {
     return this.handle<void>(async (now) => {
       const children = await this.#deps.store.all(listSubAgents({ parent_id: this.id }));
@@ -406,7 +406,7 @@ export class AgentActor extends Actor<AgentState> {
     };
   }
 
-  /** Refuses the batch and every later one, and tells watchers once. */
+  /** Rejects this batch and every later one, and notifies watchers once. */
   #overflow(now: AgentState): Outcome<AgentState, AppendOutcome> {
     return {
       state: { ...now, agent: { ...now.agent, logs_overflowed: true } },

@@ -1,5 +1,6 @@
-// Messages of one kind that wait for the same actor go through one turn together: one commit, one announcement. In order, bounded,
-// each with an answer of its own. Used for log lines, where a commit for each batch would make a crowd of followers expensive.
+// Groups messages of one kind that wait for the same actor: each group takes one message, one commit and one announcement. Groups keep
+// their order and are bounded, and every message gets its own answer. Used for log lines, because a commit per batch would be expensive
+// with many followers.
 
 import { AppError } from "#base/errors.ts";
 import { alsoFor, currentRequests, runAsPartOf, tracing } from "#base/trace.ts";
@@ -9,21 +10,21 @@ export type Waiting<Item, Answer> = {
   readonly item: Item;
   resolve(answer: Answer): void;
   reject(error: unknown): void;
-  /** For whom it is, while that is traced. */
+  /** IDs of the requests that this item serves; set while tracing is on. */
   readonly requests?: ReadonlySet<string>;
 };
 
 export type BatcherOptions<Item, Answer> = {
-  /** What one item adds to a group. */
+  /** Returns what one item adds to the cost of a group. */
   cost(item: Item): number;
-  /** A group ends before this cost is passed, unless its first item alone passes it. */
+  /** Maximum cost of a group. A single item may exceed it. */
   most: number;
   /**
-   * Runs one turn. `take` gives the group, once the turn has begun. The result answers its members and is called after the commit;
-   * a rejection refuses the whole group.
+   * Handles one group. `take` returns its items once the actor has begun. The returned function answers them and is called after the
+   * commit; a rejection rejects the whole group.
    */
   run(take: () => Waiting<Item, Answer>[]): Promise<() => void>;
-  /** Nothing waits any more: anyone who made this may release it. */
+  /** Called when nothing waits, so that the owner can release the batcher. */
   idle(): void;
 };
 
@@ -36,7 +37,7 @@ export class Batcher<Item, Answer> {
     this.#options = options;
   }
 
-  /** Answers once the item's group is through. 503 when as many wait as a mailbox holds. */
+  /** Resolves once the item's group is committed. Rejects with 503 when a mailbox's worth of items already waits. */
   add(item: Item): Promise<Answer> {
     if (this.#waiting.length >= MAILBOX_LIMIT) {
       return Promise.reject(new AppError("overloaded", "Too many requests are waiting for this resource."));
@@ -44,12 +45,12 @@ export class Batcher<Item, Answer> {
     const { promise, resolve, reject } = Promise.withResolvers<Answer>();
     if (tracing()) this.#waiting.push({ item, resolve, reject, requests: currentRequests() });
     else this.#waiting.push({ item, resolve, reject });
-    // Those who come later are not served on behalf of the one who came first.
+    // Keeps later items from being traced as part of the first item's request.
     this.#draining ??= tracing() ? runAsPartOf([], () => this.#drain()) : this.#drain();
     return promise;
   }
 
-  /** Resolves when everything that was waiting has been answered. */
+  /** Resolves when every waiting item has been answered. */
   async drained(): Promise<void> {
     await this.#draining;
   }
@@ -66,7 +67,7 @@ export class Batcher<Item, Answer> {
         const answer = await this.#options.run(take);
         answer();
       } catch (error) {
-        // A turn that did not begin (no such actor, a full mailbox) has taken nothing: then all who wait are refused.
+        // If the actor never began (it does not exist, or its mailbox is full), it has taken no items, so every waiting item is rejected.
         for (const { reject } of group ?? this.#waiting.splice(0)) reject(error);
       }
     }

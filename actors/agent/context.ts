@@ -1,5 +1,5 @@
-// What an agent tells of its workspace, kept once for all that pin it, and the chats that go by something else marked as dirty (facts/chats
-// 5.5, rules CX-6 to CX-8). One step of the agent's actor: reads, then one batch.
+// Stores the context that an agent reports, one copy for all chats that pin it, and marks chats with another pinned context as dirty
+// (facts/chats 5.5, rules CX-6 to CX-8). One step of the agent's actor: reads first, then one batch.
 import { sha256 } from "#base/ids.ts";
 import { findAgent } from "#db/agents/agents.ts";
 import {
@@ -16,7 +16,7 @@ import type { StoredResource } from "#schema/chats/chat-context.ts";
 
 export type PushedContext = {
   readonly version: number;
-  /** The first of a daemon: its count starts over. */
+  /** True for a daemon's first report, which restarts the count. */
   readonly initial: boolean;
   readonly error: string;
   readonly resources: readonly StoredResource[];
@@ -25,14 +25,14 @@ export type PushedContext = {
 export type TakenContext = {
   readonly accepted: boolean;
   readonly writes: readonly Statement[];
-  /** Chats that are dirty now and were not, or the other way round. */
+  /** Chats whose dirty flag changed. */
   readonly turned: readonly { readonly id: string; readonly owner_id: string }[];
 };
 
 const REFUSED: TakenContext = { accepted: false, writes: [], turned: [] };
 
-/** Stale ones are refused; those of agents inside agents are taken and let go. */
-export const takeContext = async (
+/** Stores a reported context. Rejects stale reports; accepts and discards those of nested agents. */
+export const applyReportedContext = async (
   store: Store,
   { agent_id, workspace_id, now }: { agent_id: string; workspace_id: string; now: number },
   { version, initial, error, resources }: PushedContext,
@@ -47,7 +47,7 @@ export const takeContext = async (
   return {
     accepted: true,
     writes: [
-      // Also where it is there now: anyone who names it may let it go in the meantime.
+      // Written even if the snapshot exists, because another holder may delete it before this commit.
       keepSnapshot(snapshot),
       put,
       markDirty(workspace_id, snapshot.hash, now),
@@ -57,7 +57,7 @@ export const takeContext = async (
   };
 };
 
-/** Its digest with everything in it, and the one without MCP that decides whether chats are dirty. */
+/** Builds a snapshot with two digests: one of everything, and one without MCP that decides whether chats are dirty. */
 export const makeSnapshot = (resources: readonly StoredResource[], error: string) => {
   const sorted = [...resources].sort((a, b) => (`${a.kind} ${a.source}` < `${b.kind} ${b.source}` ? -1 : 1));
   const hashed = sorted.filter(({ kind }) => kind === "instruction_file" || kind === "skill");

@@ -1,4 +1,4 @@
-// What an agent says of its disk and memory: the newest figures, the last processes that were ended, and what the owner is notified of. Pure.
+// An agent's disk and memory reports: the newest figures, the most recently killed processes, and the notifications for the owner. Pure.
 import { rfc3339 } from "#base/clock.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { type Notice, notified } from "#db/notifications/notifications.ts";
@@ -15,10 +15,10 @@ export type ResourcesReport = {
 
 export type ReportedWorkspace = { readonly id: string; readonly owner_id: string; readonly name: string };
 
-/** The owner hears of the same thing once in that time. */
+/** Minimum time between two notifications about the same problem. */
 const QUIET_MS = 3_600_000;
 
-/** The figures after a report. What it leaves out is unknown; ended processes stay. */
+/** Merges a report into the current figures. Missing figures become unknown; killed processes are kept. */
 export const mergeResources = (
   before: AgentResources | null,
   { home, memory, memory_kills }: ResourcesReport,
@@ -34,7 +34,7 @@ export const mergeResources = (
   };
 };
 
-/** What the workspace's owner is notified of: a disk that has become nearly or wholly full, and processes that were ended. */
+/** Returns the notifications for the workspace's owner: a disk that is nearly or completely full, and processes that were killed. */
 export const resourceNotices = (
   workspace: ReportedWorkspace,
   before: AgentResources | null,
@@ -74,7 +74,7 @@ export const resourceNotices = (
 
 const UNITS = ["MB", "GB", "TB"] as const;
 
-/** As pages write it: 5.2 GB. */
+/** Formats a size as pages show it: 5.2 GB. */
 const formatBytes = (bytes: number): string => {
   let amount = bytes / 1e6;
   let unit = 0;

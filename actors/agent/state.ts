@@ -1,5 +1,5 @@
-// The workspace agent's behavior as pure functions: state and report in, next state and writes out. The actor commits and
-// announces; nothing here reads a clock or waits (facts/platform 2.2 to 2.4).
+// The workspace agent's behavior as pure functions: they take the state and a report and return the next state and its writes. The actor
+// commits and announces; nothing here reads a clock or waits (facts/platform 2.2 to 2.4).
 import { invalidField } from "#base/errors.ts";
 import { type AgentFacts, type AgentRow, type AgentStatsRow, saveAgentStats, updateAgent } from "#db/agents/agents.ts";
 import { insertAppStatus } from "#db/agents/app-statuses.ts";
@@ -15,16 +15,16 @@ import { agentStatus } from "./status.ts";
 
 export type AgentState = {
   readonly agent: AgentFacts;
-  /** Log source id -> integer key, and the id of the newest batch that carried one. */
+  /** Maps a log source ID to its integer key and the ID of its newest named batch. */
   readonly sources: ReadonlyMap<string, { readonly key: number; readonly last_batch: string | null }>;
   readonly apps: readonly Pick<AgentAppRow, "id" | "slug" | "health" | "healthcheck_url">[];
   readonly scripts: readonly Pick<AgentScriptRow, "id" | "status" | "exit_code">[];
   readonly metadata: readonly Pick<AgentMetadataRow, "key">[];
-  /** The connection that speaks for the agent now; unknown after this instance was loaded afresh. */
+  /** The agent's current connection; undefined after this instance was reloaded. */
   readonly connection: string | undefined;
 };
 
-/** What a report came to. `visible`: a watcher of the workspace sees a difference. */
+/** The result of applying a report. `visible`: workspace watchers see a difference. */
 export type Decision<Reply = void> = {
   readonly state: AgentState;
   readonly writes: readonly Statement[];
@@ -39,7 +39,7 @@ const unchanged = <Reply>(state: AgentState, reply: Reply): Decision<Reply> => (
   reply,
 });
 
-/** A change of the agent's own row; one that people can see moves `updated_at` (rule AG-23). */
+/** Changes the agent's own row. A visible change updates `updated_at` (rule AG-23). */
 const changed = (state: AgentState, patch: Partial<AgentRow>, now: number, visible = true): Decision => ({
   state: { ...state, agent: { ...state.agent, ...patch } },
   writes: [updateAgent(state.agent.id, visible ? { ...patch, updated_at: now } : patch, { expect: 1 })],
@@ -47,10 +47,10 @@ const changed = (state: AgentState, patch: Partial<AgentRow>, now: number, visib
   reply: undefined,
 });
 
-/** Who speaks for the agent, and how far it is from the relays as far as that is known. */
+/** The connection that reports, and its latency to the relays where known. */
 type Sign = { readonly connection_id: string; readonly latency: Latency; readonly now: number };
 
-/** A connection begins to speak for the agent; it takes the place of any other. */
+/** Makes a connection the agent's current one, replacing any other. */
 export const connected = (
   state: AgentState,
   { connection_id, api_version, latency, now }: Sign & { api_version: string },
@@ -61,7 +61,7 @@ export const connected = (
   return { ...decision, state: { ...next, connection: connection_id } };
 };
 
-/** A sign of life. Watchers hear of it only when the agent had counted as disconnected. A replaced connection is ignored. */
+/** Applies a heartbeat. Watchers are notified only when the agent was considered disconnected. Ignores a replaced connection. */
 export const heartbeat = (state: AgentState, { connection_id, latency, now }: Sign): Decision => {
   if (state.connection !== undefined && state.connection !== connection_id) return unchanged(state, undefined);
   const visible = agentStatus(state.agent, now) !== "connected";
@@ -75,7 +75,7 @@ const alive = ({ latency, now }: Pick<Sign, "latency" | "now">) => ({
   latency,
 });
 
-/** The connection has disconnected. Nothing happens when another one has taken its place. */
+/** Applies a disconnect. Does nothing when another connection has replaced this one. */
 export const disconnected = (
   state: AgentState,
   { connection_id, now }: { connection_id: string; now: number },
@@ -87,17 +87,20 @@ export const disconnected = (
 
 const DAY_MS = 86_400_000;
 
-/** A time given by a caller, when it is within a day of ours; else ours. */
-export const saneTime = (given: number | undefined, now: number): number =>
+/** Returns the caller's time if it is within a day of ours, otherwise ours. */
+export const clampReportedTime = (given: number | undefined, now: number): number =>
   given !== undefined && Math.abs(given - now) <= DAY_MS ? given : now;
 
-/** Any state may follow any other; the newest report by the caller's time wins, a late one is dropped (rule AG-4). */
+/**
+ * Applies a lifecycle state. Any state may follow any other; the newest report by the caller's time wins, and late ones are dropped (rule
+ * AG-4).
+ */
 export const lifecycle = (
   state: AgentState,
   report: { state: LifecycleState; changed_at?: number; now: number },
 ): Decision => {
   const { agent } = state;
-  const at = saneTime(report.changed_at, report.now);
+  const at = clampReportedTime(report.changed_at, report.now);
   if (agent.lifecycle_changed_at !== null && at < agent.lifecycle_changed_at) return unchanged(state, undefined);
   if (agent.lifecycle_changed_at === at && agent.lifecycle_state === report.state) return unchanged(state, undefined);
   const times = ((): Partial<AgentRow> => {
@@ -111,7 +114,7 @@ export const lifecycle = (
 const SEMVER = /^v?\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?$/;
 const MAX_TEXT = 4096;
 
-/** What the agent says of itself when it starts. 400 for a version that is not semantic and for unknown subsystems. */
+/** Applies what the agent reports at startup. Throws 400 for a version that is not semantic and for unknown subsystems. */
 export const startup = (
   state: AgentState,
   report: {
@@ -135,7 +138,7 @@ export const startup = (
   return changed(state, { ...patch, ...(api_version === undefined ? {} : { api_version }) }, report.now);
 };
 
-/** Only apps with a health check have a health; values that are the same write nothing. 400 for other apps, nothing is stored then. */
+/** Applies the health of apps that have a health check; unchanged values write nothing. Throws 400 for any other app, storing nothing. */
 export const appHealths = (
   state: AgentState,
   { updates }: { updates: readonly { id: string; health: AppHealth }[] },
@@ -159,11 +162,11 @@ export const appHealths = (
   };
 };
 
-/** The agent has signed in with its cloud identity: this token counts from now on, and no other. */
+/** Replaces the agent's token after it has signed in with its cloud identity. The previous token is revoked. */
 export const signIn = (state: AgentState, { token_hash, now }: { token_hash: string; now: number }): Decision =>
   state.agent.token_hash === token_hash ? unchanged(state, undefined) : changed(state, { token_hash }, now, false);
 
-/** What an app says of itself. */
+/** A status reported by an app. */
 export type AppReport = {
   readonly app_slug: string;
   readonly state: AppState;
@@ -173,7 +176,10 @@ export type AppReport = {
   readonly needs_user_attention: boolean;
 };
 
-/** What an app says of itself, shown without control characters. 400 for an app this agent does not have (facts/platform 3.6). */
+/**
+ * Applies a status reported by an app, without control characters. Throws 400 for an app that this agent does not have (facts/platform
+ * 3.6).
+ */
 export const appStatus = (state: AgentState, report: { id: string; now: number } & AppReport): Decision => {
   const app = state.apps.find(({ slug }) => slug === report.app_slug);
   if (!app) throw invalidField("app_slug", "is not the slug of an app of this agent");
@@ -190,7 +196,7 @@ export const appStatus = (state: AgentState, report: { id: string; now: number }
   };
 };
 
-/** Line ends and tabs become one blank; every other control character goes. */
+/** Replaces runs of line breaks and tabs with one space, and removes other control characters. */
 const printable = (text: string): string =>
   text
     .replace(/[\t\n\v\f\r]+/g, " ")
@@ -199,10 +205,13 @@ const printable = (text: string): string =>
     .replace(/[\u202a-\u202e\u2066-\u2069]/g, "")
     .trim();
 
-/** Values and errors longer than this are cut (facts/platform 2.2). */
+/** Longer values and errors are truncated (facts/platform 2.2). */
 export const METADATA_BYTES = 2048;
 
-/** The newest results. Keys the template does not know are ignored; the server's time counts. Watchers of workspaces do not hear of it. */
+/**
+ * Stores the newest metadata results, timestamped by the server. Ignores keys that the template does not define. Workspace watchers are not
+ * notified.
+ */
 export const metadata = (
   state: AgentState,
   { results, now }: { results: readonly { key: string; value: string; error: string }[]; now: number },
@@ -220,11 +229,11 @@ export const metadata = (
 const cut = (text: string): string => {
   const bytes = Buffer.from(text);
   if (bytes.length <= METADATA_BYTES) return text;
-  // A character that was cut in the middle is left out.
+  // Drops a character that was cut in the middle.
   return new TextDecoder("utf-8").decode(bytes.subarray(0, METADATA_BYTES)).replace(/\uFFFD$/, "");
 };
 
-/** One run of a script. 400 for a script that is not this agent's. */
+/** Stores one run of a script. Throws 400 for a script that this agent does not have. */
 export const scriptCompleted = (
   state: AgentState,
   run: {
@@ -254,7 +263,7 @@ export const scriptCompleted = (
   };
 };
 
-/** The newest statistics. Watchers of workspaces do not hear of them. */
+/** Stores the newest statistics. Workspace watchers are not notified. */
 export const stats = (state: AgentState, report: Omit<AgentStatsRow, "agent_id">): Decision => ({
   ...unchanged(state, undefined),
   writes: [saveAgentStats({ ...report, agent_id: state.agent.id })],

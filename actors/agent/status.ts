@@ -1,10 +1,10 @@
-// What is derived from an agent's facts when it is read, never stored: its status and its health (facts/platform 2.3 and 2.4).
+// Derives an agent's status and health on each read; neither is stored (facts/platform 2.3 and 2.4).
 import type { AgentRow } from "#db/agents/agents.ts";
 import type { AgentStatus } from "#schema/agents/agent.ts";
 
-/** A connected agent is heard of at least this often. */
+/** Maximum interval between two messages of a connected agent. */
 export const HEARTBEAT_MS = 15_000;
-/** An agent not heard of for this long counts as disconnected. */
+/** An agent that is silent for this long is considered disconnected. */
 export const INACTIVE_MS = 30_000;
 
 type ConnectionFacts = Pick<
@@ -12,21 +12,21 @@ type ConnectionFacts = Pick<
   "created_at" | "connection_timeout_seconds" | "first_connected_at" | "last_connected_at" | "disconnected_at"
 >;
 
-/** The status at `now`, milliseconds since 1970; the first rule that fits wins (rule AG-1). */
+/** Returns the status at `now` (milliseconds since 1970). The first matching rule wins (rule AG-1). */
 export const agentStatus = (agent: ConnectionFacts, now: number): AgentStatus => {
   const { last_connected_at: last, disconnected_at: gone } = agent;
   if (agent.first_connected_at === null || last === null) {
     const allowed = agent.connection_timeout_seconds * 1000;
     return allowed > 0 && now - agent.created_at > allowed ? "timeout" : "connecting";
   }
-  // Connecting clears the time of the disconnection, so the same millisecond means: gone.
+  // Connecting clears the time of the disconnect, so equal times mean that the agent disconnected last.
   if (gone !== null && gone >= last) return "disconnected";
   return now - last > INACTIVE_MS ? "disconnected" : "connected";
 };
 
 const SHUTTING_DOWN = new Set(["shutting_down", "shutdown_timeout", "shutdown_error", "off"]);
 
-/** Healthy or why not; the first rule that fits wins (rule AG-2). */
+/** Returns whether the agent is healthy, or why not. The first matching rule wins (rule AG-2). */
 export const agentHealth = (
   status: AgentStatus,
   lifecycle: string,

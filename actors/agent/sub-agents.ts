@@ -1,5 +1,5 @@
-// Agents inside agents as pure functions: what a parent may make, and the rows of it (facts/wire 1.5 and 1.6, rules SA-1 to SA-4). The
-// parent's actor commits them. A child is of the same build and resource, and ends with it.
+// Nested agents as pure functions: what a parent may create, and the rows for it (facts/wire 1.5 and 1.6, rules SA-1 to SA-4). The parent's
+// actor commits them. A child belongs to the same build and resource as its parent and is deleted with it.
 import { conflict, invalidField } from "#base/errors.ts";
 import { KEY_PLACEHOLDER } from "#base/links/external-link.ts";
 import { type AgentRow, insertAgent } from "#db/agents/agents.ts";
@@ -9,7 +9,7 @@ import { type AgentScriptRow, insertAgentScript } from "#db/agents/scripts.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { asIcon, asLine, asLink } from "#schema/text.ts";
 
-/** What an agent asks for, in our words. */
+/** A validated request for a nested agent. */
 export type SubAgentInput = {
   name: string;
   directory: string;
@@ -35,7 +35,7 @@ export type SubAgentApp = {
   url: string;
 };
 
-/** An app that was not made, by its index in the input. */
+/** An app that was not created, by its index in the input. */
 export type AppRefusal = { index: number; field: string; error: string };
 
 const MAX_CHILDREN = 50;
@@ -45,7 +45,7 @@ const NAME = /^[a-z0-9]+(?:-[a-z0-9]+)*$/i;
 const SLUG = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
 const CONNECTION_TIMEOUT = 120;
 
-/** 400 for a name no agent can have and for too many; 409 when another agent of the build has it. */
+/** Throws 400 for an invalid name or too many agents, and 409 when another agent of the build has the name. */
 export const checkSubAgent = (input: SubAgentInput, siblings: readonly AgentRow[], parent: AgentRow): void => {
   if (parent.parent_id !== null) throw conflict("A sub-agent can't have sub-agents of its own.");
   if (input.name.length > 64 || !NAME.test(input.name))
@@ -63,7 +63,7 @@ export const checkSubAgent = (input: SubAgentInput, siblings: readonly AgentRow[
   }
 };
 
-/** The row of the child. */
+/** Builds the child's row. */
 export const subAgentRow = (
   { name, directory, architecture, operating_system, display_apps }: SubAgentInput,
   parent: AgentRow,
@@ -85,13 +85,13 @@ export const subAgentRow = (
     architecture,
     operating_system,
     display_apps: [...display_apps],
-    // After its parent, wherever agents are listed.
+    // Lists show it after its parent.
     display_order: parent.display_order,
     created_at: made.now,
     updated_at: made.now,
   });
 
-/** The rows with which it installs the dotfiles that its parent does: its home is another one. */
+/** Builds the rows that make the child install its parent's dotfiles, because it has its own home. */
 export const dotfilesOfChild = (
   { display_name, script, timeout_seconds }: AgentScriptRow,
   { agent_id, key, now, uuid }: { agent_id: string; key: number; now: number; uuid: () => string },
@@ -104,7 +104,7 @@ export const dotfilesOfChild = (
   ];
 };
 
-/** The rows of its apps; those that cannot be are refused one by one, and the agent is made without them. */
+/** Builds the rows of the child's apps. Invalid apps are skipped one by one; the agent is created without them. */
 export const subAgentApps = (
   apps: readonly SubAgentApp[],
   agent_id: string,
@@ -149,7 +149,7 @@ const appProblem = (
   for (const field of ["command", "display_name", "group", "icon", "url"] as const) {
     if (app[field].length > MAX_TEXT) return { field, error: "is too long" };
   }
-  // What is declared in a workspace gets no key of the person who opens it.
+  // Apps declared inside a workspace never receive an API key of the person who opens them.
   if (app.url.includes(KEY_PLACEHOLDER)) {
     return { field: "url", error: `must not contain ${KEY_PLACEHOLDER}: only apps of a template get a key` };
   }

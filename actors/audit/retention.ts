@@ -1,5 +1,5 @@
-// Lets entries of the audit log go in their time, kind by kind and in slices that keep nobody waiting (rule AU-14). Nothing else deletes
-// entries.
+// Deletes audit log entries after their retention period, by kind and in slices small enough not to delay other writes (rule AU-14).
+// Nothing else deletes entries.
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { FIRST_PART, type Parts } from "#base/parts.ts";

@@ -1,5 +1,5 @@
-// The actor of one chat: the only writer of its row, its history and its queue. Decides by the table of state.ts, commits, announces,
-// and starts and stops turns outside of its mailbox; what they report carries the history it belongs to (rules CH-10 to CH-19).
+// The actor of one chat: the only writer of its row, history and queue. Decides by the table in state.ts, commits, announces, and starts
+// and stops turns outside of its mailbox. Turns report with the version of the history they belong to (rules CH-10 to CH-19).
 import { findChat, guardPermissions, listChildren, markChatRead } from "#db/chats/chats.ts";
 import { repinContext } from "#db/chats/context.ts";
 import { findAnswer, type RequestKey } from "#db/chats/requests.ts";
@@ -9,8 +9,8 @@ import type { AuditEntry } from "#db/reports/audit/audit.ts";
 import { guardSharing } from "#db/workspaces/sharing.ts";
 import { Actor, type Outcome } from "../runtime/actor.ts";
 import { outsideTurn } from "../runtime/mailbox.ts";
-import { announce, announceAgain, resume, tellChanges, tellReaders } from "./announce.ts";
-import { auditSharing, chatEntries } from "./audit.ts";
+import { announce, announceAccessChange, announceAgain, announceListChanges, resume } from "./announce.ts";
+import { auditChatChanges, auditSharing } from "./audit.ts";
 import { decide, lateOutcome, toOutcome, withAnswer } from "./decide.ts";
 import type { ChatDeps } from "./deps.ts";
 import { type CheckedCommand, checkedCommand } from "./hooks/checked.ts";
@@ -65,21 +65,21 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
 
   protected async load(): Promise<ChatState | undefined> {
     const state = await readChat(this.#deps.store, this.id);
-    // A turn that is owed but not running: after a start, and after a commit that could not be confirmed.
+    // A turn may be due but not running: after a start, or after a commit that could not be confirmed.
     if (state) outsideTurn(() => resume(this.#deps.effects, state));
     return state;
   }
 
   protected override unconfirmed(before: ChatState | undefined, found: ChatState | undefined): void {
     if (found) announceAgain(this.#deps, before, found);
-    else tellReaders(this.#deps.topics, this.id);
+    else announceAccessChange(this.#deps.topics, this.id);
   }
 
   protected override entries(
     before: ChatState | undefined,
     outcome: Outcome<ChatState, unknown>,
   ): readonly AuditEntry[] {
-    return chatEntries(before, outcome, this.#deps.clock.now());
+    return auditChatChanges(before, outcome, this.#deps.clock.now());
   }
 
   protected override notices(
@@ -98,7 +98,7 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
     return !this.#deps.effects.holdsTurn(this.id);
   }
 
-  /** Makes the chat with its first message; its turn begins. */
+  /** Creates the chat with its first message and begins its turn. */
   create(args: CreateChat): Promise<Sent> {
     return this.handleCreate<Sent>(async () => {
       const { inserted, state, writes, after } = await created(this.#deps, args);
@@ -106,12 +106,15 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
     });
   }
 
-  /** Makes the chat as the copy of another one, which keeps what it has; nothing runs until someone writes (rules FK-1 to FK-4). */
+  /** Creates the chat as a copy of another one, which stays unchanged. Nothing runs until someone writes (rules FK-1 to FK-4). */
   fork(args: ForkChat): Promise<void> {
     return this.handleCreate<void>(async () => ({ ...(await forked(this.#deps, this.id, args)), reply: undefined }));
   }
 
-  /** Refuses as `send`, `edit` or the client's answers would be refused now; changes nothing. For anyone who asks others before (rule HK-8). */
+  /**
+   * Rejects as `send`, `edit` or the client's answers would be rejected now, without changing anything. For callers that ask a hook first
+   * (rule HK-8).
+   */
   check(asked: CheckedCommand): Promise<void> {
     return this.handle(async (state) => {
       const command = await checkedCommand(this.#deps, state, asked);
@@ -121,7 +124,7 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
     });
   }
 
-  /** Whether `spawn` would make it now. */
+  /** Checks whether `spawn` would succeed now. */
   maySpawn(input: SpawnSubagent): Promise<Spawned> {
     return this.handle<Spawned>(async (state) => ({
       state,
@@ -130,8 +133,8 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
   }
 
   /**
-   * Makes a sub-chat of this root chat for one of its calls, which must still be owed; its turn begins. The same call makes one only.
-   * In the root's turn, so that none is made while the family is archived or deleted (rule SB-3).
+   * Creates a sub-chat of this root chat for a call that still needs a result, and begins its turn. Idempotent per call. Runs in the root's
+   * mailbox, so that no sub-chat is created while the family is being archived or deleted (rule SB-3).
    */
   spawn(input: SpawnSubagent): Promise<Spawned> {
     return this.handle<Spawned>(async (state) => {
@@ -143,7 +146,7 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
     });
   }
 
-  /** Sends a user's message, or queues it while the chat is busy. 409, 429. */
+  /** Sends a user's message, or queues it while the chat is busy. Rejects with 409 or 429. */
   send({ behavior, patch, request_key, ...said }: SendMessage): Promise<Sent> {
     return this.#once(request_key, async (state) => {
       const id = await this.#deps.store.reserve("queued_messages", 1);
@@ -156,7 +159,9 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
     });
   }
 
-  /** Replaces a user's message and forgets all that came after it. 400 for another kind of message, 404 when it no longer exists. */
+  /**
+   * Replaces a user's message and deletes everything after it. Rejects with 400 for another kind of message, 404 when it no longer exists.
+   */
   edit(args: EditMessage): Promise<Edited> {
     const { message_id, content, created_by, custom_prompt = null, model_config_id, patch } = args;
     return this.handle(async (state) => {
@@ -180,32 +185,34 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
     });
   }
 
-  /** Takes a message out of the queue. 404, 409. */
+  /** Removes a message from the queue. Rejects with 404 or 409. */
   deleteQueued({ queued_id }: { readonly queued_id: number }): Promise<void> {
     return this.#command({ type: "delete_queued", queued_id });
   }
 
-  /** Lets a queued message go first. 404, 409. */
+  /** Promotes a queued message ahead of the others. Rejects with 404 or 409. */
   promoteQueued({ queued_id }: { readonly queued_id: number }): Promise<void> {
     return this.#command({ type: "promote_queued", queued_id });
   }
 
-  /** Begins a turn that makes the history shorter and ends (rule CM-8). 409. */
+  /** Begins a turn that only compacts the history (rule CM-8). Rejects with 409. */
   compact(request: CompactionRequest): Promise<void> {
     return this.handle((state) => compacted(this.#deps, state, request));
   }
 
-  /** From here on a model is given nothing of what was said before; people see all of it (rule CM-10). 409. */
+  /**
+   * Clears the model's context: models get none of the earlier messages, while people still see all of them (rule CM-10). Rejects with 409.
+   */
   clear(_: Record<string, never>): Promise<void> {
     return this.handle((state) => cleared(this.#deps, state));
   }
 
-  /** Stops the turn, or cancels the calls that the client has not answered. 409. */
+  /** Stops the turn, or cancels the calls that the client has not answered. Rejects with 409. */
   interrupt(_: Record<string, never>): Promise<void> {
     return this.#command({ type: "interrupt" });
   }
 
-  /** The client's answers to the calls that are awaited. 400, 409. */
+  /** Stores the client's results of the awaited calls. Rejects with 400 or 409. */
   completeAction({ results, rows, request_key }: Results): Promise<null> {
     return this.#once(request_key, async (state) => {
       const change = await decide(this.#deps, state, { type: "complete_requires_action", results, rows });
@@ -213,52 +220,56 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
     });
   }
 
-  /** A person's answers to the calls that wait for permission; what is to be remembered changes the chat's rules with them. 400, 409. */
+  /**
+   * Stores a person's answers to calls that wait for permission. Rules to remember are added in the same commit. Rejects with 400 or 409.
+   */
   answerPermissions({ answers }: AnsweredPermissions): Promise<void> {
     return this.handle(async (state) => {
       const given = answers.map(({ tool_call_id, decision }) => ({ tool_call_id, isGranted: decision === "allow" }));
       const change = await decide(this.#deps, state, { type: "answer_permissions", answers: given });
       const patch = rememberedRules(state, answers);
       const outcome = toOutcome(this.#deps, state, change, undefined, patch);
-      // Not over rules that its root has changed in the meantime.
+      // Must not overwrite rules that the root chat has changed since.
       const guard = patch.permissions === undefined ? [] : [guardPermissions(state)];
       return { ...outcome, writes: [...guard, ...(outcome.writes ?? [])] };
     });
   }
 
-  /** Brings a chat in an invalid state back into the table. 409 when it is in a valid one. */
+  /** Repairs a chat in an invalid state. Rejects with 409 when the state is valid. */
   reconcile(_: Record<string, never>): Promise<void> {
     return this.#command({ type: "reconcile_invalid" });
   }
 
-  /** The timer of awaited results has come. */
+  /** Handles the timer for awaited results. */
   deadlinePassed(_: Record<string, never>): Promise<Late> {
     return this.#report({ type: "cancel_requires_action" });
   }
 
-  /** A budget keeps the next model call from beginning: the chat asks whether to go on. */
+  /** Pauses before the next model call because of a budget, and asks whether to continue. */
   pauseForBudget(args: Parameters<TurnReports["pauseForBudget"]>[0]): Promise<Late> {
     return this.#report({ type: "pause_for_budget", ...args });
   }
 
-  /** The budget that the chat waits for was raised: the same turn goes on. */
+  /** Continues the turn after the budget it waits for was raised. */
   budgetRaised({ budget_id }: { readonly budget_id: string }): Promise<Late> {
     return this.#report({ type: "budget_raised", budget_id });
   }
 
   /**
-   * Metadata, and into the archive or back: one commit, for a root chat with its sub-chats (rules SB-1, SB-3). 400, 409. `pin` is the asked
-   * place among the owner's pinned chats, 0 for none. `silent_since`: only when it has not moved since then and is not pinned (rule RT-1).
+   * Changes metadata, archives or unarchives, in one commit; for a root chat together with its sub-chats (rules SB-1, SB-3). Rejects with
+   * 400 or 409. `pin` is the requested position among the owner's pinned chats, 0 to unpin. `silent_since`: only if the chat has not
+   * changed since then and is not pinned (rule RT-1).
    */
   change(args: ChangeChat): Promise<void> {
     return this.handle((state) => changedFamily(this.#deps, state, args));
   }
 
-  /** Someone else has written this chat's row: its root, when the family was changed. */
+  /** Reloads the chat's row after its root has written it. */
   reload(_: Record<string, never>): Promise<void> {
     return this.handle(async (state) => {
       const fresh = await readChat(this.#deps.store, this.id);
-      if (!fresh) return { state, gone: true, after: () => tellReaders(this.#deps.topics, this.id), reply: undefined };
+      if (!fresh)
+        return { state, gone: true, after: () => announceAccessChange(this.#deps.topics, this.id), reply: undefined };
       const change: Change<ChatState> = {
         kind: "change",
         state: fresh,
@@ -272,14 +283,14 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
   }
 
   /**
-   * Deletes an archived root chat with its sub-chats and all that belongs to them; `stale` when it is not archived or has been only
-   * since `before`. In small commits, so that nobody waits for them; a crash between two is taken up by the next message (rule RT-3).
+   * Deletes an archived root chat with its sub-chats and all their data. Returns `stale` when it is not archived, or was archived after
+   * `before`. Uses small commits to avoid delaying others; after a crash the next message continues (rule RT-3).
    */
   purge({ before }: { readonly before: number }): Promise<Late> {
     return this.handle<Late>((state) => purged(this.#deps, state, before));
   }
 
-  /** Goes by what the workspace tells now, instead of what it told before. */
+  /** Pins the workspace's current context in place of the earlier one. */
   pinContext(_: Record<string, never>): Promise<void> {
     return this.handle((state) => ({
       state,
@@ -288,7 +299,7 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
     }));
   }
 
-  /** Lets people and groups read along, or no longer: a root chat with its sub-chats. `stale` where sharing is off by now (CS-6). */
+  /** Changes which people and groups can read a root chat and its sub-chats. Returns `stale` when sharing has been disabled (CS-6). */
   share({ changes }: { readonly changes: readonly ChatShareChange[] }): Promise<void> {
     return this.handle(async (state) => {
       const { store, clock } = this.#deps;
@@ -299,36 +310,36 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
         ...changeChatShares(key, changes),
         await auditSharing(store, state, changes, clock.now()),
       ];
-      return { state, writes, after: () => tellReaders(this.#deps.topics, this.id), reply: undefined };
+      return { state, writes, after: () => announceAccessChange(this.#deps.topics, this.id), reply: undefined };
     });
   }
 
-  /** Nobody else may read it any more. */
+  /** Revokes all shares. */
   unshare(_: Record<string, never>): Promise<void> {
-    const after = () => tellReaders(this.#deps.topics, this.id);
+    const after = () => announceAccessChange(this.#deps.topics, this.id);
     return this.handle(async (state) => {
       const entry = await auditSharing(this.#deps.store, state, null, this.#deps.clock.now());
       return { state, writes: [clearChatShares(state.key), entry], after, reply: undefined };
     });
   }
 
-  /** What someone has made of the chat's history; `stale` when history, or for a title the title, has changed since. */
+  /** Stores a generated title or summary. Returns `stale` when the history, or for a title the title, has changed since. */
   describe({ patch, title, history_version }: Description): Promise<Late> {
     return this.handle<Late>((state) => {
       const isLate = patch.title === undefined ? state.history_version !== history_version : state.title !== title;
       if (isLate) return { state, reply: "stale" };
       const next = { ...state, ...patch };
-      const after = () => tellChanges(this.#deps.topics, state, next);
+      const after = () => announceListChanges(this.#deps.topics, state, next);
       return { state: next, writes: patchWrites(state, patch), after, reply: "done" };
     });
   }
 
-  /** The owner has seen the chat as it is. */
+  /** Marks the chat as read by its owner. */
   markRead(_: Record<string, never>): Promise<void> {
     return this.handle((state) => ({ state, writes: [markChatRead(this.id)], reply: undefined }));
   }
 
-  /** The chat as of now, with what its turn has said so far: what comes later is announced under the topic `chat`. */
+  /** Returns the chat with the current output of its turn. Later changes are announced under the topic `chat`. */
   snapshot(_: Record<string, never>): Promise<ChatSnapshot> {
     return this.handle((state) => ({
       state,
@@ -336,32 +347,32 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
     }));
   }
 
-  /** After a start: what is owed continues. */
+  /** Continues pending work after a start. */
   resume(_: Record<string, never>): Promise<void> {
     return this.handle((state) => ({ state, after: () => resume(this.#deps.effects, state), reply: undefined }));
   }
 
-  /** A turn is about to call the model. */
+  /** Begins a turn's attempt to call the model. */
   beginAttempt({ history_version }: { readonly history_version: number }): Promise<StartedAttempt | "stale"> {
     return this.handle((state) => startedAttempt(this.#deps, state, history_version));
   }
 
-  /** The model call failed and will be tried again. */
+  /** Records that the model call failed and will be retried. */
   recordRetry(args: Parameters<TurnReports["recordRetry"]>[0]): Promise<Late> {
     return this.#report({ type: "record_retry", ...args });
   }
 
-  /** The model call failed for good; what it had said is kept. */
+  /** Records that the model call failed permanently. Its partial output is kept. */
   reportFailure(args: Parameters<TurnReports["reportFailure"]>[0]): Promise<Late> {
     return this.#report({ type: "finish_error", ...args });
   }
 
-  /** The model has ended a step: its messages and what follows from them are one commit. */
+  /** Stores a finished step of the model: its messages and all consequences in one commit. */
   reportStep(step: Step): Promise<Reported | "stale"> {
     return this.handle((state) => reportedStep(this.#deps, state, step));
   }
 
-  /** A coding agent is about to be told what is new: which session knows the chat from now on. */
+  /** Records which session will know the chat, before a coding agent gets the new messages. */
   recordAgentSession({ history_version, ...session }: RecordAgentSession): Promise<Late> {
     return this.handle<Late>((state) => {
       if (state.history_version !== history_version || state.status !== "running") return { state, reply: "stale" };
@@ -371,24 +382,27 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
     });
   }
 
-  /** The turn was stopped: this is what it has said. */
+  /** Stores the output of a turn that was stopped. */
   finishInterruption(args: Parameters<TurnReports["finishInterruption"]>[0]): Promise<Late> {
     return this.#report({ type: "finish_interruption", ...args });
   }
 
-  /** One command of a person. */
+  /** Handles a command of a person. */
   #command(input: CommandInput): Promise<void> {
     return this.handle(async (state) =>
       toOutcome(this.#deps, state, await decide(this.#deps, state, input), undefined),
     );
   }
 
-  /** One command of a turn or a timer. */
+  /** Handles a command of a turn or a timer. */
   #report(input: CommandInput): Promise<Late> {
     return this.handle<Late>((state) => lateOutcome(this.#deps, state, input));
   }
 
-  /** A message whose answer is kept under the key: when the same comes again, that is the answer and nothing happens. 409 for another body. */
+  /**
+   * Handles a message and keeps its answer under the idempotency key. A retry gets the same answer without any effect. Rejects with 409 for
+   * a different body.
+   */
   #once<Reply>(
     request: RequestKey | undefined,
     decided: (state: ChatState) => Promise<Outcome<ChatState, Reply>>,

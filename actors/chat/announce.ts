@@ -1,4 +1,4 @@
-// What follows a transition once it is on disk: followers hear of it, the owner's lists too, and turns begin or end.
+// Announces a transition once it is on disk: notifies followers and the owner's lists, and starts or ends turns.
 import type { Topics } from "#base/topics.ts";
 import type { Events, OwnerChatKind } from "../runtime/events.ts";
 import type { ChatEffects } from "./effects.ts";
@@ -20,7 +20,7 @@ export const announce = ({ topics, effects }: Deps, before: ChatState, change: C
     if (state.status === "requires_action") tellOwner(topics, state, "action_required");
   }
   if (messages.some(({ role }) => role === "user")) effects.promptAdded(state);
-  // A history that was only made shorter has nothing new to be notified of.
+  // A compacted history contains nothing worth a notification.
   const isOver = isActive(before) && !isActive(state) && before.compaction === null;
   if (isOver) effects.turnEnded(state, before.status === "interrupting");
   for (const effect of change.effects) {
@@ -29,21 +29,21 @@ export const announce = ({ topics, effects }: Deps, before: ChatState, change: C
   }
 };
 
-/** A commit could not be confirmed: anyone who would have been told what is so now reads it all again. Its turn goes on already. */
+/** Announces a state after a commit that could not be confirmed, so that every affected reader reloads it. The turn already continues. */
 export const announceAgain = ({ topics, effects }: Deps, before: ChatState | undefined, found: ChatState): void => {
   effects.wordsAdded();
   topics.publish("chat", found.id, { ...toPicture(found), messages: [], reset: true });
   tellOwner(topics, found, before ? "status_change" : "created");
-  if (before) tellChanges(topics, before, found);
+  if (before) announceListChanges(topics, before, found);
   if (found.status === "requires_action") tellOwner(topics, found, "action_required");
-  tellReaders(topics, found.id);
+  announceAccessChange(topics, found.id);
   for (const kind of ["notified", "inbox"] as const) topics.publish(kind, found.owner_id, {});
 };
 
 const isActive = ({ status }: ChatState): boolean => status === "running" || status === "interrupting";
 
-/** What lists show of the chat alongside its status. */
-export const tellChanges = (topics: Topics<Events>, before: ChatState, now: ChatState): void => {
+/** Announces changes that chat lists show in addition to the status. */
+export const announceListChanges = (topics: Topics<Events>, before: ChatState, now: ChatState): void => {
   if (before.title !== now.title) tellOwner(topics, now, "title_change");
   if (before.last_turn_summary !== now.last_turn_summary) tellOwner(topics, now, "summary_change");
   if (before.permissions !== now.permissions || before.plan_mode !== now.plan_mode) {
@@ -57,11 +57,11 @@ export const tellOwner = (topics: Topics<Events>, state: ChatState, kind: OwnerC
   topics.publish("owner_chats", state.owner_id, { kind, chat_id: state.id, ...calls });
 };
 
-/** Anyone who reads along may do so no longer, or someone new may. */
-export const tellReaders = (topics: Topics<Events>, chat_id: string): void =>
+/** Announces that the people who may read the chat have changed. */
+export const announceAccessChange = (topics: Topics<Events>, chat_id: string): void =>
   topics.publish("access_changed", chat_id, {});
 
-/** Takes up what the chat owes; nothing when it goes on already. */
+/** Resumes the chat's pending work. Does nothing if it is already running. */
 export const resume = (effects: ChatEffects, state: ChatState): void => {
   const name = toStateName(state);
   if (name.startsWith("R")) startTurn(effects, state, true);

@@ -1,5 +1,5 @@
-// What the audit log tells of a chat: that it was made, archived, renamed, shared or deleted; never what is said in it (rules AU-1, AU-8).
-// Pure but for who it is shared with, which is read; used by the chat actor alone.
+// Audit log entries of a chat: that it was created, archived, renamed, shared or deleted, never its content (rules AU-1, AU-8). Pure except
+// for the list of shares, which is read. Used only by the chat actor.
 import { originNow } from "#base/origin.ts";
 import { type ChatShareChange, listChatShares } from "#db/chats/shares.ts";
 import type { Statement } from "#db/engine/sql.ts";
@@ -10,21 +10,21 @@ import type { ChatState } from "./machine/chat-state.ts";
 const about = ({ id, organization_id }: Pick<ChatState, "id" | "organization_id">, now: number) =>
   ({ now, resource_type: "chat", resource_id: id, target: id.slice(0, 8), organization_id }) as const;
 
-/** The entry of a new chat. A sub-chat is made by its parent's turn, for whom the parent belongs to. */
-export const chatMade = (state: ChatState, now: number): Statement => {
+/** Returns the entry of a new chat. A sub-chat is created by its parent's turn, on behalf of the parent's owner. */
+export const auditChatCreated = (state: ChatState, now: number): Statement => {
   const owner = originNow() === undefined ? { user_id: state.owner_id } : {};
   return audited({ ...about(state, now), ...owner, action: "create", after: state });
 };
 
-/** What a turn that writes has changed; of a chat that was just made the batch tells already. */
-export const chatEntries = (
+/** Returns the entries for changes of an existing chat. The batch already has the entry of a new one. */
+export const auditChatChanges = (
   before: ChatState | undefined,
   { state, gone = false }: { readonly state: ChatState; readonly gone?: boolean },
   now: number,
 ): readonly AuditEntry[] => {
   if (gone) return [chatDeleted(state, now)];
   if (!before) return NONE;
-  // Most turns change nothing of this. A title that the server has made up is no news.
+  // Most messages change none of these fields. Titles that the server generates are not audited.
   const watched = originNow() === undefined ? OWN : OWN_AND_TITLE;
   if (watched.every((column) => before[column] === state[column])) return NONE;
   return isAudited("chat", before, state) ? [{ ...about(state, now), action: "write", before, after: state }] : NONE;
@@ -40,8 +40,8 @@ export const chatDeleted = (state: ChatState, now: number): AuditEntry => ({
   before: state,
 });
 
-/** That its owner has changed what its model is given; nothing that lists show is another. */
-export const chatSteered = (state: ChatState, operation: "compact" | "clear", now: number): AuditEntry => ({
+/** Returns the entry for a change of what the owner gives the model, which changes nothing that lists show. */
+export const auditContextChange = (state: ChatState, operation: "compact" | "clear", now: number): AuditEntry => ({
   ...about(state, now),
   action: "write",
   before: state,
@@ -51,7 +51,7 @@ export const chatSteered = (state: ChatState, operation: "compact" | "clear", no
 
 type Shares = { user_acl: Record<string, string>; group_acl: Record<string, string> };
 
-/** With whom it is shared before and after; `changes` null: with nobody any more. */
+/** Returns the entry for a change of shares; `changes` null: all were revoked. */
 export const auditSharing = async (
   store: Pick<Store, "all">,
   state: ChatState,

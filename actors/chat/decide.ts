@@ -1,5 +1,5 @@
-// What every message of a chat's actor is made of: a decision by the table of machine/state.ts becomes one batch, and what follows it is
-// announced. Used by the actor and by the messages that have files of their own.
+// Common steps of the chat actor's messages: a decision by the table in machine/state.ts becomes one batch, and its consequences are
+// announced. Used by the actor and by messages implemented in their own files.
 import { conflict } from "#base/errors.ts";
 import { keepAnswer, type RequestKey } from "#db/chats/requests.ts";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
@@ -16,14 +16,14 @@ import { buildWrites, patchWrites } from "./storage/writes.ts";
 
 type Decided = Change<ChatState> | "stale";
 
-/** What a person's command comes to. Throws what refuses it, 409 where it comes too late. */
+/** Decides a person's command. Throws if it is rejected, with 409 when it comes too late. */
 export const decide = async (deps: ChatDeps, state: ChatState, input: CommandInput): Promise<Change<ChatState>> => {
   const decided = await decideLate(deps, state, input);
   if (decided === "stale") throw conflict("The chat has moved on.");
   return decided;
 };
 
-/** What the command of a turn or a timer comes to. */
+/** Decides a command of a turn or a timer. */
 export const decideLate = async (
   { store, clock }: ChatDeps,
   state: ChatState,
@@ -36,7 +36,7 @@ export const decideLate = async (
   return decision.kind === "stale" ? "stale" : decision;
 };
 
-/** The change as one batch with its announcements; `patch` wins over what promoted messages bring along. */
+/** Converts a change to one batch with its announcements. `patch` overrides what promoted messages change. */
 export const toOutcome = <Reply>(
   deps: ChatDeps,
   before: ChatState,
@@ -61,7 +61,7 @@ export const toOutcome = <Reply>(
   };
 };
 
-/** The outcome of a report, which may come too late. */
+/** Returns the outcome of a report, which may be stale. */
 export const lateOutcome = async (
   deps: ChatDeps,
   state: ChatState,
@@ -71,7 +71,7 @@ export const lateOutcome = async (
   return decided === "stale" ? { state, reply: "stale" } : toOutcome<Late>(deps, state, decided, "done");
 };
 
-/** The outcome with its answer kept under the key, so that the same request is answered alike (rule CH-40). */
+/** Stores the answer under the idempotency key, so that a retry gets the same answer (rule CH-40). */
 export const withAnswer = <Reply>(
   { clock }: ChatDeps,
   { key }: ChatState,

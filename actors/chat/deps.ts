@@ -1,4 +1,4 @@
-// What the parts of a chat's actor work with.
+// Dependencies of the chat actor.
 import type { Clock } from "#base/clock.ts";
 import type { Topics } from "#base/topics.ts";
 import type { Store } from "#db/engine/store.ts";
@@ -14,8 +14,8 @@ export type ChatDeps = {
   readonly topics: Topics<Events>;
   readonly models: LanguageModels;
   readonly effects: ChatEffects;
-  /** How long someone's approval is awaited. */
+  /** How long to wait for a person's approval. */
   readonly approval_ms: number;
-  /** The sub-chats that change with their root. */
+  /** Sub-chats that change with their root. */
   readonly chats: () => Asks<FamilyMessages>;
 };

@@ -1,5 +1,5 @@
-// What a chat's actor asks of the world once its writes are on disk. The actor knows this interface alone; turns, titles, pull requests
-// and the index of searches stand behind it (services.ts).
+// The effects of a chat's actor after its writes are on disk. The actor depends on this interface only; services.ts connects it to turns,
+// titles, pull requests and the search index.
 import type { ChatState } from "./machine/chat-state.ts";
 import type { PendingCall, RetryState } from "./machine/decision.ts";
 import type { PromptOf } from "./prompt/prompt.ts";
@@ -7,12 +7,12 @@ import type { CopiedMessages } from "./turn/checkpoints.ts";
 import type { PartBatch } from "./turn/stream-buffer.ts";
 
 /**
- * How a turn was begun. `goesOn`: by another server, so whom it works with may not be back yet. `retry`: it waits for this time first, as
- * a provider has asked (rule CH-16).
+ * How a turn was begun. `goesOn`: it continues from another server, so its workspace may not be reconnected yet. `retry`: wait for this
+ * time first, as a provider requested (rule CH-16).
  */
 export type Begun = { readonly goesOn?: boolean; readonly retry?: RetryState | null };
 
-/** Whose calls have no result yet, as of the interruption. */
+/** A chat with its calls that had no result when it was interrupted. */
 export type Interrupted = {
   readonly id: string;
   readonly pending_calls: readonly PendingCall[];
@@ -22,20 +22,20 @@ export type Interrupted = {
 type StartedBy = "id" | "owner_id" | "part" | "coding_agent" | "parent_chat_id" | "history_version";
 
 export interface ChatEffects {
-  /** Begins the turn that the chat owes on its history; the one that runs on another history is obsolete and ends. */
+  /** Begins the turn that is due on this history. A turn that runs on another history is obsolete and ends. */
   startTurn(chat: Pick<ChatState, StartedBy>, begun: Begun): void;
-  /** Stops the turn and reports what it has said on this history. */
+  /** Stops the turn and reports its output on this history. */
   stopTurn(chat: Interrupted, history_version: number): void;
-  /** True while a turn of the chat runs, waits or is being stopped. */
+  /** Returns whether a turn of the chat is running, waiting or stopping. */
   holdsTurn(chat_id: string): boolean;
-  /** What the turn has said so far of its present step. */
+  /** Returns the output so far of the turn's current step. */
   saidSoFar(chat_id: string): PartBatch | undefined;
-  /** The chat is a copy: its messages are those of another one. */
+  /** Called for a new copy of a chat, with the mapping of its messages. */
   chatCopied(chat: ChatState, copied: CopiedMessages): void;
-  /** There are new words to find. */
+  /** Called when new text was added to the search index. */
   wordsAdded(): void;
-  /** A person's message has come into the history. */
+  /** Called when a person's message enters the history. */
   promptAdded(state: ChatState): void;
-  /** The chat is at rest, in error or waits for answers. */
+  /** Called when the chat becomes idle, fails or waits for answers. */
   turnEnded(state: ChatState, isInterrupted: boolean): void;
 }

@@ -1,4 +1,4 @@
-// Ends what a chat does and puts it into the archive: for what a chat was made for, such as a task.
+// Stops and archives a chat whose purpose, such as a task, has ended.
 import { AppError } from "#base/errors.ts";
 import { findChat } from "#db/chats/chats.ts";
 import type { Store } from "#db/engine/store.ts";
@@ -7,7 +7,10 @@ import type { ChatActor } from "./actor.ts";
 
 type Deps = { readonly store: Pick<Store, "get">; readonly chats: Directory<ChatActor> };
 
-/** Rejects with 409 while the chat still ends: it is archived at the next try. Nothing happens to one that is archived or deleted. */
+/**
+ * Stops and archives the chat. Rejects with 409 while the chat is still stopping; the next try archives it. Does nothing for an archived or
+ * deleted chat.
+ */
 export const endChat = async ({ store, chats }: Deps, chat_id: string): Promise<void> => {
   const chat = await store.get(findChat({ id: chat_id }));
   if (!chat || chat.archived) return;
@@ -15,7 +18,7 @@ export const endChat = async ({ store, chats }: Deps, chat_id: string): Promise<
   await chats.ask(chat_id, "change", { archived: true, patch: {}, pin: null });
 };
 
-/** Stops the chat's turn. What does not run cannot be interrupted, which is no error here. */
+/** Stops the chat's turn. Does nothing when no turn is running. */
 export const interruptChat = async (chats: Directory<ChatActor>, chat_id: string): Promise<void> => {
   await chats.ask(chat_id, "interrupt", {}).catch((error) => {
     if (!(error instanceof AppError) || error.kind !== "conflict") throw error;

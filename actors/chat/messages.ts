@@ -1,4 +1,4 @@
-// What a chat is told and what it answers: plain data, the arguments and replies of the chat actor's messages.
+// The arguments and replies of the chat actor's messages, as plain data.
 import type { ChatRow, DynamicTool } from "#db/chats/chats.ts";
 import type { RequestKey } from "#db/chats/requests.ts";
 import type { AgentOption, ChosenOptions } from "#schema/chats/agent-option.ts";
@@ -21,7 +21,7 @@ import type {
 import type { PromptOf } from "./prompt/prompt.ts";
 import type { PartBatch } from "./turn/stream-buffer.ts";
 
-/** Metadata: ordinary updates that raise no version (facts/chats 1.1). */
+/** Metadata: ordinary updates that do not increase a version (facts/chats 1.1). */
 export type ChatPatch = Partial<
   Pick<
     ChatRow,
@@ -40,21 +40,21 @@ export type ChatPatch = Partial<
   >
 >;
 
-/** What is left out stays. */
+/** Omitted members are unchanged. */
 export type ChangeChat = {
   readonly archived?: boolean;
   readonly patch: ChatPatch;
-  /** What the coding agent is to work with from the next message on. */
+  /** Options of the coding agent from the next message on. */
   readonly agent_options?: ChosenOptions;
-  /** Goes over what `patch` says of permissions and planning. */
+  /** Overrides the permissions and planning in `patch`. */
   readonly permission_mode?: PermissionMode;
-  /** Whatever changes something is asked for from now on, where it was not yet. */
+  /** Requires approval for all changes from now on, if not already required. */
   readonly asks?: boolean;
   readonly pin: number | null;
   readonly silent_since?: number;
 };
 
-/** `chat` has everything but the execution state, which begins here; `messages` are the system rows and the first user message. */
+/** `chat` has everything except the execution state, which starts here. `messages` are the system rows and the first user message. */
 export type CreateChat = {
   readonly chat: Pick<
     ChatRow,
@@ -75,18 +75,18 @@ export type CreateChat = {
       Pick<ChatRow, "subagent_type" | "permissions" | "coding_agent">
     >;
   readonly messages: readonly NewMessage[];
-  /** What asks for it, kept so that the same again is known. */
+  /** The idempotency key of the request. */
   readonly request?: RequestKey | undefined;
 };
 
-/** A title or summary made of the chat as it was then. */
+/** A title or summary, and the version of the chat it was generated from. */
 export type Description = {
   readonly patch: Pick<ChatPatch, "title" | "summary" | "last_turn_summary">;
   readonly title: string;
   readonly history_version: number;
 };
 
-/** With a key, a request that comes again gets the first one's answer and changes nothing (rule CH-40). */
+/** With a key, a retry gets the first answer and changes nothing (rule CH-40). */
 export type Repeatable = { readonly request_key?: RequestKey | undefined };
 
 export type SendMessage = {
@@ -113,42 +113,42 @@ export type EditMessage = {
 
 export type Edited = { readonly deleted_ids: readonly number[]; readonly messages: readonly Message[] };
 
-/** What a turn needs for one model call; "stale" when it is no longer wanted. */
+/** What a turn needs for one model call; "stale" when the turn is obsolete. */
 export type StartedAttempt = {
   readonly fence: Fence;
   readonly chat_key: number;
   readonly model_id: string;
   readonly provider: string;
-  /** What people call it. */
+  /** Display name of the provider. */
   readonly provider_name: string;
   readonly reasoning_effort: string;
-  /** Tokens; 0 when nobody knows. */
+  /** Tokens; 0 if unknown. */
   readonly context_limit: number;
   readonly compression_threshold: number | null;
   readonly tools: readonly ToolDefinition[];
   /** Whether the provider's own tools may be offered. */
   readonly provider_tools: boolean;
-  /** Not null: the history is made shorter as its owner has asked, and the turn ends. */
+  /** If set, the turn compacts the history with these instructions and ends. */
   readonly compaction: CompactionRequest | null;
-  /** Not empty: the calls of the last step that have no result yet are run, and no model is called. */
+  /** If not empty, the turn runs these calls of the last step instead of calling a model. */
   readonly calls: readonly PendingCall[];
-  /** The chat's rules, by which the turn knows what a person would be asked about. */
+  /** The chat's rules, from which the turn knows what needs a person's approval. */
   readonly permissions: ChatPermissions | null;
-  /** Those of them that may not run, with the words that answer them, by their ids. */
+  /** IDs of refused calls, with the text that answers them. */
   readonly refused: readonly (readonly [id: string, why: string])[];
-  /** There are calls for the client alongside those. */
+  /** Whether calls for the client are open as well. */
   readonly awaits_client: boolean;
-  /** What the system prompt depends on. */
+  /** The chat properties that the system prompt depends on. */
   readonly about: PromptOf;
   /** Null in root chats. */
   readonly family: Pick<ChatRow, "parent_chat_id" | "root_chat_id">;
-  /** The organization's MCP servers that the chat has chosen. */
+  /** The chat's selected MCP servers of the organization. */
   readonly mcp_server_ids: readonly string[];
-  /** Who does the turn in the place of a model, and the session it goes on with; null: nobody. */
+  /** The coding agent that runs the turn, and the session to continue; null for a model. */
   readonly coding_agent: { readonly name: string; readonly session: ChatRow["agent_session"] } | null;
 };
 
-/** The session of a coding agent that knows the chat up to this message. */
+/** The session of a coding agent that knows the chat up to and including this message. */
 export type RecordAgentSession = {
   readonly history_version: number;
   readonly session_id: string;
@@ -161,36 +161,36 @@ export type Step = {
   readonly messages: readonly NewMessage[];
 } & (
   | {
-      /** finish: the turn has ended. act: the client's tools are asked for. continue: the model continues. */
+      /** finish: the turn has ended. act: the client's tools are due. continue: the model continues. */
       readonly then: "finish" | "act" | "continue";
     }
-  /** The turn has failed; the messages are stored all the same. */
+  /** The turn has failed. Its messages are stored nevertheless. */
   | { readonly then: "fail"; readonly error: ChatError }
 );
 
-/** `goes_on`: the turn has more to do, also where the client's tools were to be asked for. */
+/** `goes_on`: the turn has more to do, even if the client's tools are due. */
 export type Reported = { readonly history_version: number; readonly goes_on: boolean };
 
 export type AnsweredPermissions = {
   readonly answers: readonly {
     readonly tool_call_id: string;
     readonly decision: "allow" | "deny";
-    /** always: a rule that says so is put in front of the others. */
+    /** always: adds a rule in front of the others. */
     readonly scope?: "once" | "always";
-    /** The words that commands of that rule begin with; those of this call when absent. */
+    /** The prefix for commands that match the rule; defaults to this call's command. */
     readonly command?: string;
   }[];
 };
 
-/** `rows` come behind the results. */
+/** `rows` follow the results. */
 export type Results = { readonly results: readonly ToolResult[]; readonly rows?: readonly NewMessage[] } & Repeatable;
 
-/** What became of a message that may come too late: "stale" is a value, not an error. */
+/** The result of a message that may be late: "stale" is a value, not an error. */
 export type Late = "done" | "stale";
 
 type Report<T extends CommandInput["type"]> = Omit<Extract<CommandInput, { type: T }>, "type">;
 
-/** What a turn says to its chat, with the history and attempt it belongs to; "stale" once it is no longer wanted. */
+/** A turn's reports to its chat, with the history and attempt they belong to; "stale" once the turn is obsolete. */
 export interface TurnReports {
   beginAttempt(args: { readonly history_version: number }): Promise<StartedAttempt | "stale">;
   recordRetry(args: Report<"record_retry">): Promise<Late>;
@@ -202,17 +202,17 @@ export interface TurnReports {
   finishInterruption(args: Report<"finish_interruption">): Promise<Late>;
 }
 
-/** What anyone who names and sums up chats says to them. */
+/** Messages of the generator of titles and summaries. */
 export interface DescribedMessages {
   describe(args: Description): Promise<Late>;
 }
 
-/** What a chat hears when its root has written its row. */
+/** The message that tells a sub-chat that its root has written its row. */
 export interface FamilyMessages {
   reload(args: Record<string, never>): Promise<void>;
 }
 
-/** Everything about a chat that followers see, as of one snapshot version. */
+/** The chat as followers see it at one snapshot version. */
 export type ChatPicture = {
   readonly snapshot_version: number;
   readonly history_version: number;
@@ -227,10 +227,10 @@ export type ChatPicture = {
   readonly budget_pause: ChatState["budget_pause"];
 };
 
-/** A picture, what is new in the history, and whether something has left it. */
+/** A picture, the new messages, and whether messages were removed. */
 export type ChatNotice = ChatPicture & { readonly messages: readonly Message[]; readonly reset: boolean };
 
-/** A picture and what the turn has said so far. */
+/** A picture and the turn's current output. */
 export type ChatSnapshot = { readonly picture: ChatPicture; readonly buffer: PartBatch | null };
 
 export const toPicture = (state: ChatState): ChatPicture => ({
@@ -247,5 +247,5 @@ export const toPicture = (state: ChatState): ChatPicture => ({
   budget_pause: state.budget_pause,
 });
 
-/** True for rows that people may see; the others never leave the server. */
+/** Returns whether people may see the row. All other rows stay on the server. */
 export const isVisible = ({ visibility }: Pick<Message, "visibility">): boolean => visibility !== "model";

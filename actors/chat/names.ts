@@ -1,4 +1,4 @@
-// The names of a chat's states: status, archived and whether a message is queued, in one word (facts/chats 1.2).
+// Names of a chat's states: status, archived and queued messages as one word (facts/chats 1.2).
 import type { Execution } from "./machine/decision.ts";
 
 export const STATE_NAMES = [
@@ -20,7 +20,7 @@ export type StateName = (typeof STATE_NAMES)[number];
 
 const LETTERS: Readonly<Record<string, string>> = { error: "E", running: "R", interrupting: "I", requires_action: "A" };
 
-/** Every combination that is not in the table is `invalid`. */
+/** Combinations that are not in the table are `invalid`. */
 export const toStateName = ({
   status,
   archived,

@@ -1,7 +1,7 @@
-// What a chat's owner is notified of a turn: that it needs someone, is done or has failed. One notice for each chat: the newest. Sub-chats tell
-// nothing, and neither does a chat that someone follows just now (rule NO-5). Pure; used by the chat actor alone.
+// Notifications for a chat's owner when a turn needs attention, finishes or fails. Only the newest notification of each chat is kept.
+// Sub-chats and chats with current followers produce none (rule NO-5). Pure; used only by the chat actor.
 import type { Statement } from "#db/engine/sql.ts";
-import { notified, unnotified } from "#db/notifications/notifications.ts";
+import { notified, retractNotice } from "#db/notifications/notifications.ts";
 import type { NoticeName } from "#schema/notifications/kinds.ts";
 import type { ChatState } from "./machine/chat-state.ts";
 
@@ -11,12 +11,12 @@ const KINDS: Readonly<Partial<Record<ChatState["status"], NoticeName>>> = {
   error: "chat_failed",
 };
 
-/** Whether a chat in this state has something to be sent; in any other an older notice was taken back at most. */
+/** Returns whether this state has a notification. Other states only retract an older one. */
 export const hasNotice = ({ status }: Pick<ChatState, "status">): boolean => KINDS[status] !== undefined;
 
 const isActive = (status: string): boolean => status === "running" || status === "interrupting";
 
-/** Milliseconds since 1970. `gone`: it was deleted. */
+/** Returns the writes for the notification. Time in milliseconds since 1970. `gone`: the chat was deleted. */
 export const chatNotices = (
   before: ChatState | undefined,
   { state, gone = false }: { readonly state: ChatState; readonly gone?: boolean },
@@ -26,10 +26,10 @@ export const chatNotices = (
   if (!before || state.parent_chat_id !== null) return [];
   if (!gone && before.status === state.status) return [];
   const dedupe = `chat:${state.id}`;
-  const forget = unnotified({ user_id: state.owner_id, dedupe });
+  const forget = retractNotice({ user_id: state.owner_id, dedupe });
   if (gone) return [forget];
   const kind = isActive(before.status) ? KINDS[state.status] : undefined;
-  // Stopped by its owner, who knows; or shortened, which is no turn.
+  // The owner knows about an interrupt, and a compaction is not a turn.
   const isNews = kind !== undefined && before.status !== "interrupting" && before.compaction === null;
   if (!isNews) return before.status === "requires_action" || isActive(state.status) ? [forget] : [];
   if (isFollowed) return [forget];

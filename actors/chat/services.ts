@@ -1,4 +1,4 @@
-// Constructs what chats are made of: their actors, and the turns that run outside of the actors' mailboxes. Called by src/context/context.ts.
+// Constructs the chat services: their actors, and the turns outside of the actors' mailboxes. Called by src/context/context.ts.
 import type { Clock } from "#base/clock.ts";
 import type { Outbound } from "#base/outbound.ts";
 import type { Parts } from "#base/parts.ts";
@@ -49,7 +49,7 @@ export type ChatServices = {
   readonly titles: Titles;
   readonly diffs: Diffs;
   readonly warnings: ChatWarnings;
-  /** What is done alongside the chats, now and then. */
+  /** Periodic maintenance of chats. */
   readonly upkeep: Chore;
 };
 
@@ -63,25 +63,25 @@ type Deps = {
   readonly toolServices: (of: ServicesOf) => ToolServices;
   readonly blobs: Blobs;
   readonly slots: Slots;
-  /** Whether the model calls of all chats are recorded. */
+  /** Whether to record the model calls of all chats. */
   readonly recordsAll: boolean;
-  /** Who is linked at which git host, and the way there. */
+  /** Linked accounts at git hosts, and access to the hosts. */
   readonly accounts: GitAccounts;
   readonly outbound: Outbound;
-  /** Whether models are asked for titles and summaries. */
+  /** Whether to ask models for titles and summaries. */
   readonly asksTitles: boolean;
   readonly copy?: (<T>(args: T) => T) | undefined;
-  /** Chats that other nodes have; undefined where none exist. */
+  /** Chats on other nodes; undefined on a single node. */
   readonly elsewhere?: Elsewhere | undefined;
-  /** How the organization's MCP servers are reached. */
+  /** Access to the organization's MCP servers. */
   readonly mcpAccess: McpAccess;
   readonly mcpFetch: Fetch;
   readonly mcpLimits: CallLimits;
-  /** How long someone's approval of a call is awaited. */
+  /** How long to wait for a person's approval of a call. */
   readonly approvalMs: number;
   readonly ledger: ModelLedger;
   readonly modelTokens: AgentEngineDeps["modelTokens"];
-  /** Who is asked about prompts, calls and turns, and the upkeep of what is written down of that. */
+  /** Decides about prompts, calls and turns, and maintains the record of those decisions. */
   readonly hookService: HookService;
 };
 

@@ -1,9 +1,8 @@
-// What a chat's owner decides about what its model is given: a history made shorter, or nothing of it (rules CM-8, CM-10). Used by the
-// chat's actor.
+// The owner's control over the model's context: compacting or clearing it (rules CM-8, CM-10). Used by the chat's actor.
 import { uuid } from "#base/ids.ts";
 import { audited } from "#db/reports/audit/audit.ts";
 import type { Outcome } from "../runtime/actor.ts";
-import { chatSteered } from "./audit.ts";
+import { auditContextChange } from "./audit.ts";
 import { decide, toOutcome } from "./decide.ts";
 import type { ChatDeps } from "./deps.ts";
 import type { ChatState } from "./machine/chat-state.ts";
@@ -13,14 +12,14 @@ import { hasNoAnswer, isCleared } from "./storage/read.ts";
 
 type Steered = Promise<Outcome<ChatState, void>>;
 
-/** A turn begins that makes the history shorter and ends. 409. */
+/** Begins a turn that only compacts the history. Rejects with 409. */
 export const compacted = async (deps: ChatDeps, state: ChatState, request: CompactionRequest): Steered => {
   const is_empty = await hasNoAnswer(deps.store, state.key);
   const change = await decide(deps, state, { type: "request_compaction", request, is_empty });
   return withAudit(deps, state, change, "compact");
 };
 
-/** From here on a model is given nothing of what was said before. 409. */
+/** Clears the model's context of all earlier messages. Rejects with 409. */
 export const cleared = async (deps: ChatDeps, state: ChatState): Steered => {
   const is_empty = await isCleared(deps.store, state.key);
   const rows = clearedRows({ call_id: `clearing-${uuid()}`, now: deps.clock.now() });
@@ -29,6 +28,6 @@ export const cleared = async (deps: ChatDeps, state: ChatState): Steered => {
 
 const withAudit = (deps: ChatDeps, before: ChatState, change: Change<ChatState>, operation: "compact" | "clear") => {
   const outcome = toOutcome<void>(deps, before, change, undefined);
-  const entry = audited(chatSteered(before, operation, deps.clock.now()));
+  const entry = audited(auditContextChange(before, operation, deps.clock.now()));
   return { ...outcome, writes: [...(outcome.writes ?? []), entry] };
 };

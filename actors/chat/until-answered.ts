@@ -1,4 +1,4 @@
-// Asking until there is an answer: a turn's report is owed, so an overloaded server or a commit that could not be confirmed only delays it
+// Retries a message until it is answered. A turn's report must arrive, so an overloaded server or an unconfirmed commit only delays it
 // (facts/chats 1.5).
 import type { Clock } from "#base/clock.ts";
 import { toErrorKind } from "#base/errors.ts";
@@ -8,7 +8,7 @@ import { retry } from "#base/retry.ts";
 const FIRST_MS = 250;
 const MAX_WAIT_MS = 30_000;
 
-/** The answer, or `stale` once the signal is aborted or the chat no longer exists. */
+/** Returns the answer, or `stale` once the signal is aborted or the chat no longer exists. */
 export const untilAnswered = async <T>(
   clock: Clock,
   signal: AbortSignal,

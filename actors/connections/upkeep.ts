@@ -1,5 +1,5 @@
-// Keeps the connection log true and bounded: ends entries whose agent has gone without a word, and lets old ones go in slices that keep
-// nobody waiting (rules CG-6, CG-9).
+// Maintains the connection log: closes entries whose agent disappeared without closing them, and deletes old entries in slices small enough
+// not to delay other writes (rules CG-6, CG-9).
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { FIRST_PART, type Parts } from "#base/parts.ts";

@@ -23,7 +23,7 @@ import { outsideTurn } from "../runtime/mailbox.ts";
 import type { WorkspaceActor } from "../workspace/actor.ts";
 import { newRow } from "../workspace/new-row.ts";
 
-/** The kind and the name of its timers. */
+/** The kind and name of its timers. */
 export const FORK = "fork";
 export const GO_ON = "go_on";
 
@@ -78,7 +78,7 @@ export class ForkKeeper {
     for (const { id } of await this.#deps.store.all(listOpenForks(parts))) this.wait(id);
   }
 
-  /** Stops working on forks of these shards. Resolves when no step is running. */
+  /** Stops working on forks, except those of the shards in `left`, which stay on this node. Resolves when no step is running. */
   async leave(left: PartNumbers): Promise<void> {
     for (const id of this.#waiting.keys()) this.#forget(id);
     await this.#looks.settled();
@@ -165,7 +165,7 @@ export class ForkKeeper {
       return workspaces.ask(id, "create", { workspace, build: { ...build, restore } });
     };
     try {
-      // The name may have been taken in the meantime.
+      // The name may have been taken by now.
       await create(copy.name).catch((error) => {
         if (!(error instanceof AppError) || error.kind !== "conflict") throw error;
         return create(`${copy.name.slice(0, 27).replace(/-+$/, "")}-${id.slice(0, 4)}`);
@@ -184,7 +184,7 @@ export class ForkKeeper {
       if (await store.get(findChatPlace({ id: chat_id }))) continue;
       actors.expect(chat_id, partOf(owner_id));
       await actors.ask(chat_id, "fork", { source_id, workspace_id, ...copy }).catch((error) => {
-        // It was deleted in the meantime.
+        // It was deleted concurrently.
         if (!(error instanceof AppError) || error.kind !== "not_found") throw error;
       });
       failpoint("fork_chats");

@@ -68,11 +68,11 @@ export type HomeBackupDeps = {
   readonly backups: HomeBackupStore | undefined;
 };
 
-/** What may begin now. */
+/** An operation that may begin now. */
 type Due = Owned & { readonly begin: () => void | Promise<void> };
 type Owned = { readonly workspace_id: string; readonly owner_id: string; readonly part: number };
 type Running = { readonly done: Promise<void>; readonly end: AbortController; readonly part: number };
-/** True if there may be pending work. */
+/** `later`: the operation cannot run now and is retried. */
 type Outcome = "done" | "later";
 
 export class HomeBackupKeeper implements Chore {
@@ -240,7 +240,7 @@ export class HomeBackupKeeper implements Chore {
     }
   }
 
-  /** Writes down that a backup is to be made, and begins it. */
+  /** Stores a pending backup and begins it. */
   async #start(backups: HomeBackupStore, place: Owned): Promise<void> {
     const { store, clock } = this.#deps;
     const { workspace_id, part } = place;
@@ -372,7 +372,7 @@ export class HomeBackupKeeper implements Chore {
     ]);
   }
 
-  /** Marks the backups that retention deletes. */
+  /** Marks backups that exceed the retention for deletion. */
   async #removeOld(backups: HomeBackupStore, home: Home): Promise<void> {
     const { store, config } = this.#deps;
     const { home_backup_keep_daily: daily, home_backup_keep_weekly: weekly } = config;
@@ -490,7 +490,7 @@ const toDue = ({ workspace_id, owner_id, part }: Owned, begin: Due["begin"]): Du
   begin,
 });
 
-/** A backup that is to be made. */
+/** Returns the row of a pending backup. */
 export const newHomeBackup = (workspace_id: string, location: string, now: number): HomeBackupRow => ({
   id: uuid(),
   workspace_id,

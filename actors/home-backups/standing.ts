@@ -2,11 +2,11 @@
 import type { HomeStanding } from "#db/workspaces/home-backups.ts";
 import { isForBuiltIn } from "../runtime/job-queue.ts";
 
-/** True for a workspace that has backups or is scheduled for one. */
+/** Returns whether the workspace has backups or is scheduled for one. */
 export const isCounted = ({ backups, is_scheduled, deleted, failed_at }: HomeStanding): boolean =>
   backups > 0 || (!deleted && (is_scheduled > 0 || Boolean(failed_at)));
 
-/** Describes the problem of a workspace's backups; empty if there is none. */
+/** Describes the problem of a workspace's backups; empty if none exists. */
 export const findProblem = (row: HomeStanding, interval: number | undefined, now: number): string => {
   const { last_at, failed_at, damaged, error, deleted, is_scheduled, tags, stopped_at, created_at } = row;
   if (damaged > 0 && !last_at) return `The last backup is damaged: ${error}`;

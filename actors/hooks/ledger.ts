@@ -1,8 +1,8 @@
-// The ledger of lifecycle hooks: writes down each dispatch before its decision counts, tells the audit log of what was refused, changed or
-// failed, and lets old rows go (rules HK-14 to HK-16).
+// The ledger of lifecycle hooks: stores each dispatch before its decision takes effect, adds denials, changes and failures to the audit
+// log, and deletes old rows (rules HK-14 to HK-16).
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
-import { besideRequest } from "#base/network/request-part.ts";
+import { runOutsideRequest } from "#base/network/request-part.ts";
 import { FIRST_PART, type Parts } from "#base/parts.ts";
 import { findChatPlace } from "#db/chats/chats.ts";
 import type { Store } from "#db/engine/store.ts";
@@ -13,7 +13,7 @@ import type { Chore } from "../runtime/chore.ts";
 
 const EVERY_MS = 600_000;
 const DAY_MS = 86_400_000;
-/** Rows that are kept at most, however young. */
+/** Maximum rows, regardless of age. */
 const MAX_ROWS = 1_000_000;
 
 type Deps = {
@@ -34,13 +34,13 @@ export class HookLedger implements Chore {
     this.#last = deps.clock.now();
   }
 
-  /** Resolves when it is on disk. */
+  /** Resolves when the entry is on disk. */
   async record(entry: DispatchRecord): Promise<void> {
     const { store } = this.#deps;
     const audit = SILENT.has(entry.result) ? undefined : await this.#entry(entry);
-    // What the consumer has said is kept, whatever becomes of the request.
+    // The consumer's answer is stored even if the request fails.
     const writes = [insertHookDispatch(entry), ...(audit ? [audited(audit)] : [])];
-    await besideRequest(() => store.commit(writes));
+    await runOutsideRequest(() => store.commit(writes));
   }
 
   sweep(): void {
@@ -59,12 +59,12 @@ export class HookLedger implements Chore {
     return this.idle();
   }
 
-  /** Of several nodes only the first one lets rows go. */
+  /** In a cluster, only the first node deletes rows. */
   get #rests(): boolean {
     return this.#isStopped || this.#deps.parts?.isFirst === false;
   }
 
-  /** Of a chat there is not yet, its owner's: it may never be. */
+  /** Attributes a chat that does not exist yet, and may never exist, to its owner. */
   async #entry({ id, chat_id, owner_id, event, result, tool_name, mode, source }: DispatchRecord): Promise<AuditEntry> {
     const { store, clock } = this.#deps;
     const place = await store.get(findChatPlace({ id: chat_id }));
@@ -101,10 +101,10 @@ export class HookLedger implements Chore {
   }
 }
 
-/** What changes nothing is in the ledger alone. */
+/** Results without an effect, which appear only in the ledger. */
 const SILENT: ReadonlySet<string> = new Set(["none", "allow", "cancelled"]);
 
-/** As a request would have been answered; what is only observed has no effect. */
+/** Returns the status that a request would have been answered with. Dispatches in observe mode have no effect. */
 const toStatus = (result: DispatchRecord["result"], mode: DispatchRecord["mode"]): number => {
   if (mode === "observe" || result === "rewrite") return 200;
   return result === "deny" ? 403 : 502;

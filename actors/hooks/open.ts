@@ -1,4 +1,4 @@
-// Puts lifecycle hooks together from the settings. Called by src/context/context.ts; `slipway doctor` tries the consumer.
+// Constructs lifecycle hooks from the settings. Called by src/context/context.ts; `slipway doctor` tests the consumer.
 import type { Clock } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
 import type { Parts } from "#base/parts.ts";
@@ -14,13 +14,13 @@ type Deps = {
   readonly clock: Clock;
   readonly store: Store;
   readonly parts?: Parts;
-  /** Hooks that workspaces declare; asked only where the setting allows them. */
+  /** Hooks declared by workspaces, used only where the setting allows them. */
   readonly workspaces: AsksWorkspace;
 };
 
 export type HookService = {
   readonly hooks: Hooks;
-  /** Lets old rows of the ledger go; stopping it waits for dispatches that still run. */
+  /** Deletes old rows of the ledger. Stopping it waits for running dispatches. */
   readonly chore: Chore;
 };
 
@@ -42,7 +42,7 @@ export const openHooks = ({ config, clock, store, parts, workspaces }: Deps): Ho
   return { hooks, chore: { sweep: () => ledger.sweep(), idle: () => ledger.idle(), stop } };
 };
 
-/** Undefined when none is configured. */
+/** Returns undefined when no consumer is configured. */
 export const makeConsumer = ({
   hook_url: url,
   hook_secret,

@@ -18,7 +18,7 @@ import type { Report } from "#src/provisioners/provisioner.ts";
 import { Looks } from "../runtime/looks.ts";
 import { nextLook, withBuilt } from "./kept.ts";
 
-/** The kind and the name of its timers. */
+/** The kind and name of its timers. */
 export const IMAGE_PREBUILD = "image_prebuild";
 export const LOOK = "look";
 

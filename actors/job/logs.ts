@@ -1,4 +1,4 @@
-// A job's log: cutting at the limit, the rows to write, and the lines as followers see them (rules JB-9 and JB-10).
+// The log of a job: truncation at the limit, the rows to write, and the lines that followers see (rules JB-9 and JB-10).
 import { rfc3339 } from "#base/clock.ts";
 import type { JobLogRow } from "#db/workspaces/jobs.ts";
 import { LOG_LEVELS, type LogLevel } from "#schema/log-level.ts";
@@ -6,9 +6,9 @@ import { JOB_LOG_SOURCES, type JobLogSource } from "#schema/workspaces/job.ts";
 import type { JobLogLine } from "../runtime/events.ts";
 import type { JobPatch, JobState } from "./state.ts";
 
-/** Bytes of output a job may write; what comes after is dropped (facts/platform 2.1). */
+/** Maximum bytes of a job's output. The rest is dropped (facts/platform 2.1). */
 export const JOB_LOG_LIMIT = 1_048_576;
-/** Longer lines are cut. */
+/** Longer lines are truncated. */
 const LINE_LIMIT = 65_536;
 
 export type NewLogLine = {
@@ -20,8 +20,8 @@ export type NewLogLine = {
 };
 
 /**
- * The rows for as many of these lines as fit, numbered from `firstId`, and the job's new counters. Undefined when nothing changes,
- * as for a job whose log is full. The patch has no other columns than logs_length, logs_overflowed and updated_at.
+ * Returns the rows for as many lines as fit, numbered from `firstId`, and the job's new counters. Returns undefined when nothing changes,
+ * for example when the log is full. The patch contains only logs_length, logs_overflowed and updated_at.
  */
 export const appendLogs = (
   job: JobState,
@@ -54,10 +54,10 @@ export const appendLogs = (
   return { rows, patch: { logs_length: length, logs_overflowed: overflowed, updated_at: now } };
 };
 
-// NUL ends a text for half of the programs that may read it.
+// Many programs treat NUL as the end of a text.
 const clean = (output: string): string => output.toWellFormed().replaceAll("\0", "\uFFFD").slice(0, LINE_LIMIT);
 
-/** A stored line as callers and followers see it. */
+/** Returns a stored line as callers and followers see it. */
 export const presentJobLog = (row: JobLogRow): JobLogLine => ({
   id: row.id,
   created_at: rfc3339(row.created_at),
@@ -68,7 +68,7 @@ export const presentJobLog = (row: JobLogRow): JobLogLine => ({
 });
 
 const RULER = "=".repeat(72);
-/** What the log of a job says that was given up. */
+/** Returns the log lines for a job that was given up. */
 export const reapLines = (reason: string, now: number): NewLogLine[] =>
   ["", RULER, reason, RULER, ""].map((output) => ({
     created_at: now,

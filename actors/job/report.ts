@@ -1,5 +1,5 @@
-// What a running job says, gathered and handed to the job's owner once per turn of the event loop: a build that prints a thousand
-// lines costs its mailbox one message. In order, one message at a time, bounded by the log's own limit (rule JB-11).
+// Collects the log lines of a running job and sends them to its owner once per turn of the event loop, so that a build that prints a
+// thousand lines costs one message. Keeps order, sends one message at a time, and is bounded by the log's limit (rule JB-11).
 import type { Clock } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
 import { retry } from "#base/retry.ts";
@@ -7,9 +7,9 @@ import type { LogLevel } from "#schema/log-level.ts";
 import type { JobLogSource, JobTiming } from "#schema/workspaces/job.ts";
 import type { Report } from "#src/provisioners/provisioner.ts";
 import { JOB_LOG_LIMIT, type NewLogLine } from "./logs.ts";
-import { isPassingRefusal } from "./patience.ts";
+import { isRetryable } from "./patience.ts";
 
-/** `id`: the same when it is said again. */
+/** `id` is the same for a retry. */
 export type Said = {
   readonly id?: string;
   readonly logs: readonly NewLogLine[];
@@ -18,10 +18,10 @@ export type Said = {
 
 const RETRY_MS = 250;
 const MAX_RETRY_MS = 2_000;
-/** How long lines wait for a database that is away, and for an owner that refuses them otherwise. */
+/** How long lines wait for an unavailable database, and for an owner that rejects them for other reasons. */
 const AWAY_MS = 15 * 60_000;
 const REFUSED_MS = 5_000;
-/** Lines of one message, so that one commit stays short. */
+/** Maximum lines of one message, to keep commits short. */
 const LINES = 400;
 
 export class JobReport implements Report {
@@ -32,7 +32,7 @@ export class JobReport implements Report {
   #bytes = 0;
   #sending: Promise<void> | undefined;
 
-  /** `send` hands it to the owner; it is tried again when the owner is overloaded. */
+  /** `send` delivers the lines to the owner. It is retried while the owner is overloaded. */
   constructor(clock: Clock, send: (said: Said) => Promise<unknown>) {
     this.#clock = clock;
     this.#send = send;
@@ -42,10 +42,10 @@ export class JobReport implements Report {
     this.say("provisioner", level, stage, output);
   }
 
-  /** A line of the given source. Several lines in one text become several. */
+  /** Adds a line. Text with several lines is split. */
   say(source: JobLogSource, level: LogLevel, stage: string, text: string): void {
     for (const output of text.split(/\r?\n/)) {
-      // The line that passes the limit still goes out: it tells the owner that the log has overflowed.
+      // Still sends the line that exceeds the limit, so that the owner marks the log as overflowed.
       if (this.#bytes > JOB_LOG_LIMIT) return;
       this.#bytes += Buffer.byteLength(output);
       this.#logs.push({ created_at: this.#clock.now(), source, level, stage, output });
@@ -58,7 +58,7 @@ export class JobReport implements Report {
     this.#flush();
   }
 
-  /** Resolves when everything said so far has been handed over or given up. */
+  /** Resolves when all lines so far were delivered or given up. */
   async settled(): Promise<void> {
     while (this.#sending) await this.#sending;
   }
@@ -76,7 +76,7 @@ export class JobReport implements Report {
     const said: Said = { id: uuid(), logs: this.#logs.splice(0, LINES), timings: this.#timings.splice(0) };
     const began = this.#clock.monotonic();
     const again = (error: unknown, failures: number): number | undefined => {
-      const patience = isPassingRefusal(error) ? AWAY_MS : REFUSED_MS;
+      const patience = isRetryable(error) ? AWAY_MS : REFUSED_MS;
       return this.#clock.monotonic() - began < patience ? Math.min(MAX_RETRY_MS, failures * RETRY_MS) : undefined;
     };
     await retry(this.#clock, () => this.#send(said), again).catch(() => {});

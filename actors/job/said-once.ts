@@ -1,4 +1,4 @@
-// Lines of a job whose commit could not be confirmed are said again by anyone who said them: those that are stored are not stored twice.
+// Deduplicates log lines: the sender repeats lines whose commit could not be confirmed, and stored lines are not stored twice.
 import type { Store } from "#db/engine/store.ts";
 import { listJobLogs } from "#db/workspaces/jobs.ts";
 import type { Said } from "./report.ts";
@@ -11,7 +11,7 @@ export class SaidOnce {
     this.#store = store;
   }
 
-  /** The number of the first of these lines; "stored" when they are there from a time before. */
+  /** Returns the number of the first line, or "stored" when an earlier attempt has stored the lines. */
   async numbersFor(job: { readonly key: number }, { id, logs }: Pick<Said, "id" | "logs">): Promise<number | "stored"> {
     if (logs.length === 0) return 0;
     if (id !== undefined && id === this.#last?.id && (await this.#isStored(job.key, this.#last.first_id)))

@@ -1,18 +1,18 @@
-// What can happen to a provisioner job, as pure functions (facts/platform 2.1; rules JB-4 to JB-8). Used by anyone who owns the job: the
-// workspace actor for builds, the template-version actor for imports. A command that comes too late answers undefined.
+// State transitions of a provisioner job as pure functions (facts/platform 2.1; rules JB-4 to JB-8). Used by the job's owner: the workspace
+// actor for builds, the template-version actor for imports. Late commands return undefined.
 import { isActive, type JobFacts, jobStatus } from "#schema/workspaces/job.ts";
 
 export const PENDING_LIMIT_MS = 30 * 60_000;
 export const SILENCE_LIMIT_MS = 5 * 60_000;
 export const CANCEL_LIMIT_MS = 3 * 60_000;
-/** A job that a stop of the server has interrupted this often is not begun again. */
+/** A job that server restarts interrupted this many times is not begun again. */
 export const MAX_ATTEMPTS = 2;
-/** The same of one that moves between nodes: an upgrade of all of them, one after the other, takes some along several times. */
+/** The same limit for jobs that moved between nodes. Higher, because a rolling upgrade can move a job several times. */
 export const MAX_MOVED_ATTEMPTS = 6;
-/** A job that so many workers were lost with is not handed to another. */
+/** A job that lost this many workers is not given to another one. */
 export const MAX_WORKERS = 3;
 
-/** What the owner keeps in memory of its job; the row has more. */
+/** A job's state in the owner's memory; the row has more columns. */
 export type JobState = JobFacts & {
   readonly id: string;
   /** Integer key, used by the logs. */
@@ -22,13 +22,13 @@ export type JobState = JobFacts & {
   readonly error_code: string;
   readonly worker_id: string | null;
   readonly worker_name: string;
-  /** How often a worker has begun it. */
+  /** How often a worker has begun the job. */
   readonly attempts: number;
   readonly logs_length: number;
   readonly logs_overflowed: boolean;
 };
 
-/** What a job begins with, before anyone works on it. */
+/** The initial state of a job. */
 export const PENDING = {
   worker_id: null,
   worker_name: "",
@@ -42,47 +42,47 @@ export const PENDING = {
   logs_overflowed: false,
 } as const;
 
-/** Columns of `jobs` to write; apply with `{...job, ...patch}`. */
+/** Columns of `jobs` to write. Apply with `{...job, ...patch}`. */
 export type JobPatch = Partial<Omit<JobState, "id" | "key" | "created_at">> & { readonly updated_at: number };
 
 /**
- * Of which attempt a report is: the server may have lost a run, or its part may have left, with words of it still on their way. Absent: of nobody who
- * works on the job, or of a node of the version before.
+ * The attempt that a report belongs to. Reports of an earlier attempt can arrive after the server lost a run or its shard moved. Absent:
+ * the sender does not work on the job, or is a node of the previous version.
  */
 export type OfRun = { readonly attempt?: number | undefined };
 
-/** Whether a report is of the run that continues. One that has begun again since, or waits to, hears nothing of the run before. */
+/** Returns whether a report belongs to the current run. Reports of earlier runs are ignored once the job has begun again or waits to. */
 export const isOfRun = ({ started_at, attempts }: JobState, { attempt }: OfRun): boolean =>
   attempt === undefined || (started_at !== null && attempts === attempt);
 
-/** A run in what is reported of it; without an attempt it is whichever continues. */
+/** The run that a report belongs to; without an attempt, the current one. */
 export type RunOf = OfRun & { readonly job_id: string };
 
-/** Whether a report is of this job, and of its run that continues. */
+/** Returns whether a report belongs to this job and its current run. */
 export const isForJob = (job: JobState, run: RunOf): boolean =>
   job.id === run.job_id && isActive(job) && isOfRun(job, run);
 
 export type JobCommand =
   | { readonly type: "start"; readonly now: number; readonly worker: { readonly id: string; readonly name: string } }
   | { readonly type: "cancel"; readonly now: number }
-  /** The work succeeded, or has ended because it was told to cancel. */
+  /** The work succeeded, or ended because it was canceled. */
   | ({ readonly type: "complete"; readonly now: number } & OfRun)
   | ({ readonly type: "fail"; readonly now: number; readonly error: string; readonly error_code?: string } & OfRun)
-  /** The server has started again, so nobody works on it: back into the queue, or ended. Nothing happens to a pending job. */
+  /** The server has restarted, so the job has no worker: requeues or ends it. Does nothing to a pending job. */
   | ({
       readonly type: "requeue";
       readonly now: number;
-      /** Not the server but its worker has gone, in words. */
+      /** Set if the worker was lost rather than the server; the reason for people. */
       readonly lost?: string;
-      /** Another node has had it. */
+      /** Whether another node ran the job. */
       readonly moved?: boolean;
     } & OfRun)
-  /** The time limits are checked; nothing happens before they have passed. */
+  /** Checks the time limits. Does nothing before they have passed. */
   | { readonly type: "reap"; readonly now: number }
-  /** The worker is alive. */
+  /** Heartbeat of the worker. */
   | ({ readonly type: "touch"; readonly now: number } & OfRun);
 
-/** The change, or undefined when the command does not apply in the job's state (a late report is `stale`). */
+/** Returns the change, or undefined when the command does not apply in the job's state (a late report is `stale`). */
 export const transitionJob = (job: JobState, command: JobCommand): JobPatch | undefined => {
   if (!isActive(job) || ("attempt" in command && !isOfRun(job, command))) return undefined;
   const { now } = command;
@@ -99,7 +99,7 @@ export const transitionJob = (job: JobState, command: JobCommand): JobPatch | un
       };
     case "cancel":
       if (status === "canceling") return undefined;
-      // Nobody has a pending job, so there is nobody to wait for.
+      // A pending job has no worker to wait for.
       return { canceled_at: now, updated_at: now, ...(status === "pending" ? { completed_at: now } : {}) };
     case "complete":
       return status === "pending" ? undefined : { completed_at: now, updated_at: now };
@@ -114,7 +114,7 @@ export const transitionJob = (job: JobState, command: JobCommand): JobPatch | un
   }
 };
 
-// A job that never started has started_at set too, so that its duration is zero and not negative.
+// Sets started_at even if the job never started, so that its duration is zero rather than negative.
 const failed = (job: JobState, now: number, error: string, code = ""): JobPatch => ({
   completed_at: now,
   updated_at: now,
@@ -144,13 +144,13 @@ const requeued = (
 const interruptedOften = (attempts: number): string =>
   `The job was interrupted ${attempts} times: its node changed, or the database did not answer.`;
 
-/** When the job has to be ended by force if nothing more is heard; milliseconds since 1970. */
+/** Returns when the job must be ended by force if nothing more is heard, in milliseconds since 1970. */
 export const reapDue = (job: JobState): number => {
   if (job.canceled_at !== null) return job.canceled_at + CANCEL_LIMIT_MS;
   return job.updated_at + (job.started_at === null ? PENDING_LIMIT_MS : SILENCE_LIMIT_MS);
 };
 
-/** Why a reaped job ended, in words for people. */
+/** Returns why a job was reaped, as a message for people. */
 export const reapReason = (job: JobState): string => {
   const minutes = (ms: number): string => `${ms / 60_000} minutes`;
   if (job.canceled_at !== null) return `The job did not end within ${minutes(CANCEL_LIMIT_MS)} after it was cancelled.`;

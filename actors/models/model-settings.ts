@@ -1,6 +1,6 @@
-// The providers of language models, their models and the settings of the gateway to them: the only writer of their rows. Changes are made one after another, each in one
-// commit, and the models that turns use learn of it, on every node, before the caller is answered. Keys are sealed here and opened by anyone who calls a
-// provider; nothing here logs or returns one.
+// Language model providers, their models and the gateway settings: the only writer of their rows. Changes are serialized, each in one
+// commit, and applied to the models on every node before the caller is answered. API keys are encrypted here and decrypted by the code that
+// calls a provider; nothing here logs or returns one.
 
 import type { Clock } from "#base/clock.ts";
 import type { Encryption } from "#base/encryption.ts";
@@ -38,21 +38,21 @@ type Deps = {
   readonly encryption: Encryption;
   readonly models: ConfiguredModels;
   readonly topics: Topics<Events>;
-  /** Resolves when the other nodes have loaded what is stored now, or cannot be waited for; absent where none exist. Never rejects. */
+  /** Resolves when the other nodes have loaded the stored state, or cannot be waited for; absent on a single node. Never rejects. */
   readonly tellNodes?: (() => Promise<void>) | undefined;
 };
 
 export type NewProvider = Pick<ModelProviderRow, "provider" | "display_name" | "base_url" | "enabled"> & {
-  /** Empty: none. */
+  /** Empty for no key. */
   readonly api_key: string;
 };
-/** An absent `api_key` stays as it is, an empty one is removed. */
+/** An absent `api_key` is unchanged; an empty one is removed. */
 export type ProviderPatch = Partial<Omit<NewProvider, "provider">>;
 
 export type NewModel = Omit<ModelConfigRow, "id" | "created_at" | "updated_at" | "deleted">;
 export type ModelPatch = Partial<Omit<NewModel, "provider_id">>;
 
-/** All that a model call depends on. */
+/** Everything that a model call depends on. */
 export type ModelCatalog = {
   readonly settings: Required<GatewaySettings>;
   readonly providers: readonly ConfiguredProvider[];
@@ -63,11 +63,11 @@ type Everything = { readonly providers: ModelProviderRow[]; readonly models: Mod
 
 export class ModelSettings {
   readonly #deps: Deps;
-  /** Each change begins when the one before it is over. */
+  /** Serializes changes. */
   readonly #next = oneAtATime();
-  /** A load that has not begun yet: anyone who wants another one in the meantime is served by it. */
+  /** A load that has not begun yet, shared by all callers until it does. */
   #loading: Promise<void> | undefined;
-  /** What is stored now, from the first load on; undefined while that is not known. */
+  /** The stored state since the first load; undefined while unknown. */
   #catalog: ModelCatalog | undefined;
 
   constructor(deps: Deps) {
@@ -79,13 +79,13 @@ export class ModelSettings {
     });
   }
 
-  /** All that is not deleted, oldest first. */
+  /** Returns all providers and models that are not deleted, oldest first. */
   async list(): Promise<Everything> {
     const { store } = this.#deps;
     return { providers: await store.all(listModelProviders()), models: await store.all(listModelConfigs()) };
   }
 
-  /** Before the first turn: the models learn what there is. */
+  /** Loads the stored providers and models. Called before the first turn. */
   load(): Promise<void> {
     this.#loading ??= this.#next(() => {
       this.#loading = undefined;
@@ -94,12 +94,12 @@ export class ModelSettings {
     return this.#loading;
   }
 
-  /** The same once another node has changed something, or may have; never rejects. */
+  /** Reloads after another node has, or may have, changed something. Never rejects. */
   loadSoon(): void {
     this.load().catch((error) => log("models").warn("the models of other nodes cannot be read: {error}", { error }));
   }
 
-  /** 400 for a base URL that would not be called, 409 when the kind has one of that name. */
+  /** Rejects with 400 for a base URL that would not be called, 409 when a provider of this kind has the name. */
   async addProvider({ api_key, ...given }: NewProvider): Promise<ModelProviderRow> {
     await this.#checkReachable(given.base_url);
     return this.#next(async () => {
@@ -111,7 +111,10 @@ export class ModelSettings {
     });
   }
 
-  /** 400 as of `addProvider`, 404, 409; `heir` takes the place of a default among models that are disabled. A key does not go along to another place: 400 unless it is given again (rule MO-5). */
+  /**
+   * Rejects with 400 like `addProvider`, 404 or 409. `heir` becomes the default model if the current one gets disabled. A key is not sent
+   * to another base URL: rejects with 400 unless the key is given again (rule MO-5).
+   */
   async changeProvider(id: string, { api_key, ...patch }: ProviderPatch, heir?: string): Promise<ModelProviderRow> {
     const before = await this.#provider(id);
     if (patch.base_url !== undefined && patch.base_url !== before.base_url) await this.#checkReachable(patch.base_url);
@@ -143,18 +146,21 @@ export class ModelSettings {
     });
   }
 
-  /** What would be refused at every call is refused when it is kept (rule MO-46). Outside the queue: names are looked up. */
+  /**
+   * Rejects URLs when they are stored that would be rejected at every call (rule MO-46). Runs outside of the queue, because it resolves DNS
+   * names.
+   */
   async #checkReachable(base_url: string): Promise<void> {
     const refused = await this.#deps.models.refusalOf(base_url);
     if (refused !== undefined) throw invalidField("base_url", refused);
   }
 
-  /** Returns one model that is not stored, to be tried. */
+  /** Returns an unsaved model for testing. */
   draft(provider: ConfiguredProvider, model: ConfiguredModel): LanguageModels {
     return this.#deps.models.draft(provider, model);
   }
 
-  /** Its models go with it, its key is forgotten; `heir` takes the place of a default among them. 404. */
+  /** Deletes the provider with its models and API key. `heir` becomes the default model if the current one is deleted. Rejects with 404. */
   removeProvider(id: string, heir?: string): Promise<void> {
     return this.#next(async () => {
       const row = await this.#provider(id);
@@ -172,7 +178,7 @@ export class ModelSettings {
     });
   }
 
-  /** 409 for one the provider has already, 412 when the provider is not there or disabled. */
+  /** Rejects with 409 for a model that the provider already has, 412 when the provider is missing or disabled. */
   addModel(given: NewModel): Promise<ModelConfigRow> {
     return this.#next(async () => {
       await this.#provider(given.provider_id, unusable, true);
@@ -187,7 +193,10 @@ export class ModelSettings {
     });
   }
 
-  /** The default is changed by naming another (400), or by disabling it: then `heir` becomes it. 404, 409, 412. */
+  /**
+   * The default cannot be unset (400), only replaced or disabled; when it is disabled, `heir` becomes the default. Rejects with 404, 409 or
+   * 412.
+   */
   changeModel(id: string, patch: ModelPatch, heir?: string): Promise<ModelConfigRow> {
     return this.#next(async () => {
       const { models } = await this.list();
@@ -211,7 +220,9 @@ export class ModelSettings {
     });
   }
 
-  /** Adds what a model's server has refused to what is left out of requests to it (rule MO-61). Nothing changes for a model that no longer exists. */
+  /**
+   * Omits features that the model's server has rejected from later requests (rule MO-61). Does nothing for a model that no longer exists.
+   */
   addUnsupported(id: string, features: readonly ModelFeature[]): Promise<void> {
     return this.#next(async () => {
       const { models } = await this.list();
@@ -227,7 +238,7 @@ export class ModelSettings {
     });
   }
 
-  /** When it was the default, `heir` becomes it; without one there is no default. 404. */
+  /** If it was the default, `heir` becomes the default; without one none exists. Rejects with 404. */
   removeModel(id: string, heir?: string): Promise<void> {
     return this.#next(async () => {
       const { models } = await this.list();
@@ -240,7 +251,7 @@ export class ModelSettings {
     });
   }
 
-  /** Replaces the settings of the gateway. 400 for a provider that does not exist. */
+  /** Replaces the settings of the gateway. Rejects with 400 for a provider that does not exist. */
   changeGateway(after: GatewaySettings): Promise<void> {
     return this.#next(async () => {
       const { providers } = await this.list();
@@ -278,14 +289,14 @@ export class ModelSettings {
   }
 
   async #tell(): Promise<void> {
-    // What cannot be read now is read by the next caller.
+    // The next caller retries the load.
     this.#catalog = undefined;
     const catalog = await this.#readCatalog();
     this.#catalog = catalog;
     this.#deps.models.replace(catalog.providers, catalog.models);
   }
 
-  /** Returns the settings of the gateway with all providers and models, as callers of models use them. Keys are opened when they are asked for. */
+  /** Returns the gateway settings with all providers and models for callers of models. Keys are decrypted on demand. */
   async catalog(): Promise<ModelCatalog> {
     return this.#catalog ?? this.#readCatalog();
   }
@@ -308,7 +319,7 @@ export class ModelSettings {
     };
   }
 
-  /** The keys of all providers in the clear; what cannot be read is left out. */
+  /** Returns the decrypted keys of all providers, without those that cannot be read. */
   async keys(): Promise<string[]> {
     const { providers } = await this.list();
     return providers.flatMap(({ id, sealed_api_key }) => {
@@ -353,7 +364,7 @@ const auditModel = (
 ): Statement =>
   audited({ now, action, resource_type: "ai_model", resource_id: id, target: display_name || model, ...rows });
 
-/** Makes the model that has just answered the default when these are removed, unless it has been deleted or disabled. */
+/** Makes the model that has just answered the default when these are removed, unless it was deleted or disabled. */
 const promoteHeir = (
   gone: readonly ModelConfigRow[],
   left: readonly ModelConfigRow[],

@@ -1,24 +1,24 @@
-// What a browser is pushed alongside the words of a notice when a chat waits for approval: the calls as text, and what it takes to allow or
+// The push message of a chat that waits for approval, in addition to the notification's text: the calls as text, and the data to allow or
 // deny them without opening the page (rule NO-13). Pure.
 import { unmistakable } from "#base/visible-text.ts";
 import type { ChatRow } from "#db/chats/chats.ts";
 import { commandIn, pathsIn } from "#src/tools/permission-mode.ts";
 
-/** The answer that the browser sends: about exactly these calls, so that one about calls of before is refused. */
+/** The answer that the browser sends. It names exactly these calls, so that an outdated answer is rejected. */
 export type PushedApproval = {
   readonly chat: string;
   readonly calls: readonly string[];
-  /** The text shows all of what would happen; otherwise the calls are only allowed on the page. */
+  /** Whether the text shows everything that would happen. Otherwise the calls can only be allowed on the page. */
   readonly can_allow: boolean;
 };
 
-/** Notifications show a few lines; what does not fit could hide in the rest. */
+/** Notifications display a few lines. Longer text could hide something. */
 const MAX_TEXT = 300;
 const MAX_ID_BYTES = 1_000;
 
 type Call = ChatRow["pending_calls"][number];
 
-/** Returns the text and the answer; undefined when the chat waits for no approval. */
+/** Returns the text and the answer, or undefined when the chat waits for no approval. */
 export const toApproval = ({
   id,
   status,

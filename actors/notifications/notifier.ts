@@ -1,6 +1,6 @@
-// Sends what people are told outside of their inbox: by email and to their browsers. Notices are written with what they tell of; the
-// notifier takes them from there, so that one that was written before a stop is sent after the next start. Outside of every mailbox,
-// a few at a time, tried again with growing pauses and then given up (rules NO-6 to NO-9).
+// Sends notifications by email and push. They are stored in the same commit as the event they describe; the notifier picks them up from
+// there, so that one stored before a shutdown is sent after the next start. Runs outside of every mailbox with limited concurrency, and
+// retries with increasing delays before giving up (rules NO-6 to NO-9).
 import type { Clock } from "#base/clock.ts";
 import type { Encryption } from "#base/encryption.ts";
 import { log } from "#base/log.ts";
@@ -42,12 +42,12 @@ import { soonNotices } from "./soon.ts";
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
 const KEPT_DAYS = 90;
-/** Pauses after each try that failed; after the last one it is given up. */
+/** Delays after each failed try. After the last one, the delivery is abandoned. */
 const PAUSES_MS = [MINUTE_MS, 5 * MINUTE_MS, 30 * MINUTE_MS, 3 * 60 * MINUTE_MS];
-/** Deliveries that wait; what comes on top stays in the inbox alone. */
+/** Maximum waiting deliveries. Further notifications only appear in the inbox. */
 const MAX_WAITING = 10_000;
 const AT_ONCE = 4;
-/** Chats tell inboxes of theirs on their own, with what else has changed of the chat. */
+/** Chats announce their own inbox changes along with other changes of the chat. */
 const NOTICES_OF_CHATS: ReadonlySet<string> = new Set(
   (["chat_needs_you", "chat_done", "chat_failed"] as const).map((name) => NOTICE_KINDS[name].id),
 );
@@ -60,7 +60,7 @@ export type NotifierDeps = {
   readonly mailer: Mailer;
   readonly outbound: Outbound;
   readonly accessUrl: () => URL;
-  /** Only the first node sends; others tell it. */
+  /** Only the first node sends; other nodes notify it. */
   readonly parts?: Parts;
 };
 
@@ -77,7 +77,7 @@ export class Notifier implements Chore {
     deps.topics.subscribeAll("notified", () => this.wake());
   }
 
-  /** Something was written, or may be due; returns immediately. */
+  /** Checks for new or due deliveries in the background. */
   wake(): void {
     if (this.#isResting) return;
     this.#isAsked = true;
@@ -135,7 +135,7 @@ export class Notifier implements Chore {
     }
   }
 
-  /** Writes down what leaves the server of the oldest notices; false when there are no more. */
+  /** Creates the deliveries of the oldest notifications. Returns false when there are no more. */
   async #dispatch(): Promise<boolean> {
     const { store, clock, mailer, topics } = this.#deps;
     const rows = await store.all(listUndispatched());
@@ -173,7 +173,7 @@ export class Notifier implements Chore {
     return rows.length === UNDISPATCHED_AT_ONCE;
   }
 
-  /** Tries what is due; false when nothing is. */
+  /** Tries the due deliveries. Returns false when none is due. */
   async #deliver(): Promise<boolean> {
     const due = await this.#deps.store.all(listDueDeliveries({ now: this.#deps.clock.now() }));
     if (due.length > 0 && (await readNotifierPaused(this.#deps.store))) return false;
@@ -201,7 +201,7 @@ export class Notifier implements Chore {
     }
   }
 
-  /** What no longer exists in the meantime needs no sending. */
+  /** Skips notifications that were deleted since. */
   async #send({ notification_id, user_id, method, subscription_id }: DeliveryRow): Promise<void> {
     const { store } = this.#deps;
     const [notice, user] = [

@@ -1,4 +1,4 @@
-// One notice to one browser. The address was given by a person, so it is called through the door for such addresses (rule NO-8).
+// Sends one notification to one browser. The address comes from a user, so it is called through the restricted outbound client (rule NO-8).
 import type { Clock } from "#base/clock.ts";
 import type { Encryption } from "#base/encryption.ts";
 import type { Outbound } from "#base/outbound.ts";
@@ -12,7 +12,7 @@ import { makeVapidKeys, sealPush, vapidHeader } from "#src/notify/push.ts";
 import { toApproval } from "./approval.ts";
 
 const TTL_SECONDS = 86_400;
-/** The service has forgotten the browser. */
+/** The push service no longer knows the browser. */
 const GONE = new Set([404, 410]);
 
 type Deps = {
@@ -25,10 +25,10 @@ type Deps = {
 
 export type Subscribed = { readonly endpoint: string; readonly auth: string; readonly p256dh: string };
 
-/** The context under which the address of a browser is sealed. */
+/** Returns the encryption context of a browser's address. */
 export const sealedFor = (id: string): string => `webpush:${id}`;
 
-/** Reads what the chat of the notice waits for, as it is now. */
+/** Reads what the notification's chat currently waits for. */
 const loadQuestion = async (
   store: Store,
   { template_id, targets }: Pick<NotificationRow, "template_id" | "targets">,
@@ -38,7 +38,7 @@ const loadQuestion = async (
   return chat && toApproval(chat);
 };
 
-/** `gone` when nobody takes messages there any more; throws when the service could not be asked or refuses. */
+/** Returns `gone` when the subscription no longer exists. Throws when the push service is unreachable or rejects the message. */
 export const pushTo = async (
   { store, clock, encryption, outbound, accessUrl }: Deps,
   { id, sealed }: SubscriptionRow,

@@ -1,6 +1,5 @@
-// Keeps workspaces ready for those who will want one: looks at a template when its timer says so, decides (steps.ts) and tells the
-// workspace actors, which are the only ones to write. Each look begins from what is on disk, so one that a crash has cut short is simply
-// made again (rules PB-1 to PB-6).
+// Keeps prebuilds ready: checks a template when its timer is due, decides (steps.ts) and messages the workspace actors, which do all the
+// writing. Each check starts from the stored state, so an interrupted one is simply repeated (rules PB-1 to PB-6).
 import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
@@ -11,13 +10,13 @@ import { findTemplateEvenDeleted, type TemplateRow } from "#db/templates/templat
 import { findTemplateVersion } from "#db/templates/versions.ts";
 import { findBuild } from "#db/workspaces/builds.ts";
 import {
-  forgetPrebuilds,
+  clearPrebuildCheck,
   listPrebuilds,
-  lookAtPrebuilds,
-  lookAtPrebuildsBy,
   type PrebuildRow,
-  putOffPrebuilds,
+  postponePrebuildCheck,
   readPrebuildsPaused,
+  schedulePrebuildCheck,
+  schedulePrebuildCheckBy,
 } from "#db/workspaces/prebuilds.ts";
 import { findWorkspace } from "#db/workspaces/workspaces.ts";
 import type { Manifest } from "#schema/templates/manifest.ts";
@@ -28,18 +27,20 @@ import type { Directory } from "../runtime/directory.ts";
 import type { WorkspaceActor } from "../workspace/actor.ts";
 import type { NewBuild } from "../workspace/decision.ts";
 import type { AutomaticBuilds } from "../workspace/effects.ts";
-import { GIVE_UP, type Prebuild, stepsFor, type Wanted } from "./steps.ts";
+import { MAX_FAILURES, type Prebuild, planSteps, type Wanted } from "./steps.ts";
 
 export type KeeperDeps = {
   readonly store: Store;
   readonly clock: Clock;
   readonly workspaces: () => Directory<WorkspaceActor>;
   readonly automatic: Pick<AutomaticBuilds, "plan">;
-  /** The first build of a workspace of the template's active version with this preset. Throws AppError when it cannot be made. */
+  /**
+   * Returns the first build of a workspace with the template's active version and this preset. Throws AppError when it cannot be created.
+   */
   readonly firstBuild: (template: TemplateRow, preset_id: string) => Promise<NewBuild>;
 };
 
-/** Why a preset has fewer ready than it wants, at the last look. */
+/** Why a preset had fewer ready workspaces than requested at the last check. */
 export type PrebuildProblem = {
   readonly template_name: string;
   readonly preset_id: string | null;
@@ -47,44 +48,44 @@ export type PrebuildProblem = {
   readonly reason: string;
 };
 
-/** Also without any news, for what nobody has told us of. */
+/** Interval of checks without an event, in case one was missed. */
 const LOOK_MS = 5 * 60_000;
-/** After one that could not be made: the reason, such as a setting or a quota, may be gone by then. */
+/** Delay after a failed creation: the cause, such as a setting or a quota, may be resolved by then. */
 const RETRY_MS = 30_000;
-/** A look that a crash or an error has cut short is made again so soon. */
+/** An interrupted or failed check is repeated after this time. */
 const CUT_SHORT_MS = 10_000;
 
 export class PrebuildKeeper {
   readonly #deps: KeeperDeps;
-  /** By template. Each look finds them again, so they need not outlive the process. */
+  /** By template. Each check recomputes them, so they are kept in memory only. */
   readonly #problems = new Map<string, readonly PrebuildProblem[]>();
 
   constructor(deps: KeeperDeps) {
     this.#deps = deps;
   }
 
-  /** What keeps presets from having as many ready as they want. */
+  /** Returns why presets have fewer ready workspaces than requested. */
   problems(): readonly PrebuildProblem[] {
     return [...this.#problems.values()].flat();
   }
 
-  /** One look at a template; the scheduler makes no two of one template at once. */
+  /** Checks a template once. The scheduler never runs two checks of one template concurrently. */
   async reconcile(template_id: string): Promise<void> {
     const { store, clock } = this.#deps;
     const now = clock.now();
     const again = now + LOOK_MS;
     const cutShort = now + CUT_SHORT_MS;
-    // First, so that whatever happens while we look moves it back to then.
-    await store.commit([lookAtPrebuilds(template_id, cutShort)], undefined, FIRST_PART);
+    // Written first, so that any event during the check moves the timer forward again.
+    await store.commit([schedulePrebuildCheck(template_id, cutShort)], undefined, FIRST_PART);
     const template = await store.get(findTemplateEvenDeleted({ id: template_id }));
     const wanted = template ? await this.#wanted(template, now) : NOTHING;
     const existing = (await store.all(listPrebuilds({ template_id }))).map(toPrebuild);
-    const { create, remove, next, given_up } = stepsFor(wanted, existing, now);
+    const { create, remove, next, given_up } = planSteps(wanted, existing, now);
     const reasons = new Map<string | null, string>(given_up.map((preset_id) => [preset_id, GIVEN_UP]));
     if (await readPrebuildsPaused(store)) {
       for (const preset_id of create) reasons.set(preset_id, PAUSED);
       this.#keep(template_id, template?.name ?? "", wanted, reasons);
-      await store.commit([putOffPrebuilds(template_id, cutShort, again)], undefined, FIRST_PART);
+      await store.commit([postponePrebuildCheck(template_id, cutShort, again)], undefined, FIRST_PART);
       return;
     }
     const note = (preset_id: string | null, reason: string | undefined): void => {
@@ -99,12 +100,12 @@ export class PrebuildKeeper {
     }
     this.#keep(template_id, template?.name ?? "", wanted, reasons);
     if (wanted.presets.length === 0 && existing.length === 0 && !wanted.waits) {
-      await store.commit([forgetPrebuilds(template_id, cutShort)], undefined, FIRST_PART);
+      await store.commit([clearPrebuildCheck(template_id, cutShort)], undefined, FIRST_PART);
       return;
     }
     const due = Math.min(next ?? again, retry ? now + RETRY_MS : again);
-    const sooner = due < again ? [lookAtPrebuildsBy(template_id, due)] : [];
-    await store.commit([putOffPrebuilds(template_id, cutShort, again), ...sooner], undefined, FIRST_PART);
+    const sooner = due < again ? [schedulePrebuildCheckBy(template_id, due)] : [];
+    await store.commit([postponePrebuildCheck(template_id, cutShort, again), ...sooner], undefined, FIRST_PART);
   }
 
   #keep(
@@ -127,7 +128,7 @@ export class PrebuildKeeper {
     this.#problems.set(template_id, problems);
   }
 
-  /** A deprecated or deleted template and an archived version give no workspaces, so none is kept ready. */
+  /** A deprecated or deleted template, or an archived version, has no prebuilds. */
   async #wanted(template: TemplateRow, now: number): Promise<Named & { waits: boolean }> {
     if (template.deleted || template.deprecation_message !== "") return NOTHING;
     const version = await this.#deps.store.get(findTemplateVersion({ id: template.active_version_id }));
@@ -141,7 +142,7 @@ export class PrebuildKeeper {
     return {
       version_id: version.id,
       presets: all.filter(({ instances }) => instances > 0),
-      // None are wanted now, but at another hour.
+      // None are needed now, but at another hour.
       waits: all.some(({ is_scheduled }) => is_scheduled),
     };
   }
@@ -155,7 +156,7 @@ export class PrebuildKeeper {
       id,
       name: `prebuild-${id.slice(0, 8)}`,
       owner_id: PREBUILDS_USER_ID,
-      // Who claims it gets it where it is.
+      // The shard stays the same when the prebuild is claimed.
       part: partOf(template.id),
       template_id: template.id,
       organization_id: template.organization_id,
@@ -183,7 +184,7 @@ export class PrebuildKeeper {
     await workspaces().ask(id, "create", { workspace, build });
   }
 
-  /** Refused by its actor when someone has claimed it in the meantime. */
+  /** The actor rejects this if the prebuild was claimed by now. */
   async #remove({ workspace_id, build_id }: Prebuild): Promise<void> {
     const { store, workspaces, automatic } = this.#deps;
     const workspace = await store.get(findWorkspace({ id: workspace_id }));
@@ -194,7 +195,7 @@ export class PrebuildKeeper {
     await workspaces().ask(workspace_id, "createBuild", { build, after: build_id });
   }
 
-  /** Why it cannot be done; that keeps nobody from the others. Undefined when it is done, or someone was there before. */
+  /** Returns why the step failed, without blocking the others. Returns undefined when it succeeded or became unnecessary. */
   async #tried(template_id: string, step: () => Promise<void>): Promise<string | undefined> {
     try {
       await step();
@@ -210,13 +211,13 @@ export class PrebuildKeeper {
   }
 }
 
-/** The presets with their names. */
+/** Presets with their names. */
 type Named = {
   readonly version_id: string;
   readonly presets: readonly (Wanted["presets"][number] & { readonly name: string })[];
 };
 
-const GIVEN_UP = `${GIVE_UP} builds in a row failed. Prebuilding resumes with the template's next active version.`;
+const GIVEN_UP = `${MAX_FAILURES} builds in a row failed. Prebuilding resumes with the template's next active version.`;
 
 const PAUSED = "Prebuilt workspaces are paused.";
 

@@ -1,14 +1,14 @@
-// What is to be done so that the presets of a template have as many workspaces ready as they want: how many are made, which are removed,
-// and when to look again. Pure; used by keeper.ts (rules PB-1 to PB-6).
+// Computes the steps that give a template's presets the requested number of ready workspaces: how many to create, which to delete, and when
+// to check again. Pure; used by keeper.ts (rules PB-1 to PB-6).
 import type { JobStatus } from "#schema/workspaces/job.ts";
 
-/** Presets that want none are left out. A template that gives no workspaces now wants nothing. */
+/** Presets that request none are omitted. A template that cannot create workspaces requests none. */
 export type Wanted = {
   readonly version_id: string;
   readonly presets: readonly { readonly id: string; readonly instances: number; readonly ttl_ms: number }[];
 };
 
-/** A workspace that nobody has claimed, with its latest build. Times in milliseconds since 1970. */
+/** An unclaimed workspace with its latest build. Times in milliseconds since 1970. */
 export type Prebuild = {
   readonly workspace_id: string;
   readonly build_id: string;
@@ -20,29 +20,29 @@ export type Prebuild = {
 };
 
 export type Steps = {
-  /** One entry for each workspace to be made: its preset. */
+  /** The preset of each workspace to create. */
   readonly create: readonly string[];
   readonly remove: readonly Prebuild[];
-  /** When there will be something to do if nothing else happens; undefined when nothing is known of. */
+  /** When the next step becomes due without an event; undefined if unknown. */
   readonly next: number | undefined;
-  /** Presets of which none is made any more, because too many in a row have failed. */
+  /** Presets that are given up after too many consecutive failures. */
   readonly given_up: readonly string[];
 };
 
-/** So many of a template are built at once: a version that cannot be built costs no more. */
+/** Maximum concurrent builds of a template, which limits the cost of a version that cannot be built. */
 export const AT_ONCE = 5;
-/** A template keeps no more than this, whatever its presets want. */
+/** Maximum prebuilds of a template, whatever its presets request. */
 export const MOST = 100;
-/** After so many failures without a success between them the preset is given up until the template has another active version. */
-export const GIVE_UP = 3;
+/** After this many consecutive failures, the preset is given up until the template has another active version. */
+export const MAX_FAILURES = 3;
 const RETRY_MS = 60_000;
 const DELETE_RETRY_MS = 10 * 60_000;
 
-/** How long nothing is made after the newest of `failures`: a minute, and twice as long each time. */
+/** Returns the delay after the newest of `failures`: a minute, doubled with each failure. */
 export const pauseAfter = (failures: number): number => RETRY_MS * 2 ** (failures - 1);
 
-/** The steps at `now`. What is being built is never touched: it is judged once its build has ended. */
-export const stepsFor = (wanted: Wanted, existing: readonly Prebuild[], now: number): Steps => {
+/** Returns the steps at `now`. Workspaces being built are left alone until their build has ended. */
+export const planSteps = (wanted: Wanted, existing: readonly Prebuild[], now: number): Steps => {
   const remove: Prebuild[] = [];
   const create: string[] = [];
   const times: number[] = [];
@@ -89,7 +89,7 @@ const stepsOfPreset = (
   const good = own.filter(({ status }) => status === "succeeded").sort((a, b) => endOf(a) - endOf(b));
   const isOld = (one: Prebuild): boolean => ttl_ms > 0 && now >= endOf(one) + ttl_ms;
   const fresh = good.filter((one) => !isOld(one));
-  // A failure counts until a later start succeeded; until then its workspace stays, so that no restart forgets it.
+  // A failure counts until a later start succeeds. Its workspace is kept until then, so that a restart does not forget it.
   const lastGood = Math.max(Number.NEGATIVE_INFINITY, ...good.map(endOf));
   const ended = own.filter(({ status }) => status === "failed" || status === "canceled");
   const failures = ended.filter((one) => endOf(one) > lastGood);
@@ -98,8 +98,8 @@ const stepsOfPreset = (
   const expiry = ttl_ms > 0 && fresh.length > surplus ? endOf(fresh[surplus] as Prebuild) + ttl_ms : undefined;
   const missing = Math.max(0, instances - fresh.length - building.length);
   if (failures.length === 0 || missing === 0) return { missing, remove, next: expiry };
-  if (failures.length >= GIVE_UP) return { missing: 0, remove, next: expiry, isGivenUp: true };
-  // One at a time until one succeeds.
+  if (failures.length >= MAX_FAILURES) return { missing: 0, remove, next: expiry, isGivenUp: true };
+  // Creates one at a time until one succeeds.
   const retry = Math.max(...failures.map(endOf)) + pauseAfter(failures.length);
   if (now >= retry) return { missing: building.length > 0 ? 0 : 1, remove, next: expiry };
   return { missing: 0, remove, next: Math.min(retry, expiry ?? retry) };

@@ -1,5 +1,5 @@
-// What every actor is: the only writer of its rows. A message is decided on the state in memory, its writes are committed, and
-// only then is anything announced, started or answered (docs/spec/design.md 3, rules 1 to 3).
+// Base class of all actors: an actor is the only writer of its rows. A message is decided on the state in memory, its writes are committed,
+// and only then are events announced, effects started and answers sent (docs/spec/design.md 3, rules 1 to 3).
 
 import { systemClock } from "#base/clock.ts";
 import { notFound } from "#base/errors.ts";
@@ -11,31 +11,30 @@ import { CommitError, type Store } from "#db/engine/store.ts";
 import { type AuditEntry, audited } from "#db/reports/audit/audit.ts";
 import { Mailbox, outsideTurn } from "./mailbox.ts";
 
-/** What a decision came to. `after` announces events and starts effects; it runs once the writes are on disk. */
+/** The result of a decision. `after` announces events and starts effects; it runs once the writes are on disk. */
 export type Outcome<State, Reply> = {
   readonly state: State;
-  /** The thing is no more: the next message finds nothing. */
+  /** The entity was deleted. The next message finds nothing. */
   readonly gone?: boolean;
   readonly writes?: readonly Statement[];
   readonly after?: () => void;
   readonly reply: Reply;
 };
 
-/** How often it is looked at what a commit has left that could not be confirmed, and how long after one another, while nothing can be read. */
+/** How often, and at what interval, the stored state is read after a commit that could not be confirmed. */
 const LOOKS = 60;
 const LOOK_AGAIN_MS = 1_000;
 
 /**
- * Subclasses offer messages as public methods that take one plain JSON argument and return a promise. Each calls `handle` or
- * `handleCreate` once.
- * State is replaced, never changed in place.
+ * Subclasses offer messages as public methods that take one plain JSON argument and return a promise. Each calls `handle` or `handleCreate`
+ * once. State is replaced, never mutated.
  */
 export abstract class Actor<State> {
   readonly id: string;
   readonly #store: Store;
   readonly #mailbox: Mailbox;
   #state: State | undefined;
-  /** A commit was not confirmed, and nobody was told what it has stored; `before` is what was so until then. */
+  /** Set after a commit that could not be confirmed and was not announced; `before` is the state before it. */
   #unsure: { readonly before: State | undefined } | undefined;
   #isLooking = false;
   #isLetGo = false;
@@ -46,49 +45,49 @@ export abstract class Actor<State> {
     this.#mailbox = new Mailbox(id);
   }
 
-  /** Reads the state from the store; undefined when there is no such thing (answered 404). */
+  /** Reads the state from the store; undefined when the entity does not exist (answered 404). */
   protected abstract load(): Promise<State | undefined>;
 
-  /** Of which part it is (src/base/parts.ts): the node that has the part writes for it, and no other. */
+  /** Returns the actor's shard (src/base/parts.ts). Only the node that owns the shard writes for it. */
   protected abstract part(state: State): number | undefined;
 
-  /** What the audit log tells of a turn that writes: it goes into the same batch. `before` is undefined for what was just made (AU-1). */
+  /** Returns the audit log entries for a message that writes, stored in the same batch. `before` is undefined for a new entity (AU-1). */
   protected entries(_before: State | undefined, _outcome: Outcome<State, unknown>): readonly AuditEntry[] {
     return NONE;
   }
 
-  /** What people are notified of a turn that writes: it goes into the same batch (rule NO-1). */
+  /** Returns the notifications for a message that writes, stored in the same batch (rule NO-1). */
   protected notices(_before: State | undefined, _outcome: Outcome<State, unknown>): readonly Statement[] {
     return NO_NOTICES;
   }
 
-  /** Notices are on disk now. */
+  /** Called when notifications are on disk. */
   protected noticed(_state: State): void {}
 
   /**
-   * A commit could not be confirmed. This is what is stored now: anyone who would have been told of the commit, or begun by it, is to look for
-   * themselves. It may not have been stored at all. `found` is undefined when the thing is no more.
+   * Called after a commit that could not be confirmed, and may not have been stored, with the state that is stored now. Everything that the
+   * commit would have announced or started must be checked again. `found` is undefined when the entity no longer exists.
    */
   protected unconfirmed(_before: State | undefined, _found: State | undefined): void {}
 
-  /** The one workspace whose agents' rows a turn writes, where that is so (`Store.commit`). */
+  /** Returns the one workspace whose agents' rows a message writes, if any (`Store.commit`). */
   protected about(_state: State): string | undefined {
     return undefined;
   }
 
-  /** False while something outside the mailbox still belongs to this instance, such as a running effect or a live socket. */
+  /** Returns false while something outside the mailbox, such as a running effect or a live socket, belongs to this instance. */
   protected mayLeave(): boolean {
     return true;
   }
 
-  /** True while the state holds something that no store has, and that another instance would have to learn again. */
+  /** Returns true while the state contains something that is not stored and that another instance would lack. */
   protected knowsMore(_state: State): boolean {
     return false;
   }
 
   /**
-   * One turn: load if needed, decide, commit, announce, answer. `decide` may await only the store. When it throws, nothing was
-   * changed. When the commit fails the state in memory is thrown away and the next message reads it afresh.
+   * Handles one message: loads if needed, decides, commits, announces, answers. `decide` may await only the store. If it throws, nothing
+   * changes. If the commit fails, the state in memory is discarded and the next message reloads it.
    */
   protected handle<Reply>(
     decide: (state: State) => Outcome<State, Reply> | Promise<Outcome<State, Reply>>,
@@ -102,7 +101,7 @@ export abstract class Actor<State> {
     });
   }
 
-  /** The turn that makes the thing: there is no state yet. */
+  /** Handles the message that creates the entity, when there is no state yet. */
   protected handleCreate<Reply>(decide: () => Outcome<State, Reply> | Promise<Outcome<State, Reply>>): Promise<Reply> {
     return this.#mailbox.run(async () => {
       const outcome = await decide();
@@ -111,32 +110,32 @@ export abstract class Actor<State> {
     });
   }
 
-  /** Of which part the state in memory is; undefined while none exists. */
+  /** The shard of the state in memory; undefined without state. */
   get ofPart(): number | undefined {
     return this.#state && this.part(this.#state);
   }
 
-  /** True when the instance can be dropped without losing anything. */
+  /** Whether the instance can be dropped without losing anything. */
   get quiet(): boolean {
     return this.#mailbox.idle && !this.#isLooking && this.mayLeave();
   }
 
-  /** True when it can be dropped before its time: another instance would know all that it knows. */
+  /** Whether the instance can be dropped early, because another instance could load all of its state. */
   get spare(): boolean {
     return this.quiet && !(this.#state && this.knowsMore(this.#state));
   }
 
-  /** Nobody sends it anything any more: what it has left to do on its own is another instance's. */
+  /** Called when the instance gets no more messages. Another instance takes over its remaining work. */
   letGo(): void {
     this.#isLetGo = true;
   }
 
-  /** Resolves when every message that was waiting has been answered. */
+  /** Resolves when every waiting message has been answered. */
   drained(): Promise<void> {
     return this.#mailbox.drained();
   }
 
-  /** True when no message waits or is being handled. */
+  /** Whether no message is waiting or being handled. */
   get rests(): boolean {
     return this.#mailbox.idle;
   }
@@ -149,7 +148,10 @@ export abstract class Actor<State> {
     return found;
   }
 
-  /** Of what could not be confirmed nobody may ever ask: a build would wait in no queue, a follower for lines that are there. */
+  /**
+   * Reloads after an unconfirmed commit without waiting for a message, which may never come: a stored build would not be queued, and
+   * followers would miss stored lines.
+   */
   async #look(): Promise<void> {
     if (this.#isLooking) return;
     this.#isLooking = true;

@@ -1,17 +1,17 @@
-// Slots for running chats (facts/chats 1.12): so many turns at once, roots and sub-chats apart, so that a parent that waits for its
-// child cannot take the child's slot. Anyone who gets none waits: a slot that is free goes to the owner who has the fewest, then to the one
-// whose last one is longest ago, so that one owner's chats never lock out another's. An owner without a slot for a while gets an extra one, because a turn can keep its slot for hours, as the
-// turn of a coding agent does. Nothing of this is stored.
+// Slots for running turns (facts/chats 1.12). Roots and sub-chats have separate pools, so that a parent that waits for its child cannot
+// take the child's slot. A free slot goes to the waiting owner with the fewest slots, then to the one served longest ago, so that an
+// owner's chats never lock out another's. An owner who has waited without any slot gets an extra one, because a turn, such as a coding
+// agent's, can hold its slot for hours. Nothing is stored.
 import type { Clock, Timer } from "#base/clock.ts";
 
 export type Pool = "root" | "child";
 
-/** Whose slot it is: a chat and its owner. */
+/** The chat that requests a slot, and its owner. */
 export type Claimant = { readonly id: string; readonly owner_id: string };
 
 type Waiting = Claimant & { readonly run: () => void; patience?: Timer };
 
-/** After this long an owner without any slot gets one on top. */
+/** After this long, an owner without any slot gets an extra one. */
 const PATIENCE_MS = 20_000;
 
 export class Capacity {
@@ -21,35 +21,35 @@ export class Capacity {
     this.#pools = { root: new SharedSlots(slots.root, clock), child: new SharedSlots(slots.child, clock) };
   }
 
-  /** Calls `run` once there is a slot, at once when one is free. Returns how to give it back, or to stop waiting; harmless twice. */
+  /** Calls `run` once a slot is free, which may be immediately. Returns a function that releases the slot or stops waiting. Idempotent. */
   request(pool: Pool, of: Claimant, run: () => void): () => void {
     return this.#pools[pool].request({ ...of, run });
   }
 
-  /** True while someone waits who has less than this owner: what has a slot for long should let others have it for a while. */
+  /** Returns whether an owner with fewer slots waits. Long turns should then yield their slot for some time. */
   isOwed(pool: Pool, owner_id: string): boolean {
     return this.#pools[pool].isOwed(owner_id);
   }
 
-  /** True while the chat waits for a slot. */
+  /** Returns whether the chat waits for a slot. */
   isWaiting(id: string): boolean {
     return Object.values(this.#pools).some((pool) => pool.waiting.some((one) => one.id === id));
   }
 
-  /** How many wait, of all pools. */
+  /** Number of waiting requests in all pools. */
   get waiting(): number {
     return Object.values(this.#pools).reduce((sum, pool) => sum + pool.waiting.length, 0);
   }
 }
 
 class SharedSlots {
-  /** In the order they came. */
+  /** In order of arrival. */
   readonly waiting: Waiting[] = [];
-  /** Below zero while owners have slots on top. */
+  /** Negative while owners have extra slots. */
   #free: number;
   readonly #slots: number;
   readonly #clock: Clock;
-  /** Slots that an owner has now, and when one was given last, counted in slots; of those that have or want one. */
+  /** Slots that an owner holds, and the sequence number of the last one granted. Only for owners that hold or want one. */
   readonly #owners = new Map<string, { held: number; served: number }>();
   #given = 0;
 
@@ -82,7 +82,7 @@ class SharedSlots {
     };
   }
 
-  /** Someone has none while this owner has one, or would still have no more than this owner after a change. */
+  /** Returns whether another owner has none while this one has one, or would still have no more than this one after a change. */
   isOwed(owner_id: string): boolean {
     const { held } = this.#of(owner_id);
     return this.waiting.some((one) => {
@@ -108,7 +108,7 @@ class SharedSlots {
     next.run();
   }
 
-  /** Gives a slot on top to someone who has waited long and has none. There are never more of these than there are slots. */
+  /** Grants an extra slot to an owner who has waited long without any. There are never more extra slots than regular ones. */
   #grantOnTop(waiting: Waiting): void {
     if (!this.waiting.includes(waiting)) return;
     waiting.patience = this.#clock.after(PATIENCE_MS, () => {
@@ -117,7 +117,7 @@ class SharedSlots {
     });
   }
 
-  /** Only where it is strictly so: of two of one owner the first comes first. */
+  /** Returns true only for a strict order: requests of one owner keep their order of arrival. */
   #isBefore(one: Waiting, other: Waiting): boolean {
     const [a, b] = [this.#of(one.owner_id), this.#of(other.owner_id)];
     return a.held === b.held ? a.served < b.served : a.held < b.held;

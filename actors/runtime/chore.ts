@@ -1,29 +1,29 @@
-// What a server does alongside its work, now and then: its sweep calls it, its end waits for it.
+// A periodic maintenance job: the server's sweep triggers it, and shutdown waits for it.
 import type { Clock } from "#base/clock.ts";
 import type { Parts } from "#base/parts.ts";
 
 export interface Chore {
-  /** Looks whether there is something to do, and does it outside of the caller's turn. */
+  /** Checks for work and does it in the background. */
   sweep(): void;
-  /** Resolves when nothing of it runs. */
+  /** Resolves when the job is not running. */
   idle(): Promise<void>;
-  /** Resolves when what runs has ended; nothing is begun any more. */
+  /** Resolves when a running job has ended. No further run begins. */
   stop(): Promise<void>;
 }
 
 export type PeriodicDeps = {
   readonly clock: Pick<Clock, "now">;
-  /** At most once in this time, and not before it has passed since the start. */
+  /** Minimum time between runs, and between the server's start and the first run. */
   readonly every_ms: number;
-  /** Given the present time; ends early when `isStopped` says so. */
+  /** Runs the job. Returns early when `isStopped` returns true. */
   work(now: number, isStopped: () => boolean): Promise<void>;
-  /** Of several nodes only the first one does it. */
+  /** In a cluster, only the first node runs the job. */
   readonly parts?: Pick<Parts, "isFirst"> | undefined;
-  /** Told why it has failed; the next time comes all the same. */
+  /** Called when a run fails. Later runs are not affected. */
   failed(error: unknown): void;
 };
 
-/** A chore that is done again and again, one time after the other. */
+/** Runs a job periodically, one run at a time. */
 export class PeriodicChore implements Chore {
   readonly #deps: PeriodicDeps;
   #last: number;

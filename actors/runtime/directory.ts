@@ -1,5 +1,5 @@
-// Finds the one live actor of an id, starting it on its first message and letting it go when it has been idle (rules AC-4, AC-5).
-// Callers hold ids, never actors: a reference would outlive a passivation.
+// Finds the one live actor of an ID: starts it on its first message and drops it when idle (rules AC-4, AC-5). Callers hold IDs instead of
+// actors, because a reference would outlive a passivation.
 import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 import { requestNow } from "#base/network/request-part.ts";
@@ -7,7 +7,7 @@ import { isMoved } from "#db/engine/store.ts";
 import type { Actor } from "./actor.ts";
 import { type Elsewhere, FarAsks } from "./far-asks.ts";
 
-/** An actor nobody has spoken to for this long is dropped. */
+/** An actor without messages for this long is dropped. */
 export const IDLE_MS = 60_000;
 
 /** The messages of an actor: its public methods with one plain JSON argument. */
@@ -19,9 +19,9 @@ export type Messages<A> = {
     : never;
 };
 
-/** Anyone who can be sent these messages: what a part needs of a directory. */
+/** Sends messages to actors: the part of a directory that other code depends on. */
 export interface Asks<M> {
-  /** Sends one message and waits for its answer. 503 while the server stops or the mailbox is full. */
+  /** Sends a message and waits for its answer. Rejects with 503 while the server stops or the mailbox is full. */
   ask<K extends keyof Messages<M>>(
     id: string,
     message: K,
@@ -29,18 +29,18 @@ export interface Asks<M> {
   ): Promise<Messages<M>[K]["reply"]>;
 }
 
-/** Actors that are looked at when there are too many: the ones that have to stay are not looked at each time. */
+/** Maximum actors examined per eviction. Actors that must stay are not examined each time. */
 const LOOKS = 4;
 
-/** `placed`: when it was made, or last looked at. */
+/** `placed`: when the entry was created or last examined. */
 type Entry<A> = { actor: A; used: number; placed: number };
 
 export type DirectoryOptions = {
-  /** Copies messages and replies in tests, which proves that they are plain data. */
+  /** Copies messages and replies in tests, to prove that they are plain data. */
   copy?: (<T>(args: T) => T) | undefined;
-  /** There are other nodes. */
+  /** Set if there are other nodes. */
   elsewhere?: Elsewhere | undefined;
-  /** Above so many, each new one lets another go that rests and has not been spoken to lately; default: none goes before its time. */
+  /** Above this number, each new actor evicts an idle one that was not used recently. Default: no eviction. */
   most?: number;
 };
 
@@ -63,8 +63,8 @@ export class Directory<A extends Actor<unknown>> {
   }
 
   /**
-   * Sends one message, to whichever node has the actor, and waits for its answer. Messages of one sender to one actor keep their order. 503
-   * while the server stops, the mailbox is full, or no node has the actor.
+   * Sends a message to the node that has the actor, and waits for its answer. Messages of one sender to one actor keep their order. Rejects
+   * with 503 while the server stops, the mailbox is full, or no node has the actor.
    */
   ask<K extends keyof Messages<A> & keyof A & string>(
     id: string,
@@ -76,12 +76,12 @@ export class Directory<A extends Actor<unknown>> {
     return requestNow()?.changing(reply, isMoved) ?? reply;
   }
 
-  /** What has this id is about to be made, of this part: before that it cannot be looked up. Nothing where there are no other nodes. */
+  /** Announces the shard of an entity about to be created, which cannot be looked up yet. Does nothing on a single node. */
   expect(id: string, part: number): void {
     this.#far?.expect(id, part);
   }
 
-  /** Sends one message to the actor in this process, for anyone who knows that it is here. */
+  /** Sends a message to the actor in this process. The caller must know that it is here. */
   askHere<K extends keyof Messages<A> & keyof A>(
     id: string,
     message: K,
@@ -101,17 +101,17 @@ export class Directory<A extends Actor<unknown>> {
     return copy ? actor[message](copy(args)).then(copy) : actor[message](args);
   }
 
-  /** It takes no messages any more. */
+  /** Whether it rejects new messages. */
   get isStopping(): boolean {
     return this.#stopping;
   }
 
-  /** How many actors are in memory. */
+  /** Number of actors in memory. */
   get size(): number {
     return this.#entries.size;
   }
 
-  /** Called by the scheduler: drops what is idle. An actor with waiting messages or running effects stays. */
+  /** Called by the scheduler: drops idle actors. An actor with waiting messages or running effects stays. */
   sweep(): void {
     const now = this.#clock.monotonic();
     for (const [id, { actor, used }] of this.#entries) {
@@ -119,7 +119,7 @@ export class Directory<A extends Actor<unknown>> {
     }
   }
 
-  /** Refuses new messages and resolves when all waiting ones have been answered. */
+  /** Rejects new messages. Resolves when all waiting ones have been answered. */
   async stop(): Promise<void> {
     this.#stopping = true;
     await Promise.all([...this.#entries.values()].map(({ actor }) => actor.drained()));
@@ -127,14 +127,14 @@ export class Directory<A extends Actor<unknown>> {
   }
 
   /**
-   * Releases the actors of these parts, of which no message comes here any more. Resolves when all that were waiting have been answered. What
-   * holds an actor alongside its mailbox is to be ended before.
+   * Releases the actors of these shards, for which no messages arrive anymore. Resolves when all waiting messages have been answered.
+   * Anything else that holds an actor must be ended first.
    */
   async leave(isLeaving: (part: number) => boolean): Promise<void> {
     await Promise.all([...this.#entries].map(([id, { actor }]) => this.#letGo(id, actor, isLeaving)));
   }
 
-  /** Of which part it is may be known only once its first message has been handled. */
+  /** The shard may be known only after the first message was handled. */
   async #letGo(id: string, actor: A, isLeaving: (part: number) => boolean): Promise<void> {
     const stays = (): boolean => actor.ofPart !== undefined && !isLeaving(actor.ofPart);
     do {
@@ -145,7 +145,7 @@ export class Directory<A extends Actor<unknown>> {
     if (this.#entries.get(id)?.actor === actor) this.#drop(id, actor);
   }
 
-  /** Lets one go that rests. Those at the front that cannot go, or were spoken to since they were looked at, are the last to be looked at again. */
+  /** Evicts an idle actor. Actors at the front that cannot be evicted, or were used since they were last examined, move to the end. */
   #makeRoom(now: number): void {
     let looks = 0;
     for (const [id, entry] of this.#entries) {

@@ -1,4 +1,4 @@
-// Every event that is announced inside the process, by kind of topic. The topic's id is the id of the actor that announced it.
+// Every event that is announced inside the process, by kind of topic. A topic's ID is the ID of the actor that announces it.
 
 import type { PendingCall } from "../chat/machine/decision.ts";
 import type { ChatNotice } from "../chat/messages.ts";
@@ -7,63 +7,63 @@ import type { PartBatch } from "../chat/turn/stream-buffer.ts";
 export type Events = {
   /** A transition of the chat has been committed. */
   chat: ChatNotice;
-  /** More of what the chat's turn says, before it is a message. */
+  /** More output of the chat's turn, before it becomes a message. */
   chat_parts: PartBatch;
-  /** What is wrong around a turn of the chat now, in words; empty when nothing is. */
+  /** Current warnings about the chat; may be empty. */
   chat_warnings: { warnings: readonly string[] };
-  /** A budget has kept a model call of the chat's coding agent from beginning. */
+  /** A budget blocked a model call of the chat's coding agent. */
   agent_refused: Record<string, never>;
-  /** A turn of the chat begins or ceases to wait until others have ended. */
+  /** A turn of the chat starts or stops waiting for a slot. */
   chat_waits: { isWaiting: boolean };
-  /** Something about a chat of the user with the topic's id that lists show. */
+  /** A chat of the user with the topic's ID has changed in a way that lists show. */
   owner_chats: { kind: OwnerChatKind; chat_id: string; pending_calls?: readonly PendingCall[] };
-  /** Something a watcher of the workspace can see has been committed; `version` is the workspace's own counter. */
+  /** A change visible to watchers of the workspace has been committed. `version` is the workspace's own counter. */
   workspace: { version: number; latest_build_id: string };
-  /** Log lines of a provisioner job; `done` once the job has ended and nothing follows. The topic's id is the job's. */
+  /** Log lines of a provisioner job; `done` once the job has ended and no more follow. The topic's ID is the job's. */
   job: { logs: readonly JobLogLine[]; done: boolean };
-  /** Log lines of an agent, in the order of their ids. */
+  /** Log lines of an agent, in the order of their IDs. */
   agent_logs: { logs: readonly AgentLogLine[] };
-  /** Lines of an agent may be stored that nobody was told. */
+  /** Lines of an agent may have been stored without being announced. */
   agent_logs_missed: Record<string, never>;
-  /** Something of an agent that its workspace shows has been committed; the topic's id is the workspace's. */
+  /** A change of an agent that its workspace shows has been committed. The topic's ID is the workspace's. */
   workspace_changed: { agent_id: string };
   /**
-   * Something that workspaces show of the template, template version, user or organization with the topic's id has been committed,
-   * such as its name. Anyone who writes such a column publishes this after the commit.
+   * A property that workspaces show of a template, template version, user or organization, such as its name, has been committed. The
+   * topic's ID is that entity's. Every writer of such a column publishes this after the commit.
    */
   shown_changed: Record<string, never>;
-  /** This connection speaks for the agent from now on; any other ends. */
+  /** This connection is now the agent's current one; all others end. */
   agent_connection: { connection_id: string };
-  /** A workspace that was kept ready was given to this owner: its agents start over. The topic's id is the workspace's. */
+  /** A prebuild was claimed by this owner, so its agents restart. The topic's ID is the workspace's. */
   reinit: { owner_id: string };
-  /** The user with the topic's id has linked an account at this external-auth provider. */
+  /** The user with the topic's ID has linked an account at this external-auth provider. */
   external_auth: { provider_id: string };
   /** New results of the agent's metadata have been committed. */
   agent_metadata: Record<string, never>;
-  /** The API key with the topic's id, or every key of the user with that id except one, counts no more: what it opened ends. */
+  /** An API key was revoked, or every key of a user except one. Streams opened with it end. The topic's ID is the key's or the user's. */
   key_gone: { except?: string };
-  /** Who may do what with the workspace or chat, or what the user may do (the topic's id is either's), has changed: streams look again. */
+  /** Access to a workspace or chat, or a user's permissions, have changed, so streams check again. The topic's ID is any of theirs. */
   access_changed: Record<string, never>;
-  /** Events of other nodes may have been missed: anyone who depends on one looks for itself. Its id is empty. */
+  /** Events of other nodes may have been missed, so subscribers must check their state. The topic's ID is empty. */
   missed: Record<string, never>;
-  /** Secrets of the user with the topic's id were made, changed or deleted: daemons of their workspaces ask for them again. */
+  /** Secrets of the user with the topic's ID were created, changed or deleted, so the daemons of their workspaces fetch them again. */
   secrets_changed: Record<string, never>;
-  /** Notices were written, for the user with the topic's id or for several. */
+  /** Notifications were written, for the user with the topic's ID or for several. */
   notified: Record<string, never>;
-  /** Something in the inbox of the user with the topic's id has changed. */
+  /** The inbox of the user with the topic's ID has changed. */
   inbox: Record<string, never>;
-  /** Providers of language models or their models are others now. Its id is empty. */
+  /** Language model providers or their models have changed. The topic's ID is empty. */
   models_changed: Record<string, never>;
-  /** The agent's build is no longer the latest: its token is void and its streams end. */
+  /** The agent's build is no longer the latest, so its token is invalid and its streams end. */
   agent_gone: Record<string, never>;
 };
 
-/** What is heard on every node of a cluster that answers streams: little, and nothing that lasts. */
+/** Events that are sent to every node of a cluster that serves streams: rare, and not needed later. */
 export const HEARD_EVERYWHERE = ["key_gone", "access_changed", "inbox"] as const satisfies readonly (keyof Events)[];
 
 /**
- * The same where several nodes are active, each with actors of its own. Streams of a chat, of the log of an agent or a job and of metadata are
- * on the node of their part: they would be many, and nobody else needs them.
+ * The same with several active nodes, each with its own actors. Events of chats, agent and job logs, and metadata stay on the node of their
+ * shard: there are many of them, and no other node needs them.
  */
 export const HEARD_AMONG_ACTIVE = [
   ...HEARD_EVERYWHERE,

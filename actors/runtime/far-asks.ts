@@ -1,28 +1,28 @@
-// Messages to actors that may be on other nodes: each goes to whichever node has the actor now. While its part moves it waits, and what has
-// begun nothing there is sent again; messages of one sender to one actor keep their order.
+// Sends messages to actors that may be on other nodes, at whichever node has the actor now. While its shard moves, messages wait, and one
+// that was not begun is sent again. Messages of one sender to one actor keep their order.
 import type { Clock } from "#base/clock.ts";
 import { AppError, NotBegun } from "#base/errors.ts";
-import { waitingForOthers } from "#base/network/request-part.ts";
+import { whileWaitingForOthers } from "#base/network/request-part.ts";
 import type { OtherNode } from "#base/parts.ts";
 import { pause } from "#base/retry.ts";
 
-/** Where an actor is now: a part that moves is nobody's for a moment. */
+/** Where an actor is now. A shard that is moving briefly belongs to "no one". */
 export type ActorPlace = "here" | "nobody" | OtherNode;
 
-/** Knows where actors are that may be on other nodes, and asks them there. */
+/** Locates actors on other nodes and sends them messages. */
 export interface Elsewhere {
-  /** A promise only where it has to be looked up. What is nowhere is here. */
+  /** Returns a promise only if the place must be looked up. Unknown actors are here. */
   placeOf(id: string): ActorPlace | Promise<ActorPlace>;
-  /** Rejects with `NotBegun` when the message has not reached the actor there, and may be sent again. Sent before it returns. */
+  /** Rejects with `NotBegun` when the message did not reach the actor and may be sent again. Sends before it returns. */
   ask(node: OtherNode, id: string, message: string, args: unknown): Promise<unknown>;
-  /** What has this id is about to be made, of this part. */
+  /** Announces the shard of an entity about to be created. */
   expect(id: string, part: number): void;
 }
 
-/** How long a message waits for an actor whose part moves, and how often it is looked for. */
+/** How long a message waits for an actor whose shard moves, and how often the place is looked up. */
 const MOVING_MS = 15_000;
 const LOOK_MS = 50;
-/** Messages that may wait so for all actors of a directory. */
+/** Maximum messages of a directory that wait for a place. */
 const MAX_WAITING = 4_096;
 
 type Here = {
@@ -34,7 +34,7 @@ export class FarAsks {
   readonly #elsewhere: Elsewhere;
   readonly #clock: Clock;
   readonly #here: Here;
-  /** By id: over when the last message that waits for its actor's place has been sent. Later ones go behind it. */
+  /** By ID: resolves when the last message waiting for the actor's place has been sent. Later messages queue behind it. */
   readonly #sending = new Map<string, Promise<void>>();
   #waiting = 0;
 
@@ -58,7 +58,7 @@ export class FarAsks {
     this.#elsewhere.expect(id, part);
   }
 
-  /** Looks again while nothing has been begun, for as long as a part may move. */
+  /** Retries while the message was not begun, for as long as a shard may move. */
   async #askUntilBegun(
     first: ActorPlace | Promise<ActorPlace> | undefined,
     id: string,
@@ -68,12 +68,12 @@ export class FarAsks {
     for (let place = first; ; place = undefined) {
       try {
         if (typeof place === "object" && !(place instanceof Promise)) return await send(place);
-        // A part that moves may move with that of anyone who asks, and waits for nobody who waits for it.
-        const { reply } = await waitingForOthers(() => this.#inTurn(place, id, until, send));
+        // The sender's shard may move at the same time, so its node must not wait for this message.
+        const { reply } = await whileWaitingForOthers(() => this.#inTurn(place, id, until, send));
         return await reply;
       } catch (error) {
         if (!(error instanceof NotBegun)) throw error;
-        // Who asks on behalf of another actor has begun something by now: that one is not to be sent its message again.
+        // The sender may be an actor that has already started work, so its own message must not be sent again.
         if (this.#here.isStopping || this.#clock.monotonic() >= until)
           throw new AppError("overloaded", error.message, { retry_after: 1 });
       }
@@ -81,7 +81,7 @@ export class FarAsks {
     }
   }
 
-  /** Sends once it is known where the actor is, and behind all that waited for that before. The reply is not waited for. */
+  /** Sends the message once the actor's place is known, after all earlier ones that waited for it. Does not wait for the reply. */
   async #inTurn(
     first: ActorPlace | Promise<ActorPlace> | undefined,
     id: string,
@@ -101,7 +101,7 @@ export class FarAsks {
         place = await this.#elsewhere.placeOf(id);
       }
       const reply = send(place);
-      // Its error is for anyone who waits for the reply, from the next turn on.
+      // Avoids an unhandled rejection. The error reaches the caller that awaits the reply.
       reply.catch(() => {});
       return { reply };
     } finally {

@@ -1,6 +1,6 @@
-// The queues of the other nodes, from one of them. Workers are connected to the first node, so a job that needs one is told to it, by its id and
-// whose it is; it does the work, and reports to the job's owner wherever that is. Nobody is told that a job is over: it is asked which of
-// those it was given it still has, and the owner of any other hears that nobody works on it, as after a start (rules CP-60 to CP-63).
+// Shares job queues between nodes. Workers connect to the first node, so other nodes submit jobs that need a worker to it, with their ID
+// and owner; the first node runs them and reports to the owner on any node. There is no completion message: nodes ask the first node which
+// of their jobs it still holds, and requeue the others as after a restart (rules CP-60 to CP-63).
 import type { Clock, Timer } from "#base/clock.ts";
 import { NotBegun } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
@@ -10,21 +10,21 @@ import { mayTake } from "#src/provisioners/external/tags.ts";
 import { isForBuiltIn, type JobQueue } from "./job-queue.ts";
 import type { JobOwner, NamedJob, OtherQueues, PlaceInQueue, PresentWorker, QueueView, Tags } from "./other-queues.ts";
 
-/** How often the first node is asked what it has, and other nodes what waits there. */
+/** How often a node asks the first node for held jobs, and other nodes for their queues. */
 const LOOK_MS = 500;
-/** What waits may move all the time. */
+/** Minimum pause between two reads of a queue, which may change constantly. */
 const AGAIN_MS = 50;
-/** A queue in which nothing changes is not told again for so long. */
+/** How long a queue without changes delays its answer. */
 const STILL_MS = 2_000;
-/** Ids in one question. */
+/** Maximum IDs in one question. */
 const MAX_ASKED = 2_000;
 
-/** What nodes say to each other of jobs: plain data. */
+/** Questions between nodes about jobs: plain data. */
 export type FarQuestion =
   | { readonly ask: "submit"; readonly job: NamedJob }
-  /** Which of these the first node has. Those that are to be cancelled are told each time. */
+  /** Which of these jobs does the first node hold? Cancellations are repeated each time. */
   | { readonly ask: "held"; readonly ids: readonly string[]; readonly canceled: readonly Canceled[] }
-  /** What waits, once it is not what is known. */
+  /** Waits until the queue differs from the known version, and returns it. */
   | { readonly ask: "view"; readonly known: string };
 type Canceled = { readonly id: string; readonly reason: string };
 
@@ -34,9 +34,9 @@ export type FarJobsDeps = {
   readonly queue: () => JobQueue;
   /** Asks another node, which answers with `answer`. */
   ask(node: OtherNode, question: FarQuestion): Promise<unknown>;
-  /** Puts a job that another node has told of into the queue here. */
+  /** Adds a job from another node to the local queue. */
   submit(job: NamedJob): void;
-  /** Tells the owner, if it is here, that nobody works on its job. */
+  /** Tells the job's owner, if it is on this node, that the job has no worker. */
   requeue(of: JobOwner, job_id: string): Promise<void>;
 };
 
@@ -46,7 +46,7 @@ export class FarJobs implements OtherQueues {
   readonly #deps: FarJobsDeps;
   readonly #given = new Map<string, Given>();
   readonly #views = new Map<string, QueueView>();
-  /** Nodes whose answer is on its way. */
+  /** Nodes with an unanswered request. */
   readonly #asked = new Set<string>();
   readonly #listeners: ((workers: boolean) => void)[] = [];
   readonly #boot = uuid();
@@ -61,7 +61,7 @@ export class FarJobs implements OtherQueues {
     this.#deps = deps;
   }
 
-  /** Begins to ask. */
+  /** Starts polling. */
   start(): void {
     this.#deps.queue().onChange((isOwn) => {
       if (!isOwn) return;
@@ -85,12 +85,12 @@ export class FarJobs implements OtherQueues {
   submit(job: NamedJob): void {
     this.follow(job);
     const first = this.#first();
-    // What does not arrive is found out by asking.
+    // Lost submissions are detected by polling.
     if (first) this.#deps.ask(first, { ask: "submit", job }).catch(() => {});
   }
 
   follow({ id, part, of }: Pick<NamedJob, "id" | "part" | "of">): void {
-    // Another one each time, so that no answer to an older question is taken for one about it.
+    // Stores a new object each time, so that the answer to an older question is not applied to it.
     if (of) this.#given.set(id, { of, part });
   }
 
@@ -126,7 +126,7 @@ export class FarJobs implements OtherQueues {
     for (const [id, { part }] of this.#given) if (part !== undefined && isLeaving(part)) this.#given.delete(id);
   }
 
-  /** What another node is answered. Throws NotBegun where this is not the first node and the question is for that. */
+  /** Answers another node. Throws NotBegun if the question is for the first node and this node is not. */
   async answer(question: FarQuestion): Promise<unknown> {
     const queue = this.#deps.queue();
     if (question.ask !== "view" && !this.#deps.parts.isFirst) throw new NotBegun("The node has no workers.");
@@ -167,19 +167,19 @@ export class FarJobs implements OtherQueues {
     for (const node of others.values()) if (!this.#asked.has(node.id)) void this.#read(node);
   }
 
-  /** The owners of those that nobody has hear of it. Never rejects. */
+  /** Requeues jobs that are not held. Never rejects. */
   async #look(given: readonly (readonly [string, Given])[]): Promise<void> {
     try {
       const held = new Set(await this.#held(given));
       for (const [id, one] of given) {
         if (this.#given.get(id) !== one) continue;
         this.#given.delete(id);
-        // Behind those that were not asked for.
+        // Moves to the end, behind jobs that were not asked about.
         if (held.has(id)) this.#given.set(id, one);
         else await this.#deps.requeue(one.of, id);
       }
     } catch {
-      // Asked again.
+      // The next tick asks again.
     }
   }
 
@@ -188,13 +188,13 @@ export class FarJobs implements OtherQueues {
     const ids = given.map(([id]) => id);
     if (parts.isFirst) return ids.filter((id) => queue().holdsHere(id));
     const first = this.#first();
-    // While nobody is the first node nobody can say.
+    // Unknown without a first node, so all jobs are considered held.
     if (!first) return ids;
     const canceled = given.flatMap(([id, { canceled: reason }]) => (reason === undefined ? [] : [{ id, reason }]));
     return (await ask(first, { ask: "held", ids, canceled })) as string[];
   }
 
-  /** Until it cannot be asked; then the next tick begins again. */
+  /** Polls the node until a request fails. The next tick starts again. */
   async #read(node: OtherNode): Promise<void> {
     this.#asked.add(node.id);
     try {
@@ -206,7 +206,7 @@ export class FarJobs implements OtherQueues {
         await pause(this.#deps.clock, AGAIN_MS, this.#stopped.signal);
       }
     } catch {
-      // What is known of it is shown until it no longer exists.
+      // Keeps its last known queue until the node is removed from the cluster.
     } finally {
       this.#asked.delete(node.id);
     }

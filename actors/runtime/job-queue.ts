@@ -1,28 +1,28 @@
-// The provisioners' slots: jobs that are on disk as pending wait here for their turn, the oldest of the most urgent first, each for a
-// worker that has its tags: the built-in one, or one of a pool. The queue lives in memory only; after a start the owners submit their
-// pending jobs again (rules JB-1 to JB-3, PV-8).
+// The queue of provisioner jobs. Pending jobs on disk wait here, the most urgent and oldest first, each for a worker with its tags: the
+// built-in one or one of a pool. The queue is in memory only; after a start, owners submit their pending jobs again (rules JB-1 to JB-3,
+// PV-8).
 
 import { uuid } from "#base/ids.ts";
 import { FIRST_PART } from "#base/parts.ts";
 import type { NamedJob, OtherQueues, PlaceInQueue, PresentWorker, QueueView, Tags } from "./other-queues.ts";
 
 export type QueuedJob = NamedJob & {
-  /** Does the work and reports to the job's owner on its own; must not reject. */
+  /** Runs the job and reports to its owner. Must not reject. */
   run(signal: AbortSignal, worker: Worker): Promise<void>;
 };
 
-/** `places`: where what it brings to life lives, by provisioner; absent for the built-in one. */
+/** `places`: where its resources are located, by provisioner; absent for the built-in worker. */
 export type Worker = { readonly id: string; readonly name: string; readonly places?: Tags };
 
-/** Workers that come and go (src/provisioners/external/workers.ts). */
+/** Workers that connect and disconnect (src/provisioners/external/workers.ts). */
 export interface WorkerPool {
   readonly hasFree: boolean;
   workersFor(tags: Tags): readonly string[];
-  /** Keeps a slot for the job until it is released; undefined when no fitting worker has one. */
+  /** Reserves a slot for the job until it is released. Returns undefined when no matching worker is free. */
   take(job_id: string, tags: Tags): Worker | undefined;
   release(job_id: string): void;
   onChange(listener: () => void): void;
-  /** Everyone who is connected now. */
+  /** The connected workers. */
   readonly present: readonly PresentWorker[];
 }
 
@@ -34,19 +34,19 @@ type Running = {
 };
 
 const NO_PART = -1;
-/** So many places are told to other nodes. */
+/** Maximum queue positions that other nodes see. */
 const MAX_SHOWN = 5_000;
 
-/** Tags of the built-in worker: it takes the jobs that ask for nothing else. */
+/** Tags of the built-in worker. It takes only jobs without other requirements. */
 const WORKER_TAGS: Readonly<Record<string, string>> = { scope: "organization", owner: "" };
 
 export class JobQueue {
-  /** This process is the only worker. */
+  /** Identifies this process as a worker. */
   readonly worker: { readonly id: string; readonly name: string };
   readonly #slots: number;
   readonly #pool: WorkerPool | undefined;
   readonly #waiting: QueuedJob[] = [];
-  /** Jobs that none of the workers could take; in no order. */
+  /** Jobs that no connected worker can take, unordered. */
   readonly #parked = new Map<string, QueuedJob>();
   readonly #running = new Map<string, Running>();
   #builtIn = 0;
@@ -55,7 +55,10 @@ export class JobQueue {
   #workersVersion = 0;
   readonly #others: OtherQueues | undefined;
 
-  /** `slots` are those of the built-in worker, `worker_id` is its id; default: a new one at each start. `others`: there are other nodes. */
+  /**
+   * `slots` and `worker_id` are those of the built-in worker; by default it gets a new ID at each start. `others`: the queues of other
+   * nodes, if any.
+   */
   constructor(slots: number, pool?: WorkerPool, worker_id: string = uuid(), others?: OtherQueues) {
     this.worker = { id: worker_id, name: "built-in" };
     this.#slots = slots;
@@ -72,19 +75,23 @@ export class JobQueue {
     });
   }
 
-  /** Called after every change of `position` or `workersFor`, many times a second at worst; for the life of the process. Own: not of other nodes. */
+  /**
+   * Calls the listener after every change of `position` or `workersFor`, which may be many times a second, for the life of the process.
+   * `isOwn`: the change is on this node.
+   */
   onChange(listener: (isOwn: boolean) => void): void {
     this.#listeners.push(listener);
   }
 
-  /** Raised whenever `workersFor` may answer otherwise for tags that are not those of the built-in worker. */
+  /** Incremented when `workersFor` may have changed for tags other than the built-in worker's. */
   get workersVersion(): number {
     return this.#workersVersion;
   }
 
   /**
-   * Call after the pending job is on disk. Starts it immediately when a slot is free. A job that still runs here is begun again once that
-   * run has ended; one that no worker can take waits until one comes. Of one that is another node's to run that node is told, each time.
+   * Queues a job; call it after the pending job is on disk. Starts it immediately if a slot is free. If an earlier run is still active, the
+   * job begins again after that run. A job that no worker can take waits for one. A job for another node's workers is submitted to that
+   * node each time.
    */
   submit(job: QueuedJob): void {
     if (this.isElsewhere(job.tags)) {
@@ -101,7 +108,7 @@ export class JobQueue {
     }
   }
 
-  /** Takes a waiting job out, or tells a running one to end; its `run` reports what came of it. */
+  /** Removes a waiting job, or aborts a running one, whose `run` reports the result. */
   cancel(id: string, reason: string): void {
     this.#others?.cancel(id, reason);
     const at = this.#waiting.findIndex((job) => job.id === id);
@@ -115,18 +122,21 @@ export class JobQueue {
     running?.abort.abort(new Error(reason));
   }
 
-  /** The workers that could take a job with these tags. */
+  /** Returns the workers that could take a job with these tags. */
   workersFor(tags: Tags): readonly string[] {
     if (isForBuiltIn(tags)) return [this.worker.id];
     return (this.isElsewhere(tags) ? this.#others : this.#pool)?.workersFor(tags) ?? [];
   }
 
-  /** Jobs with these tags are another node's to run. */
+  /** Returns whether jobs with these tags run on another node. */
   isElsewhere(tags: Tags = {}): boolean {
     return this.#others?.takes(tags) ?? false;
   }
 
-  /** Whether an open job is in a queue already. The node whose workers take it is asked, and its owner is told when it is in none there. */
+  /**
+   * Returns whether an open job is already queued. For a job of another node's workers, that node is asked, and the owner is notified if it
+   * is not queued there.
+   */
   takesUp(job: Pick<NamedJob, "id" | "tags" | "of">): boolean {
     if (this.holds(job.id)) return true;
     if (!this.isElsewhere(job.tags)) return false;
@@ -134,12 +144,15 @@ export class JobQueue {
     return true;
   }
 
-  /** Jobs that run or wait here, or were given to another node. */
+  /** Returns whether the job runs or waits here, or was submitted to another node. */
   holds(id: string): boolean {
     return this.holdsHere(id) || (this.#others?.holds(id) ?? false);
   }
 
-  /** Jobs that run or wait here. One that ends because its part has left does not: where the part returns, it is to be begun again. */
+  /**
+   * Returns whether the job runs or waits here. Excludes a job that is ending because its shard moved, since it must begin again if the
+   * shard returns.
+   */
   holdsHere(id: string): boolean {
     const running = this.#running.get(id);
     const goesOn = running !== undefined && (running.again !== undefined || !isLeft(running.abort.signal));
@@ -147,8 +160,8 @@ export class JobQueue {
   }
 
   /**
-   * Place in the queue counted from 1, and its length; 0 for a job that does not wait or that no worker could take. Where there are several
-   * nodes each has a built-in worker of its own, and for the others the jobs of all nodes wait in one queue: these are counted apart.
+   * Returns the position in the queue, counted from 1, and its length; 0 for a job that is not waiting or that no worker can take. In a
+   * cluster, each node has its own built-in worker, while all nodes share the queue for other workers, so the two are counted separately.
    */
   position(id: string): PlaceInQueue {
     if (!this.#others) return placeIn(this.#waiting, id);
@@ -157,7 +170,7 @@ export class JobQueue {
     return this.#others.position(id) ?? { queue_position: 0, queue_size: this.#waiting.length };
   }
 
-  /** What other nodes show of it, without a version. */
+  /** The queue as other nodes see it, without a version. */
   get view(): Omit<QueueView, "version"> {
     const waiting = [true, false].map((builtIn) => {
       const jobs = this.#waitingFor(builtIn);
@@ -170,7 +183,7 @@ export class JobQueue {
     return this.#waiting.filter(({ tags }) => isForBuiltIn(tags) === builtIn);
   }
 
-  /** Starts nothing more and tells what runs that the server goes away; resolves when it has ended. */
+  /** Starts no more jobs and aborts running ones because the server stops. Resolves when they have ended. */
   async stop(): Promise<void> {
     this.#stopped = true;
     for (const { abort } of this.#running.values()) abort.abort(new ServerStopping());
@@ -178,8 +191,8 @@ export class JobQueue {
   }
 
   /**
-   * Other nodes go on with the jobs of these parts: here they end as they do with the server. Those that workers take or have stay with the
-   * workers, at the first node, whoever's they are. Resolves when none runs that leaves.
+   * Stops the jobs of these shards, as at shutdown, because other nodes continue them. Jobs for connected workers belong to the first node,
+   * regardless of their shard. Resolves when the affected runs have ended.
    */
   async leave(isLeaving: (part: number) => boolean): Promise<void> {
     const leaves = ({ part, tags }: NamedJob): boolean =>
@@ -194,7 +207,7 @@ export class JobQueue {
     }
     this.#changed();
     await Promise.all(running.map(({ done }) => done));
-    // This node's own are the next first node's to run. The nodes of the others find out on their own.
+    // The next first node runs this node's own jobs. Other nodes resubmit theirs after polling.
     for (const { run: _, ...job } of [...out, ...running.map(({ job }) => job)])
       if (!isForBuiltIn(job.tags) && !isLeaving(job.part ?? NO_PART)) this.#others?.follow(job);
   }
@@ -218,7 +231,7 @@ export class JobQueue {
     this.#waiting.splice(at < 0 ? this.#waiting.length : at, 0, job);
   }
 
-  /** Workers have come, gone or become free. */
+  /** Reassigns jobs after workers connected, disconnected or became free. */
   #sort(): void {
     if (this.#stopped) return;
     const isLost = (job: QueuedJob): boolean => this.workersFor(job.tags ?? {}).length === 0;
@@ -271,7 +284,7 @@ export class JobQueue {
   }
 }
 
-/** The reason of an abort that is not a cancellation: the job stays as it is on disk and continues after the next start. */
+/** The abort reason at shutdown, as opposed to a cancellation: the job stays unchanged on disk and resumes after the next start. */
 export class ServerStopping extends Error {
   override readonly name = "ServerStopping";
   constructor() {
@@ -281,7 +294,7 @@ export class ServerStopping extends Error {
 
 const isLeft = ({ aborted, reason }: AbortSignal): boolean => aborted && reason instanceof ServerStopping;
 
-/** Whether the built-in worker takes a job with these tags. */
+/** Returns whether the built-in worker takes jobs with these tags. */
 export const isForBuiltIn = (tags: Tags = {}): boolean =>
   Object.entries(tags).every(([key, value]) => WORKER_TAGS[key] === value);
 

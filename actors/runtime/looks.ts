@@ -1,5 +1,5 @@
-// Looks at things one at a time each: while one is looked at, news about it are followed by another look. For keepers, whose work is to compare
-// what is with what is to be, and which a crash in the middle must not confuse.
+// Serializes checks per item: an event during a check triggers another one afterwards. For keepers, which compare actual with desired state
+// and must tolerate a crash at any point.
 
 export class Looks {
   readonly #lookOnce: (id: string) => Promise<void>;
@@ -8,13 +8,13 @@ export class Looks {
   readonly #again = new Set<string>();
   #isStopped = false;
 
-  /** `failed` says whether a look that has failed is to be repeated now. */
+  /** `failed` decides whether to repeat a failed check now. */
   constructor(lookOnce: (id: string) => Promise<void>, failed: (id: string, error: unknown) => "again" | "later") {
     this.#lookOnce = lookOnce;
     this.#failed = failed;
   }
 
-  /** Resolves when nothing new was heard since the last look. Never rejects. */
+  /** Resolves when no event has arrived since the last check. Never rejects. */
   look(id: string): Promise<void> {
     const running = this.#running.get(id);
     if (running) {
@@ -26,12 +26,12 @@ export class Looks {
     return looking;
   }
 
-  /** Resolves when no look is under way. */
+  /** Resolves when no check is running. */
   async settled(): Promise<void> {
     await Promise.all(this.#running.values());
   }
 
-  /** No look begins after this. */
+  /** Prevents further checks. */
   stop(): Promise<void> {
     this.#isStopped = true;
     return this.settled();

@@ -1,21 +1,21 @@
-// One actor's queue of messages: one at a time, in order, bounded. A turn that waits for its own mailbox would wait forever, so
-// that is refused immediately (rules AC-1 to AC-3).
+// An actor's queue of messages: handles one at a time, in order, with a bounded length. A message that waits for its own mailbox would
+// deadlock, so it is rejected immediately (rules AC-1 to AC-3).
 import { AsyncLocalStorage } from "node:async_hooks";
 import PQueue from "p-queue";
 import { AppError } from "#base/errors.ts";
-import { besideRequest } from "#base/network/request-part.ts";
+import { runOutsideRequest } from "#base/network/request-part.ts";
 import { originNow, withOrigin } from "#base/origin.ts";
 import { carrySpan } from "#base/spans.ts";
 import { tracedMessage, tracing } from "#base/trace.ts";
 
-/** Messages that may wait for one actor; more are answered "overloaded" (docs/spec/design.md 3, rule 6). */
+/** Maximum messages that wait for one actor. More are answered "overloaded" (docs/spec/design.md 3, rule 6). */
 export const MAILBOX_LIMIT = 256;
 
-/** Hears of every message of every mailbox, for figures; must be quick and may not throw. */
+/** Observes every message of every mailbox for metrics. Must be fast and must not throw. */
 type MailboxWatcher = { entered(): number; begun(at: number): void };
 let watcher: MailboxWatcher | undefined;
 
-/** From now on this one hears of them, in the place of the one before; undefined: nobody. */
+/** Replaces the watcher; undefined removes it. */
 export const watchMailboxes = (next: MailboxWatcher | undefined): void => {
   watcher = next;
 };
@@ -26,12 +26,12 @@ export class Mailbox {
   #queue: PQueue | undefined;
   readonly #owner: string;
 
-  /** `owner` names the actor in the trace of a request. */
+  /** `owner` names the actor in traces. */
   constructor(owner = "") {
     this.#owner = owner;
   }
 
-  /** Runs the task after all earlier ones. 503 when the mailbox is full. */
+  /** Runs the task after all earlier ones. Rejects with 503 when the mailbox is full. */
   run<T>(task: () => Promise<T>): Promise<T> {
     if (turn.getStore() === this) {
       return Promise.reject(new Error("an actor may not ask itself inside its own turn: it would wait for ever"));
@@ -48,29 +48,29 @@ export class Mailbox {
     return queue.add(async () => {
       watching?.begun(at);
       try {
-        // Who has asked may be of another part than the actor, and anyone who runs the queue may be a third.
-        return await besideRequest(() => turn.run(this, () => withOrigin(origin, work)));
+        // The request's shard may differ from the actor's, and the caller that drains the queue may belong to a third.
+        return await runOutsideRequest(() => turn.run(this, () => withOrigin(origin, work)));
       } finally {
-        // A queue holds a kilobyte and costs a microsecond to make: an idle actor has none.
+        // Idle actors have no queue object: it takes a kilobyte, and creating one takes a microsecond.
         if (queue.size === 0) this.#queue = undefined;
       }
     }) as Promise<T>;
   }
 
-  /** True when nothing runs and nothing waits. */
+  /** Whether nothing is running or waiting. */
   get idle(): boolean {
     return this.#queue === undefined;
   }
 
-  /** Resolves when everything that was waiting has run. */
+  /** Resolves when all waiting tasks have run. */
   async drained(): Promise<void> {
     await this.#queue?.onIdle();
   }
 }
 
 /**
- * Runs `work` outside of any turn, and for nobody: for effects, which may send messages to the actor that started them, and which go on
- * when anyone who has asked is answered.
+ * Runs `work` outside of any message or request context: for effects, which may message the actor that started them and may outlive the
+ * request.
  */
 export const outsideTurn = <T>(work: () => T): T =>
-  besideRequest(() => withOrigin(undefined, () => turn.run(undefined, work)));
+  runOutsideRequest(() => withOrigin(undefined, () => turn.run(undefined, work)));

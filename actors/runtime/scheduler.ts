@@ -1,5 +1,5 @@
-// The only timer of the server: once a second it turns due rows into messages, and every ten seconds it lets idle actors go.
-// A due row stays until its actor has handled it (the actor clears it in the same batch), so a crash repeats it and never loses it.
+// The server's only scheduler: once a second it turns due rows into messages, and every ten seconds it drops idle actors. A due row stays
+// until its actor has handled it (the actor clears it in the same batch), so a crash repeats it and never loses it.
 import type { Clock, Timer as Ticking } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { ALL_PARTS, ownParts, type Parts } from "#base/parts.ts";
@@ -9,9 +9,9 @@ import { TIMERS_AT_ONCE, type Timer } from "#db/engine/timers.ts";
 
 const TICK_MS = 1_000;
 const SWEEP_MS = 10_000;
-/** After a failed delivery the same row is tried again this much later. */
+/** Delay before a failed delivery is retried. */
 const RETRY_MS = 30_000;
-/** When many fall due at once, such as all workspaces of a changed template, so many pages of them go out in one tick. */
+/** Maximum pages of timers delivered per tick, for example when a template change makes all of its workspaces due. */
 const MAX_PAGES = 20;
 
 export type Deliver = (timer: Timer) => Promise<void>;
@@ -26,7 +26,7 @@ export class Scheduler {
   readonly #held = new Map<string, number>();
   #ticking: Ticking[] = [];
 
-  /** `deliver` sends the message of a due timer to its actor; `sweep` passivates idle actors. Only timers of `parts` are seen to. */
+  /** `deliver` sends a due timer's message to its actor; `sweep` passivates idle actors. Only handles timers of the shards in `parts`. */
   constructor(store: Store, clock: Clock, deliver: Deliver, sweep: () => void, parts: Parts = ALL_PARTS) {
     this.#store = store;
     this.#clock = clock;
@@ -46,7 +46,7 @@ export class Scheduler {
     for (const ticking of this.#ticking) ticking.cancel();
   }
 
-  /** Delivers everything due now; resolves when all of it has been handled. */
+  /** Delivers all due timers. Resolves when they have been handled. */
   async tick(): Promise<void> {
     const now = this.#clock.now();
     for (const [id, until] of this.#held) if (until <= now) this.#held.delete(id);
@@ -62,7 +62,7 @@ export class Scheduler {
     }
   }
 
-  /** Resolves when every message that is on its way now has been handled. */
+  /** Resolves when all messages being delivered have been handled. */
   async settled(): Promise<void> {
     await Promise.all(this.#running.values());
   }

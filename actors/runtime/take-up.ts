@@ -1,18 +1,18 @@
-// What was open continues, one after the other: after a start of the server, and when parts come from another node.
+// Resumes open work item by item: after a server start, and when shards arrive from another node.
 import { AppError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
 import { CommitError } from "#db/engine/store.ts";
 
-/** Some of it may be taken up when that is tried again: each has been logged. */
-export class NotAllTakenUp extends Error {
+/** Some items failed, and were logged, but may succeed later. */
+export class NotAllResumed extends Error {
   override readonly name = "NotAllTakenUp";
 }
 
 /**
- * Takes up each. One that cannot be is logged, and holds up no other. Throws `NotAllTakenUp` in the end where some may be taken up when it
- * is called again: what has come from another node must not be forgotten because the database was away for a moment.
+ * Resumes each item. A failed one is logged and does not block the others. Throws `NotAllTakenUp` at the end if some may succeed later, so
+ * that work from another node is not lost while the database is unavailable.
  */
-export const takeUp = async <T>(
+export const resumeAll = async <T>(
   all: readonly T[],
   name: (one: T) => string,
   take: (one: T) => Promise<unknown>,
@@ -26,7 +26,7 @@ export const takeUp = async <T>(
       log("recovery").error("{name} cannot be taken up again: {error}", { name: name(one), error });
     }
   }
-  if (isLater) throw new NotAllTakenUp("not everything that was open could be taken up");
+  if (isLater) throw new NotAllResumed("not everything that was open could be taken up");
 };
 
 const LATER: ReadonlySet<string> = new Set(["overloaded", "unreachable", "moved", "unknown"]);

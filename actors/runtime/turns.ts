@@ -1,18 +1,18 @@
-// Whose turn it is where workspaces of many people wait for few places: each person has one place at a time, and the one served longest ago comes
-// first, so that no one waits for another person's queue. Of one person it is the workspace served longest ago.
+// Fair scheduling of limited slots: each person has one slot at a time, and the person served longest ago comes first, so that no one waits
+// for another person's backlog. Among one person's workspaces, the one served longest ago comes first.
 
-/** What is remembered of who was served; what was before that counts as never served. */
+/** Maximum remembered entries. Anything older counts as never served. */
 const MAX_REMEMBERED = 2_000;
 
 type Waiting = { readonly owner_id: string; readonly workspace_id: string };
 
 export class Turns {
   readonly #busy = new Set<string>();
-  /** People and workspaces, the last served at the end. */
+  /** People and workspaces, most recently served last. */
   readonly #served = new Map<string, number>();
   #count = 0;
 
-  /** What may have a place now, in the order in which it gets one; otherwise as given. */
+  /** Returns the items that may have a slot now, in order of priority. Ties keep the given order. */
   order<T extends Waiting>(waiting: readonly T[]): T[] {
     const rank = (id: string): number => this.#served.get(id) ?? 0;
     return waiting

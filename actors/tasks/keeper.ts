@@ -1,5 +1,5 @@
-// Gives each task its prompt, once: when its workspace can be worked in, the chat is made with it. A timer row stands for what is still to
-// be done, so a crash repeats it and loses nothing; the chat's id follows from the task, so it is made once (rules TK-1 to TK-3).
+// Sends each task its prompt exactly once: when the workspace is ready, creates the chat with it. A timer row represents the remaining
+// work, so a crash repeats it, and the chat's ID is derived from the task, so it is created once (rules TK-1 to TK-3).
 import type { Clock } from "#base/clock.ts";
 import { AppError, type ErrorKind } from "#base/errors.ts";
 import { log } from "#base/log.ts";
@@ -13,14 +13,14 @@ import { Looks } from "../runtime/looks.ts";
 import { outsideTurn } from "../runtime/mailbox.ts";
 import { isWorkspaceReady } from "../workspace/readiness.ts";
 
-/** The kind and the names of its timers. */
+/** The kind and name of its timers. */
 export const TASK = "task";
 export const GIVE_PROMPT = "prompt";
 export const END_CHAT = "end";
 
-/** Also without any news, for what nobody has told us of. */
+/** Interval of checks without an event, in case one was missed. */
 const LOOK_MS = 30_000;
-/** What may be otherwise a little later. */
+/** Errors that may resolve soon. */
 const PASSING: ReadonlySet<ErrorKind> = new Set([
   ...(["overloaded", "too_many_requests", "bad_gateway", "gateway_timeout", "timeout", "storage_full"] as const),
   ...(["conflict", "internal"] as const),
@@ -32,20 +32,20 @@ export type TaskKeeperDeps = {
   readonly store: Store;
   readonly clock: Clock;
   readonly topics: Topics<Events>;
-  /** Makes the chat of the task with its prompt, or finds that it was made. Throws AppError when that cannot be. */
+  /** Creates the task's chat with its prompt, or finds the existing one. Throws AppError when that is not possible. */
   readonly begin: (task: TaskRow) => Promise<void>;
-  /** Ends what the chat does and puts it into the archive. */
+  /** Stops and archives the chat. */
   readonly end: (chat_id: string) => Promise<void>;
 };
 
 export class TaskKeeper {
   readonly #deps: TaskKeeperDeps;
-  /** By workspace: the tasks whose prompt is still to be given. */
+  /** Maps a workspace to its task with an undelivered prompt. */
   readonly #waiting = new Map<string, string>();
   readonly #looks = new Looks(
     (id) => this.#lookOnce(id),
     (task_id, error) => {
-      // Its prompt was changed in the meantime.
+      // The prompt was changed concurrently.
       if (error instanceof CommitError && error.reason === "stale") return "again";
       log("tasks").error("task {task_id} cannot be looked at: {error}", { task_id, error });
       return "later";
@@ -65,20 +65,20 @@ export class TaskKeeper {
     });
   }
 
-  /** Looks at the task whenever something of its workspace changes. */
+  /** Checks the task whenever its workspace changes. */
   wait({ task_id, workspace_id }: Waiting): void {
     this.#waiting.set(workspace_id, task_id);
     void this.#looks.look(task_id);
   }
 
-  /** After a start, or when these parts have come: those that were waiting do so again. */
+  /** Resumes waiting tasks after a start, or after taking over these shards. */
   async start(parts?: PartNumbers): Promise<void> {
     for (const { task } of await this.#deps.store.all(listOpenTasks(parts))) {
       this.wait({ task_id: task.id, workspace_id: task.workspace_id });
     }
   }
 
-  /** Other nodes look after the tasks of other parts than these from now on. Resolves when no look at one is under way. */
+  /** Stops working on tasks, except those of the shards in `left`, which stay on this node. Resolves when no check is running. */
   async leave(left: PartNumbers): Promise<void> {
     this.#waiting.clear();
     await this.#looks.settled();
@@ -89,7 +89,7 @@ export class TaskKeeper {
     await this.#looks.stop();
   }
 
-  /** A timer of a task has come; `chat_id` stands in the place of the task where its chat is to end. */
+  /** Handles a due timer of a task. `chat_id` instead of the task's ID: its chat must be ended. */
   async due(id: string, name: string): Promise<void> {
     if (name === GIVE_PROMPT) return this.#looks.look(id);
     await this.#deps.end(id);
@@ -107,7 +107,7 @@ export class TaskKeeper {
       await store.commit([setTimer(TASK, task_id, GIVE_PROMPT, now + LOOK_MS)], undefined, part);
       return;
     }
-    // Set already: a crash came before the chat was made, or before the timer was cleared.
+    // May be set already after a crash, before the chat was created or the timer cleared.
     if (task.delivered_at === null) {
       const begins = beginDelivery({ id: task_id, known: task.updated_at, delivered_at: now });
       await store.commit([begins], undefined, part);
@@ -121,7 +121,7 @@ export class TaskKeeper {
     await this.#settle(task_id, [done], part);
   }
 
-  /** A reason that may pass is tried again; any other stands until someone resumes the task. */
+  /** Retries temporary errors. Any other error remains until someone resumes the task. */
   async #failed(task: TaskRow, { message, detail, kind }: AppError, part: number | undefined): Promise<void> {
     const { store, clock } = this.#deps;
     const problem = [message, detail].filter((words) => words !== "").join(" ");

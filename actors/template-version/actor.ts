@@ -1,5 +1,5 @@
-// The actor of one template version: the only writer of its row and of its import job. Turning a version into a template, or making it
-// the active one, passes through here too, so that it cannot be archived in the meantime (rules TP-13 to TP-18).
+// The actor of one template version: the only writer of its row and of its import job. Creating a template from a version, or activating
+// the version, also goes through here, so that it cannot be archived at the same time (rules TP-13 to TP-18).
 import type { Clock } from "#base/clock.ts";
 import { AppError, conflict, invalidField } from "#base/errors.ts";
 import { partOf } from "#base/parts.ts";
@@ -16,7 +16,7 @@ import {
   updateTemplateVersion,
 } from "#db/templates/versions.ts";
 import { findJob, insertJob } from "#db/workspaces/jobs.ts";
-import { lookAtPrebuilds } from "#db/workspaces/prebuilds.ts";
+import { schedulePrebuildCheck } from "#db/workspaces/prebuilds.ts";
 import { jobStatus } from "#schema/workspaces/job.ts";
 import type { Said } from "../job/report.ts";
 import { SaidOnce } from "../job/said-once.ts";
@@ -36,13 +36,13 @@ import {
   type VersionState,
 } from "./state.ts";
 
-/** Where the work of imports goes (actors/template-version/import-runner.ts). */
+/** An import for the runner (actors/template-version/import-runner.ts). */
 export type SubmittedImport = {
   readonly version_id: string;
   readonly job_id: string;
   readonly created_at: number;
   readonly tags: Readonly<Record<string, string>>;
-  /** The version's. */
+  /** The version's shard. */
   readonly part: number;
 };
 
@@ -58,18 +58,18 @@ export type TemplateVersionDeps = {
   readonly imports: Imports;
 };
 
-/** The template's row without what the version decides. */
+/** The template's row without the columns that the version determines. */
 export type NewTemplate = Omit<
   TemplateRow,
   "active_version_id" | "provisioner" | "created_at" | "updated_at" | "deleted"
 >;
 
-/** What a worker is given; "stale" when the job no longer waits for one. */
+/** The input for a worker; "stale" when the job no longer waits for one. */
 export type StartedImport =
   | ({ readonly file_id: string; readonly sealed_variable_values: string; readonly created_by: string } & OfRun)
   | "stale";
 
-/** A report that came too late is a value, not an error. */
+/** The result of a report that may be late: "stale" is a value, not an error. */
 export type Late = "done" | "stale";
 
 export class TemplateVersionActor extends Actor<VersionState> {
@@ -113,7 +113,10 @@ export class TemplateVersionActor extends Actor<VersionState> {
     return versionEntries(before, state, this.#now());
   }
 
-  /** Makes the version with its import job, which begins as soon as a worker is free. 409 when the template has one of that name. */
+  /**
+   * Creates the version with its import job, which begins when a worker is free. Rejects with 409 when the template has a version of that
+   * name.
+   */
   create(input: NewTemplateVersion): Promise<void> {
     return this.handleCreate(async () => {
       const now = this.#now();
@@ -143,20 +146,20 @@ export class TemplateVersionActor extends Actor<VersionState> {
     }).catch(nameTaken);
   }
 
-  /** A worker takes the import. "stale" when it no longer waits for one. */
+  /** Assigns the import to a worker. Returns "stale" when it no longer waits for one. */
   startJob({ worker }: { readonly worker: { id: string; name: string } }): Promise<StartedImport> {
     return this.handle((state) => {
       const { file_id, sealed_variable_values, created_by } = state.version;
       const { attempts } = state.job;
       const reply = { file_id, sealed_variable_values, created_by, attempt: attempts + 1 };
-      // Its beginning could not be confirmed, and is on disk: anyone who asks again has not heard so.
+      // The commit of the first call could not be confirmed but is on disk. The worker that asks again has not got an answer yet.
       const isUnheard = jobStatus(state.job) === "running" && state.job.worker_id === worker.id;
       if (isUnheard) return { state, reply: { ...reply, attempt: attempts } };
       return this.#settle<StartedImport>(state, { type: "start", now: this.#now(), worker }, reply, "stale");
     });
   }
 
-  /** Lines of the running import. */
+  /** Stores log lines of the running import. */
   say(said: Pick<Said, "id" | "logs"> & OfRun): Promise<Late> {
     return this.handle<Late>(async (state) => {
       const { logs, attempt } = said;
@@ -167,7 +170,7 @@ export class TemplateVersionActor extends Actor<VersionState> {
     });
   }
 
-  /** The import has succeeded; when it was cancelled in the meantime, cancelled it stays. */
+  /** Stores the result of a successful import. An import that was canceled by now stays canceled. */
   imported(result: Imported & OfRun): Promise<Late> {
     return this.handle((state) => this.#late(state, { type: "imported", now: this.#now(), ...result }));
   }
@@ -176,19 +179,19 @@ export class TemplateVersionActor extends Actor<VersionState> {
     return this.handle((state) => this.#late(state, { type: "failed", now: this.#now(), ...failure }));
   }
 
-  /** The work has ended because it was told to. */
+  /** The import has ended because it was canceled. */
   completeJob(run: OfRun): Promise<Late> {
     return this.handle((state) => this.#late(state, { type: "complete", now: this.#now(), ...run }));
   }
 
-  /** Its worker is alive. */
+  /** Heartbeat of the worker. */
   touchJob(run: OfRun): Promise<Late> {
     return this.handle((state) => this.#late(state, { type: "touch", now: this.#now(), ...run }));
   }
 
   /**
-   * After a start of the server, when another node has had it (`moved`), or when its worker was lost (`lost` says how): what waited waits again,
-   * what ran begins again.
+   * Resumes after a server restart, a move from another node (`moved`) or the loss of the worker (`lost` says how): a waiting job waits
+   * again, a running one begins again.
    */
   resume({ lost, moved, attempt }: OfRun & { readonly lost?: string; readonly moved?: boolean }): Promise<Late> {
     return this.handle((state) => {
@@ -199,12 +202,12 @@ export class TemplateVersionActor extends Actor<VersionState> {
     });
   }
 
-  /** The timer of a job nothing has been heard of. */
+  /** Handles the timer of a job that has gone silent. */
   reap(_: Record<string, never>): Promise<Late> {
     return this.handle((state) => this.#late(state, { type: "reap", now: this.#now() }));
   }
 
-  /** 412 when the import has ended or was asked to end before. */
+  /** Rejects with 412 when the import has ended or was already canceled. */
   cancel(_: Record<string, never>): Promise<void> {
     return this.handle((state) => {
       const status = jobStatus(state.job);
@@ -216,7 +219,7 @@ export class TemplateVersionActor extends Actor<VersionState> {
     });
   }
 
-  /** Changes name and message. 409 when the template has another version of that name. */
+  /** Changes name and message. Rejects with 409 when the template has another version of that name. */
   edit(patch: { readonly name?: string; readonly message?: string }): Promise<void> {
     return this.handle<void>((state) => {
       const { name = state.version.name, message = state.version.message } = patch;
@@ -231,7 +234,7 @@ export class TemplateVersionActor extends Actor<VersionState> {
     }).catch(nameTaken);
   }
 
-  /** Hides the version from new builds, or takes that back. 400 for the active version of a template. */
+  /** Hides the version from new builds, or shows it again. Rejects with 400 for a template's active version. */
   archive({ archived }: { readonly archived: boolean }): Promise<void> {
     return this.handle<void>(async (state) => {
       const { version } = state;
@@ -250,7 +253,7 @@ export class TemplateVersionActor extends Actor<VersionState> {
     });
   }
 
-  /** Makes a template of this version. 400 or 412 when the version cannot be one; 409 when the name is taken. */
+  /** Creates a template from this version. Rejects with 400 or 412 when the version is unsuitable, 409 when the name is taken. */
   makeTemplate(template: NewTemplate): Promise<void> {
     return this.handle<void>(async (state) => {
       const { version } = state;
@@ -267,12 +270,12 @@ export class TemplateVersionActor extends Actor<VersionState> {
         insertTemplate(made),
         templateMade(made, now),
         adoptVersion({ id: this.id, template_id: template.id, updated_at: now }),
-        lookAtPrebuilds(template.id, now),
+        schedulePrebuildCheck(template.id, now),
       ]);
     }).catch(templateNameTaken);
   }
 
-  /** New workspaces of the template are made from this version from now on. 400 when it is not the template's or not usable. */
+  /** Makes this the version of the template's new workspaces. Rejects with 400 when it is not usable or belongs to another template. */
   activate({ template_id }: { readonly template_id: string }): Promise<void> {
     return this.handle<void>(async (state) => {
       if (state.version.template_id !== template_id) throw invalidField("id", "is not a version of this template");
@@ -281,7 +284,7 @@ export class TemplateVersionActor extends Actor<VersionState> {
       const template = await this.#deps.store.get(findTemplate({ id: template_id }));
       const { provisioner } = JSON.parse(row?.manifest ?? "{}") as { provisioner?: string };
       const patch = { active_version_id: this.id, provisioner: provisioner ?? "", updated_at: this.#now() };
-      const look = lookAtPrebuilds(template_id, patch.updated_at);
+      const look = schedulePrebuildCheck(template_id, patch.updated_at);
       const entries = template ? [templateActivated(template, patch)] : [];
       return {
         ...this.#committing(state, [updateTemplate(template_id, patch, { expect: 1 }), look, ...entries]),
@@ -290,7 +293,7 @@ export class TemplateVersionActor extends Actor<VersionState> {
     });
   }
 
-  /** Refuses what no workspace could be made from. */
+  /** Throws if no workspace can be created from the version. */
   #usable({ version, job }: VersionState, field: string): void {
     const status = jobStatus(job);
     if (status === "failed" || status === "canceled") {

@@ -1,11 +1,11 @@
-// What the audit log tells of template versions, and of templates as far as their versions decide (rules AU-1, AU-7). Pure; used by the
-// actor of a version alone. The values of variables are not told.
+// Audit log entries of template versions, and of templates where versions decide (rules AU-1, AU-7). Pure; used only by the actor of a
+// version. Values of variables are not logged.
 
 import type { Statement } from "#db/engine/sql.ts";
 import { type AuditEntry, audited, isAudited } from "#db/reports/audit/audit.ts";
 import type { VersionState } from "./state.ts";
 
-/** What a turn has changed; `before` is undefined for a version that was just made. */
+/** Returns the entries for a change; `before` is undefined for a new version. */
 export const versionEntries = (
   before: VersionState | undefined,
   { version, job }: VersionState,
@@ -27,7 +27,7 @@ const about = ({ id, name, icon, organization_id }: Template, now: number) =>
 export const templateMade = (template: Template, now: number): Statement =>
   audited({ ...about(template, now), action: "create", after: template });
 
-/** Another version is the one that new workspaces are made from. */
+/** Returns the entry for a new active version. */
 export const templateActivated = (
   template: Template,
   patch: { readonly active_version_id: string; readonly updated_at: number },

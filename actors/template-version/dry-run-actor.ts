@@ -1,5 +1,5 @@
-// The actor of one dry run: a job that looks whether a workspace could be made of a template version, and never makes one. The only
-// writer of its job's row; the version itself takes no part in it (rules DR-1 to DR-4).
+// The actor of one dry run: a job that checks whether a workspace could be created from a template version, without creating one. The only
+// writer of its job's row; the version itself is not involved (rules DR-1 to DR-4).
 
 import type { Clock } from "#base/clock.ts";
 import type { Encryption } from "#base/encryption.ts";
@@ -23,12 +23,12 @@ import { REAP } from "./state.ts";
 
 export const DRY_RUN = "dry_run";
 
-/** Where the work of dry runs goes (actors/template-version/dry-run-runner.ts). */
+/** A dry run for the runner (actors/template-version/dry-run-runner.ts). */
 export type SubmittedDryRun = {
   readonly job_id: string;
   readonly created_at: number;
   readonly tags: Readonly<Record<string, string>>;
-  /** The version's; older jobs do not say it. */
+  /** The version's shard; unknown for older jobs. */
   readonly part: number | undefined;
 };
 
@@ -38,7 +38,7 @@ export interface DryRuns {
 }
 
 export type DryRunDeps = {
-  /** Opens the values of template variables. */
+  /** Decrypts the values of template variables. */
   readonly encryption: Encryption;
   readonly store: Store;
   readonly clock: Clock;
@@ -53,14 +53,14 @@ export class DryRunActor extends Actor<JobRow> {
   readonly #deps: DryRunDeps;
   readonly #saidOnce: SaidOnce;
 
-  /** The id is the job's. */
+  /** `id` is the job's. */
   constructor(id: string, deps: DryRunDeps) {
     super(id, deps.store);
     this.#deps = deps;
     this.#saidOnce = new SaidOnce(deps.store);
   }
 
-  /** Undefined for one that an older version has made. */
+  /** Undefined for a job that an older version created. */
   protected part({ input }: JobRow): number | undefined {
     return input.part;
   }
@@ -78,7 +78,7 @@ export class DryRunActor extends Actor<JobRow> {
     if (status === "canceling") this.#deps.runs.cancel(job.id);
   }
 
-  /** Makes the job, which begins as soon as a worker is free. */
+  /** Creates the job, which begins when a worker is free. */
   create(input: NewDryRun): Promise<void> {
     return this.handleCreate(async () => {
       const { store } = this.#deps;
@@ -92,10 +92,10 @@ export class DryRunActor extends Actor<JobRow> {
     });
   }
 
-  /** A worker takes it. "stale" when it no longer waits for one. */
+  /** Assigns the job to a worker. Returns "stale" when it no longer waits for one. */
   startJob({ worker }: { readonly worker: { id: string; name: string } }): Promise<StartedDryRun> {
     return this.handle<StartedDryRun>(async (job) => {
-      // Its beginning could not be confirmed, and is on disk: anyone who asks again has not heard so.
+      // The commit of the first call could not be confirmed but is on disk. The worker that asks again has not got an answer yet.
       const isUnheard = jobStatus(job) === "running" && job.worker_id === worker.id;
       if (!isUnheard && jobStatus(job) !== "pending") return { state: job, reply: "stale" };
       const request = await planDryRun(this.#deps, job, this.#deps.accessUrl().href);
@@ -105,7 +105,7 @@ export class DryRunActor extends Actor<JobRow> {
     });
   }
 
-  /** Lines and timings of the running job. */
+  /** Stores log lines and timings of the running job. */
   say({ attempt, id, logs, timings }: Said & OfRun): Promise<Late> {
     return this.handle<Late>(async (job) => {
       if (!isActive(job) || !isOfRun(job, { attempt })) return { state: job, reply: "stale" };
@@ -127,7 +127,7 @@ export class DryRunActor extends Actor<JobRow> {
     return this.#late({ type: "touch", now: this.#now(), ...run });
   }
 
-  /** It succeeded, or because it was told to. `resources` are what a start would make, where its plan has said so. */
+  /** Ends the job, as succeeded or canceled. `resources` are what a start would create, if its plan says so. */
   completeJob({ resources, attempt }: OfRun & { readonly resources?: readonly ManifestResource[] }): Promise<Late> {
     return this.handle((job) => {
       const planned = resources ? { input: { ...job.input, planned: plannedIn(job, resources) } } : {};
@@ -139,7 +139,7 @@ export class DryRunActor extends Actor<JobRow> {
     return this.#late({ type: "fail", now: this.#now(), ...failure });
   }
 
-  /** Nobody works on it any more: its worker was lost, the server has started again, or another node has had it (`moved`). */
+  /** Requeues a job without a worker: the worker was lost, the server has restarted, or another node ran it (`moved`). */
   requeueJob({ lost, moved, attempt }: OfRun & { readonly lost?: string; readonly moved?: boolean }): Promise<Late> {
     return this.handle<Late>((job) => {
       const waits = jobStatus(job) === "pending" && isOfRun(job, { attempt });
@@ -148,12 +148,12 @@ export class DryRunActor extends Actor<JobRow> {
     });
   }
 
-  /** The timer of a job nothing has been heard of. */
+  /** Handles the timer of a job that has gone silent. */
   reap(_: Record<string, never>): Promise<Late> {
     return this.#late({ type: "reap", now: this.#now() });
   }
 
-  /** 412 when it has ended or was asked to end before. */
+  /** Rejects with 412 when the job has ended or was already canceled. */
   cancel(_: Record<string, never>): Promise<void> {
     return this.handle((job) => {
       const status = jobStatus(job);

@@ -1,5 +1,5 @@
-// A dry run's job and what a worker is told about it: the template filled in for a workspace that is never made. Used by its actor,
-// and by anyone who shows what such a workspace would have.
+// A dry run's job and the request for its worker: the template rendered for a workspace that is never created. Used by its actor and by
+// code that shows what such a workspace would contain.
 
 import { rfc3339 } from "#base/clock.ts";
 import type { Encryption } from "#base/encryption.ts";
@@ -18,7 +18,7 @@ import { PENDING } from "../job/state.ts";
 
 export type NewDryRun = {
   readonly template_version_id: string;
-  /** Of the version. */
+  /** The version's shard. */
   readonly part: number;
   readonly organization_id: string;
   readonly initiator_id: string;
@@ -26,11 +26,11 @@ export type NewDryRun = {
   readonly provisioner: string;
   readonly tags: Readonly<Record<string, string>>;
   readonly workspace_name: string;
-  /** Complete, as resolveParameters makes them. */
+  /** Complete, as returned by resolveParameters. */
   readonly parameters: Readonly<Record<string, string>>;
 };
 
-/** The job in the state `pending`. */
+/** Returns the job in the state `pending`. */
 export const newDryRun = (input: NewDryRun, { id, key, now }: { id: string; key: number; now: number }): JobRow => ({
   id,
   key,
@@ -52,13 +52,16 @@ export const newDryRun = (input: NewDryRun, { id, key, now }: { id: string; key:
   timings: [],
 });
 
-/** What its plan has found, as callers see it: kept with the job, without anything that could be a secret. */
+/** Returns the planned resources as callers see them. They are stored with the job, without anything that could be secret. */
 export const plannedIn = (job: JobRow, resources: readonly ManifestResource[]): PlannedResource[] => {
   const manifest: Manifest = { provisioner: "terraform", resources: [...resources] };
   return presentPlannedResources(manifest, { id: job.id, job_id: job.id, created_at: rfc3339(job.created_at) });
 };
 
-/** The start of a workspace that does not exist: its id is the job's, and it has no agents. Holds secrets: never logged. */
+/**
+ * Returns the request to start a workspace that does not exist: its ID is the job's, and it has no agents. Contains secrets, so it must
+ * never be logged.
+ */
 export const planDryRun = async (
   { store, encryption }: { readonly store: Store; readonly encryption: Encryption },
   job: JobRow,
@@ -79,7 +82,7 @@ export const planDryRun = async (
     transition: "start",
     workspace,
     owner,
-    // Terraform fills in its own texts.
+    // Terraform renders its own texts.
     manifest:
       source.provisioner === "terraform" ? source : renderManifest(source, { parameters, variables, workspace, owner }),
     parameters,

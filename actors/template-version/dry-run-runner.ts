@@ -1,8 +1,8 @@
-// Does the work of dry runs, outside of any mailbox: takes a slot as a build does, lets the provisioner look, and reports what came of
-// it. Nothing is made, so it can be done again and again (rules DR-1 to DR-4).
+// Runs dry runs outside of any mailbox: takes a slot like a build, lets the provisioner plan, and reports the result. Nothing is created,
+// so a dry run can be repeated (rules DR-1 to DR-4).
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
-import { tagsInWords } from "#src/provisioners/external/tags.ts";
+import { describeTags } from "#src/provisioners/external/tags.ts";
 import {
   type Made,
   ProvisionError,
@@ -10,7 +10,7 @@ import {
   type ProvisionRequest,
   WorkerLost,
 } from "#src/provisioners/provisioner.ts";
-import { askPatiently, beginPatiently, isPassingRefusal, stopped } from "../job/patience.ts";
+import { askWithRetries, beginWithRetries, isRetryable, stopped } from "../job/patience.ts";
 import { JobReport } from "../job/report.ts";
 import type { OfRun } from "../job/state.ts";
 import type { Directory } from "../runtime/directory.ts";
@@ -22,7 +22,7 @@ type Deps = {
   readonly jobs: JobQueue;
   readonly provisioners: ReadonlyMap<string, Provisioner>;
   readonly dryRuns: () => Directory<DryRunActor>;
-  /** Adds what a template of Terraform needs alongside the request. */
+  /** Adds the data that Terraform templates need to the request. */
   readonly equip: (request: ProvisionRequest) => Promise<ProvisionRequest>;
 };
 
@@ -31,20 +31,20 @@ const STAGE = "Planning";
 
 export class DryRunRunner implements DryRuns {
   readonly #deps: Deps;
-  /** Jobs that did not come to their end, on their way back into the queue. */
+  /** Jobs that did not complete and are being requeued. */
   readonly #returned = new Set<string>();
 
   constructor(deps: Deps) {
     this.#deps = deps;
   }
 
-  /** One that no worker can take waits, and says so, until one comes, it is cancelled or given up. */
+  /** A job that no worker can take waits, and logs that, until a worker connects, or it is canceled or given up. */
   submit({ job_id, created_at, tags, part }: Parameters<DryRuns["submit"]>[0]): void {
     const { jobs } = this.#deps;
     const isElsewhere = jobs.isElsewhere(tags);
     if (!isElsewhere && jobs.holds(job_id) && !this.#returned.delete(job_id)) return;
     if (!isElsewhere && jobs.workersFor(tags).length === 0) {
-      const words = `No worker with the tags ${tagsInWords(tags)} is connected; the dry run waits for one.`;
+      const words = `No worker with the tags ${describeTags(tags)} is connected; the dry run waits for one.`;
       this.#makeReport(job_id, {}).say("provisioner_daemon", "info", "Waiting", words);
     }
     const run = (signal: AbortSignal, worker: Worker): Promise<void> => this.#run(job_id, signal, worker);
@@ -60,12 +60,12 @@ export class DryRunRunner implements DryRuns {
     return new JobReport(this.#deps.clock, (said) => this.#deps.dryRuns().ask(job_id, "say", { ...run, ...said }));
   }
 
-  /** From start to end; never rejects. */
+  /** Runs a job from start to end. Never rejects. */
   async #run(job_id: string, signal: AbortSignal, worker: Worker): Promise<void> {
     const runs = this.#deps.dryRuns();
     const { clock, jobs } = this.#deps;
     try {
-      const started = await beginPatiently(clock, signal, worker.id === jobs.worker.id, {
+      const started = await beginWithRetries(clock, signal, worker.id === jobs.worker.id, {
         here: () => runs.askHere(job_id, "startJob", { worker }),
         anywhere: () => runs.ask(job_id, "startJob", { worker }),
       });
@@ -78,7 +78,7 @@ export class DryRunRunner implements DryRuns {
     }
   }
 
-  /** A worker of its own does whatever the queue has given it. */
+  /** A remote worker runs whatever the queue assigned to it. */
   #provisioner({ manifest }: ProvisionRequest, worker: Worker): Provisioner {
     const name = worker.id === this.#deps.jobs.worker.id ? manifest.provisioner : "external";
     const found = this.#deps.provisioners.get(name);
@@ -114,16 +114,16 @@ export class DryRunRunner implements DryRuns {
       report.timing({ ...timing, started_at, ended_at: clock.now() });
       await report.settled();
       const made = { ...run, ...(planned ? { resources: planned.resources } : {}) };
-      await askPatiently(clock, signal, () => runs.ask(job_id, "completeJob", made));
+      await askWithRetries(clock, signal, () => runs.ask(job_id, "completeJob", made));
     } catch (error) {
       if (stopped(signal)) return;
       if (signal.aborted) {
         await report.settled();
-        await askPatiently(clock, signal, () => runs.ask(job_id, "completeJob", run));
+        await askWithRetries(clock, signal, () => runs.ask(job_id, "completeJob", run));
       } else if (error instanceof WorkerLost) {
         report.say("provisioner_daemon", "warn", "Handing over", error.message);
         await this.#giveBack(job_id, { ...run, lost: error.message }, report, signal);
-      } else if (isPassingRefusal(error)) {
+      } else if (isRetryable(error)) {
         report.say("provisioner_daemon", "warn", "Waiting", "The database did not answer. The dry run starts again.");
         await this.#giveBack(job_id, { ...run, moved: true }, report, signal);
       } else await this.#fail(job_id, run, error, report, signal);
@@ -132,7 +132,7 @@ export class DryRunRunner implements DryRuns {
     }
   }
 
-  /** Back into the queue, for any worker; it has failed when that has come too often. */
+  /** Requeues the job for any worker. It fails after too many attempts. */
   async #giveBack(
     job_id: string,
     why: OfRun & { readonly lost?: string; readonly moved?: boolean },
@@ -143,7 +143,7 @@ export class DryRunRunner implements DryRuns {
     this.#returned.add(job_id);
     try {
       const ask = () => this.#deps.dryRuns().ask(job_id, "requeueJob", why);
-      await askPatiently(this.#deps.clock, signal, ask);
+      await askWithRetries(this.#deps.clock, signal, ask);
     } finally {
       this.#returned.delete(job_id);
     }
@@ -156,6 +156,6 @@ export class DryRunRunner implements DryRuns {
     report.say("provisioner_daemon", "error", "Failed", error);
     await report.settled();
     const failure = { ...run, error, error_code: known?.code ?? "" };
-    await askPatiently(this.#deps.clock, signal, () => this.#deps.dryRuns().ask(job_id, "failJob", failure));
+    await askWithRetries(this.#deps.clock, signal, () => this.#deps.dryRuns().ask(job_id, "failJob", failure));
   }
 }

@@ -1,5 +1,5 @@
-// Does the work of imports, outside of any mailbox: takes a slot, reads the upload, checks the manifest, and reports what came of it.
-// An import can be done again and again, so after a crash it is simply begun again (rules TP-13 to TP-15).
+// Runs imports outside of any mailbox: takes a slot, reads the upload, checks the manifest, and reports the result. Imports can be
+// repeated, so after a crash they begin again (rules TP-13 to TP-15).
 import type { Clock } from "#base/clock.ts";
 import type { Encryption } from "#base/encryption.ts";
 import { log } from "#base/log.ts";
@@ -9,10 +9,10 @@ import { findFile } from "#db/templates/files.ts";
 import { openVariables, sealManifest } from "#db/templates/variables.ts";
 import type { Manifest } from "#schema/templates/manifest.ts";
 import { ArchiveError } from "#src/provisioners/archive-entry.ts";
-import { tagsInWords } from "#src/provisioners/external/tags.ts";
+import { describeTags } from "#src/provisioners/external/tags.ts";
 import { WorkerLost } from "#src/provisioners/provisioner.ts";
 import { readTerraformSource } from "#src/provisioners/terraform/source.ts";
-import { askPatiently, beginPatiently, isPassingRefusal, stopped } from "../job/patience.ts";
+import { askWithRetries, beginWithRetries, isRetryable, stopped } from "../job/patience.ts";
 import { JobReport } from "../job/report.ts";
 import type { OfRun } from "../job/state.ts";
 import type { Directory } from "../runtime/directory.ts";
@@ -30,13 +30,13 @@ type Deps = {
   readonly encryption: Encryption;
   readonly jobs: JobQueue;
   readonly versions: () => Directory<TemplateVersionActor>;
-  /** Plans templates of Terraform; undefined where none are run. */
+  /** Plans Terraform templates; undefined where they are disabled. */
   readonly terraform: TerraformImports | undefined;
 };
 
 const HEARTBEAT_MS = 60_000;
 
-/** Why an import goes back into the queue: its worker was lost, or the database did not answer. */
+/** Why an import is requeued: its worker was lost, or the database did not answer. */
 type GivenBack = { readonly lost: string; readonly moved?: never } | { readonly moved: true; readonly lost?: never };
 
 const isGivenBack = (outcome: Imported | ImportFailure | GivenBack): outcome is GivenBack =>
@@ -44,20 +44,20 @@ const isGivenBack = (outcome: Imported | ImportFailure | GivenBack): outcome is 
 
 export class ImportRunner implements Imports {
   readonly #deps: Deps;
-  /** Jobs whose worker was lost, on their way back into the queue. */
+  /** Jobs whose worker was lost, and that are being requeued. */
   readonly #returned = new Set<string>();
 
   constructor(deps: Deps) {
     this.#deps = deps;
   }
 
-  /** Without a worker that has these tags the job waits, and says so, until one comes, it is cancelled or given up. */
+  /** Without a worker that has these tags, the job waits, and logs that, until a worker connects, or it is canceled or given up. */
   submit({ version_id, job_id, created_at, tags, part }: Parameters<Imports["submit"]>[0]): void {
     const { jobs } = this.#deps;
     const isElsewhere = jobs.isElsewhere(tags);
     if (!isElsewhere && jobs.holds(job_id) && !this.#returned.delete(job_id)) return;
     if (!isElsewhere && jobs.workersFor(tags).length === 0) {
-      const words = `No worker with the tags ${tagsInWords(tags)} is connected; the import waits for one.`;
+      const words = `No worker with the tags ${describeTags(tags)} is connected; the import waits for one.`;
       this.#makeReport(version_id, {}).say("provisioner_daemon", "info", "Waiting", words);
     }
     const run = (signal: AbortSignal, worker: Worker): Promise<void> =>
@@ -76,20 +76,20 @@ export class ImportRunner implements Imports {
     );
   }
 
-  /** One job from start to end; never rejects. */
+  /** Runs a job from start to end. Never rejects. */
   async #run(job: Job, signal: AbortSignal): Promise<void> {
     const { id, worker } = job;
     const versions = this.#deps.versions();
     try {
       const { clock, jobs } = this.#deps;
-      const started = await beginPatiently(clock, signal, worker.id === jobs.worker.id, {
+      const started = await beginWithRetries(clock, signal, worker.id === jobs.worker.id, {
         here: () => versions.askHere(id, "startJob", { worker }),
         anywhere: () => versions.ask(id, "startJob", { worker }),
       });
       if (started === "stale") return;
       await this.#work(job, started, signal);
     } catch (error) {
-      // On disk the job is still open: the next start takes it up, or its timer ends it.
+      // The job stays open on disk. The next start resumes it, or its timer ends it.
       if (!stopped(signal)) log("templates").error("the import of {id} cannot be reported: {error}", { id, error });
     }
   }
@@ -100,7 +100,7 @@ export class ImportRunner implements Imports {
     const { id } = job;
     const run = { attempt: started.attempt };
     const report = this.#makeReport(id, run);
-    // A provider that is fetched may take long, and says nothing in the meantime.
+    // Downloading a provider can take long without any output.
     const alive = clock.every(HEARTBEAT_MS, () => {
       versions.ask(id, "touchJob", run).catch(() => {});
     });
@@ -109,7 +109,7 @@ export class ImportRunner implements Imports {
     await report.settled();
     if (stopped(signal)) return;
     if (isGivenBack(outcome) && !signal.aborted) return this.#giveBack(job, run, outcome, signal);
-    await askPatiently(clock, signal, () => {
+    await askWithRetries(clock, signal, () => {
       if (signal.aborted || isGivenBack(outcome)) return versions.ask(id, "completeJob", run);
       return "error" in outcome
         ? versions.ask(id, "failJob", { ...outcome, ...run })
@@ -117,7 +117,7 @@ export class ImportRunner implements Imports {
     });
   }
 
-  /** With what is secret in the manifest sealed. */
+  /** Encrypts the secrets in the manifest. */
   #sealed<T extends object>(id: string, { sealed_variable_values }: { sealed_variable_values: string }, outcome: T): T {
     if (!("manifest" in outcome) || typeof outcome.manifest !== "string") return outcome;
     const { encryption } = this.#deps;
@@ -149,14 +149,14 @@ export class ImportRunner implements Imports {
     } catch (error) {
       if (signal.aborted) return { error: "The import was cancelled.", error_code: "" };
       if (error instanceof WorkerLost) return { lost: error.message };
-      if (isPassingRefusal(error)) return { moved: true };
+      if (isRetryable(error)) return { moved: true };
       log("templates").error("the import of {id} failed: {error}", { id, error });
       report.say("provisioner_daemon", "error", "Failed", "The import failed because of an internal error.");
       return { error: "The import failed because of an internal error.", error_code: "" };
     }
   }
 
-  /** To another worker, or an end when too many were lost with it. */
+  /** Requeues the import for another worker, or ends it after losing too many. */
   async #giveBack({ id, job_id }: Job, run: OfRun, why: GivenBack, signal: AbortSignal): Promise<void> {
     const report = this.#makeReport(id, run);
     if (why.lost === undefined)
@@ -165,17 +165,17 @@ export class ImportRunner implements Imports {
     await report.settled();
     this.#returned.add(job_id);
     try {
-      await askPatiently(this.#deps.clock, signal, () => this.#deps.versions().ask(id, "resume", { ...why, ...run }));
+      await askWithRetries(this.#deps.clock, signal, () => this.#deps.versions().ask(id, "resume", { ...why, ...run }));
     } finally {
       this.#returned.delete(job_id);
     }
   }
 }
 
-/** `id` is the version's. */
+/** `id` is the version's ID. */
 type Job = { readonly id: string; readonly job_id: string; readonly tags: Tags; readonly worker: Worker };
 
-/** What is wrong with an archive is told by the import of every other template. */
+/** Ignores an invalid archive here, because the regular import reports its problems. */
 const refusedArchive = (error: unknown): undefined => {
   if (error instanceof ArchiveError) return undefined;
   throw error;

@@ -1,6 +1,6 @@
-// The import of a Terraform template: which variables lack a value, then what the provisioner finds out (rules TF-6, TP-15).
+// The import of a Terraform template: determines the variables without a value, then runs the provisioner (rules TF-6, TP-15).
 import type { Manifest } from "#schema/templates/manifest.ts";
-import { wishesIn } from "#src/provisioners/external/tags.ts";
+import { getRequestedTags } from "#src/provisioners/external/tags.ts";
 import { resolveVariables } from "#src/provisioners/parameters.ts";
 import { ProvisionError, type Report, WorkerLost } from "#src/provisioners/provisioner.ts";
 import type { ImportRequest, TerraformImport } from "#src/provisioners/terraform/import.ts";
@@ -13,14 +13,14 @@ import type { Tags } from "../runtime/other-queues.ts";
 import type { ImportFailure } from "./import.ts";
 import type { Imported } from "./state.ts";
 
-/** What the import of a Terraform template needs of the rest of the server. */
+/** Dependencies of Terraform imports. */
 export type TerraformImports = {
-  /** Here, or at the worker that the queue has given the job. Throws ProvisionError, WorkerLost, or the signal's reason. */
+  /** Runs on the built-in worker, or on the worker that the queue assigned. Throws ProvisionError, WorkerLost, or the signal's reason. */
   readonly run: (job: ImportJob, worker: Worker, signal: AbortSignal) => Promise<TerraformImport>;
   readonly accessUrl: () => URL;
-  /** Ids of the accounts that can be linked here. */
+  /** IDs of the external-auth providers of this deployment. */
   readonly accounts: () => readonly string[];
-  /** Keeps a file as an upload of this user; answers its id. */
+  /** Stores a file as an upload of this user and returns its ID. */
   readonly keep: (bytes: Uint8Array, user_id: string) => Promise<string>;
 };
 
@@ -31,7 +31,7 @@ const STAGE = "Parsing template parameters";
 type Asked = {
   readonly job_id: string;
   readonly worker: Worker;
-  /** What a worker had to have; its builds need the same. */
+  /** The tags required of the worker. Builds require the same. */
   readonly tags: Tags;
   readonly archive: TemplateArchive;
   readonly source: TerraformSource;
@@ -40,7 +40,7 @@ type Asked = {
   readonly report: JobReport;
 };
 
-/** Throws the signal's reason when it was cancelled, WorkerLost when it is to be begun again. */
+/** Throws the signal's reason when canceled, and WorkerLost when the import must begin again. */
 export const importTerraform = async (
   { job_id, worker, tags, archive, source, values, created_by, report }: Asked,
   terraform: TerraformImports | undefined,
@@ -75,7 +75,7 @@ export const importTerraform = async (
     const { manifest, cache } = await run({ request, source, report }, worker, signal);
     const cache_file = cache && (await keep(cache.archive, created_by));
     const facts = manifest.terraform && { ...manifest.terraform, ...(cache_file ? { cache_file } : {}) };
-    const asked = wishesIn(tags);
+    const asked = getRequestedTags(tags);
     const kept = { ...manifest, terraform: facts, ...(Object.keys(asked).length > 0 ? { tags: asked } : {}) };
     return { manifest: JSON.stringify(kept), readme: source.readme };
   } catch (error) {

@@ -1,4 +1,4 @@
-// What an import does: archive -> template.yaml -> checked manifest, told step by step in the job's log (rules TP-5 to TP-12, TP-15).
+// The steps of an import: archive -> template.yaml -> checked manifest, reported in the job's log (rules TP-5 to TP-12, TP-15).
 import type { Manifest } from "#schema/templates/manifest.ts";
 import { ArchiveError } from "#src/provisioners/archive-entry.ts";
 import { parseManifest, problemText } from "#src/provisioners/manifest.ts";
@@ -8,13 +8,13 @@ import type { Imported } from "./state.ts";
 
 type Log = { log(level: "info" | "error", stage: string, output: string): void };
 
-/** `manifest` is there when only values of its variables are missing, so that callers can be told which. */
+/** `manifest` is set when only values of its variables are missing, so that callers can list them. */
 export type ImportFailure = { readonly error: string; readonly error_code: string; readonly manifest?: string };
 
 const READ = "Reading the upload";
 const CHECK = "Checking the template";
 
-/** Reads and checks the upload at `path`. Never throws for what the upload holds. */
+/** Reads and checks the upload at `path`. Invalid content never makes it throw. */
 export const importTemplate = async (
   path: string,
   mimetype: string,

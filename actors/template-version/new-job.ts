@@ -1,4 +1,4 @@
-// A new template version and the row of its import job. Used by the actor.
+// Builds a new template version and the row of its import job. Used by the actor.
 import type { JobRow } from "#db/workspaces/jobs.ts";
 import { PENDING } from "../job/state.ts";
 
@@ -10,12 +10,12 @@ export type NewTemplateVersion = {
   readonly message: string;
   readonly file_id: string;
   readonly tags: Readonly<Record<string, string>>;
-  /** As `sealVariables` makes them. */
+  /** As returned by `sealVariables`. */
   readonly sealed_variable_values: string;
   readonly created_by: string;
 };
 
-/** The job in the state `pending`. */
+/** Returns the job in the state `pending`. */
 export const newJob = (
   input: NewTemplateVersion,
   { version_id, key, now }: { version_id: string; key: number; now: number },

@@ -1,5 +1,5 @@
-// After a start of the server: uploads half done are removed, and imports that had not ended go on (rules TP-4, TP-16).
-// Nobody waits for the event loop yet, so what is read here needs no reader Worker.
+// Recovery at server start: deletes incomplete uploads and resumes open imports (rules TP-4, TP-16). Nothing else uses the event loop yet,
+// so reads here need no reader Worker.
 import type { PartNumbers } from "#base/parts.ts";
 import type { Blobs } from "#db/blobs.ts";
 import type { Store } from "#db/engine/store.ts";
@@ -8,24 +8,24 @@ import { listHashes } from "#db/templates/files.ts";
 import { listOpenImports } from "#db/templates/versions.ts";
 import type { Directory } from "../runtime/directory.ts";
 import type { JobQueue } from "../runtime/job-queue.ts";
-import { takeUp } from "../runtime/take-up.ts";
+import { resumeAll } from "../runtime/take-up.ts";
 import type { TemplateVersionActor } from "./actor.ts";
 import type { DryRunActor } from "./dry-run-actor.ts";
 
-/** Call before uploads are taken. `isAlone`: no other node takes any in the meantime. */
+/** Must run before uploads are accepted. `isAlone`: no other node accepts any at the same time. */
 export const recoverBlobs = async (store: Store, blobs: Blobs, isAlone: boolean): Promise<void> => {
   const rows = await store.all(listHashes());
   await blobs.recover(new Set(rows.map(({ hash }) => hash)), isAlone);
 };
 
-/** What was asked for since the server listens is held already, and stays as it is. */
+/** Jobs requested since the server listens are already queued and left alone. */
 type Held = Pick<JobQueue, "takesUp">;
 
 type Imports = { readonly store: Store; readonly versions: Directory<TemplateVersionActor>; readonly jobs: Held };
 
-/** Takes up open imports of these parts, the oldest first; undefined: of all. */
+/** Resumes open imports of these shards, oldest first; undefined: of all. */
 export const recoverImports = async ({ store, versions, jobs }: Imports, parts?: PartNumbers): Promise<void> =>
-  takeUp(
+  resumeAll(
     await store.all(listOpenImports(parts)),
     ({ id }) => `the import of ${id}`,
     async ({ id, job_id, tags }) => {
@@ -36,9 +36,9 @@ export const recoverImports = async ({ store, versions, jobs }: Imports, parts?:
 
 type DryRuns = { readonly store: Store; readonly dryRuns: Directory<DryRunActor>; readonly jobs: Held };
 
-/** Takes up open dry runs of these parts, the oldest first; undefined: of all. */
+/** Resumes open dry runs of these shards, oldest first; undefined: of all. */
 export const recoverDryRuns = async ({ store, dryRuns, jobs }: DryRuns, parts?: PartNumbers): Promise<void> =>
-  takeUp(
+  resumeAll(
     await store.all(listOpenDryRuns(parts)),
     ({ id }) => `dry run ${id}`,
     async ({ id, tags }) => {

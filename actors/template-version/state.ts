@@ -1,5 +1,5 @@
-// What can happen to a template version, as a pure function: its import job moves as every job does (actors/job/state.ts); a finished
-// import brings the manifest along. A command that comes too late is `stale` (rules TP-13 to TP-16).
+// State transitions of a template version as a pure function: its import job changes like any job (actors/job/state.ts), and a finished
+// import adds the manifest. Late commands are `stale` (rules TP-13 to TP-16).
 
 import type { Statement } from "#db/engine/sql.ts";
 import { clearTimer, setTimer } from "#db/engine/timers.ts";
@@ -19,13 +19,13 @@ import {
 } from "../job/state.ts";
 import type { JobLogLine } from "../runtime/events.ts";
 
-/** Kept in memory: the row without its large texts and what is derived from them, and the job. */
+/** The state in memory: the row without its large texts and the values derived from them, and the job. */
 export type VersionState = {
   readonly version: Omit<TemplateVersionRow, "readme" | keyof ReturnType<typeof manifestColumns>>;
   readonly job: JobState & Pick<JobRow, "tags">;
 };
 
-/** What an import has found out. `manifest` is JSON text. */
+/** The result of an import. `manifest` is JSON text. */
 export type Imported = { readonly manifest: string; readonly readme: string };
 
 export type VersionCommand =
@@ -37,7 +37,7 @@ export type VersionCommand =
       readonly logs: readonly NewLogLine[];
     } & OfRun)
   | ({ readonly type: "imported"; readonly now: number } & Imported & OfRun)
-  /** `manifest` is known when only values of its variables are missing. */
+  /** `manifest` is set when only values of its variables are missing. */
   | ({
       readonly type: "failed";
       readonly now: number;
@@ -53,7 +53,7 @@ export type VersionChange = {
   readonly effect?: "submit" | "cancel";
 };
 
-/** The name of the timer that ends a job nothing is heard of. */
+/** The name of the timer that ends a silent job. */
 export const REAP = "reap";
 export const ACTOR = "template_version";
 
@@ -84,7 +84,7 @@ const fail = (state: VersionState, command: VersionCommand & { type: "failed" })
   };
 };
 
-/** Writes the job's change and what follows from it. */
+/** Returns the writes for the job's change and its consequences. */
 const move = (state: VersionState, patch: JobPatch | undefined, type: JobCommand["type"]): VersionChange | "stale" => {
   if (!patch) return "stale";
   const job = { ...state.job, ...patch };

@@ -39,7 +39,7 @@ import {
   transition,
 } from "./state.ts";
 
-/** The kind and the name of its timers. */
+/** The kind and name of its timers. */
 export const TRIAL = "trial";
 export const LOOK = "look";
 
@@ -115,7 +115,7 @@ export class TrialKeeper {
     for (const { id } of await this.#deps.store.all(listOpenTrials(parts))) this.wait(id);
   }
 
-  /** Stops working on trials of these shards. Resolves when nothing is running. */
+  /** Stops working on trials, except those of the shards in `left`, which stay on this node. Resolves when nothing is running. */
   async leave(left: PartNumbers): Promise<void> {
     for (const id of this.#waiting.keys()) this.#forget(id);
     await this.#endExaminations(() => true, LEAVING);
@@ -135,8 +135,8 @@ export class TrialKeeper {
   }
 
   /**
-   * Decides on an event and commits it with the given statements; returns "stale" if it comes too late. Throws 400 and 409 for requests that do not
-   * fit.
+   * Decides on an event and commits it with the given statements. Returns "stale" if it comes too late. Rejects with 400 or 409 for invalid
+   * requests.
    */
   async tell(id: string, event: TrialEvent, writes: readonly Statement[] = []): Promise<"done" | "stale"> {
     const { store, clock, topics } = this.#deps;
@@ -272,7 +272,7 @@ const LEAVING = new AppError("overloaded", "The server is stopping.");
 const toKey = ({ id }: TrialRow, { number, turn, measured }: StoredWay): string =>
   `${id} ${number} ${turn} ${measured ? "check" : "changes"}`;
 
-/** True if the turn has ended and its changes were not determined since, or its check did not run. */
+/** Returns whether the turn has ended and its changes have not been determined since, or its check has not run. */
 const mayExamine = (trial: TrialRow, way: StoredWay): boolean => {
   if (isEnding(trial) || way.gone || way.interrupts || way.message_id === null) return false;
   return way.status === "checking" || (!way.measured && !isUnderWay(way));

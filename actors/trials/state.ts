@@ -46,23 +46,23 @@ export type TrialDecision =
 
 const UNDER_WAY: ReadonlySet<WayStatus> = new Set(["waiting", "working", "needs_you", "checking"]);
 
-/** True while the way is in progress. */
+/** Returns whether the way is in progress. */
 export const isUnderWay = ({ status }: Pick<StoredWay, "status">): boolean => UNDER_WAY.has(status);
 
-/** True when the trial is over. */
+/** Returns whether the trial is over. */
 export const isOver = ({ status }: Pick<TrialRow, "status">): boolean => status === "kept" || status === "discarded";
 
-/** True while forks are being deleted. */
+/** Returns whether forks are being deleted. */
 export const isEnding = ({ status, keep }: Pick<TrialRow, "status" | "keep">): boolean =>
   status === "discarding" || (status === "keeping" && keep?.restored === true);
 
-/** How many of its ways count toward the owner's limit. */
+/** Returns how many of the ways count toward the owner's limit. */
 export const countOpen = ({ ways }: Pick<TrialRow, "ways">): number => ways.filter(({ gone }) => !gone).length;
 
 const STALE = { kind: "stale" } as const;
 const refuse = (error: AppError): TrialDecision => ({ kind: "refused", error });
 
-/** Returns the changes that follow from an event. Late observations are `stale`; requests that do not fit are refused with 400 or 409. */
+/** Returns the changes that follow from an event. Late observations are `stale`; invalid requests are rejected with 400 or 409. */
 export const transition = (state: TrialState, event: TrialEvent): TrialDecision => {
   if (isOver(state)) return event.type in REQUESTS ? refuse(conflict("This trial has already ended.")) : STALE;
   switch (event.type) {

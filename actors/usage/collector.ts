@@ -1,5 +1,5 @@
-// Use as it happens: minutes are marked in memory and written once a minute, so that traffic does not become writes (rules IN-1 to
-// IN-4). Told by the edges where work shows: apps and ports, terminals, statistics of agents, reports of clients. Bounded.
+// Collects usage in memory and writes it once a minute, so that traffic does not cause writes (rules IN-1 to IN-4). Fed by apps and ports,
+// terminals, statistics of agents and reports of clients. Bounded.
 import { log } from "#base/log.ts";
 import type { Store } from "#db/engine/store.ts";
 import { ANY, BUCKET_MS } from "#db/reports/usage/block.ts";
@@ -17,29 +17,29 @@ import {
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import { BUILTIN_APPS } from "#schema/workspaces/usage-app.ts";
 
-/** One sign of work. */
+/** An observation of usage. */
 export type Use = {
   readonly workspace_id: string;
-  /** Who works; absent: the owner of the workspace. */
+  /** The active user; defaults to the owner of the workspace. */
   readonly user_id?: string | undefined;
-  /** The agent it went through; needed to know an app that is not built in. */
+  /** The agent that was used; required to identify an app that is not built in. */
   readonly agent_id?: string | undefined;
-  /** Slug of the app; absent: a port, or nothing that has a name. */
+  /** Slug of the app; absent for ports and unnamed usage. */
   readonly app?: string | undefined;
   readonly at: number;
-  /** So many minutes that end with `at`; default 1. */
+  /** The number of minutes that end at `at`; default 1. */
   readonly minutes?: number | undefined;
 };
 
 const MINUTE_MS = 60_000;
-/** Things that were used since the last write; more are written immediately. */
+/** Maximum subjects since the last write. More are written immediately. */
 const MAX_WAITING = 20_000;
-/** Rows of one commit: it must not block the loop (docs/spec/design.md 4). */
+/** Maximum rows per commit, so that it does not block the event loop (docs/spec/design.md 4). */
 const ROWS = 250;
 const KEPT_KEYS = 100_000;
 
 type Subject = Pick<Use, "workspace_id" | "user_id" | "agent_id" | "app"> & {
-  /** Bucket -> mask of its minutes. */
+  /** Maps a bucket to the mask of its minutes. */
   readonly masks: Map<number, number>;
 };
 type Latency = { readonly workspace_id: string; readonly bucket: number; readonly ms: number };
@@ -51,19 +51,19 @@ export class UsageCollector {
   #subjects = new Map<string, Subject>();
   #latencies: Latency[] = [];
 
-  /** `full` is called when much waits. */
+  /** `full` is called when too many subjects are waiting. */
   constructor(store: Store, full: () => void) {
     this.#store = store;
     this.#full = full;
   }
 
-  /** Cheap: may be called for every chunk. */
+  /** Records usage. Cheap enough to call for every chunk. */
   note(use: Use): void {
     const { workspace_id, user_id, agent_id, app, at, minutes = 1 } = use;
     const key = `${workspace_id} ${user_id ?? ""} ${agent_id ?? ""} ${app ?? ""}`;
     let subject = this.#subjects.get(key);
     if (!subject) {
-      // What does not fit any more is not worth the server's memory.
+      // Drops usage beyond this, to bound the server's memory.
       if (this.#subjects.size >= 2 * MAX_WAITING) return;
       subject = { workspace_id, user_id, agent_id, app, masks: new Map() };
       this.#subjects.set(key, subject);
@@ -73,13 +73,13 @@ export class UsageCollector {
     for (let minute = last - minutes + 1; minute <= last; minute++) mark(subject.masks, minute);
   }
 
-  /** The median latency of an agent's connections in milliseconds; what is not above 0 says nothing. */
+  /** Records the median latency of an agent's connections in milliseconds. Ignores values of 0 or less. */
   noteLatency(workspace_id: string, ms: number, at: number): void {
     if (ms <= 0 || this.#latencies.length >= 2 * MAX_WAITING) return;
     this.#latencies.push({ workspace_id, bucket: Math.floor(at / BUCKET_MS), ms: Math.min(30_000, Math.round(ms)) });
   }
 
-  /** Writes all that has been noted. What cannot be written is tried again with the next. */
+  /** Writes everything recorded. Anything that fails is retried with the next write. */
   async flush(): Promise<void> {
     const [subjects, latencies] = [[...this.#subjects.values()], this.#latencies];
     if (subjects.length === 0 && latencies.length === 0) return;
@@ -148,7 +148,7 @@ export class UsageCollector {
       user: keys(KEY_KINDS.user, user),
       template: keys(KEY_KINDS.template, template),
     }));
-    // In pieces: minutes that are written twice after a failure still count once.
+    // Writes in slices. Minutes that are written twice after a failure count only once.
     for (const piece of pieces([...rows.values()])) await this.#store.commit(addMinutes(piece));
     for (const piece of pieces(samples)) await this.#store.commit(addLatencies(piece));
   }
@@ -158,7 +158,7 @@ export class UsageCollector {
     return new Map(rows.map((row) => [row.id, row]));
   }
 
-  /** What the apps in use are called; an app that no longer exists has no name and counts as use only. */
+  /** Returns the names of the apps in use. An app that no longer exists has none and only counts as usage of the workspace. */
   async #appNames(subjects: readonly Subject[]): Promise<Map<string, string>> {
     const names = new Map<string, string>();
     for (const app of BUILTIN_APPS) names.set(` ${app.slug}`, appText({ ...app, type: "builtin" }));
@@ -199,7 +199,7 @@ const mark = (masks: Map<number, number>, minute: number): void => {
   masks.set(bucket, (masks.get(bucket) ?? 0) | (1 << (minute - bucket * 30)));
 };
 
-/** Built-in apps are the same for every agent. */
+/** Built-in apps have the same key for all agents. */
 const appKey = ({ agent_id, app }: Subject): string =>
   app === undefined ? "" : BUILTIN_APPS.some(({ slug }) => slug === app) ? ` ${app}` : `${agent_id ?? ""} ${app}`;
 

@@ -1,5 +1,5 @@
-// Buckets that are over go from single rows into the packed rows of their user and template, a few at a time and each in one commit with
-// the removal of what was folded, so that nothing counts twice or not at all (rule IN-5).
+// Aggregates finished buckets from single rows into the packed rows of their user and template. Works in small slices, each in one commit
+// that also deletes the single rows, so that everything counts exactly once (rule IN-5).
 import { FIRST_PART } from "#base/parts.ts";
 import type { Store } from "#db/engine/store.ts";
 import {
@@ -26,12 +26,12 @@ import {
   savePacked,
 } from "#db/reports/usage/usage.ts";
 
-/** Packed rows of one commit: each is some kilobytes. */
+/** Maximum packed rows per commit, because each has several kilobytes. */
 const AT_ONCE = 25;
 
 type Waiting = { minutes: MinutesRow[]; latencies: LatencyRow[] };
 
-/** Folds every bucket up to this one; resolves when nothing is left. */
+/** Aggregates every bucket up to this one. Resolves when nothing is left. */
 export const foldUsage = async (store: Store, bucket: number): Promise<void> => {
   for (;;) {
     const minutes = await store.scan(listMinutes({ bucket }));
@@ -57,7 +57,7 @@ const waitingFor = (all: Map<number, Waiting>, row: { bucket: number; user: numb
   return one;
 };
 
-/** A median needs all samples of its bucket: the last of a full page may be cut, so it waits unless it is the only one. */
+/** A median needs all samples of its bucket. The last bucket of a full page may be incomplete, so it waits unless it is the only one. */
 const wholeBuckets = (rows: LatencyRow[]): LatencyRow[] => {
   const last = rows.at(-1);
   if (!last || rows.length < FULL) return rows;
@@ -88,7 +88,7 @@ const foldRows = async (store: Store, ids: readonly number[], waiting: Map<numbe
   await store.commit(writes, undefined, FIRST_PART);
 };
 
-/** Adds rows of one user and template to their block. */
+/** Adds rows of one user and template to their packed row. */
 export const addTo = (block: Block, { minutes, latencies }: Waiting): void => {
   for (const { bucket, app, mask } of minutes) {
     const counted = getMinutes(block, app);

@@ -35,7 +35,7 @@ export class Usage {
   #ticking: Timer[] = [];
   #reports = 0;
   #made: Promise<void> = Promise.resolve();
-  /** One after the other: rows must not be written while they are aggregated. */
+  /** Serializes work, because rows must not be written while they are aggregated. */
   #last: Promise<void> = Promise.resolve();
   /** Asks other nodes to write their observations; does not wait for a node that does not respond. */
   flushOthers: () => Promise<void> = async () => {};
@@ -70,8 +70,8 @@ export class Usage {
   }
 
   /**
-   * Returns a report of everything recorded so far as JSON text. Reports run one after the other, to leave a database reader for lists. Throws 503
-   * if too many are waiting.
+   * Returns a report of everything recorded so far as JSON text. Reports run one at a time, to leave a database reader for lists. Rejects
+   * with 503 if too many are waiting.
    */
   async report(name: ReportName, args: ReportArgs): Promise<string> {
     if (this.#reports >= MAX_REPORTS) throw new AppError("overloaded", "Too many reports are waiting.");

@@ -1,10 +1,10 @@
-// The record of why a workspace's end moved and of what the server did to it on its own: who, when, from which deadline to which. Pure.
+// The record of changes to a workspace's deadline and of the server's automatic actions: who, when, from which deadline to which. Pure.
 import type { Statement } from "#db/engine/sql.ts";
 import { keepActivity } from "#db/workspaces/activity.ts";
 import type { ActivityReason } from "#schema/workspaces/schedule.ts";
 import type { WorkspaceState } from "./decision.ts";
 
-/** Who or what did something to the times of a workspace. */
+/** Who or what changed the times of a workspace. */
 export type By = {
   readonly kind: "user" | "agent" | "server";
   readonly id: string | null;
@@ -13,7 +13,7 @@ export type By = {
 
 export const SERVER: By = { kind: "server", id: null, name: "server" };
 
-/** The statements that keep one entry; `state` is the one before. */
+/** Returns the statements that store one entry; `state` is the previous one. */
 export const note = (
   { workspace, build }: Pick<WorkspaceState, "workspace" | "build">,
   at: number,

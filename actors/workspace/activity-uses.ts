@@ -1,5 +1,5 @@
-// Which workspaces were used since the last minute: collected in memory and written each 60 seconds, so that traffic does not become
-// writes (facts/platform 2.7). Used by the workspace actors; the server empties it before it stops.
+// Collects in memory which workspaces were used, and writes that every 60 seconds, so that traffic does not cause writes (facts/platform
+// 2.7). Used by the workspace actors; flushed before the server stops.
 import type { Clock, Timer } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 
@@ -11,17 +11,17 @@ export class Uses {
   #writing: Promise<unknown> = Promise.resolve();
   #ticking: Timer | undefined;
 
-  /** `write` notes in the workspace's row that it has been used. */
+  /** `write` updates the last use in the workspace's row. */
   constructor(write: (workspace_id: string) => Promise<unknown>) {
     this.#write = write;
   }
 
-  /** The workspace has been used just now. */
+  /** Records that the workspace is being used. */
   note(workspace_id: string): void {
     this.#used.add(workspace_id);
   }
 
-  /** True when it was used since it was last written; anyone who asks writes it. */
+  /** Returns whether the workspace was used since the last write. The caller must write it then. */
   take(workspace_id: string): boolean {
     return this.#used.delete(workspace_id);
   }
@@ -30,7 +30,7 @@ export class Uses {
     this.#ticking = clock.every(FLUSH_MS, () => void this.flush());
   }
 
-  /** Resolves when all that has been collected is written, also by a call before; what fails comes again with the next use. */
+  /** Resolves when everything collected is written, including by earlier calls. A failed write is repeated with the next use. */
   async flush(): Promise<void> {
     const used = this.#used;
     this.#used = new Set();

@@ -1,5 +1,5 @@
-// What counts as use of a workspace and what that does to its deadline (facts/platform 2.7; rules TI-10 to TI-13). Pure. Passive
-// streams (an open page, a watcher) never come here.
+// Which activity counts as use of a workspace, and how it affects the deadline (facts/platform 2.7; rules TI-10 to TI-13). Pure. Passive
+// streams (an open page, a watcher) are never reported here.
 import type { Use } from "#schema/workspaces/schedule.ts";
 import { type By, note, SERVER } from "./activity-note.ts";
 import { bumpedDeadline } from "./deadline.ts";
@@ -7,32 +7,32 @@ import type { Decision, WorkspaceState } from "./decision.ts";
 import type { ScheduleRules } from "./schedule-rules.ts";
 import { changed } from "./state.ts";
 
-/** One report of use; `at` in milliseconds since 1970. */
+/** A report of activity; `at` in milliseconds since 1970. */
 export type ActivityReport = {
   readonly reason: Use;
   readonly at: number;
-  /** What works, in words, for the reason `job`. */
+  /** Names of the running jobs, for the reason `job`. */
   readonly detail?: string | undefined;
-  /** The agent it was reported by, or is about. */
+  /** The agent that reported it or that it is about. */
   readonly agent_id?: string | undefined;
   /** vscode, jetbrains, reconnecting-pty or ssh. */
   readonly app_name?: string | undefined;
-  /** The person at the other end, when known. */
+  /** The person who caused it, if known. */
   readonly by?: By | undefined;
 };
 
-/** Traffic of apps, and a report of use that does not say of what, only say that the workspace was used. */
+/** Traffic of apps, and usage without an app name, count as use but do not move the deadline. */
 export const movesDeadline = ({ reason, app_name }: ActivityReport): boolean =>
   reason === "usage" ? app_name !== undefined : reason !== "app_traffic";
 
-/** What the entry of jobs begins with. */
+/** Prefix of entries about jobs. */
 const KEPT_BY = "Kept running by: ";
 
-/** The jobs that an entry names. */
+/** Returns the jobs that an entry names. */
 export const keptBy = (detail: string): string[] =>
   detail.startsWith(KEPT_BY) ? detail.slice(KEPT_BY.length).split(", ") : [];
 
-/** Moves the deadline when the rules say so; else `stale`. */
+/** Moves the deadline if the rules say so; otherwise `stale`. */
 export const recordActivity = (
   state: WorkspaceState,
   rules: ScheduleRules,

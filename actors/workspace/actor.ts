@@ -1,5 +1,5 @@
-// The actor of one workspace: the only writer of its row, its builds and their jobs. Decides with state.ts, commits, announces,
-// and starts the work of builds outside of its mailbox; what returns carries the job it belongs to (rules WK-1 to WK-8).
+// The actor of one workspace: the only writer of its row, its builds and their jobs. Decides with state.ts, commits, announces, and starts
+// builds outside of its mailbox; their reports name the job they belong to (rules WK-1 to WK-8).
 import { AppError, conflict } from "#base/errors.ts";
 import { listAgentsOfBuild } from "#db/agents/agents.ts";
 import type { Statement } from "#db/engine/sql.ts";
@@ -33,7 +33,7 @@ import type { Decision, NewBuild, WorkspaceState } from "./decision.ts";
 import type { WorkspaceDeps } from "./deps.ts";
 import { editWorkspace, type WorkspaceEdit } from "./edits.ts";
 import { workspaceNotices } from "./notices.ts";
-import { announceAgain, type Late, nameTaken, settled, toOutcome, withBeside } from "./outcome.ts";
+import { announceAgain, type Late, nameTaken, settled, toOutcome, withExtraWrites } from "./outcome.ts";
 import { planBuild, rowsOfMade } from "./plan.ts";
 import { type KnownPorts, lowerPorts, sharePort, unsharePort } from "./port-shares.ts";
 import { quotaGuards } from "./quota.ts";
@@ -47,21 +47,21 @@ import { create, transition } from "./state.ts";
 import { runningAgents, type SetDormant, TimedDecisions } from "./timed.ts";
 import { EMPTY_TRASH, MAX_TRASHED, withoutTrash } from "./trash.ts";
 
-/** What could not be removed from the trash is tried again after this. */
+/** Delay before a failed removal from the trash is retried. */
 const TRASH_RETRY_MS = 3_600_000;
 
 type Decide<Reply> = (
   state: WorkspaceState,
 ) => Outcome<WorkspaceState, Reply> | Promise<Outcome<WorkspaceState, Reply>>;
 
-/** `beside`: rows of what is made or ends together with it, such as a task. */
+/** `next to`: rows of something that is created or ends with it, such as a task. */
 type Beside = { readonly beside?: readonly Statement[] };
 export type CreateWorkspace = { readonly workspace: WorkspaceRow; readonly build: NewBuild } & Beside;
 
-/** `by_keeper`: what it was made for needs it no more. */
+/** `by_keeper`: deleted by the keeper it was created for, which no longer needs it. */
 type DeleteSnapshot = { readonly snapshot_id: string; readonly by_keeper?: boolean };
 
-/** What a worker gets to do; "stale" when the job no longer waits for one. */
+/** The input for a worker; "stale" when the job no longer waits for one. */
 export type StartedJob =
   | ({ readonly request: ProvisionRequest; readonly orphan: boolean; readonly verbose: boolean } & OfRun)
   | "stale";
@@ -70,7 +70,7 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
   readonly #deps: WorkspaceDeps;
   readonly #times: TimedDecisions;
   readonly #saidOnce: SaidOnce;
-  /** A job whose beginning could not be confirmed, and what its worker was to be told. */
+  /** A job whose start could not be confirmed, and the answer that its worker is waiting for. */
   #unheard: { readonly job_id: string; readonly begun: StartedJob } | undefined;
 
   constructor(id: string, deps: WorkspaceDeps) {
@@ -80,7 +80,7 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
     this.#saidOnce = new SaidOnce(deps.store);
   }
 
-  /** The timer and the derived columns go along with whatever changes what they follow from. */
+  /** Adds the timer and the derived columns to every change that affects them. */
   protected override handle<Reply>(decide: Decide<Reply>): Promise<Reply> {
     return super.handle<Reply>(async (state) => this.#times.timed(state, await decide(state)));
   }
@@ -133,16 +133,16 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
     this.#deps.topics.publish("notified", workspace.owner_id, {});
   }
 
-  /** Makes the workspace with its first build. 409 when the owner has one of that name. */
+  /** Creates the workspace with its first build. Rejects with 409 when the owner has one of that name. */
   create({ workspace, build, beside = [] }: CreateWorkspace): Promise<void> {
     return this.handleCreate(async () => {
       const first = await withSnapshotValue(this.#deps, this.id, build);
-      const change = withBeside(create(workspace, first, this.#deps.clock.now()), beside);
+      const change = withExtraWrites(create(workspace, first, this.#deps.clock.now()), beside);
       return this.#times.timed(undefined, toOutcome(this.#deps, change, undefined));
     }).catch(nameTaken);
   }
 
-  /** Queues a build. 409 while another is active, or when `after` is no longer the latest build. */
+  /** Queues a build. Rejects with 409 while another is active, or when `after` is no longer the latest build. */
   createBuild({
     build,
     after,
@@ -155,12 +155,12 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
       if (build.transition === "delete" && build.kept_ms === undefined) await this.#mustNotBeForked();
       const whole_build = await withSnapshotValue(this.#deps, this.id, build);
       const decision = transition(known, { type: "build", now: this.#deps.clock.now(), build: whole_build });
-      const whole = decision.kind === "change" ? withBeside(decision, beside) : decision;
+      const whole = decision.kind === "change" ? withExtraWrites(decision, beside) : decision;
       return settled(this.#deps, known, whole, undefined, undefined);
     });
   }
 
-  /** Gives a workspace that was kept ready to an owner; "stale" when it is not available. 409 when the owner has one of that name. */
+  /** Gives a prebuild to an owner; "stale" when it is not available. Rejects with 409 when the owner has a workspace of that name. */
   claim({ beside = [], ...claim }: Claim & Beside): Promise<Late> {
     return this.handle<Late>(async (state) => {
       const { store, clock, accessUrl } = this.#deps;
@@ -176,19 +176,19 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
     }).catch(nameTaken);
   }
 
-  /** A worker takes the job: gives it everything it needs, and makes the rows of what it will bring to life. */
+  /** Assigns the job to a worker, returns its request, and creates the rows of the resources it will create. */
   startJob(args: { readonly job_id: string; readonly worker: Worker }): Promise<StartedJob> {
     let begun: StartedJob = "stale";
     const started = this.handle<StartedJob>(async (state) => {
       const { id, worker_id } = state.job;
-      // Its commit could not be confirmed, and is on disk: only this worker has it.
+      // The commit could not be confirmed but is on disk. Only this worker has the job.
       const isUnheard = id === this.#unheard?.job_id && isActive(state.job) && worker_id === args.worker.id;
       if (isUnheard && this.#unheard) return { state, reply: this.#unheard.begun };
       if (id !== args.job_id || jobStatus(state.job) !== "pending") return { state, reply: "stale" };
       const { store, clock, accessUrl } = this.#deps;
       const now = clock.now();
       const { workspace, build } = state;
-      // The agents of a claim were made with it; what runs has their tokens.
+      // A claim created its agents already, and the running programs have their tokens.
       const made = (await isClaim(store, workspace, build))
         ? { made: await store.all(listAgentsOfBuild({ build_id: build.id })) }
         : {};
@@ -212,7 +212,7 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
     );
   }
 
-  /** Lines and timings of a running job. */
+  /** Stores log lines and timings of a running job. */
   say({ job_id, attempt, id, logs, timings }: Said & RunOf): Promise<Late> {
     return this.handle<Late>(async (state) => {
       if (!isForJob(state.job, { job_id, attempt })) return { state, reply: "stale" };
@@ -222,7 +222,7 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
     });
   }
 
-  /** What a provisioner that plans on its own has found the build to cost a day. Throws ProvisionError when that is not allowed. */
+  /** Sets the build's daily cost as determined by a provisioner that plans resources. Throws ProvisionError when it exceeds the quota. */
   chargeJob({ daily_cost, ...run }: RunOf & { readonly daily_cost: number }): Promise<Late> {
     return this.handle(async (state) => {
       if (!isForJob(state.job, run)) return { state, reply: "stale" };
@@ -231,16 +231,16 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
     });
   }
 
-  /** The job is still being worked on. */
+  /** Heartbeat of the worker. */
   touchJob(run: RunOf): Promise<Late> {
     return this.handle((state) => this.#late(state, { type: "touch", now: this.#deps.clock.now(), ...run }));
   }
 
-  /** The work has ended; `state` is what the next build must be told, `made` what only its end has shown. */
+  /** Completes the job; `state` is the input for the next build, `made` the resources known only after the build. */
   completeJob(
     args: RunOf & {
       readonly state: string | null;
-      /** It was cancelled, and nobody has said what it has left. */
+      /** The build was canceled, and its remaining state is unknown. */
       readonly unheard?: boolean;
       readonly made?: Made;
       readonly kept_bytes?: number;
@@ -262,18 +262,18 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
       const kept = args.kept_bytes === undefined ? {} : { kept_bytes: args.kept_bytes };
       const end = { ...run, state: left, unheard, ...made, ...snapshot, ...kept, made_snapshots };
       const decision = transition(state, { type: "complete", now, ...end, rules, claimed });
-      return this.#decided(state, decision.kind === "change" ? withBeside(decision, crowded) : decision);
+      return this.#decided(state, decision.kind === "change" ? withExtraWrites(decision, crowded) : decision);
     });
   }
 
-  /** The timers of those that have to leave the owner's trash for this one. */
+  /** Returns timers that remove the oldest workspaces from the owner's trash to make room for this one. */
   async #crowdedOut({ workspace }: WorkspaceState, now: number): Promise<Statement[]> {
     const trashed = await this.#deps.store.all(listTrashByOwner({ owner_id: workspace.owner_id }));
     const over = trashed.slice(0, Math.max(0, trashed.length + 1 - MAX_TRASHED));
     return over.map(({ id }) => setTimer("workspace", id, EMPTY_TRASH, now));
   }
 
-  /** `left`: what is there all the same, for the next build. */
+  /** `left`: state that remains despite the failure, for the next build. */
   failJob(
     args: RunOf & {
       readonly error: string;
@@ -285,8 +285,8 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
   }
 
   /**
-   * Replaces what a build has left behind, which was `before`. 409 while the workspace has an active build, which may be told it just now, and when
-   * it is not that any more.
+   * Replaces the state that a build left, which was `before`. Rejects with 409 if the state has changed since, or while the workspace has
+   * an active build, which may be using it.
    */
   putBuildState(args: {
     readonly build_id: string;
@@ -301,7 +301,7 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
       const patch = { state: args.state, updated_at: this.#deps.clock.now() };
       const pushed = [updateBuild(build_id, patch, { expect: 1 }), auditState(state, build_id, patch.updated_at)];
       if (!isLatest) return { state, writes: pushed, reply: undefined };
-      // Anyone who pushes it knows what is there: no worker has to be waited for.
+      // Whoever pushes a state knows what exists, so builds need not wait for a particular worker.
       const tags = tagsHeard(state.tags);
       return {
         state: { ...state, tags, build: { ...state.build, ...patch } },
@@ -311,7 +311,10 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
     });
   }
 
-  /** Takes it out of the trash with a build that stops it. 409 when it is not there any more, or when the name is taken. */
+  /**
+   * Restores the workspace from the trash with a build that stops it. Rejects with 409 when it is not in the trash anymore, or when the
+   * name is taken.
+   */
   restoreDeleted({
     name,
     build,
@@ -337,7 +340,7 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
     }).catch(nameTaken);
   }
 
-  /** The timer of the trash: removes what is left, and tries again later if that fails. */
+  /** Handles the timer of the trash: deletes the remaining files, and retries later if that fails. */
   emptyTrash(_: Record<string, never>): Promise<Late> {
     return this.handle(async (state) => {
       const { workspace, build } = state;
@@ -350,11 +353,11 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
       const input = { transition: "delete", reason: "autodelete", initiator_id: workspace.owner_id } as const;
       const planned = await this.#deps.automatic.plan(workspace, build, { ...input, permanent: true });
       const decision = transition(state, { type: "build", now, build: planned });
-      return this.#decided(state, decision.kind === "change" ? withBeside(decision, [again]) : decision);
+      return this.#decided(state, decision.kind === "change" ? withExtraWrites(decision, [again]) : decision);
     });
   }
 
-  /** What other workspaces are to begin with is not removed. */
+  /** Rejects deletion while forks still need the workspace's files. */
   async #mustNotBeForked(): Promise<void> {
     if (await this.#isForked())
       throw conflict("The workspace is being forked. Try again when the forks have their files.");
@@ -364,17 +367,17 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
     return (await this.#deps.store.all(listForksUnderWay({ workspace_id: this.id }))).length > 0;
   }
 
-  /** Begins a snapshot. 409 during a build or another snapshot, and beyond the limit. */
+  /** Begins a snapshot. Rejects with 409 during a build or another snapshot, or at the limit. */
   createSnapshot({ rows = [], ...snapshot }: NewSnapshot & { readonly rows?: readonly Statement[] }): Promise<void> {
     return this.handle(async (state) => {
       const known = await this.#deps.store.all(listSnapshots({ workspace_id: this.id }));
       const decision = beginSnapshot(state, snapshot, known, this.#deps.clock.now());
-      const whole = decision.kind === "change" ? withBeside(decision, rows) : decision;
+      const whole = decision.kind === "change" ? withExtraWrites(decision, rows) : decision;
       return settled(this.#deps, state, whole, undefined, undefined);
     });
   }
 
-  /** The files of a snapshot have been copied. */
+  /** Completes a snapshot after its files were copied. */
   snapshotCaptured({
     snapshot_id,
     method,
@@ -385,7 +388,7 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
     return this.#withSnapshot(snapshot_id, (state, row, now) => captured(state, row, made, now));
   }
 
-  /** They could not be; `sealed_state` names what could not be removed. */
+  /** The files could not be copied; `sealed_state` identifies what could not be deleted. */
   snapshotFailed({
     snapshot_id,
     error,
@@ -398,7 +401,10 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
     return this.#withSnapshot(snapshot_id, (state, row, now) => notCaptured(state, row, { error, sealed_state }, now));
   }
 
-  /** Begins to delete a snapshot; "stale" when that is under way. 404, and 409 while it is being created or restored, or a fork or home backup needs it. */
+  /**
+   * Begins to delete a snapshot; "stale" when that is in progress. Rejects with 404, and with 409 while it is being created or restored, or
+   * a fork or home backup needs it.
+   */
   deleteSnapshot({ snapshot_id, by_keeper = false }: DeleteSnapshot): Promise<Late> {
     return this.#withSnapshot(snapshot_id, async (state, row, now) => {
       const restoring = (await this.#deps.store.all(listRestoring({ workspace_id: this.id }))).map(({ id }) => id);
@@ -406,7 +412,7 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
     });
   }
 
-  /** The files of a snapshot are gone. */
+  /** The files of a snapshot were deleted. */
   snapshotDropped({ snapshot_id }: { readonly snapshot_id: string }): Promise<Late> {
     return this.#withSnapshot(snapshot_id, (state, row, now) => dropped(state, row, now));
   }
@@ -421,7 +427,7 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
     });
   }
 
-  /** Cancels a build. 400 when it has ended or was asked to before, 412 when it is not in the status the caller expects. */
+  /** Cancels a build. Rejects with 400 when it has ended or was already canceled, 412 when it is not in the status the caller expects. */
   cancelBuild(args: { readonly build_id: string; readonly expect_status?: "running" | "pending" }): Promise<void> {
     return this.handle((state) => {
       const { build_id, expect_status } = args;
@@ -435,29 +441,29 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
     });
   }
 
-  /** Sets or clears the owner's mark; "stale" when it is so already. */
+  /** Sets or clears the owner's favorite mark; "stale" when unchanged. */
   favor({ favorite }: { readonly favorite: boolean }): Promise<Late> {
     return this.handle((state) => this.#late(state, { type: "favor", favorite }));
   }
 
-  /** A change that is no build; "stale" when it changes nothing. 409 for a name that is taken, 410 when it is deleted. */
+  /** Changes properties without a build; "stale" when unchanged. Rejects with 409 for a taken name, 410 for a deleted workspace. */
   edit(edit: WorkspaceEdit): Promise<Late> {
     return this.handle((state) => this.#decided(state, editWorkspace(state, edit, this.#deps.clock.now()))).catch(
       nameTaken,
     );
   }
 
-  /** Shares a port, or shares it in another way. 400 as in facts/platform 3.5, 409 when the template changes in the meantime. */
+  /** Shares a port or changes its share. Rejects with 400 as in facts/platform 3.5, 409 when the template changes at the same time. */
   sharePort(share: UpsertPortShare): Promise<Late> {
     return this.handle(async (state) => this.#decided(state, sharePort(state, share, await this.#ports(state))));
   }
 
-  /** 404 when it is not shared. */
+  /** Rejects with 404 when the port is not shared. */
   unsharePort(port: { readonly agent_name: string; readonly port: number }): Promise<Late> {
     return this.handle(async (state) => this.#decided(state, unsharePort(state, port, await this.#ports(state))));
   }
 
-  /** The template may allow less by now. */
+  /** Applies a lower share level of the template. */
   lowerPorts(_: Record<string, never>): Promise<Late> {
     return this.handle(async (state) => this.#decided(state, lowerPorts(state, await this.#ports(state))));
   }
@@ -478,12 +484,12 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
     return settled<Late>(this.#deps, state, decision, "done", "stale");
   }
 
-  /** Nobody works on this job any more: the server has started again, another node has had it (`moved`), or its worker was lost. */
+  /** Requeues or ends a job without a worker: the server has restarted, another node ran it (`moved`), or its worker was lost. */
   requeueJob(args: RunOf & { readonly lost?: string; readonly moved?: boolean }): Promise<Late> {
     return this.handle((state) => this.#late(state, { type: "requeue", now: this.#deps.clock.now(), ...args }));
   }
 
-  /** The timer of rule JB-6: ends a job nothing has been heard of. */
+  /** Handles the timer of rule JB-6: ends a silent job. */
   reap(_: Record<string, never>): Promise<Late> {
     return this.handle(async (state) => {
       const now = this.#deps.clock.now();
@@ -497,44 +503,44 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
     return this.#decided(state, transition(state, command));
   }
 
-  /** Milliseconds in whole minutes; null: it is not stopped. 400 when the template forbids it. "stale" when nothing changes. */
+  /** Milliseconds in whole minutes; null disables autostop. Rejects with 400 when the template forbids it. "stale" when unchanged. */
   setTtl(args: { readonly ttl_ms: number | null; readonly by: By }): Promise<Late> {
     return this.handle((state) => this.#times.edit(state, (now, rules, at) => withTtl(now, rules, args, at)));
   }
 
-  /** Null: it does not start on its own. 400 when the template forbids it. */
+  /** Null disables autostart. Rejects with 400 when the template forbids it. */
   setAutostart({ schedule }: { readonly schedule: string | null }): Promise<Late> {
     return this.handle((state) => this.#times.edit(state, (now, rules, at) => withAutostart(now, rules, schedule, at)));
   }
 
-  /** Moves the deadline; milliseconds since 1970. 400 and 409 as in facts/platform 2.7. */
+  /** Moves the deadline; milliseconds since 1970. Rejects with 400 or 409 as in facts/platform 2.7. */
   extend(args: { readonly deadline: number; readonly by: By }): Promise<Late> {
     return this.handle((state) =>
       this.#times.edit(state, (now, _, at) => auditExtension(now, extended(now, args, at), at)),
     );
   }
 
-  /** Makes it dormant, with a stop when something may run, or wakes it. "stale" when it is so already. 409 for a prebuild. */
+  /** Makes the workspace dormant, stopping it if needed, or wakes it. "stale" when unchanged. Rejects with 409 for a prebuild. */
   setDormant(args: SetDormant): Promise<Late> {
     return this.handle((state) => this.#times.setDormant(state, args));
   }
 
-  /** Someone or something works with it. Cheap: most reports write nothing. */
+  /** Records activity. Cheap: most reports write nothing. */
   recordActivity(report: ActivityReport): Promise<Late> {
     return this.handle((state) => this.#times.recordActivity(state, report));
   }
 
-  /** Writes that it has been used (actors/workspace/activity-uses.ts). */
+  /** Writes the time of last use (actors/workspace/activity-uses.ts). */
   noteUse(_: Record<string, never>): Promise<Late> {
     return this.handle((state) => this.#times.noteUse(state));
   }
 
-  /** A timer that a change of the template sets has come. */
+  /** Handles a timer that was set by a change of the template. */
   resetTimes({ name }: { readonly name: "reset_used" | "reset_dormant" }): Promise<Late> {
     return super.handle((state) => this.#times.timed(state, this.#times.resetTimes(state, name), true));
   }
 
-  /** The workspace's timer: does what is due, and sets the timer again in any case. */
+  /** Handles the workspace's timer: performs the due action, and sets the timer again in any case. */
   runSchedule(_: Record<string, never>): Promise<Late> {
     return super.handle(async (state) => this.#times.timed(state, await this.#times.due(state), true));
   }

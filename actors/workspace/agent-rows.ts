@@ -1,5 +1,5 @@
-// The rows of the resources and agents that a start build makes from its filled-in template. Pure; used by plan.ts. Tokens leave here
-// in the clear once, for the worker; only their digest is stored.
+// Builds the rows of the resources and agents that a start build creates from its rendered template. Pure; used by plan.ts. Plaintext
+// tokens are returned once, for the worker; only their digests are stored.
 import type { Encryption } from "#base/encryption.ts";
 import { sha256 } from "#base/ids.ts";
 import { changeValues, sealSecretTexts, type TextChange } from "#base/template-secrets.ts";
@@ -17,28 +17,28 @@ import type { Dotfiles } from "#schema/users/dotfiles.ts";
 import { dotfilesScript } from "./dotfiles.ts";
 
 export type AgentRowsInput = {
-  /** With all texts filled in. */
+  /** Rendered. */
   readonly manifest: Manifest;
   readonly now: number;
   readonly workspace_id: string;
   readonly build_id: string;
   readonly job_id: string;
-  /** First of as many reserved keys as there are agents, and as many as there are scripts (`countScripts`). */
+  /** The first of the reserved keys: one per agent, and one per script (`countScripts`). */
   readonly agent_key: number;
   readonly source_key: number;
-  /** For agents that do not name their system. */
+  /** For agents that do not specify their system. */
   readonly machine: { readonly os: string; readonly arch: string };
   readonly uuid: () => string;
-  /** Digests of the tokens of programs that run already, by agent name: they go over to the new agents (rule PB-8). */
+  /** Digests of the tokens of running programs by agent name, which the new agents take over (rule PB-8). */
   readonly kept?: ReadonlyMap<string, string>;
   readonly encryption: Encryption;
-  /** Values of sensitive variables: what holds one is stored sealed (rule TP-33). */
+  /** Values of sensitive variables. Fields that contain one are stored encrypted (rule TP-33). */
   readonly secrets: readonly string[];
-  /** Whether its agents get nothing of the owner's, whatever the template says. */
+  /** Whether agents get none of the owner's data, regardless of the template. */
   readonly no_user_data: boolean;
-  /** What its agents install before their start scripts. */
+  /** Installed by agents before their start scripts. */
   readonly dotfiles?: Dotfiles | undefined;
-  /** Default start. What a stop leaves has no agents. */
+  /** Default start. Stops have no agents. */
   readonly transition?: "start" | "stop";
 };
 
@@ -51,10 +51,10 @@ export type MadeAgents = {
 const DISPLAY_APPS = ["vscode", "web_terminal", "port_forwarding_helper", "ssh_helper"];
 /** Seconds (facts/platform 2.3). */
 const CONNECTION_TIMEOUT = 120;
-/** Seconds a metadata script may run when the template does not say. */
+/** Default timeout of metadata scripts in seconds. */
 const METADATA_TIMEOUT = 10;
 
-/** What an earlier attempt of the same build has left goes first, so that a build can be begun again. */
+/** Returns the rows. First deletes those of an earlier attempt of the same build, so that a build can begin again. */
 export const agentRows = (input: AgentRowsInput): MadeAgents => {
   const keys = { agent: input.agent_key, source: input.source_key };
   const rows: Statement[] = [...deleteAgentsOfBuild(input.build_id), deleteResources(input.job_id)];
@@ -68,7 +68,7 @@ export const agentRows = (input: AgentRowsInput): MadeAgents => {
       const made = { name: agent.name, id: input.uuid(), token: (agent.token ?? input.uuid()).toLowerCase() };
       agents.push(made);
       const place = { resource_id: id, key: keys.agent++, display_order: order++ };
-      // A token that the template itself names is always that of the newest agent.
+      // A token set by the template always belongs to the newest agent.
       const kept = input.kept?.get(agent.name);
       if (kept ?? agent.token) rows.push(releaseToken(kept ?? sha256(made.token)));
       const seal = sealSecretTexts(input.encryption, made.id, input.secrets);
@@ -81,7 +81,7 @@ export const agentRows = (input: AgentRowsInput): MadeAgents => {
 type AgentScript = ManifestScript & { readonly is_dotfiles?: boolean };
 type OfOwner = Pick<AgentRowsInput, "dotfiles" | "no_user_data">;
 
-/** Those of the template, behind the one that installs the owner's dotfiles, where the agent may have them. */
+/** Returns the template's scripts, after the one that installs the owner's dotfiles if the agent may have them. */
 const listScripts = (
   { scripts = [], api_key_scope = "all" }: ManifestAgent,
   { dotfiles, no_user_data }: OfOwner,
@@ -90,7 +90,7 @@ const listScripts = (
     ? scripts
     : [Object.assign(dotfilesScript(dotfiles), { is_dotfiles: true }), ...scripts];
 
-/** Scripts of all agents, each of which takes a log source. */
+/** Counts the scripts of all agents. Each needs a log source. */
 export const countScripts = ({ resources }: Manifest, ofOwner: OfOwner): number =>
   resources.flatMap(({ agents }) => agents ?? []).reduce((sum, agent) => sum + listScripts(agent, ofOwner).length, 0);
 
@@ -113,7 +113,7 @@ const resourceRow = (
     daily_cost: resource.daily_cost ?? 0,
     metadata: (resource.metadata ?? []).map(({ key, value, sensitive = false }) => ({
       key,
-      // Never shown, so never kept.
+      // Sensitive values are never shown, so they are not stored.
       value: sensitive ? "" : value,
       sensitive,
     })),
@@ -154,7 +154,7 @@ const agentRow = (
     updated_at: now,
   });
 
-/** Scripts with a log source each, apps, metadata. */
+/** Returns the scripts with a log source each, apps and metadata. */
 const belongings = (
   agent: ManifestAgent,
   agent_id: string,
@@ -198,7 +198,7 @@ const belongings = (
   }));
   return [
     ...(sources.length > 0 ? [insertLogSource(sources), insertAgentScript(scripts)] : []),
-    // Some keep their ids over builds: those of the build before go.
+    // Some apps keep their IDs across builds, so those of earlier builds are deleted first.
     ...(agent.apps ?? []).flatMap((app) => (app.id === undefined ? [] : [releaseApp({ id: app.id, workspace_id })])),
     ...(agent.apps?.length ? [insertAgentApp(appRows(agent.apps, agent_id, uuid))] : []),
     ...(metadata.length > 0 ? [insertAgentMetadata(metadata)] : []),
@@ -212,7 +212,7 @@ const appRows = (apps: NonNullable<ManifestAgent["apps"]>, agent_id: string, uui
     slug: app.slug,
     display_name: asLine(app.display_name ?? app.slug),
     command: app.command ?? "",
-    // Values of anyone who uses the template are filled in by now.
+    // The URL may contain values from users of the template.
     url: asLink(app.url ?? ""),
     external: app.external ?? false,
     subdomain: app.subdomain ?? false,

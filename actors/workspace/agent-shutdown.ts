@@ -1,6 +1,6 @@
-// Lets the agents of a workspace end in order before its provisioner takes away what they run on: asks each daemon to end, which then
-// runs its stop scripts and reports, and waits until it has gone, for a bounded time (rules WK-26, WK-27). Daemons that cannot be asked
-// (genuine agents) are told by their provisioner, and stay signed in in the meantime.
+// Shuts down a workspace's agents gracefully before its provisioner removes their resources: asks each daemon to exit, which runs its stop
+// scripts and reports, and waits for a limited time until it has disconnected (rules WK-26, WK-27). Agents without a Slipway daemon are
+// shut down by their provisioner and stay signed in until then.
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import type { Topics } from "#base/topics.ts";
@@ -20,17 +20,17 @@ export type AgentShutdownDeps = {
   readonly agentHttp: AgentHttp;
 };
 
-/** What a daemon needs alongside its scripts: ending what they left, and delivering what they said. */
+/** Time that a daemon needs in addition to its scripts, to end their leftovers and deliver their output. */
 const AROUND_MS = 10_000;
-/** A stop script without a timeout of its own has this long (src/daemon/scripts/scripts.ts). */
+/** Timeout of a stop script without its own (src/daemon/scripts/scripts.ts). */
 const SCRIPT_MS = 20_000;
-/** No stop script holds up a build for longer, whatever timeout it has. */
+/** Maximum time that stop scripts may delay a build, whatever their timeouts. */
 const MAX_SHUTDOWN_MS = 5 * 60_000;
-/** A daemon answers immediately that it ends. */
+/** A daemon confirms a shutdown request immediately. */
 const ANSWER_MS = 10_000;
 const STAGE = "Shutting down";
 
-/** Resolves when every agent of the workspace has gone, does not have to be waited for, or the signal fires; never rejects. */
+/** Resolves when every agent has disconnected or need not be waited for, or the signal aborts. Never rejects. */
 export const shutDownAgents = async (
   deps: AgentShutdownDeps,
   workspace_id: string,
@@ -38,7 +38,7 @@ export const shutDownAgents = async (
   signal: AbortSignal,
 ): Promise<void> => {
   const agents = await deps.store.all(listRunningAgents({ workspace_id }));
-  // Agents inside agents end with theirs.
+  // Nested agents end with their parents.
   const roots = agents.filter(({ parent_id }) => parent_id === null);
   await Promise.all(roots.map((agent) => shutDown(deps, agent, report, signal)));
 };
@@ -46,7 +46,7 @@ export const shutDownAgents = async (
 const shutDown = async (deps: AgentShutdownDeps, agent: AgentRow, report: Report, signal: AbortSignal) => {
   const { clock, store, topics } = deps;
   if (agentStatus(agent, clock.now()) !== "connected") return;
-  // One that was asked before a restart of the server is on its way back.
+  // A daemon that was asked before a server restart is reconnecting.
   if (!deps.dialer.isDaemon(agent.id) && agent.lifecycle_state !== "shutting_down") return;
   const started_at = clock.now();
   const gone = new AbortController();
@@ -74,7 +74,7 @@ const shutDown = async (deps: AgentShutdownDeps, agent: AgentRow, report: Report
   }
 };
 
-/** Milliseconds that the agent may take: its longest stop script, and what is around it. */
+/** Returns the milliseconds that the agent may take: its longest stop script plus overhead. */
 const loadLimit = async (store: Store, agent_id: string): Promise<number> => {
   const scripts = await store.all(listAgentScripts({ agent_id }));
   const stops = scripts.filter(({ run_on_stop }) => run_on_stop);
@@ -82,7 +82,7 @@ const loadLimit = async (store: Store, agent_id: string): Promise<number> => {
   return Math.min(MAX_SHUTDOWN_MS, longest) + AROUND_MS;
 };
 
-/** False when the daemon cannot be asked: its provisioner then tells it. */
+/** Returns false when the daemon cannot be asked, so its provisioner must end it. */
 const askToEnd = async ({ agentHttp, clock }: AgentShutdownDeps, agent_id: string, signal: AbortSignal) => {
   const late = new AbortController();
   const timer = clock.after(ANSWER_MS, () => late.abort());
@@ -100,7 +100,7 @@ const askToEnd = async ({ agentHttp, clock }: AgentShutdownDeps, agent_id: strin
   }
 };
 
-/** True when `fired` fires first; false after `ms` milliseconds or when `cancel` fires. */
+/** Returns true when `fired` aborts first; false after `ms` milliseconds or when `cancel` aborts. */
 const firedWithin = (clock: Clock, ms: number, fired: AbortSignal, cancel: AbortSignal): Promise<boolean> =>
   new Promise((resolve) => {
     const over = (): void => {

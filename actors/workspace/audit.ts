@@ -1,15 +1,15 @@
-// What the audit log tells of a workspace and its builds: worked out from the state before and after a turn, so that no message can forget
-// it (rules AU-1, AU-7). Pure; used by the workspace actor alone.
+// Audit log entries of a workspace and its builds, derived from the states before and after a message, so that none can be forgotten (rules
+// AU-1, AU-7). Pure; used only by the workspace actor.
 
 import { originNow } from "#base/origin.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { type AuditEntry, audited, isAudited } from "#db/reports/audit/audit.ts";
 import type { Decision, WorkspaceState } from "./decision.ts";
 
-/** Builds that nobody has asked for. */
+/** Reasons of builds that the server starts automatically. */
 const AUTOMATIC = new Set(["autostart", "autostop", "task_auto_pause", "dormancy", "autodelete"]);
 
-/** Milliseconds since 1970. `before` is undefined for a workspace that was just made. */
+/** Milliseconds since 1970. `before` is undefined for a new workspace. */
 export const workspaceEntries = (
   before: WorkspaceState | undefined,
   after: WorkspaceState,
@@ -20,7 +20,7 @@ export const workspaceEntries = (
   const isNewBuild = before?.build.id !== build.id;
   const isCancelled = !isNewBuild && before?.job.canceled_at === null && job.canceled_at !== null;
   const ends = was?.deleted === false && workspace.deleted;
-  // What only follows from other things by the clock is told together with those.
+  // Derived columns are logged only together with the changes that cause them.
   const derived = { next_start_at: workspace.next_start_at, deleting_at: workspace.deleting_at };
   const isChanged =
     was !== undefined && !ends && was !== workspace && isAudited("workspace", { ...was, ...derived }, workspace);
@@ -52,7 +52,7 @@ export const workspaceEntries = (
   ];
 };
 
-/** Moving the deadline is notified of when someone asked for it; that use moves it, too, is not. */
+/** Logs a deadline change only if a person requested it, not if activity caused it. */
 export const auditExtension = ({ workspace, build }: WorkspaceState, decision: Decision, now: number): Decision => {
   if (decision.kind !== "change") return decision;
   const entry = audited({
@@ -69,7 +69,7 @@ export const auditExtension = ({ workspace, build }: WorkspaceState, decision: D
   return { ...decision, writes: [...decision.writes, entry] };
 };
 
-/** What a build has left behind may hold secrets: that it was replaced is all that is told. */
+/** The state may contain secrets, so only the fact that it was replaced is logged. */
 export const auditState = ({ workspace }: WorkspaceState, build_id: string, now: number): Statement =>
   audited({
     now,

@@ -1,7 +1,7 @@
-// The report of a build: what a job says, and what the build will cost.
+// The report of a build: the job's output, and the build's cost.
 import type { Clock } from "#base/clock.ts";
 import type { BuildReport } from "#src/provisioners/provisioner.ts";
-import { askPatiently } from "../job/patience.ts";
+import { askWithRetries } from "../job/patience.ts";
 import { JobReport } from "../job/report.ts";
 import type { RunOf } from "../job/state.ts";
 import type { Directory } from "../runtime/directory.ts";
@@ -19,7 +19,7 @@ export class WorkspaceBuildReport extends JobReport implements BuildReport {
   ) {
     super(clock, (said) => workspaces.ask(workspace_id, "say", { ...run, ...said }));
     const ask = (daily_cost: number) => workspaces.ask(workspace_id, "chargeJob", { ...run, daily_cost });
-    this.#charge = (daily_cost) => askPatiently(clock, signal, () => ask(daily_cost));
+    this.#charge = (daily_cost) => askWithRetries(clock, signal, () => ask(daily_cost));
   }
 
   async charge(daily_cost: number): Promise<void> {

@@ -1,5 +1,5 @@
-// Does the work of builds, outside of any mailbox: takes a slot, asks the workspace for the request, lets the provisioner run, and
-// reports what came of it. Whatever it says carries the job's id and attempt, so a report that comes too late hurts nobody (rule WK-7).
+// Runs builds outside of any mailbox: takes a slot, gets the request from the workspace, runs the provisioner, and reports the result.
+// Every report has the job's ID and attempt, so that a late one has no effect (rule WK-7).
 import type { Clock } from "#base/clock.ts";
 import type { Encryption } from "#base/encryption.ts";
 import { failpoint } from "#base/failpoint.ts";
@@ -8,7 +8,7 @@ import { Pace } from "#base/pace.ts";
 import { beginSpan, currentSpan, errorType, inOwnSpan, inSpan } from "#base/spans.ts";
 import { sealState } from "#db/workspaces/build-state.ts";
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
-import { tagsInWords } from "#src/provisioners/external/tags.ts";
+import { describeTags } from "#src/provisioners/external/tags.ts";
 import {
   ProvisionError,
   type Provisioned,
@@ -17,7 +17,7 @@ import {
   type Report,
   WorkerLost,
 } from "#src/provisioners/provisioner.ts";
-import { askPatiently, beginPatiently, isPassingRefusal, stopped } from "../job/patience.ts";
+import { askWithRetries, beginWithRetries, isRetryable, stopped } from "../job/patience.ts";
 import { JobReport } from "../job/report.ts";
 import type { RunOf } from "../job/state.ts";
 import type { Directory } from "../runtime/directory.ts";
@@ -37,38 +37,38 @@ type Deps = {
   readonly jobs: JobQueue;
   readonly provisioners: Provisioners;
   readonly workspaces: () => Directory<WorkspaceActor>;
-  /** Seals the rest for the next build where it holds secrets. */
+  /** Encrypts the state for the next build if it contains secrets. */
   readonly encryption: Encryption;
-  /** Adds what a template of Terraform needs alongside the request; called outside of any mailbox. */
+  /** Adds the data that Terraform templates need to the request. Called outside of any mailbox. */
   readonly equip: (request: ProvisionRequest, signal: AbortSignal) => Promise<ProvisionRequest>;
-  /** Lets the agents of the workspace end in order (agent-shutdown.ts); never rejects. */
+  /** Shuts down the workspace's agents gracefully (agent-shutdown.ts). Never rejects. */
   readonly shutDown: (build: WorkedBuild, report: Report, signal: AbortSignal) => Promise<void>;
 };
 
-/** What is there after a build that did not end well, and who did it. */
+/** What remains after a build that did not succeed, and the worker that ran it. */
 type Kept = { readonly request: ProvisionRequest; readonly worker: Worker; readonly state: string | null };
 
-/** For the owner, who may wonder where their variables are. */
+/** Explains to the owner why their variables are missing. */
 const WITHHELD =
   "Someone who may not enter this workspace asked for it, so it gets no secrets, accounts or keys of its owner. Its agents get them after the owner starts it from its page or with `slipway start`.";
 const HEARTBEAT_MS = 60_000;
 
 export class BuildRunner implements Builds {
   readonly #deps: Deps;
-  /** Jobs whose worker was lost, on their way back into the queue. */
+  /** Jobs whose worker was lost, and that are being requeued. */
   readonly #returned = new Set<string>();
-  /** Many may be queued at once. */
+  /** Throttles queueing of many jobs. */
   readonly #pace = new Pace();
 
   constructor(deps: Deps) {
     this.#deps = deps;
   }
 
-  /** A job that no worker can take stays pending, and says so, until one comes, it is cancelled or given up. */
+  /** A job that no worker can take stays pending, and logs that, until a worker connects, or it is canceled or given up. */
   submit({ workspace_id, job_id, created_at, tags, urgency, part }: SubmittedBuild): void {
     const { clock, jobs } = this.#deps;
     if (!jobs.isElsewhere(tags)) {
-      // What goes back into the queue is still held by the run that gives it back.
+      // A job that is being requeued is still held by its previous run.
       if (jobs.holds(job_id) && !this.#returned.delete(job_id)) return;
       if (jobs.workersFor(tags).length === 0) this.#tellWaiting(workspace_id, job_id, tags);
     }
@@ -102,7 +102,7 @@ export class BuildRunner implements Builds {
   #tellWaiting(workspace_id: string, job_id: string, tags: Tags): void {
     const workspaces = this.#deps.workspaces();
     const report = new JobReport(this.#deps.clock, (said) => workspaces.ask(workspace_id, "say", { job_id, ...said }));
-    const words = `No worker with the tags ${tagsInWords(tags)} is connected; the build waits for one.`;
+    const words = `No worker with the tags ${describeTags(tags)} is connected; the build waits for one.`;
     report.say("provisioner_daemon", "info", "Waiting", words);
   }
 
@@ -110,14 +110,14 @@ export class BuildRunner implements Builds {
     this.#deps.jobs.cancel(job_id, "the build was cancelled");
   }
 
-  /** One job from start to end; never rejects. */
+  /** Runs a job from start to end. Never rejects. */
   async #run(workspace_id: string, job_id: string, signal: AbortSignal, worker: Worker): Promise<void> {
     try {
       const plan = () => this.#start(workspace_id, job_id, signal, worker);
       const started = await inSpan(() => ({ name: "plan" }), plan);
       if (started !== "stale") await this.#work({ ...started, worker }, workspace_id, job_id, signal);
     } catch (error) {
-      // On disk the job is still open: the next start takes it up, or the reaper ends it.
+      // The job stays open on disk. The next start resumes it, or the reaper ends it.
       if (!stopped(signal)) log("builds").error("job {job_id} cannot be reported: {error}", { job_id, error });
     }
   }
@@ -127,7 +127,7 @@ export class BuildRunner implements Builds {
     const workspaces = this.#deps.workspaces();
     await this.#pace.next();
     try {
-      return await beginPatiently(clock, signal, worker.id === jobs.worker.id, {
+      return await beginWithRetries(clock, signal, worker.id === jobs.worker.id, {
         here: () => workspaces.askHere(workspace_id, "startJob", { job_id, worker }),
         anywhere: () => workspaces.ask(workspace_id, "startJob", { job_id, worker }),
       });
@@ -154,7 +154,7 @@ export class BuildRunner implements Builds {
       "slipway.job.attempt": attempt,
     });
     let request = verbose ? { ...asked, verbose } : asked;
-    /** What is there whatever becomes of the report. */
+    /** The state that remains even if the report fails. */
     let left: { readonly state: string | null } | undefined;
     const report = new WorkspaceBuildReport(clock, workspaces, workspace_id, run, signal);
     const alive = clock.every(HEARTBEAT_MS, () => {
@@ -163,7 +163,7 @@ export class BuildRunner implements Builds {
     try {
       if (verbose)
         for (const line of formatDetails(request)) report.say("provisioner_daemon", "debug", "Request", line);
-      // What is kept ready has no owner yet.
+      // Prebuilds have no owner yet.
       if (request.no_user_data && request.transition === "start" && request.owner.id !== PREBUILDS_USER_ID)
         report.say("provisioner_daemon", "warn", "Starting", WITHHELD);
       signal.throwIfAborted();
@@ -178,7 +178,7 @@ export class BuildRunner implements Builds {
           () => ({ name: "equip" }),
           () => equip(request, signal),
         );
-      // What is forgotten needs nobody who could have removed it.
+      // Forgetting resources needs no worker that could delete them.
       const { state, made, kept_bytes }: Provisioned = orphan
         ? { state: null }
         : await inSpan(
@@ -195,7 +195,7 @@ export class BuildRunner implements Builds {
         ...(kept_bytes === undefined ? {} : { kept_bytes }),
       };
       const ended = () => workspaces.ask(workspace_id, "completeJob", args);
-      this.#stored(request, worker, await askPatiently(clock, signal, ended));
+      this.#stored(request, worker, await askWithRetries(clock, signal, ended));
     } catch (error) {
       if (stopped(signal)) return;
       if (error instanceof WorkerLost && !signal.aborted) {
@@ -204,7 +204,7 @@ export class BuildRunner implements Builds {
         await this.#giveBack(workspace_id, { ...run, lost: error.message }, signal);
         return;
       }
-      if (isPassingRefusal(error) && !signal.aborted) {
+      if (isRetryable(error) && !signal.aborted) {
         report.say("provisioner_daemon", "warn", "Waiting", "The database did not answer. The build starts again.");
         await report.settled();
         await this.#giveBack(workspace_id, { ...run, moved: true }, signal);
@@ -221,7 +221,7 @@ export class BuildRunner implements Builds {
     }
   }
 
-  /** Forgetting a workspace removes nothing: anyone who asked for it hears what stays. */
+  /** Lists the resources that remain, because forgetting a workspace deletes none. */
   #tellLeft({ manifest, state }: ProvisionRequest, report: JobReport): void {
     const things = this.#deps.provisioners.get(manifest.provisioner)?.leaves?.(state) ?? [];
     for (const thing of things) {
@@ -233,14 +233,14 @@ export class BuildRunner implements Builds {
     return sealState(this.#deps.encryption, { workspace_id: workspace.id, provisioner }, state);
   }
 
-  /** Once the state is on disk its provisioner needs none of its own; a report that came too late has stored nothing. */
+  /** Lets the provisioner discard its copy of the state once it is on disk. A late report has stored nothing. */
   #stored(request: ProvisionRequest, worker: Worker, answer: Late): void {
     if (answer !== "done") return;
     failpoint("build_done");
     this.#provisioner(request, worker).forget?.(request);
   }
 
-  /** The job goes back into the queue, for any worker and with fresh tokens; it has failed when that has come too often. */
+  /** Requeues the job for any worker and with new tokens. It fails after too many attempts. */
   async #giveBack(
     workspace_id: string,
     args: Parameters<WorkspaceActor["requeueJob"]>[0],
@@ -249,13 +249,15 @@ export class BuildRunner implements Builds {
     const { job_id } = args;
     this.#returned.add(job_id);
     try {
-      await askPatiently(this.#deps.clock, signal, () => this.#deps.workspaces().ask(workspace_id, "requeueJob", args));
+      await askWithRetries(this.#deps.clock, signal, () =>
+        this.#deps.workspaces().ask(workspace_id, "requeueJob", args),
+      );
     } finally {
       this.#returned.delete(job_id);
     }
   }
 
-  /** A worker of its own does whatever the queue has given it. */
+  /** A remote worker runs whatever the queue assigned to it. */
   #provisioner({ manifest }: ProvisionRequest, worker: Worker): Provisioner {
     const name = worker.id === this.#deps.jobs.worker.id ? manifest.provisioner : "external";
     const found = this.#deps.provisioners.get(name);
@@ -267,8 +269,8 @@ export class BuildRunner implements Builds {
     currentSpan()?.set({ "slipway.build.outcome": "canceled" });
     const args = { ...run, state: this.#sealed(request, state), unheard };
     const ask = () => this.#deps.workspaces().ask(request.workspace.id, "completeJob", args);
-    const answer = await askPatiently(this.#deps.clock, signal, ask);
-    // A worker that has not said what it has left keeps it.
+    const answer = await askWithRetries(this.#deps.clock, signal, ask);
+    // A worker that has not reported its state keeps it.
     if (!unheard) this.#stored(request, worker, answer);
   }
 
@@ -280,12 +282,12 @@ export class BuildRunner implements Builds {
     const kept = left ? { left: { state: this.#sealed(left.request, left.state) } } : {};
     const args = { ...run, error: wordsFor(error), error_code, ...kept };
     const ask = () => this.#deps.workspaces().ask(workspace_id, "failJob", args);
-    const answer = await askPatiently(this.#deps.clock, signal, ask);
+    const answer = await askWithRetries(this.#deps.clock, signal, ask);
     if (left) this.#stored(left.request, left.worker, answer);
   }
 }
 
-/** What anyone who asked for more in the log is told; no values, because some are secrets. */
+/** Returns details for verbose logs, without values, because some are secret. */
 const formatDetails = ({ manifest, transition, build_number, parameters, state }: ProvisionRequest): string[] => [
   `Build ${build_number}, ${transition}, by the provisioner ${manifest.provisioner}.`,
   `Parameters: ${Object.keys(parameters).join(", ") || "none"}.`,
@@ -295,6 +297,6 @@ const formatDetails = ({ manifest, transition, build_number, parameters, state }
     : `The build before has left ${state.length} characters of state.`,
 ];
 
-/** Only what a provisioner says on purpose is shown to people. */
+/** Only messages of provisioners are meant for people. */
 const wordsFor = (error: unknown): string =>
   error instanceof ProvisionError ? error.message : "An internal error ended the build.";

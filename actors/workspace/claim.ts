@@ -1,5 +1,5 @@
-// A workspace that was kept ready gets its owner, with everything that this changes in one batch: the owner, the name, the times, the
-// build of the claim, and the tokens of what runs, which go over to the agents of that build (facts/platform 2.8, rules PB-7 to PB-9).
+// Claims a prebuild for an owner in one batch: changes the owner, the name and the times, adds the build of the claim, and moves the tokens
+// of running programs to that build's agents (facts/platform 2.8, rules PB-7 to PB-9).
 
 import type { Store } from "#db/engine/store.ts";
 import { guardUser } from "#db/users/users.ts";
@@ -14,7 +14,7 @@ import { isDormant } from "./dormancy.ts";
 import { withBuild } from "./schedule-edits.ts";
 import { isUnclaimed } from "./schedule-rules.ts";
 
-/** Who gets it, how it is called, its times, and the build of the claim. */
+/** The new owner, name and times, and the build of the claim. */
 export type Claim = Pick<
   WorkspaceRow,
   "owner_id" | "name" | "autostart_schedule" | "ttl_ms" | "automatic_updates" | "task_id"
@@ -22,7 +22,7 @@ export type Claim = Pick<
   readonly build: NewBuild;
 };
 
-/** The change of a claim; undefined when it is not what is asked for, or no longer available. */
+/** Returns the change of a claim, or undefined when the prebuild does not match or is no longer available. */
 export const claimed = (state: WorkspaceState, { build, ...own }: Claim, now: number): Change | undefined => {
   const { workspace } = state;
   const isFree = isUnclaimed(workspace) && !workspace.deleted && !isDormant(workspace) && isRunning(state);
@@ -36,16 +36,16 @@ export const claimed = (state: WorkspaceState, { build, ...own }: Claim, now: nu
   const { owner_id, name } = own;
   return {
     ...decision,
-    // Its new owner must still be there (rule ID-26).
+    // The new owner must still exist (rule ID-26).
     writes: [guardUser({ id: owner_id }), takePrebuild({ id: workspace.id, owner_id, name }), ...decision.writes],
-    // Those who look after templates saw it as nobody's; what they had open is judged again.
+    // Template administrators could access the prebuild. Their open streams are checked again.
     events: [...decision.events, { topic: "access_changed" }],
   };
 };
 
 type Asked = Pick<BuildRow, "workspace_id" | "build_number" | "initiator_id" | "transition">;
 
-/** True for the build by which a workspace that was kept ready got its owner: the first that was not asked for by its keeper. */
+/** Returns whether this build claimed a prebuild: the first build that the keeper did not request. */
 export const isClaim = async (
   store: Pick<Store, "get">,
   workspace: Pick<WorkspaceRow, "owner_id">,

@@ -1,5 +1,5 @@
-// When a running workspace ends: its first deadline, the latest one its template allows, extensions and activity (facts/platform 2.7).
-// Pure: every time is milliseconds since 1970 and comes in as an argument.
+// Deadlines of a running workspace: the first one, the latest that its template allows, extensions and activity (facts/platform 2.7). Pure:
+// every time is in milliseconds since 1970 and passed as an argument.
 import { rfc3339 } from "#base/clock.ts";
 import { AppError, conflict, invalidField } from "#base/errors.ts";
 import { nextTime, toDayNumber } from "#base/schedule/cron.ts";
@@ -12,40 +12,49 @@ import { isUnclaimed, type ScheduleRules } from "./schedule-rules.ts";
 const MINUTE = 60_000;
 /** Weeks of the autostop requirement are counted from this Monday, 2023-01-02, in days since 1970. */
 const FIRST_MONDAY = Date.UTC(2023, 0, 2) / (24 * 60 * MINUTE);
-/** The quiet hours of who has chosen none. */
-export const USUAL_QUIET_HOURS = "CRON_TZ=UTC 0 0 * * *";
-/** A required stop so soon after the start is left to the next required day, give or take the buffer. */
+/** Default quiet hours. */
+export const DEFAULT_QUIET_HOURS = "CRON_TZ=UTC 0 0 * * *";
+/** A required stop this soon after the start moves to the next required day, subject to the buffer. */
 export const LEEWAY_MS = 120 * MINUTE;
 export const BUFFER_MS = 15 * MINUTE;
-/** The nearest deadline a caller may ask for is 30 minutes ahead; a minute is allowed for slow clocks and networks. */
+/** A requested deadline must be at least 30 minutes ahead. One minute is tolerated for slow clocks and networks. */
 const NEAREST_MS = 29 * MINUTE;
-/** Activity moves a deadline only when this part of the bump has been used up: not with every key stroke. */
+/** Activity moves a deadline only after 5% of the bump has passed, rather than with every keystroke. */
 const UNUSED = 0.95;
 
 type Timed = Pick<WorkspaceRow, "ttl_ms" | "autostart_schedule" | "owner_id">;
 export type Deadlines = Pick<BuildRow, "deadline" | "max_deadline">;
 
-/** How long it runs after a start: the owner's choice where the template leaves one; null is forever. */
+/** Returns how long the workspace runs after a start: the owner's choice if the template allows one; null means no limit. */
 export const effectiveTtl = (workspace: Timed, rules: ScheduleRules): number | null =>
   (rules.allow_user_autostop ? workspace.ttl_ms : rules.default_ttl_ms) || null;
 
-/** The next time the schedule and the template let it start after `after`; undefined when it does not start on its own. */
+/** Returns the next autostart after `after` that the schedule and the template allow; undefined without autostart. */
 export const nextAutostart = (workspace: Timed, rules: ScheduleRules, after: number): number | undefined =>
   workspace.autostart_schedule === null || !rules.allow_user_autostart || isUnclaimed(workspace)
     ? undefined
     : nextTime(workspace.autostart_schedule, after, rules.autostart_requirement_days);
 
-/** The deadlines of a start that ended well at `ended` (rules TI-4 to TI-6). */
+/** Returns the deadlines of a start that succeeded at `ended` (rules TI-4 to TI-6). */
 export const firstDeadline = (workspace: Timed, rules: ScheduleRules, ended: number): Deadlines => {
   if (isUnclaimed(workspace)) return { deadline: null, max_deadline: null };
   const max_deadline = maxDeadline(rules, ended);
   const ttl = effectiveTtl(workspace, rules);
   if (ttl === null) return { deadline: max_deadline, max_deadline };
-  return { deadline: atMost(overAutostart(workspace, rules, ended, ended + ttl, ttl), max_deadline), max_deadline };
+  return {
+    deadline: atMost(extendOverAutostart(workspace, rules, ended, ended + ttl, ttl), max_deadline),
+    max_deadline,
+  };
 };
 
-/** It would be started again before that: it runs on through the next autostart instead. */
-const overAutostart = (workspace: Timed, rules: ScheduleRules, now: number, wanted: number, ttl: number): number => {
+/** If autostart would start the workspace again before then, it keeps running through the next autostart instead. */
+const extendOverAutostart = (
+  workspace: Timed,
+  rules: ScheduleRules,
+  now: number,
+  wanted: number,
+  ttl: number,
+): number => {
   const next = nextAutostart(workspace, rules, now);
   return next !== undefined && wanted > next ? next + ttl : wanted;
 };
@@ -53,16 +62,16 @@ const overAutostart = (workspace: Timed, rules: ScheduleRules, now: number, want
 const atMost = (wanted: number, max: number | null): number => (max === null ? wanted : Math.min(wanted, max));
 
 /**
- * The first time of the owner's quiet hours, on a required day in a required week as their own zone has them, that is far enough after
- * `ended` (rules TI-6, TI-31); null when the template requires none.
+ * Returns the first start of the owner's quiet hours far enough after `ended`, on a required day of a required week in the owner's time
+ * zone (rules TI-6, TI-31); null when the template requires none.
  */
 export const maxDeadline = (rules: ScheduleRules, ended: number): number | null => {
   const { autostop_requirement_days: days, quiet_hours_schedule } = rules;
-  const schedule = quiet_hours_schedule || USUAL_QUIET_HOURS;
+  const schedule = quiet_hours_schedule || DEFAULT_QUIET_HOURS;
   const weeks = Math.max(1, rules.autostop_requirement_weeks);
-  // The required week comes within so many, and each of them has as many required days.
+  // A required week occurs within this many weeks, and each has the same number of required days.
   let left = (weeks + 1) * days.length;
-  // A millisecond sooner, so that a time that is just far enough counts.
+  // Subtracts a millisecond so that a time exactly at the leeway is included.
   let at = nextTime(schedule, ended + LEEWAY_MS - BUFFER_MS - 1, days);
   for (; at !== undefined && left > 0; left -= 1) {
     if (Math.floor((toDayNumber(schedule, at) - FIRST_MONDAY) / 7) % weeks === 0) return at;
@@ -71,11 +80,11 @@ export const maxDeadline = (rules: ScheduleRules, ended: number): number | null 
   return null;
 };
 
-/** True for a workspace whose start succeeded: only then is there a deadline that can move. */
+/** Returns whether the workspace's start succeeded. Only then does it have a deadline that can move. */
 export const isRunning = ({ build, job }: Pick<WorkspaceState, "build" | "job">): boolean =>
   build.transition === "start" && jobStatus(job) === "succeeded";
 
-/** The deadline after activity at `at`; undefined when it stays (rules TI-10, TI-11). */
+/** Returns the deadline after activity at `at`, or undefined when it stays (rules TI-10, TI-11). */
 export const bumpedDeadline = (
   state: Pick<WorkspaceState, "workspace" | "build" | "job">,
   rules: ScheduleRules,
@@ -87,13 +96,13 @@ export const bumpedDeadline = (
   const bump = rules.activity_bump_ms;
   if (!isRunning(state) || isUnclaimed(workspace) || deadline === null || ttl === null || bump <= 0) return undefined;
   if (deadline - at > bump * UNUSED) return undefined;
-  const wanted = atMost(overAutostart(workspace, rules, at, at + bump, ttl), max_deadline);
+  const wanted = atMost(extendOverAutostart(workspace, rules, at, at + bump, ttl), max_deadline);
   return wanted > deadline ? wanted : undefined;
 };
 
 /**
- * The deadlines of a running workspace as its template wants them now; undefined when they are so (rule TI-28). A required stop that
- * would have been by now, or is nearer than the leeway, comes two hours from now, so that nobody is surprised by it.
+ * Returns a running workspace's deadlines by the current rules of its template, or undefined when unchanged (rule TI-28). A required stop
+ * that is past or within the leeway moves to two hours from now, so that people are not surprised.
  */
 export const renewedDeadlines = (
   { workspace, build, job }: Pick<WorkspaceState, "workspace" | "build" | "job">,
@@ -111,7 +120,7 @@ export const renewedDeadlines = (
   return { deadline: own === null ? max_deadline : atMost(own, max_deadline), max_deadline };
 };
 
-/** Why the deadline cannot become this; undefined when it can (facts/platform 2.7, table "Extend"). */
+/** Returns why the deadline cannot be set to this value, or undefined (facts/platform 2.7, table "Extend"). */
 export const extendProblem = (
   { workspace, build, job }: Pick<WorkspaceState, "workspace" | "build" | "job">,
   wanted: number,

@@ -1,4 +1,4 @@
-// The words of a workspace's mailbox: what it is told, and what a decision about it is made of (used by state.ts and the actor).
+// The types of a workspace's messages and decisions, used by state.ts and the actor.
 import type { AppError } from "#base/errors.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import type { PlannedBuild } from "#db/schema/workspaces.ts";
@@ -16,36 +16,38 @@ export type WorkspaceState = {
   /** The build with the highest number. */
   readonly build: BuildRow;
   readonly job: JobState;
-  /** What a worker must have to take the job. */
+  /** Tags that a worker must have to take the job. */
   readonly tags: Readonly<Record<string, string>>;
   /** Stage timings of the job so far. */
   readonly timings: JobRow["timings"];
-  /** Agents that are signed in: those of the latest build, or while a stop or delete build is open those that it ends. */
+  /** Agents that are signed in: those of the latest build, or, while a stop or delete build is open, those that it ends. */
   readonly agent_ids: readonly string[];
-  /** The snapshot that is being made of it: nothing begins or ends meanwhile. */
+  /** The snapshot being created; no build begins or ends until it is done. */
   readonly capturing: SnapshotWork | null;
 };
 
-/** Everything a new build is made of; ids and keys are chosen by anyone who sends it. */
+/** Everything that a new build consists of. The sender chooses IDs and keys. */
 export type NewBuild = PlannedBuild & {
-  /** Begins when this one succeeded. */
+  /** Begins after this build has succeeded. */
   readonly followed_by?: PlannedBuild;
 };
 
-/** A snapshot whose files are to be made or removed, and the provisioner that does it. */
+/** A snapshot whose files must be created or deleted, and the provisioner that does it. */
 export type SnapshotWork = {
   readonly snapshot_id: string;
   readonly provisioner: string;
-  /** The home backup that its files come from; null: the workspace. */
+  /** The home backup that contains its files; null: the workspace. */
   readonly home_backup_id: string | null;
 };
 
-/** The snapshot that a stop ends with, and those that have to go for it. */
+/** The snapshot to create at the end of a stop, and older ones to delete for it. */
 export type OnStop = Omit<SnapshotWork, "home_backup_id"> & { readonly former: readonly SnapshotRow[] };
 
 export type WorkspaceCommand =
   | { readonly type: "build"; readonly now: number; readonly build: NewBuild }
-  /** A worker takes the build. `rows` are what it will bring to life, written now so that a fast daemon is known immediately. */
+  /**
+   * A worker takes the build. `rows` describe the resources it will create, written now so that a fast daemon is recognized immediately.
+   */
   | {
       readonly type: "start";
       readonly now: number;
@@ -59,10 +61,10 @@ export type WorkspaceCommand =
       readonly agent_ids: readonly string[];
       readonly daily_cost: number;
     }
-  /** `first_id` is the first of as many reserved numbers as there are lines. */
+  /** `first_id` is the first of the reserved numbers, one per line. */
   | ({ readonly type: "say"; readonly now: number; readonly job_id: string; readonly first_id: number } & Said & OfRun)
   | ({ readonly type: "touch"; readonly now: number; readonly job_id: string } & OfRun)
-  /** What the build will cost a day; `guards` refuse the batch when that is more than is allowed by then. */
+  /** The build's daily cost; `guards` reject the batch when it exceeds the quota by then. */
   | ({
       readonly type: "charge";
       readonly now: number;
@@ -71,15 +73,15 @@ export type WorkspaceCommand =
       readonly guards: readonly Statement[];
     } & OfRun)
   | { readonly type: "cancel"; readonly now: number; readonly job_id: string }
-  /** `rules`: what the template says about deadlines; absent for one that says nothing. */
+  /** `rules`: the template's rules for deadlines; absent if it has none. */
   | ({
       readonly type: "complete";
       readonly now: number;
       readonly job_id: string;
       readonly state: string | null;
-      /** It was cancelled, and nobody has said what it has left. */
+      /** The build was canceled, and its remaining state is unknown. */
       readonly unheard?: boolean;
-      /** What only the end of the work has shown: the rows of its resources and agents. */
+      /** Rows of the resources and agents that are known only after the build. */
       readonly made?: {
         readonly rows: readonly Statement[];
         readonly agent_ids: readonly string[];
@@ -88,11 +90,11 @@ export type WorkspaceCommand =
       readonly rules?: ScheduleRules;
       /** Size of the files that stay in the trash. */
       readonly kept_bytes?: number;
-      /** Of a delete: snapshots that a module of the template has made, and has to remove. */
+      /** For a delete: snapshots created by a module of the template, which must delete them. */
       readonly made_snapshots?: readonly SnapshotRow[];
-      /** What the template's policy makes of a stop. */
+      /** The snapshot required by the template's policy. */
       readonly snapshot?: OnStop;
-      /** The build by which a workspace that was kept ready got its owner (rule PB-9). */
+      /** Whether this build claimed a prebuild (rule PB-9). */
       readonly claimed?: boolean;
     } & OfRun)
   | ({
@@ -101,10 +103,10 @@ export type WorkspaceCommand =
       readonly job_id: string;
       readonly error: string;
       readonly error_code: string;
-      /** What is there all the same; absent: as before. */
+      /** State that remains despite the failure; absent: unchanged. */
       readonly left?: { readonly state: string | null };
     } & OfRun)
-  /** The owner's mark; no change is `stale`. */
+  /** The owner's favorite mark; `stale` when unchanged. */
   | { readonly type: "favor"; readonly favorite: boolean }
   | ({
       readonly type: "requeue";
@@ -113,16 +115,16 @@ export type WorkspaceCommand =
       readonly lost?: string;
       readonly moved?: boolean;
     } & OfRun)
-  /** `first_id`: five reserved numbers for the lines that say why. */
+  /** `first_id`: five reserved numbers for the log lines that give the reason. */
   | { readonly type: "reap"; readonly now: number; readonly first_id: number };
 
 export type WorkspaceEvent =
   | { readonly topic: "workspace"; readonly version: number; readonly latest_build_id: string }
   | { readonly topic: "job"; readonly job_id: string; readonly logs: readonly JobLogLine[]; readonly done: boolean }
   | { readonly topic: "agent_gone"; readonly agent_id: string }
-  /** Who may do what with it has changed. */
+  /** Access to the workspace has changed. */
   | { readonly topic: "access_changed" }
-  /** It was kept ready and is this owner's now: its agents start over. */
+  /** The prebuild was claimed by this owner, so its agents restart. */
   | { readonly topic: "reinit"; readonly owner_id: string };
 
 export type WorkspaceEffect =

@@ -1,4 +1,4 @@
-// What the workspace's actor works with.
+// Dependencies of the workspace actor.
 import type { Clock } from "#base/clock.ts";
 import type { Encryption } from "#base/encryption.ts";
 import type { Topics } from "#base/topics.ts";
@@ -13,10 +13,10 @@ export type WorkspaceDeps = {
   readonly topics: Topics<Events>;
   readonly uses: Uses;
   readonly automatic: AutomaticBuilds;
-  /** Opens the values of template variables. */
+  /** Decrypts the values of template variables. */
   readonly encryption: Encryption;
   readonly builds: Builds;
   readonly snapshots: Snapshots;
-  /** Where the workspace reaches the server. */
+  /** Returns the URL at which the workspace reaches the server. */
   readonly accessUrl: () => URL;
 };

@@ -3,10 +3,10 @@ import type { ManifestScript } from "#schema/templates/manifest.ts";
 import type { Dotfiles } from "#schema/users/dotfiles.ts";
 import { quoted } from "#src/provisioners/repository/script.ts";
 
-/** Seconds after which a start continues without them. */
+/** Timeout in seconds, after which a start continues without dotfiles. */
 const TIMEOUT = 300;
 
-/** Calls `slipway dotfiles` of the agent's own program, so that there is one way to install them. */
+/** Runs `slipway dotfiles` of the agent's own binary, so that there is only one implementation. */
 export const dotfilesScript = ({ url, branch, install_command }: Dotfiles): ManifestScript => {
   const options = [
     "--yes",
@@ -16,7 +16,7 @@ export const dotfilesScript = ({ url, branch, install_command }: Dotfiles): Mani
   ];
   return {
     display_name: "Dotfiles",
-    // Git must not wait for the owner to link an account: nothing else starts in the meantime.
+    // Git must not wait for the owner to link an account, because that would block the other start scripts.
     script: `SLIPWAY_GIT_NO_WAIT=1 exec "$CODER_SCRIPT_BIN_DIR/slipway" dotfiles ${options.join(" ")} ${quoted(url)}\n`,
     run_on_start: true,
     timeout: TIMEOUT,

@@ -1,5 +1,5 @@
-// Changes of a workspace that are no builds: its name, whether it follows its template, with whom it is shared.
-// Pure; used by the workspace actor alone. No change is `stale`; a deleted workspace refuses.
+// Changes of a workspace without a build: its name, automatic updates, shares. Pure; used only by the workspace actor. An unchanged value
+// is `stale`; a deleted workspace rejects changes.
 import { AppError } from "#base/errors.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { guardSharing } from "#db/workspaces/sharing.ts";
@@ -7,10 +7,10 @@ import type { Acl, WorkspaceRole } from "#schema/workspaces/acl.ts";
 import type { Decision, WorkspaceState } from "./decision.ts";
 import { changed } from "./state.ts";
 
-/** Users and groups a workspace can be shared with. */
+/** Maximum users and groups that a workspace is shared with. */
 const ACL_LIMIT = 500;
 
-/** Id -> the new role, or an empty text to take it away. */
+/** Maps an ID to its new role; an empty string removes it. */
 export type RoleChanges = Readonly<Record<string, WorkspaceRole | "">>;
 
 export type WorkspaceEdit =
@@ -41,7 +41,7 @@ export const editWorkspace = (state: WorkspaceState, edit: WorkspaceEdit, now: n
         merged(workspace.user_acl, edit.user_roles),
         merged(workspace.group_acl, edit.group_roles),
         now,
-        // Nothing slips past an organization that switches sharing off in the meantime.
+        // Rejects the change if the organization disables sharing at the same time.
         [guardSharing({ organization_id: workspace.organization_id })],
       );
     case "leave": {
@@ -62,7 +62,7 @@ const merged = (acl: Acl, changes: RoleChanges): Acl => {
   return next;
 };
 
-/** Streams of those who have lost their part in it end (rule SH-6). */
+/** Ends the streams of people who lost access (rule SH-6). */
 const withAcl = (
   state: WorkspaceState,
   user_acl: Acl,

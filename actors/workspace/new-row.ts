@@ -1,4 +1,4 @@
-// The row of a workspace that is about to be made. Used where a person makes one, and where one begins as the copy of another.
+// Builds the row of a new workspace. Used when a person creates one and when one is created as a fork.
 import { partOf } from "#base/parts.ts";
 import type { WorkspaceRow } from "#db/workspaces/workspaces.ts";
 
@@ -14,7 +14,7 @@ type Settings = Pick<
   | "task_id"
 >;
 
-/** Unused, and shared with no other user. `latest_build_id` is its first build. */
+/** Returns a row without usage and shares. `latest_build_id` is its first build. */
 export const newRow = (
   settings: Settings,
   { id, latest_build_id, now }: Pick<WorkspaceRow, "id" | "latest_build_id"> & { readonly now: number },

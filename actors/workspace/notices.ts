@@ -1,5 +1,5 @@
-// What a workspace's owner is notified of a turn: worked out from the state before and after, so that no message can forget it (rule NO-3).
-// Pure; used by the workspace actor alone.
+// Notifications for a workspace's owner, derived from the states before and after a message, so that none can be forgotten (rule NO-3).
+// Pure; used only by the workspace actor.
 import { rfc3339 } from "#base/clock.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { type Notice, notified } from "#db/notifications/notifications.ts";
@@ -9,7 +9,7 @@ import type { WorkspaceState } from "./decision.ts";
 
 type Draft = Pick<Notice, "kind" | "values" | "dedupe"> & { readonly path?: string };
 
-/** Milliseconds since 1970. `before` is undefined for a workspace that was just made. */
+/** Milliseconds since 1970. `before` is undefined for a new workspace. */
 export const workspaceNotices = (
   before: WorkspaceState | undefined,
   { workspace, build, job }: WorkspaceState,
@@ -44,15 +44,15 @@ export const workspaceNotices = (
   return drafts.map((one) => notified({ ...common, ...one }));
 };
 
-/** Whether a build that restores a snapshot has succeeded now; what follows it begins in the same turn. */
+/** Returns whether a build that restores a snapshot has just succeeded. Its follow-up build begins in the same message. */
 const hasRestored = (before: WorkspaceState, { build, job }: Pick<WorkspaceState, "build" | "job">): boolean => {
   if (before.build.restored_snapshot_id === null || before.job.completed_at !== null) return false;
-  // A fork begins with files of another workspace.
+  // A fork starts with files of another workspace, which is not a restore.
   if (before.build.restored_workspace_id !== before.workspace.id) return false;
   return before.build.id === build.id ? jobStatus(job) === "succeeded" : before.build.followed_by?.id === build.id;
 };
 
-/** Why the workspace was deleted; empty when its owner did it. */
+/** Returns why the workspace was deleted; empty when its owner did it. */
 const deletedBecause = ({ reason, initiator_id }: WorkspaceState["build"], owner_id: string): string => {
   if (reason === "autodelete") return "The server deleted it because it was dormant for too long.";
   return initiator_id === owner_id ? "" : "An administrator deleted it. The audit log says who did.";

@@ -1,4 +1,4 @@
-// A change of a workspace as what its actor commits, announces and starts.
+// Converts a change of a workspace to what its actor commits, announces and starts.
 
 import { conflict } from "#base/errors.ts";
 import type { Statement } from "#db/engine/sql.ts";
@@ -11,7 +11,7 @@ import type { WorkspaceDeps } from "./deps.ts";
 
 type Deps = Pick<WorkspaceDeps, "topics" | "builds" | "snapshots">;
 
-/** What became of a message that may come too late: "stale" is a value, not an error. */
+/** The result of a message that may be late: "stale" is a value, not an error. */
 export type Late = "done" | "stale";
 
 export const toOutcome = <Reply>(deps: Deps, change: Change, reply: Reply): Outcome<WorkspaceState, Reply> => ({
@@ -21,7 +21,7 @@ export const toOutcome = <Reply>(deps: Deps, change: Change, reply: Reply): Outc
   reply,
 });
 
-/** Throws what refuses it; `stale` is the answer when nothing changes. */
+/** Throws if the change is rejected; returns `stale` when nothing changes. */
 export const settled = <Reply>(
   deps: Deps,
   state: WorkspaceState,
@@ -62,7 +62,7 @@ const submit = (
 ): void =>
   builds.submit({ workspace_id: id, job_id, created_at: job.created_at, tags, urgency: toUrgency(build), part });
 
-/** A commit could not be confirmed: anyone who would have been told what is so now is told to look, and a job that waits is in the queue. */
+/** Makes all readers reload after a commit that could not be confirmed, and queues a pending job. */
 export const announceAgain = (
   { topics, builds, snapshots }: Deps,
   before: WorkspaceState | undefined,
@@ -83,17 +83,17 @@ export const announceAgain = (
   if (found.capturing) snapshots.capture({ workspace_id: id, owner_id, part, ...found.capturing });
 };
 
-/** People wait for what they have asked for; what is only kept ready comes after it (facts/platform 2.1). */
+/** Builds requested by people go before those of prebuilds (facts/platform 2.1). */
 export const toUrgency = ({ initiator_id }: { readonly initiator_id: string }): Urgency =>
   initiator_id === PREBUILDS_USER_ID ? "background" : "person";
 
-/** A change with what anyone who asks for it writes alongside it. */
-export const withBeside = (change: Change, beside: readonly Statement[]): Change => ({
+/** Adds the caller's own statements to a change. */
+export const withExtraWrites = (change: Change, beside: readonly Statement[]): Change => ({
   ...change,
   writes: [...change.writes, ...beside],
 });
 
-/** Of an owner's two workspaces of one name the second is refused. */
+/** Rejects the second of two workspaces of one owner with the same name. */
 export const nameTaken = (error: unknown): never => {
   const constraint = (error as { constraint?: unknown }).constraint;
   if (constraint !== "workspaces_name") throw error;

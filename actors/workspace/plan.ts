@@ -1,5 +1,5 @@
-// What a worker is told about a build, and the rows of what the build will bring to life. Reads the store only; called inside the
-// workspace's own turn, so nothing it reads of the workspace can change in the meantime.
+// Plans a build: the worker's request, and the rows of what the build will create. Only reads the store, and runs inside the workspace's
+// message, so that nothing about the workspace can change at the same time.
 
 import { arch, platform } from "node:os";
 import type { Encryption } from "#base/encryption.ts";
@@ -21,7 +21,7 @@ import { agentRows, countScripts, dailyCost } from "./agent-rows.ts";
 import type { WorkspaceState } from "./decision.ts";
 
 export type Plan = {
-  /** Holds secrets: never logged. */
+  /** Contains secrets: never log it. */
   readonly request: ProvisionRequest;
   readonly rows: readonly Statement[];
   readonly agent_ids: readonly string[];
@@ -29,18 +29,18 @@ export type Plan = {
 };
 
 type Known = {
-  /** Values of a build that is not on disk yet. */
+  /** Values of a build that is not stored yet. */
   readonly parameters?: readonly { readonly name: string; readonly value: string }[];
-  /** Digests of the tokens of what runs already, by agent name: a claim (rule PB-8). */
+  /** For a claim: digests of the tokens of running programs by agent name (rule PB-8). */
   readonly kept?: ReadonlyMap<string, string>;
-  /** Agents that the claim has made already, in the batch that changed the owner. */
+  /** Agents that the claim created in the batch that changed the owner. */
   readonly made?: readonly { readonly id: string; readonly name: string }[];
 };
 
-/** What plans are made of. */
+/** Dependencies of planning. */
 export type PlanDeps = { readonly store: Store; readonly encryption: Encryption };
 
-/** The plan of the latest build; every call makes fresh agents and tokens, except for a claim. */
+/** Returns the plan of the latest build. Every call creates new agents and tokens, except for a claim. */
 export const planBuild = async (
   { store, encryption }: PlanDeps,
   { workspace, build }: WorkspaceState,
@@ -57,7 +57,7 @@ export const planBuild = async (
   const declared = openDefaults(encryption, version.id, source.variables ?? []);
   const variables = resolveVariables(declared, openVariables(encryption, version)).values;
   const { id, name } = workspace;
-  // Terraform fills in its own texts, and only its state says which agents there are.
+  // Terraform renders its own texts, and only its state lists the agents.
   const isMadeLater = source.provisioner === "terraform";
   const manifest = isMadeLater
     ? source
@@ -122,7 +122,7 @@ const readSnapshotValue = (
 
 const listSecrets = (declared: readonly ManifestVariable[], values: Readonly<Record<string, string>>): string[] =>
   declared.flatMap(({ name, sensitive }) => (sensitive ? [values[name] ?? ""] : []));
-/** The rows of what a provisioner has made on its own; for one that knows its agents only then. */
+/** Returns the rows of resources that a provisioner created, if it knows its agents only then. */
 export const rowsOfMade = async (
   { store, encryption }: PlanDeps,
   { workspace, build }: Pick<WorkspaceState, "workspace" | "build">,
@@ -151,7 +151,7 @@ export const rowsOfMade = async (
 
 const countAgents = (manifest: Manifest): number => manifest.resources.flatMap(({ agents }) => agents ?? []).length;
 
-/** What the agents get of their owner. */
+/** Returns the owner's data for the agents. */
 const loadOfOwner = async (
   store: Store,
   { owner_id, template_id }: WorkspaceState["workspace"],
@@ -161,7 +161,7 @@ const loadOfOwner = async (
   dotfiles: no_user_data ? undefined : await store.get(findDotfilesToInstall({ owner_id, template_id })),
 });
 
-/** What an agent runs on when its template does not say. */
+/** Default system of agents. */
 const machine = (): { os: string; arch: string } => ({
   os: platform() === "win32" ? "windows" : platform(),
   arch: arch() === "x64" ? "amd64" : arch(),

@@ -1,12 +1,12 @@
-// What happens when a template lowers the level its workspaces may share ports at: each workspace above it is told. A crash in between
-// hurts nobody, because what is read is capped anyway (db/workspaces/port-shares.ts), and the rest is told at the next start (rule SH-12).
+// Lowers shared ports when a template lowers its maximum share level, by messaging each affected workspace. A crash in between is harmless,
+// because reads apply the maximum anyway (db/workspaces/port-shares.ts), and the next start handles the rest (rule SH-12).
 import { log } from "#base/log.ts";
 import type { Store } from "#db/engine/store.ts";
 import { listWorkspacesAboveLevel } from "#db/workspaces/port-shares.ts";
 import type { Directory } from "../runtime/directory.ts";
 import type { WorkspaceActor } from "./actor.ts";
 
-/** For one template, or at start for all. Resolves when every workspace has answered. */
+/** Handles one template, or all at startup. Resolves when every workspace has answered. */
 export const lowerPortShares = async (
   store: Store,
   workspaces: Directory<WorkspaceActor>,

@@ -1,5 +1,5 @@
-// Sharing ports of a workspace, decided as pure functions: used by the workspace actor alone, which reads in its turn what they need
-// to know. The guard on the template's level makes sure that no share slips past a maximum that is lowered in the meantime.
+// Decides about shared ports of a workspace as pure functions. Used only by the workspace actor, which reads what they need. A guard on the
+// template's maximum prevents a share from exceeding a maximum that is lowered at the same time.
 import { AppError, conflict, invalidField, notFound } from "#base/errors.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { audited } from "#db/reports/audit/audit.ts";
@@ -7,21 +7,21 @@ import { deletePortShare, guardShareLevel, type PortShareRow, savePortShare } fr
 import { isMoreOpen, type ShareLevel, type UpsertPortShare } from "#schema/workspaces/port-share.ts";
 import type { Change, Decision, WorkspaceState } from "./decision.ts";
 
-/** Shares a workspace can have. */
+/** Maximum port shares of a workspace. */
 const SHARES_LIMIT = 1_000;
 
 export type KnownPorts = {
-  /** What the template allows at most. */
+  /** The template's maximum. */
   readonly most: ShareLevel;
   /** Names of the latest build's agents. */
   readonly agents: readonly string[];
-  /** As they are stored. */
+  /** The stored shares. */
   readonly shares: readonly PortShareRow[];
   /** Milliseconds since 1970. */
   readonly now: number;
 };
 
-/** Shares a port, or changes how it is shared (rules SH-8 and SH-9). */
+/** Shares a port, or changes its share (rules SH-8 and SH-9). */
 export const sharePort = (
   state: WorkspaceState,
   share: UpsertPortShare,
@@ -44,7 +44,7 @@ export const sharePort = (
   return unseen(state, [guard, savePortShare({ ...share, workspace_id: id }), entry]);
 };
 
-/** 404 when it is not shared. */
+/** Rejects with 404 when the port is not shared. */
 export const unsharePort = (
   state: WorkspaceState,
   port: Pick<PortShareRow, "agent_name" | "port">,
@@ -57,13 +57,13 @@ export const unsharePort = (
   return unseen(state, [deletePortShare({ workspace_id: state.workspace.id, agent_name, port: number }), entry]);
 };
 
-/** Lowers the ports that are shared more openly than the template now allows (rule SH-12). */
+/** Lowers port shares above the template's maximum (rule SH-12). */
 export const lowerPorts = (
   state: WorkspaceState,
   { most, shares, now }: Pick<KnownPorts, "most" | "shares" | "now">,
 ): Decision => {
   const above = shares.filter(({ share_level }) => isMoreOpen(share_level, most));
-  // An app of an agent inside another is capped where it is read; who has it open is looked at again.
+  // Apps of nested agents are capped when they are read. Their open streams are checked again.
   if (above.length === 0) return unseen(state, []);
   const lowered = above.map((share) => ({ ...share, share_level: most }));
   const entry = lowered.map((share, i) => auditPort(state, above[i], share, now));
@@ -72,7 +72,7 @@ export const lowerPorts = (
 
 type Share = Pick<PortShareRow, "agent_name" | "port" | "protocol" | "share_level">;
 
-/** The entry of the audit log for one port (rule AU-7). */
+/** Returns the audit log entry for a port (rule AU-7). */
 const auditPort = (
   { workspace }: WorkspaceState,
   before: Share | undefined,
@@ -98,7 +98,7 @@ const isSamePort =
   (other: PortShareRow): boolean =>
     other.agent_name === agent_name && other.port === port;
 
-/** Nothing that a watcher sees; anyone who has a shared port open is looked at again. */
+/** Changes nothing that watchers see, but checks open streams of shared ports again. */
 const unseen = (state: WorkspaceState, writes: Statement[]): Change => ({
   kind: "change",
   state,

@@ -1,5 +1,5 @@
-// Whether the owner of a workspace may add what a build costs a day: the sum of what the owner's groups allow (rule GR-7). Nothing is
-// limited in an organization without any allowance, nor what is kept ready for everyone.
+// Checks a build's daily cost against the owner's quota: the sum of their groups' allowances (rule GR-7). Organizations without any
+// allowance and prebuilds are unlimited.
 import type { Statement } from "#db/engine/sql.ts";
 import type { Store } from "#db/engine/store.ts";
 import { findAnyAllowance, sumAllowance } from "#db/users/groups.ts";
@@ -10,7 +10,7 @@ import type { WorkspaceState } from "./decision.ts";
 
 type Reader = Pick<Store, "get">;
 
-/** Credits a day; `budget` -1: nothing is limited there. */
+/** Credits per day; `budget` -1: unlimited. */
 export const computeQuota = async (
   store: Reader,
   owner: { readonly organization_id: string; readonly owner_id: string },
@@ -24,7 +24,7 @@ export const computeQuota = async (
 };
 
 /**
- * What a batch that makes the latest build cost this much has to hold, so that two workspaces together do not pass what one may. Throws
+ * Returns guards for a batch that sets the latest build's cost, so that two workspaces together cannot exceed the quota. Throws
  * ProvisionError with INSUFFICIENT_QUOTA.
  */
 export const quotaGuards = async (

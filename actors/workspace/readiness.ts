@@ -1,13 +1,13 @@
-// Whether a workspace can be worked in now: asked by what waits for that, such as prompts.
+// Decides whether a workspace is ready for use, for example for prompts that wait for it.
 import { listAgentsOfBuild } from "#db/agents/agents.ts";
 import type { Store } from "#db/engine/store.ts";
 import { findWorkspace } from "#db/workspaces/workspaces.ts";
 import { agentStatus } from "../agent/status.ts";
 
-/** Agents that have not run their start scripts to an end. */
+/** States of agents that have not finished their start scripts. */
 const BEFORE_READY: ReadonlySet<string> = new Set(["created", "starting"]);
 
-/** True when its first agent is connected and has run its start scripts, well or not. */
+/** Returns whether the first agent is connected and has finished its start scripts, successfully or not. */
 export const isWorkspaceReady = async (
   store: Pick<Store, "get" | "all">,
   workspace_id: string,

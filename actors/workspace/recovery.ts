@@ -1,12 +1,12 @@
-// After a start of the server: every build that was open goes on or has failed with a reason (rule WK-15), and workspaces that died
-// in the meantime are started again by their provisioner.
+// Recovery at server start: every open build continues or fails with a reason (rule WK-15), and provisioners restart workspaces that died
+// while the server was down.
 import type { PartNumbers } from "#base/parts.ts";
 import type { Store } from "#db/engine/store.ts";
 import { listOpenBuilds, listRunning } from "#db/workspaces/builds.ts";
 import { listOpenSnapshots } from "#db/workspaces/snapshots.ts";
 import type { Directory } from "../runtime/directory.ts";
 import type { JobQueue } from "../runtime/job-queue.ts";
-import { takeUp } from "../runtime/take-up.ts";
+import { resumeAll } from "../runtime/take-up.ts";
 import type { WorkspaceActor } from "./actor.ts";
 import type { Provisioners } from "./build-runner.ts";
 import type { Snapshots } from "./effects.ts";
@@ -20,12 +20,12 @@ type Builds = {
 };
 
 /**
- * Puts every open build back into the queue, or ends it; one after the other, so that the oldest gets the first slot (WK-16). What was asked
- * for since the server listens is in the queue already and stays as it is. Those of these parts; undefined: of all.
+ * Requeues or ends every open build one by one, so that the oldest gets the first slot (WK-16). Jobs requested since the server listens are
+ * already queued and left alone. Handles these shards; undefined: all.
  */
 export const recoverBuilds = async ({ store, workspaces, jobs }: Builds, parts?: PartNumbers): Promise<void> => {
   const open = await store.all(listOpenBuilds(parts));
-  await takeUp(
+  await resumeAll(
     open,
     ({ job_id }) => `build job ${job_id}`,
     async ({ workspace_id, job_id, tags }) => {
@@ -35,10 +35,7 @@ export const recoverBuilds = async ({ store, workspaces, jobs }: Builds, parts?:
   );
 };
 
-/**
- * Resumes snapshots that were being created or deleted, and removes the remains of failed ones. Those of these parts;
- * undefined: of all.
- */
+/** Resumes snapshots that were being created or deleted, and deletes the remains of failed ones. Handles these shards; undefined: all. */
 export const recoverSnapshots = async (
   { store, snapshots }: { readonly store: Store; readonly snapshots: Snapshots },
   parts?: PartNumbers,
@@ -51,7 +48,7 @@ export const recoverSnapshots = async (
   }
 };
 
-/** Tells each provisioner that wants to know which of its workspaces should be running. */
+/** Tells each provisioner that implements it which of its workspaces should be running. */
 export const recoverWorkspaces = async (store: Store, provisioners: Provisioners): Promise<void> => {
   for (const provisioner of provisioners.values()) {
     if (!provisioner.recover) continue;

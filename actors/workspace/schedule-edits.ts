@@ -1,5 +1,5 @@
-// What people do to the times of a workspace: time to live, autostart, extension, falling asleep and waking (facts/platform 2.6, 2.7
-// and 3.4). Pure; used by the workspace actor alone. No change is `stale`.
+// People's changes to a workspace's times: time to live, autostart, extension, dormancy and waking (facts/platform 2.6, 2.7 and 3.4). Pure;
+// used only by the workspace actor. An unchanged value is `stale`.
 import { rfc3339 } from "#base/clock.ts";
 import { AppError, conflict, invalidField } from "#base/errors.ts";
 import { scheduleProblem } from "#base/schedule/cron.ts";
@@ -16,15 +16,15 @@ import { changed, transition } from "./state.ts";
 const STALE: Decision = { kind: "stale" };
 const refused = (error: AppError): Decision => ({ kind: "refused", error });
 
-/** Why nothing of its times may be changed at all. */
+/** Returns why the workspace's times cannot be changed at all. */
 const locked = ({ workspace }: WorkspaceState): AppError | undefined => {
   if (workspace.deleted) return new AppError("gone", "The workspace has been deleted.");
   return isUnclaimed(workspace) ? conflict("The workspace is kept ready for somebody and has no times.") : undefined;
 };
 
 /**
- * Counts from the next start; null takes the running deadline away, too, as far as the template lets it (rule TI-7).
- * `ttl_ms` is in whole minutes.
+ * Takes effect at the next start. Null also removes the running deadline, as far as the template allows (rule TI-7). `ttl_ms` is in whole
+ * minutes.
  */
 export const withTtl = (
   state: WorkspaceState,
@@ -53,7 +53,7 @@ export const withTtl = (
   );
 };
 
-/** `schedule` null: it does not start on its own. */
+/** `schedule` null: no autostart. */
 export const withAutostart = (
   state: WorkspaceState,
   rules: ScheduleRules,
@@ -71,7 +71,7 @@ export const withAutostart = (
   return changed(state, { workspace: { autostart_schedule: schedule, updated_at: now } }, []);
 };
 
-/** Moves the deadline of a running workspace, either way (rule TI-8). */
+/** Moves the deadline of a running workspace in either direction (rule TI-8). */
 export const extended = (
   state: WorkspaceState,
   { deadline, by }: { deadline: number; by: By },
@@ -86,7 +86,7 @@ export const extended = (
   return changed(state, { build: { deadline, updated_at: now } }, kept);
 };
 
-/** Falls asleep, with the stop that this needs when something may run (rule TI-25), or is woken. */
+/** Makes the workspace dormant, with a stop if something may be running (rule TI-25), or wakes it. */
 export const withDormancy = (
   state: WorkspaceState,
   { dormant, by, stop }: { dormant: boolean; by: By; stop?: NewBuild | undefined },
@@ -102,7 +102,7 @@ export const withDormancy = (
   return withBuild(state, dormancyPatch(dormant, now), stop, kept, now);
 };
 
-/** Columns of the workspace together with a build, in one batch. */
+/** Changes columns of the workspace together with a build, in one batch. */
 export const withBuild = (
   state: WorkspaceState,
   patch: Partial<WorkspaceRow>,

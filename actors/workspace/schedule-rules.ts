@@ -1,4 +1,4 @@
-// What a template and an owner say about a workspace's times, for the pure functions alongside this file.
+// Loads the rules of the template and the owner for a workspace's times, for the pure functions in this folder.
 
 import type { Store } from "#db/engine/store.ts";
 import type { ScheduleRules } from "#db/workspaces/schedule-rules.ts";
@@ -8,7 +8,7 @@ import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 
 export type { ScheduleRules };
 
-/** A template that limits and automates nothing. */
+/** A template without limits or automation. */
 export const NO_RULES: ScheduleRules = {
   active_version_id: "",
   default_ttl_ms: 0,
@@ -26,7 +26,7 @@ export const NO_RULES: ScheduleRules = {
   quiet_hours_schedule: "",
 };
 
-/** The rules as they are now; reads the store by key. */
+/** Loads the current rules; reads the store by key. */
 export const loadRules = async (
   store: Pick<Store, "get">,
   { template_id, owner_id }: Pick<WorkspaceRow, "template_id" | "owner_id">,
@@ -36,5 +36,5 @@ export const loadRules = async (
   return rules;
 };
 
-/** A workspace kept ready for someone: it has no times of its own until it is claimed (facts/platform 2.7). */
+/** Returns whether the workspace is an unclaimed prebuild, which has no schedule until it is claimed (facts/platform 2.7). */
 export const isUnclaimed = ({ owner_id }: Pick<WorkspaceRow, "owner_id">): boolean => owner_id === PREBUILDS_USER_ID;

@@ -1,5 +1,5 @@
-// What the server does to a workspace on its own and when: stop, start, make dormant, delete (facts/platform 2.7, "Periodic runner").
-// Pure. The actor keeps one timer for the earliest of these; what is due is decided afresh when it fires (rules TI-14 to TI-24).
+// Schedules the server's automatic actions on a workspace: stop, start, make dormant, delete (facts/platform 2.7, "Periodic runner"). Pure.
+// The actor keeps one timer for the earliest action and decides again when it fires (rules TI-14 to TI-24).
 import { rfc3339 } from "#base/clock.ts";
 import { toWeekday } from "#base/schedule/cron.ts";
 import type { WorkspaceRow } from "#db/workspaces/workspaces.ts";
@@ -10,35 +10,35 @@ import type { NewBuild, WorkspaceState } from "./decision.ts";
 import { deletingAt, isDormant, mayRun } from "./dormancy.ts";
 import { isUnclaimed, type ScheduleRules } from "./schedule-rules.ts";
 
-/** After a delete that did not end well the next one waits so long. */
+/** Delay after a failed delete before the next one. */
 export const DELETE_PAUSE_MS = 24 * 3_600_000;
 
 export type Action = {
   readonly kind: ActivityReason &
     ("autostop" | "owner_suspended" | "autostart" | "failure" | "dormancy" | "autodelete");
-  /** Due from then on; milliseconds since 1970. */
+  /** When the action becomes due, in milliseconds since 1970. */
   readonly at: number;
   readonly what: "stop" | "start" | "make_dormant" | "delete";
-  /** The reason its build has. */
+  /** The reason of its build. */
   readonly reason: "autostop" | "task_auto_pause" | "autostart" | "dormancy" | "autodelete";
-  /** For people. */
+  /** The reason as text for people. */
   readonly why: string;
 };
 
 type Known = Pick<WorkspaceState, "workspace" | "build" | "job" | "capturing">;
 
-/** Everything that will happen by itself if nothing else does, in the order in which it is checked. Nothing during a build or a snapshot. */
+/** Returns all future automatic actions, in the order in which they are checked. Returns none during a build or a snapshot. */
 export const planActions = (state: Known, rules: ScheduleRules): Action[] => {
   const { workspace, job, capturing } = state;
   if (workspace.deleted || capturing !== null || isActive(job) || isUnclaimed(workspace)) return [];
   return [autostop, suspended, autostart, failure, dormancy, autodelete].flatMap((one) => one(state, rules) ?? []);
 };
 
-/** The first of the actions that are due at `now`. */
+/** Returns the first action that is due at `now`. */
 export const dueAction = (state: Known, rules: ScheduleRules, now: number): Action | undefined =>
   planActions(state, rules).find(({ at }) => at <= now);
 
-/** The action that comes first. */
+/** Returns the earliest action. */
 export const nextAction = (state: Known, rules: ScheduleRules): Action | undefined => {
   const [first, ...others] = planActions(state, rules);
   return first && others.reduce((best, one) => (one.at < best.at ? one : best), first);
@@ -67,7 +67,7 @@ const autostart: Rule = (state, rules) => {
   return { kind: "autostart", what: "start", reason: "autostart", at: next_start_at, why: "Its schedule starts it." };
 };
 
-/** Everything but the time itself. */
+/** Checks everything except the time itself. */
 const mayAutostart = ({ workspace, build, job }: Known, rules: ScheduleRules, at: number): boolean =>
   workspace.autostart_schedule !== null &&
   rules.allow_user_autostart &&
@@ -104,7 +104,7 @@ const autodelete: Rule = ({ workspace, build, job }, rules) => {
   return { kind: "autodelete", what: "delete", reason: "autodelete", at: Math.max(at, pause), why };
 };
 
-/** What becomes of the columns that follow from others; only those that change. `before` is undefined for a new workspace. */
+/** Returns the derived columns that change. `before` is undefined for a new workspace. */
 export const derivedTimes = (
   before: Known | undefined,
   state: Known,
@@ -127,12 +127,12 @@ const nextStart = (before: Known | undefined, state: Known, rules: ScheduleRules
   if (!rules.allow_user_autostart) return null;
   const kept = workspace.next_start_at;
   const isSame = before?.build.id === build.id && before.workspace.autostart_schedule === autostart_schedule;
-  // Reached while a build was active, or by a server that was away: it counts from the last build (facts/platform 2.7).
+  // The time passed while a build was active or the server was down, so the autostart is still due (facts/platform 2.7).
   const isOwed = kept !== null && kept <= now && isSame && (isActive(job) || mayAutostart(state, rules, kept));
   return isOwed ? kept : (nextAutostart(workspace, rules, now) ?? null);
 };
 
-/** True when something has changed that the times follow from. */
+/** Returns whether anything has changed that the times are derived from. */
 export const touchesTimes = (before: Known | undefined, after: Known): boolean =>
   before === undefined || facts(before) !== facts(after);
 
@@ -150,16 +150,16 @@ const facts = ({ workspace, build, job, capturing }: Known): string =>
     ],
   ].join(" ");
 
-/** When the workspace's one timer is due: the earliest time at which there may be something to do; undefined: never. */
+/** Returns when the workspace's timer is due: the earliest time at which there may be something to do; undefined for never. */
 export const nextLook = (state: Known, rules: ScheduleRules): number | undefined => {
   const { deleted, next_start_at } = state.workspace;
   const times = planActions(state, rules).map(({ at }) => at);
-  // Also when it may not start then: the time after that is to be shown.
+  // Also included if autostart is not allowed then, because the following time must be displayed.
   if (next_start_at !== null && !deleted && !isActive(state.job)) times.push(next_start_at);
   return times.length > 0 ? Math.min(...times) : undefined;
 };
 
-/** What the build of an action does; making a workspace dormant needs one only when something may run. */
+/** Returns the transition of an action's build. Making a workspace dormant needs a build only if something may be running. */
 export const toTransition = (action: Action, state: Known): NewBuild["transition"] | undefined => {
   if (action.what === "make_dormant") return mayRun(state) ? "stop" : undefined;
   return action.what;

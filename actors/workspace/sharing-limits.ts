@@ -1,13 +1,13 @@
-// What happens when an organization switches sharing off: each of its shared workspaces is told, and anyone who had a part in it loses it
-// (rule SH-12). What a crash leaves over is told at the next start.
+// Revokes the shares of all workspaces in an organization that disables sharing (rule SH-12). The next start handles workspaces that a
+// crash left out.
 import { log } from "#base/log.ts";
 import type { Store } from "#db/engine/store.ts";
 import { listForbiddenSharing } from "#db/workspaces/sharing.ts";
 import type { Directory } from "../runtime/directory.ts";
 import type { WorkspaceActor } from "./actor.ts";
 
-/** For one organization, or at start for all. Resolves when every workspace has answered. */
-export const endForbiddenSharing = async (
+/** Handles one organization, or all at startup. Resolves when every workspace has answered. */
+export const revokeForbiddenShares = async (
   store: Store,
   workspaces: Directory<WorkspaceActor>,
   organization_id: string | null = null,

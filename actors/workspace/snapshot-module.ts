@@ -1,5 +1,5 @@
-// Snapshots that a module of the template makes: what a build that restores one is given, and which are to be removed with their workspace. Reads the
-// store only; called inside the workspace's own turn.
+// Snapshots that a module of the template creates: the variable for a build that restores one, and those to delete with their workspace.
+// Only reads the store; called inside the workspace's message.
 import type { Store } from "#db/engine/store.ts";
 import { openModuleState, sealSnapshotValue } from "#db/workspaces/snapshot-state.ts";
 import { findSnapshot, listSnapshots, type SnapshotRow } from "#db/workspaces/snapshots.ts";
@@ -7,7 +7,7 @@ import { readSnapshotOutput } from "#src/provisioners/terraform/snapshot-output.
 import type { NewBuild } from "./decision.ts";
 import type { PlanDeps } from "./plan.ts";
 
-/** Adds what the template's variable becomes to a build that restores such a snapshot. */
+/** Sets the template's variable for a build that restores such a snapshot. */
 export const withSnapshotValue = async (
   { store, encryption }: PlanDeps,
   workspace_id: string,
@@ -21,6 +21,6 @@ export const withSnapshotValue = async (
   return { ...build, restore: { ...restore, sealed_value: sealSnapshotValue(encryption, workspace_id, value) } };
 };
 
-/** Lists the snapshots that a module has made. */
+/** Returns the snapshots that a module has created. */
 export const listMadeSnapshots = async (store: Store, workspace_id: string): Promise<SnapshotRow[]> =>
   (await store.all(listSnapshots({ workspace_id }))).filter(({ sealed_state }) => sealed_state !== "");

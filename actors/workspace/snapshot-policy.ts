@@ -1,5 +1,5 @@
-// What the template's policy makes of a stop: whether it ends with a snapshot, and which ones that are too many have to go. Reads the store
-// only; called inside the workspace's own turn.
+// Applies the template's snapshot policy to a stop: whether it ends with a snapshot, and which old ones to delete. Only reads the store;
+// called inside the workspace's message.
 import { uuid } from "#base/ids.ts";
 import type { Store } from "#db/engine/store.ts";
 import { findTemplateEvenDeleted } from "#db/templates/templates.ts";
@@ -11,7 +11,7 @@ import { isForBuiltIn } from "../runtime/job-queue.ts";
 import type { OnStop, WorkspaceState } from "./decision.ts";
 import { countKept, outdated } from "./snapshot-rows.ts";
 
-/** The snapshot that the end of this build begins; none for a restart, a restore, or a stop of what did not run. */
+/** Returns the snapshot to begin after this build; none for a restart, a restore, or a stop of a workspace that was not running. */
 export const snapshotOnStop = async (store: Store, state: WorkspaceState): Promise<{ snapshot?: OnStop }> => {
   const { workspace, build } = state;
   const isPlainStop = build.transition === "stop" && build.followed_by === null && build.restored_snapshot_id === null;

@@ -1,5 +1,5 @@
-// What the beginnings and ends of snapshots write and start, by a table of what follows in which status. Pure; used by the decisions about
-// snapshots (snapshots.ts) and about the end of a stop (state.ts).
+// Writes and effects when snapshots begin or end, with a table of status transitions. Pure; used by the decisions about snapshots
+// (snapshots.ts) and about the end of a stop (state.ts).
 import type { Statement } from "#db/engine/sql.ts";
 import { type AuditEntry, audited } from "#db/reports/audit/audit.ts";
 import { insertSnapshot, type SnapshotRow, updateSnapshot } from "#db/workspaces/snapshots.ts";
@@ -10,7 +10,7 @@ export const BEING_COPIED = "A snapshot of the workspace is being created. Try a
 
 export type Move = "captured" | "failed" | "delete" | "deleted";
 
-/** What follows in which status; what is not here changes nothing. `gone`: there is no row any more. */
+/** Status transitions. Missing entries change nothing. `gone`: the row is deleted. */
 const MOVES: Readonly<Record<SnapshotStatus, Partial<Record<Move, SnapshotStatus | "gone">>>> = {
   creating: { captured: "ready", failed: "failed" },
   ready: { delete: "deleting" },
@@ -28,24 +28,24 @@ export type NewSnapshot = {
   readonly reason: SnapshotReason;
   readonly created_by: string;
   readonly provisioner: string;
-  /** The home backup that its files come from. */
+  /** The home backup that contains its files. */
   readonly home_backup_id?: string;
 };
 
-/** How many count to the limit. */
+/** Returns how many snapshots count toward the limit. */
 export const countKept = (known: readonly SnapshotRow[]): number =>
   known.filter(({ status, reason }) => status !== "failed" && !isPassing(reason)).length;
 
-/** The one that is being made; there is one at a time. */
+/** Returns the snapshot being created. At most one is at a time. */
 export const findCapturing = (known: readonly SnapshotRow[]): SnapshotWork | null => {
   const row = known.find(({ status }) => status === "creating");
   return row ? { snapshot_id: row.id, provisioner: row.provisioner, home_backup_id: row.home_backup_id } : null;
 };
 
-/** What a change writes and starts beside what else it does. */
+/** Additional writes and effects of a change. */
 type Part = Pick<Change, "writes" | "effects">;
 
-/** A snapshot begins. */
+/** Begins a snapshot. */
 export const begun = (
   state: WorkspaceState,
   { id, home_backup_id = null, ...snapshot }: Omit<NewSnapshot, "home_backup_id"> & { home_backup_id?: string | null },
@@ -71,7 +71,7 @@ export const begun = (
   };
 };
 
-/** Its files and then its row go. */
+/** Deletes the snapshot's files, and then its row. */
 export const deleting = (state: WorkspaceState, row: SnapshotRow, now: number): Part => ({
   writes: [
     updateSnapshot(row.id, { status: "deleting", updated_at: now }, { expect: 1 }),
@@ -80,7 +80,7 @@ export const deleting = (state: WorkspaceState, row: SnapshotRow, now: number): 
   effects: [discard(row)],
 });
 
-/** What removes what it has. */
+/** Returns the effect that deletes the snapshot's files. */
 export const discard = ({ id, provisioner }: SnapshotRow): WorkspaceEffect => ({
   do: "discard",
   snapshot_id: id,
@@ -88,7 +88,7 @@ export const discard = ({ id, provisioner }: SnapshotRow): WorkspaceEffect => ({
   home_backup_id: null,
 });
 
-/** The end of a stop with the beginning of the snapshot that its template wants, as one change. */
+/** Combines the end of a stop and the beginning of its template's snapshot into one change. */
 export const withSnapshotOnStop = (
   change: Change,
   { snapshot_id, provisioner, former }: OnStop,
@@ -105,14 +105,14 @@ export const withSnapshotOnStop = (
   };
 };
 
-/** Those made on stop that have to go so that, with one more, `keep` are left. */
+/** Returns the snapshots on stop to delete so that `keep` remain after adding one. */
 export const outdated = (known: readonly SnapshotRow[], keep: number, restoring: readonly string[]): SnapshotRow[] =>
   known
     .filter(({ reason, status }) => reason === "stop" && (status === "ready" || status === "failed"))
     .slice(Math.max(keep - 1, 0))
     .filter(({ id }) => !restoring.includes(id));
 
-/** Those of home backups come and go each day: what counts is the backup. */
+/** Snapshots for home backups are created and deleted every day, so only the backups are logged. */
 const auditSnapshot = (...about: Parameters<typeof describeSnapshot>): Statement[] =>
   about[1].reason === "backup" ? [] : [audited(describeSnapshot(...about))];
 

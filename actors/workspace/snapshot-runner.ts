@@ -1,12 +1,12 @@
-// Makes and removes the files of snapshots, outside of any mailbox, and tells the workspace what came of it. Each person has one copy at a time, and
-// the others do not wait for the rest of theirs. What a crash interrupts is on disk as it was asked for, and is done again at the next start
-// (recovery.ts). What cannot be removed, such as at an engine that does not answer, is tried again until it can.
+// Creates and deletes the files of snapshots outside of any mailbox, and reports to the workspace. Each person has one copy at a time, so
+// that no one waits for another person's backlog. Interrupted work is still pending on disk and repeated at the next start (recovery.ts).
+// Failed deletions, for example because an engine does not answer, are retried until they succeed.
 import type { Clock, Timer } from "#base/clock.ts";
 import { failpoint } from "#base/failpoint.ts";
 import { log } from "#base/log.ts";
 import type { Captured, Homes, SnapshotPlace } from "#src/provisioners/homes.ts";
 import { type ModuleWork, ProvisionError, type SnapshotModule } from "#src/provisioners/provisioner.ts";
-import { askPatiently, stopped } from "../job/patience.ts";
+import { askWithRetries, stopped } from "../job/patience.ts";
 import type { Directory } from "../runtime/directory.ts";
 import { ServerStopping } from "../runtime/job-queue.ts";
 import { Turns } from "../runtime/turns.ts";
@@ -19,7 +19,7 @@ type Deps = {
   readonly clock: Clock;
   readonly provisioners: Provisioners;
   readonly workspaces: () => Directory<WorkspaceActor>;
-  /** Makes the files of a home backup a copy of these homes. Rejects with ProvisionError. */
+  /** Creates a copy of a home backup's files in these homes. Rejects with ProvisionError. */
   readonly fetch: (
     homes: Homes,
     place: SnapshotPlace,
@@ -29,17 +29,17 @@ type Deps = {
   readonly module: ModuleLoads;
 };
 
-/** What a module of the template needs for a snapshot. Both reject with ProvisionError. */
+/** Loads what a module of the template needs for a snapshot. Both reject with ProvisionError. */
 export type ModuleLoads = {
-  /** Also how the state that it leaves is stored. */
+  /** Also returns how to store the resulting state. */
   readonly load: (
     place: SnapshotPlace,
   ) => Promise<{ readonly work: ModuleWork; readonly seal: (state: string) => string }>;
-  /** Undefined where it has made nothing. */
+  /** Returns undefined if the module has created nothing. */
   readonly loadMade: (place: SnapshotPlace) => Promise<ModuleWork | undefined>;
 };
 
-/** It could not be made, and part of it could not be removed. */
+/** Creating the snapshot failed, and part of it could not be deleted. */
 class PartlyMade extends ProvisionError {
   readonly sealed_state: string;
   constructor(message: string, sealed_state: string) {
@@ -48,24 +48,24 @@ class PartlyMade extends ProvisionError {
   }
 }
 
-/** The error of a snapshot that failed and could not be removed ends with this. */
+/** Suffix of the error of a failed snapshot that could not be deleted. */
 const LEFT = "What was created of it could not be removed. Delete the snapshot to try again.";
 
 type Removal = "discard" | "clean";
 type Task = SubmittedSnapshot & {
   readonly kind: "capture" | Removal;
-  /** Fires when this server stops, or another node has the workspace. */
+  /** Aborts when this server stops, or the workspace moves to another node. */
   readonly end: AbortController;
   readonly run: () => Promise<void>;
 };
 
-/** Copies take the disk's whole speed: more at the same time make all of them slower. */
+/** Copies use the disk's full speed, so more of them in parallel would all be slower. */
 const MAX_CONCURRENT = 2;
-/** Everything in a workspace stands still for a copy; what takes longer than this is given up. */
+/** The workspace is paused during a copy. Slower copies are given up. */
 const CAPTURE_TIMEOUT_MS = 30 * 60_000;
-/** A backup comes over the network, while the workspace keeps running. */
+/** A backup is downloaded while the workspace keeps running. */
 const FETCH_TIMEOUT_MS = 12 * 3_600_000;
-/** How what could not be removed is tried again: doubled up to the longest. */
+/** Initial delay for retrying a deletion; doubled up to the maximum. */
 const RETRY_MS = 1_000;
 const MAX_RETRY_MS = 60_000;
 
@@ -73,7 +73,7 @@ export class SnapshotRunner implements Snapshots {
   readonly #deps: Deps;
   readonly #waiting: Task[] = [];
   readonly #running = new Map<Task, Promise<void>>();
-  /** What is tried again. */
+  /** Scheduled retries. */
   readonly #later = new Map<Timer, SubmittedSnapshot>();
   readonly #turns = new Turns();
   #isStopped = false;
@@ -82,28 +82,28 @@ export class SnapshotRunner implements Snapshots {
     this.#deps = deps;
   }
 
-  /** Makes the files of a snapshot. */
+  /** Creates the files of a snapshot. */
   capture(submitted: SubmittedSnapshot): void {
     this.#submit("capture", submitted, (end) => this.#capture(submitted, end));
   }
 
-  /** Removes the files of a snapshot. */
+  /** Deletes the files of a snapshot. */
   discard(submitted: SubmittedSnapshot): void {
     this.#remove("discard", submitted, 0);
   }
 
-  /** Removes what a snapshot that failed has left, and lets the workspace go on. */
+  /** Deletes the remains of a failed snapshot and unpauses the workspace. */
   clean(submitted: SubmittedSnapshot): void {
     this.#remove("clean", submitted, 0);
   }
 
-  /** Ends what is under way; the next start does it again. */
+  /** Stops running work. The next start repeats it. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     await this.leave(() => true);
   }
 
-  /** Ends what is under way of these parts: other nodes do it again. Resolves when none of it runs here. */
+  /** Stops running work of these shards, which other nodes repeat. Resolves when none is running here. */
   async leave(isLeaving: (part: number) => boolean): Promise<void> {
     for (const [timer, { part }] of this.#later) {
       if (!isLeaving(part)) continue;
@@ -128,8 +128,8 @@ export class SnapshotRunner implements Snapshots {
   }
 
   /**
-   * One at a time for a person, and so for a workspace: removing a snapshot lets the workspace go on, which must stand still while another one is
-   * made.
+   * Runs one task per person, and therefore per workspace: deleting a snapshot unpauses the workspace, which must stay paused while another
+   * snapshot is created.
    */
   #fill(): void {
     while (this.#running.size < MAX_CONCURRENT) {
@@ -172,7 +172,7 @@ export class SnapshotRunner implements Snapshots {
       const reply = await this.#tell(end, () => this.#ask(workspace_id, "snapshotFailed", failed));
       const module = this.#module(provisioner);
       if (module && reply === "done") await module.forget(place);
-      // What made the copy fail may have kept it from being removed, too, and the workspace from going on.
+      // The cause of the failure may also have prevented the copy from being deleted and the workspace from being unpaused.
       if (!module && !end.aborted) this.#removeLater("clean", submitted, 0);
     } finally {
       timer.cancel();
@@ -194,7 +194,7 @@ export class SnapshotRunner implements Snapshots {
     const made = { snapshot_id, method: "module", bytes: 0, sealed_state: seal(state) } as const;
     const reply = await this.#tell(end, () => this.#ask(workspace_id, "snapshotCaptured", made));
     failpoint("module_stored");
-    // Another node was faster: what is stored is what that has made.
+    // Another node was faster, so its result is stored.
     if (reply === "stale" && work.state === null) await module.remove(place, { ...work, state }, end);
     if (reply !== undefined) await module.forget(place);
   }
@@ -225,7 +225,7 @@ export class SnapshotRunner implements Snapshots {
   async #discardNow(kind: Removal, provisioner: string, place: SnapshotPlace, end: AbortSignal): Promise<void> {
     const module = this.#module(provisioner);
     if (!module) return this.#homes(provisioner).discard(place);
-    // What it has made before it failed was removed then, or is removed when the snapshot is deleted.
+    // A module's remains were already deleted when it failed, or are deleted with the snapshot.
     if (kind === "clean") return;
     const work = await this.#deps.module.loadMade(place);
     if (work) await module.remove(place, work, end);
@@ -254,10 +254,10 @@ export class SnapshotRunner implements Snapshots {
 
   #ask: Directory<WorkspaceActor>["ask"] = (...message) => this.#deps.workspaces().ask(...message);
 
-  /** Reports to the workspace, patiently. Undefined if the report fails: the work is repeated at the next start. */
+  /** Reports to the workspace, with retries. Returns undefined if the report fails; the next start repeats the work. */
   async #tell(end: AbortSignal, ask: () => Promise<Late>): Promise<Late | undefined> {
     try {
-      return await askPatiently(this.#deps.clock, end, ask);
+      return await askWithRetries(this.#deps.clock, end, ask);
     } catch (error) {
       if (!stopped(end)) log("snapshots").error("a result cannot be reported: {error}", { error });
       return undefined;
@@ -265,7 +265,7 @@ export class SnapshotRunner implements Snapshots {
   }
 }
 
-/** Removes what a module has made before it failed. Resolves with the rest where that fails, too. */
+/** Deletes what a module created before it failed. Returns the state of anything that could not be deleted. */
 const removePart = async (
   module: SnapshotModule,
   place: SnapshotPlace,

@@ -1,5 +1,5 @@
-// What can happen to the snapshots of a workspace, as pure functions: used by the workspace actor alone, which reads their rows in its turn. The
-// work itself is done outside of the mailbox (snapshot-runner.ts) and comes back as a message with the snapshot's id.
+// State transitions of a workspace's snapshots as pure functions. Used only by the workspace actor, which reads their rows. The work itself
+// runs outside of the mailbox (snapshot-runner.ts) and reports back with the snapshot's ID.
 import { AppError, conflict, notFound } from "#base/errors.ts";
 import { deleteSnapshot, type SnapshotRow, updateSnapshot } from "#db/workspaces/snapshots.ts";
 import { isActive } from "#schema/workspaces/job.ts";
@@ -16,7 +16,7 @@ import {
 } from "./snapshot-rows.ts";
 import { changed } from "./state.ts";
 
-/** Begins a snapshot. 409 during a build or another snapshot, or when the workspace has too many; 410 when it is deleted. */
+/** Begins a snapshot. Returns 409 during a build or another snapshot, or at the limit; 410 for a deleted workspace. */
 export const beginSnapshot = (
   state: WorkspaceState,
   snapshot: NewSnapshot,
@@ -44,7 +44,7 @@ const NEEDED: Partial<Record<SnapshotReason, string>> = {
   backup: "A backup of the workspace is still copied from this snapshot. It is deleted when that has ended.",
 };
 
-/** The files have been copied; stale when nobody waits for that. */
+/** Completes a snapshot after its files were copied; stale when that is no longer expected. */
 export const captured = (
   state: WorkspaceState,
   row: SnapshotRow | undefined,
@@ -52,7 +52,7 @@ export const captured = (
   now: number,
 ): Decision => settle(state, row, "captured", { ...made, updated_at: now });
 
-/** They could not be copied. Nothing of it is left, but for what `sealed_state` names. */
+/** Fails a snapshot whose files could not be copied. Nothing remains except what `sealed_state` identifies. */
 export const notCaptured = (
   state: WorkspaceState,
   row: SnapshotRow | undefined,
@@ -75,7 +75,10 @@ const settle = (
   );
 };
 
-/** Begins to delete a snapshot. 404 when there is none, 409 while it is being created or restored, or when a fork or a home backup needs it. */
+/**
+ * Begins to delete a snapshot. Returns 404 when it does not exist, 409 while it is being created or restored, or when a fork or a home
+ * backup needs it.
+ */
 export const dropSnapshot = (
   state: WorkspaceState,
   row: SnapshotRow | undefined,
@@ -97,12 +100,12 @@ export const dropSnapshot = (
   return { ...seen(state, writes, now), effects };
 };
 
-/** The files are gone, and so is the row. */
+/** Deletes the row after the files were deleted. */
 export const dropped = (state: WorkspaceState, row: SnapshotRow | undefined, now: number): Decision =>
   row && moveSnapshot(row.status, "deleted") === "gone"
     ? seen(state, [deleteSnapshot(row.id)], now)
     : { kind: "stale" };
 
-/** Watchers of a workspace get what differs from before: its time tells them to look at its snapshots. */
+/** Updates the workspace's time, which tells watchers to reload its snapshots. */
 const seen = (state: WorkspaceState, writes: Change["writes"], now: number): Change =>
   changed(state, { workspace: { updated_at: Math.max(now, state.workspace.updated_at + 1) } }, writes);

@@ -1,5 +1,5 @@
-// What can happen to a workspace and its builds, as a pure function: state and command in, next state, writes, events and effects
-// out (docs/spec/design.md 3, rule 2; facts/platform 2.1). Used by the workspace actor alone; it reads no clock and no store.
+// State transitions of a workspace and its builds as a pure function: takes state and command, returns next state, writes, events and
+// effects (docs/spec/design.md 3, rule 2; facts/platform 2.1). Used only by the workspace actor; reads no clock and no store.
 import { AppError, conflict } from "#base/errors.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { clearTimer, setTimer } from "#db/engine/timers.ts";
@@ -11,7 +11,7 @@ import { guardSnapshot } from "#db/workspaces/snapshots.ts";
 import { insertWorkspace, updateWorkspace, type WorkspaceRow } from "#db/workspaces/workspaces.ts";
 import { buildStatus } from "#schema/workspaces/build.ts";
 import { isActive, jobStatus } from "#schema/workspaces/job.ts";
-import { tagsHeard, tagsUnheard, tagsWhileRunning, tagsWithPlace } from "#src/provisioners/external/tags.ts";
+import { bindTagsToWorker, tagsHeard, tagsUnheard, tagsWithPlace } from "#src/provisioners/external/tags.ts";
 import { appendLogs, presentJobLog, reapLines } from "../job/logs.ts";
 import {
   isOfRun,
@@ -42,21 +42,22 @@ const STALE: Decision = { kind: "stale" };
 const reapTimer = (state: WorkspaceState): Statement =>
   setTimer("workspace", state.workspace.id, "reap", reapDue(state.job));
 
-/** A new workspace with its first build (rule WK-1). */
+/** Creates a workspace with its first build (rule WK-1). */
 export const create = (workspace: WorkspaceRow, first: NewBuild, now: number): Change => {
   const { state, writes } = begin(workspace, first, 1, NOTHING, now);
   const guards = [guardTemplate({ id: workspace.template_id }), guardUser({ id: workspace.owner_id })];
   return {
     kind: "change",
     state,
-    // The workspace row stands before the build that refers to it. Anyone who deletes the template or the owner sees it (rules TP-19, ID-26).
+    // The workspace row precedes the build that refers to it, and is visible to concurrent deletions of the template or the owner (rules
+    // TP-19, ID-26).
     writes: [...guards, insertWorkspace(state.workspace), ...writes],
     events: [],
     effects: [{ do: "submit", job_id: first.job_id }],
   };
 };
 
-/** Decides one command. A report about a job that is not the latest, or that has ended, or of a run before the one of now is `stale` (rule WK-7). */
+/** Decides one command. A report is `stale` if its job is not the latest or has ended, or if it belongs to an earlier run (rule WK-7). */
 export const transition = (state: WorkspaceState, command: WorkspaceCommand): Decision => {
   if ("job_id" in command && command.job_id !== state.job.id) return STALE;
   switch (command.type) {
@@ -93,7 +94,7 @@ export const transition = (state: WorkspaceState, command: WorkspaceCommand): De
   }
 };
 
-/** What the build has left is known, or given up: anyone who works on the next one may be anywhere. */
+/** Removes the restriction to one place: the build's state is known or given up, so any worker can run the next one. */
 const heard = (change: Change): Change => {
   const { state } = change;
   const tags = tagsHeard(state.tags);
@@ -111,7 +112,7 @@ type Patches = {
   job?: JobPatch;
 };
 
-/** A change that watchers see: the version goes up by one with everything else in the same batch. */
+/** Makes a change that watchers see, and increments the version in the same batch. */
 export const changed = (
   state: WorkspaceState,
   patches: Patches,
@@ -125,7 +126,7 @@ export const changed = (
   const news = status === state.workspace.status ? {} : { status };
   const workspacePatch = { ...patches.workspace, ...news, version };
   const ended = isActive(state.job) && !isActive(job);
-  // What a stop or delete build has ended was signed in until now (rule WK-25).
+  // Agents ended by a stop or delete build were signed in until now (rule WK-25).
   const signedOut = ended && isEnding(state) ? state.agent_ids : [];
   const agent_ids = signedOut.length > 0 ? [] : state.agent_ids;
   const next: WorkspaceState = {
@@ -155,13 +156,13 @@ export const changed = (
   };
 };
 
-/** True for a build that ends what a start build has brought to life. */
+/** Returns whether the build ends what a start build created. */
 const isEnding = ({ build }: WorkspaceState): boolean => build.transition !== "start";
 
 const gone = (agent_ids: readonly string[]): WorkspaceEvent[] =>
   agent_ids.map((agent_id) => ({ topic: "agent_gone", agent_id }));
 
-/** A change that nobody sees. */
+/** Makes a change that watchers do not see. */
 const quietly = (state: WorkspaceState, patch: JobPatch): Change => ({
   kind: "change",
   state: { ...state, job: { ...state.job, ...patch } },
@@ -175,19 +176,19 @@ const moveJob = (state: WorkspaceState, command: JobCommand, then: (patch: JobPa
   return patch ? then(patch) : STALE;
 };
 
-/** What a worker leaves behind half done lies where it works: anyone who takes the job up again must be there. */
+/** Restricts the job to the worker's place, because unfinished work remains there and any retry needs access to it. */
 const started = (
   state: WorkspaceState,
   { worker, rows, agent_ids, daily_cost, now }: Extract<WorkspaceCommand, { type: "start" }>,
   patch: JobPatch,
 ): Decision => {
-  const tags = tagsWhileRunning(state.tags, worker.places);
+  const tags = bindTagsToWorker(state.tags, worker.places);
   const bound = tags === state.tags ? [] : [updateJob(state.job.id, { tags }, { expect: 1 })];
   return changed(
     { ...state, tags, ...(isEnding(state) ? {} : { agent_ids }) },
     { job: patch, build: { daily_cost, updated_at: now } },
     [...bound, ...rows],
-    // A build that is begun again has agents of its own; those of the attempt before are void.
+    // A restarted build has new agents. Those of the previous attempt become invalid.
     isEnding(state) ? [] : gone(state.agent_ids.filter((agent_id) => !agent_ids.includes(agent_id))),
   );
 };
@@ -203,7 +204,7 @@ const newBuild = (state: WorkspaceState, build: NewBuild, now: number): Decision
   }
   if (state.capturing !== null) return { kind: "refused", error: conflict(BEING_COPIED) };
   const number = state.build.build_number + 1;
-  // Starting a dormant workspace wakes it up first (facts/platform 2.1).
+  // Starting a dormant workspace first wakes it (facts/platform 2.1).
   const awake =
     build.transition === "start" && workspace.dormant_at !== null
       ? { dormant_at: null, deleting_at: null, last_used_at: now }
@@ -217,7 +218,7 @@ const newBuild = (state: WorkspaceState, build: NewBuild, now: number): Decision
   const patch = { ...awake, latest_build_id: build.id, status, updated_at: now, version };
   return {
     kind: "change",
-    // Stop scripts still report: a stop or delete build signs the agents out at its end.
+    // Stop scripts still report, so a stop or delete build signs the agents out only at its end.
     state: build.transition === "start" ? begun.state : { ...begun.state, agent_ids: state.agent_ids },
     writes: [updateWorkspace(workspace.id, patch, { expect: 1 }), ...begun.writes],
     events: [
@@ -228,7 +229,7 @@ const newBuild = (state: WorkspaceState, build: NewBuild, now: number): Decision
   };
 };
 
-/** A copy of another workspace that has not got its files, since the build that was to give them did not end well, still has to get them. */
+/** Returns the snapshot that a fork still has to restore, because the build that should have restored it did not succeed. */
 const findOwedFiles = ({ workspace, build, job }: WorkspaceState, { transition }: NewBuild): NewBuild["restore"] => {
   const { restored_snapshot_id: snapshot_id, restored_workspace_id: workspace_id } = build;
   if (transition === "delete" || jobStatus(job) === "succeeded" || build.restores_once) return undefined;
@@ -236,11 +237,11 @@ const findOwedFiles = ({ workspace, build, job }: WorkspaceState, { transition }
   return snapshot_id && workspace_id ? { snapshot_id, workspace_id } : undefined;
 };
 
-/** What a build finds that the one before has left. */
+/** The state that the previous build left. */
 type Left = Pick<BuildRow, "state" | "sealed_snapshot_value">;
 const NOTHING: Left = { state: null, sealed_snapshot_value: "" };
 
-/** The rows of a build that now becomes the latest. A build that fails leaves what the one before had left. */
+/** Begins a build as the latest one. If it fails, the state of the previous build remains. */
 const begin = (
   workspace: WorkspaceRow,
   {
@@ -311,7 +312,7 @@ const begin = (
     writes: [
       insertJob({ ...job, organization_id, initiator_id, type: "workspace_build", provisioner, file_id, tags, input }),
       insertBuild(row),
-      // A snapshot that is being deleted by now refuses the build.
+      // Rejects the build if the snapshot is being deleted.
       ...(restore ? [guardSnapshot({ id: restore.snapshot_id })] : []),
       ...(parameters.length > 0
         ? [insertBuildParameters(parameters.map(({ name, value }) => ({ build_id: row.id, name, value })))]
@@ -336,7 +337,7 @@ const completed = (
 ): Change => {
   const now = patch.updated_at;
   const state = made && !isEnding(before) ? { ...before, agent_ids: made.agent_ids } : before;
-  // Cancelled wins over a success that is reported after it (facts/platform 2.1).
+  // A cancellation wins over a success reported after it (facts/platform 2.1).
   if (state.job.canceled_at !== null) {
     return changed(before, { job: patch, build: { updated_at: now, ...(left === null ? {} : { state: left }) } }, []);
   }
@@ -366,8 +367,8 @@ const completed = (
 };
 
 /**
- * The end of a build with the beginning of the one that was to follow it, as one change: neither a server that is killed nor a page that
- * is closed can come in between. A build that failed or was cancelled is followed by none.
+ * Combines the end of a build and the beginning of its follow-up into one change, so that neither a crash nor a closed page can come in
+ * between. A failed or canceled build has no follow-up.
  */
 const followed = (change: Change, now: number): Change => {
   const { build, job } = change.state;
@@ -390,7 +391,7 @@ const cancel = (state: WorkspaceState, command: JobCommand): Decision => {
   return moveJob(state, command, (patch) => {
     const change = moved(state, patch);
     const ended = { ...change, effects: [{ do: "cancel" as const, job_id: state.job.id }] };
-    // Nobody waits any longer for anyone who knows what it has left.
+    // The state is no longer awaited from a particular worker.
     return isActive(change.state.job) ? ended : heard(ended);
   });
 };
@@ -413,7 +414,7 @@ const requeue = (state: WorkspaceState, command: Extract<WorkspaceCommand, { typ
 const reap = (state: WorkspaceState, now: number, firstId: number): Decision => {
   if (!isActive(state.job)) return { ...quiet(state), writes: [clearTimer("workspace", state.workspace.id, "reap")] };
   const patch = transitionJob(state.job, { type: "reap", now });
-  // The job has been heard of since the timer was set: look again later.
+  // The job has sent a heartbeat since the timer was set.
   if (!patch) return { ...quiet(state), writes: [reapTimer(state)] };
   const appended = appendLogs(state.job, reapLines(reapReason(state.job), now), firstId, now);
   const rows = appended?.rows ?? [];

@@ -1,12 +1,12 @@
-// What the workspace's actor decides about time: time to live, autostart, deadline, use and dormancy, and the one timer of a workspace.
-// With each message that changes what times follow from, the timer and the derived columns go into the same batch, so that nothing is
-// forgotten over a restart (rules TI-14 to TI-26).
+// The workspace actor's decisions about time: time to live, autostart, deadline, usage and dormancy, and the workspace's timer. Each change
+// that affects the times updates the timer and the derived columns in the same batch, so that nothing is lost in a restart (rules TI-14 to
+// TI-26).
 import { AppError } from "#base/errors.ts";
 import { listRunningAgents } from "#db/agents/agents.ts";
 import { countWorkingChats } from "#db/chats/chats.ts";
 import type { Store } from "#db/engine/store.ts";
 import { clearTimer, findActorTimer, moveTimer } from "#db/engine/timers.ts";
-import { lookAtPrebuilds } from "#db/workspaces/prebuilds.ts";
+import { schedulePrebuildCheck } from "#db/workspaces/prebuilds.ts";
 import { updateWorkspace } from "#db/workspaces/workspaces.ts";
 import type { Outcome } from "../runtime/actor.ts";
 import { type ActivityReport, movesDeadline, recordActivity } from "./activity.ts";
@@ -25,7 +25,7 @@ import { changed } from "./state.ts";
 export type SetDormant = { readonly dormant: boolean; readonly by: By; readonly initiator_id: string };
 type Turn = Outcome<WorkspaceState, Late>;
 
-/** What the workspace decides about its times. Each answers the outcome of one message. */
+/** Each method returns the outcome of one message. */
 export class TimedDecisions {
   readonly #deps: WorkspaceDeps;
 
@@ -33,7 +33,7 @@ export class TimedDecisions {
     this.#deps = deps;
   }
 
-  /** A change of time to live, autostart or deadline, by the rules of the template. */
+  /** Changes time to live, autostart or deadline within the rules of the template. */
   async edit(
     state: WorkspaceState,
     decide: (state: WorkspaceState, rules: ScheduleRules, now: number) => Decision,
@@ -50,7 +50,7 @@ export class TimedDecisions {
     return this.#settled(state, withDormancy(known, { ...args, stop }, this.#deps.clock.now()));
   }
 
-  /** Notes the use, which is written within a minute, and moves the deadline when the rules of facts/platform 2.7 say so. */
+  /** Records the usage, which is written within a minute, and moves the deadline if the rules of facts/platform 2.7 say so. */
   async recordActivity(state: WorkspaceState, report: ActivityReport): Promise<Turn> {
     if (state.workspace.deleted) return { state, reply: "stale" };
     this.#deps.uses.note(state.workspace.id);
@@ -65,7 +65,7 @@ export class TimedDecisions {
     return used(state, now);
   }
 
-  /** It counts as used, or as fallen asleep, from now on (facts/platform 2.6). */
+  /** Sets the time of last use, or of becoming dormant, to now (facts/platform 2.6). */
   resetTimes(state: WorkspaceState, name: "reset_used" | "reset_dormant"): Turn {
     const now = this.#deps.clock.now();
     const { id, dormant_at, deleted } = state.workspace;
@@ -77,11 +77,11 @@ export class TimedDecisions {
       : toOutcome(this.#deps, changed(state, { workspace: patch }, [done]), "done");
   }
 
-  /** What is due by now. */
+  /** Performs what is due. */
   async due(loaded: WorkspaceState): Promise<Turn> {
     const { store, clock, uses } = this.#deps;
     const now = clock.now();
-    // A use that has not been written yet keeps it from falling asleep.
+    // A use that is not written yet prevents dormancy.
     const fresh = uses.take(loaded.workspace.id) && !loaded.workspace.deleted ? used(loaded, now) : undefined;
     const rules = await loadRules(store, loaded.workspace);
     const renewed = this.#renewed(fresh?.state ?? loaded, rules, now);
@@ -95,7 +95,7 @@ export class TimedDecisions {
     return { ...outcome, ...both(before, outcome) };
   }
 
-  /** The template, or the owner's quiet hours, may put its stop at another time by now (rules TI-28, TI-31). */
+  /** Moves the stop if the template or the owner's quiet hours have changed (rules TI-28, TI-31). */
   #renewed(state: WorkspaceState, rules: ScheduleRules, now: number): Turn | undefined {
     const times = renewedDeadlines(state, rules, now);
     if (!times) return undefined;
@@ -105,7 +105,7 @@ export class TimedDecisions {
     return toOutcome<Late>(this.#deps, changed(state, { build: { ...times, updated_at: now } }, kept), "done");
   }
 
-  /** A chat that works with it at its deadline keeps it, as far as its template lets activity do so (rule TI-32). */
+  /** Extends the deadline if a chat is working in the workspace, as far as the template allows for activity (rule TI-32). */
   async #keptByChats(state: WorkspaceState, rules: ScheduleRules, now: number): Promise<Turn | undefined> {
     const deadline = bumpedDeadline(state, rules, now);
     if (deadline === undefined) return undefined;
@@ -140,7 +140,7 @@ export class TimedDecisions {
     return this.#settled(state, withBuild(state, patch, build, kept, now));
   }
 
-  /** An autostart that cannot be is left out, not queued (facts/platform 2.7). */
+  /** Skips an autostart that is not possible, instead of queueing it (facts/platform 2.7). */
   #skipped(state: WorkspaceState, rules: ScheduleRules, detail: string, now: number): Turn {
     const next_start_at = nextAutostart(state.workspace, rules, now) ?? null;
     const kept = note(state, now, { reason: "autostart_skipped", detail, new_deadline: state.build.deadline });
@@ -155,12 +155,12 @@ export class TimedDecisions {
     return settled<Late>(this.#deps, state, decision, "done", "stale");
   }
 
-  /** Agents may have come since the build was made; a new build ends them all. */
+  /** Agents may have been added since the build. A new build ends all of them. */
   async #withAgents(state: WorkspaceState): Promise<WorkspaceState> {
     return { ...state, agent_ids: await runningAgents(this.#deps.store, state.workspace.id) };
   }
 
-  /** Adds the derived columns and the timer to a turn that changes what they follow from. */
+  /** Adds the derived columns and the timer to a message that affects them. */
   async timed<Reply>(
     before: WorkspaceState | undefined,
     outcome: Outcome<WorkspaceState, Reply>,
@@ -170,12 +170,12 @@ export class TimedDecisions {
     if (!always && !touchesTimes(before, state)) return outcome;
     const { store, clock, topics } = this.#deps;
     const { id } = state.workspace;
-    // Before the rules: who changes them sets the timer with them.
+    // Read before the rules, because changing the rules also sets the timer.
     const seen = (await store.get(findActorTimer("workspace", id, "schedule")))?.due;
     const rules = await loadRules(store, state.workspace);
     const patch = derivedTimes(before, state, rules, clock.now());
     const isNews = Object.keys(patch).length > 0;
-    // Watchers hear of it with the change itself, or now when that told them nothing.
+    // Watchers are notified with the change itself, or here if it was not visible.
     const unheard = isNews && before?.workspace.version === state.workspace.version;
     const version = state.workspace.version + (unheard ? 1 : 0);
     const workspace = { ...state.workspace, ...patch, version };
@@ -187,8 +187,8 @@ export class TimedDecisions {
         ...(outcome.writes ?? []),
         ...(isNews ? [updateWorkspace(workspace.id, { ...patch, version })] : []),
         moveTimer("workspace", id, "schedule", { due: nextLook(next, rules), seen }),
-        // Anyone who keeps workspaces ready looks whether there are enough (rule PB-1).
-        ...(isKept(before, next) ? [lookAtPrebuilds(workspace.template_id, clock.now())] : []),
+        // The keeper of prebuilds checks whether there are enough (rule PB-1).
+        ...(isKept(before, next) ? [schedulePrebuildCheck(workspace.template_id, clock.now())] : []),
       ],
       after: () => {
         outcome.after?.();
@@ -198,15 +198,15 @@ export class TimedDecisions {
   }
 }
 
-/** The ids of the agents that a build of the workspace ends or replaces. */
+/** Returns the IDs of the agents that a new build of the workspace ends or replaces. */
 export const runningAgents = async (store: Store, workspace_id: string): Promise<string[]> =>
   (await store.all(listRunningAgents({ workspace_id }))).map(({ id }) => id);
 
-/** True while it is nobody's, and for the turn that gives it to someone. */
+/** Returns whether the workspace is an unclaimed prebuild, or was one before this message. */
 const isKept = (before: WorkspaceState | undefined, after: WorkspaceState): boolean =>
   isUnclaimed(after.workspace) || (before !== undefined && isUnclaimed(before.workspace));
 
-/** What two steps of one turn write, and announce once all of it is on disk. */
+/** Combines the writes and announcements of two steps of one message. */
 const both = (first: Turn | undefined, second: Turn | undefined): Pick<Turn, "writes" | "after"> => ({
   writes: [...(first?.writes ?? []), ...(second?.writes ?? [])],
   after: () => {
@@ -215,7 +215,7 @@ const both = (first: Turn | undefined, second: Turn | undefined): Pick<Turn, "wr
   },
 });
 
-/** A use is no news for watchers: they would hear of it each minute. */
+/** Does not notify watchers, which would otherwise be notified every minute. */
 const used = (state: WorkspaceState, now: number): Turn => ({
   state: { ...state, workspace: { ...state.workspace, last_used_at: now } },
   writes: [updateWorkspace(state.workspace.id, { last_used_at: now })],

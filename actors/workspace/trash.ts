@@ -1,5 +1,5 @@
-// The trash: what becomes of a workspace that is deleted and keeps its files for some days, and how it comes out again. Pure; used by the decisions
-// about builds (state.ts) and by the workspace actor.
+// The trash: how a deleted workspace keeps its files for some days, and how it is restored. Pure; used by the decisions about builds
+// (state.ts) and by the workspace actor.
 import type { Statement } from "#db/engine/sql.ts";
 import { clearTimer, setTimer } from "#db/engine/timers.ts";
 import { deleteKeysByWorkspace } from "#db/users/api-keys.ts";
@@ -10,20 +10,20 @@ import type { NewBuild, WorkspaceCommand, WorkspaceState } from "./decision.ts";
 
 type Completed = Extract<WorkspaceCommand, { type: "complete" }>;
 
-/** The timer of a workspace in the trash: its files go when it is due. */
+/** The timer of a workspace in the trash. Its files are deleted when it is due. */
 export const EMPTY_TRASH = "empty_trash";
-/** Workspaces of one owner in the trash; the oldest goes for one more. */
+/** Maximum workspaces of an owner in the trash. Adding one more deletes the oldest. */
 export const MAX_TRASHED = 20;
 
-/** True for the build that removes what is left of a workspace in the trash. */
+/** Returns whether the build deletes the remains of a workspace in the trash. */
 export const emptiesTrash = (workspace: WorkspaceRow, { transition, kept_ms }: NewBuild): boolean =>
   workspace.trashed_until !== null && transition === "delete" && kept_ms === undefined;
 
-/** Snapshots that a module of the template has made: their rows stay until it has removed them. */
+/** Keeps the rows of snapshots that a module of the template created until it has deleted them. */
 const discarding = (made: readonly SnapshotRow[], now: number): Statement[] =>
   made.map(({ id }) => updateSnapshot(id, { status: "deleting", updated_at: now }, { expect: 1 }));
 
-/** What a delete that ended well changes: shares and keys end with it, whether its files stay or go. */
+/** Returns the changes of a successful delete. Shares and keys are removed, whether the files are kept or not. */
 export const deletion = (
   { workspace, build }: WorkspaceState,
   { kept_bytes, made_snapshots = [] }: Pick<Completed, "kept_bytes" | "made_snapshots">,
@@ -50,7 +50,7 @@ export const deletion = (
   };
 };
 
-/** The same workspace out of the trash, under a name that may be another. */
+/** Returns the workspace restored from the trash, under a possibly different name. */
 export const withoutTrash = (
   state: WorkspaceState,
   name: string,

@@ -1,4 +1,4 @@
-// Workspace agents and their newest statistics. Inserted by the build that made them, then written by the agent actor only.
+// Workspace agents and their newest statistics. Inserted by the build that creates them, then written only by the agent actor.
 import { asc, eq, sql } from "drizzle-orm";
 import {
   build,
@@ -21,7 +21,7 @@ export type AgentStatsRow = typeof agent_stats.$inferSelect;
 
 export const findAgent = findBy(agents, agents.id);
 
-/** What the agent's actor decides by; the rest of the row is written and shown, but not kept in memory. */
+/** The columns that the agent's actor decides by. The others are written and shown, but not kept in memory. */
 export type AgentFacts = RowOfQuery<typeof findAgentFacts>;
 
 export const findAgentFacts = query(
@@ -50,7 +50,7 @@ export const findAgentFacts = query(
     .where(given(agents.id)),
 );
 
-/** Which agent it is. */
+/** Columns that identify the agent. */
 export const agentIdentity = {
   agent_id: agents.id,
   agent_key: agents.key,
@@ -58,7 +58,7 @@ export const agentIdentity = {
   build_id: agents.build_id,
 };
 
-/** What decides who may see or use an agent, whether its build is still the latest, and whether its token counts (1 or 0). */
+/** What decides who may see or use an agent, whether its build is still the latest, and whether its token is valid (1 or 0). */
 export const findAgentPlace = query(
   build
     .select({
@@ -82,7 +82,7 @@ export const findAgentPlace = query(
     .where(given(agents.id)),
 );
 
-/** The agents of several resources in the order they are shown; `resource_ids` is a JSON array. */
+/** The agents of several resources in display order; `resource_ids` is a JSON array. */
 export const listAgentsOfResources = query(
   build
     .select()
@@ -91,7 +91,7 @@ export const listAgentsOfResources = query(
     .orderBy(asc(agents.display_order), asc(agents.name)),
 );
 
-/** The agents of one build in the order they are shown. */
+/** The agents of one build in display order. */
 export const listAgentsOfBuild = query(
   build.select().from(agents).where(given(agents.build_id)).orderBy(asc(agents.display_order), asc(agents.name)),
 );
@@ -101,7 +101,7 @@ export const listAgentsEndedBy = query(
   build.select().from(agents).where(isOfStartBefore).orderBy(asc(agents.display_order), asc(agents.name)),
 );
 
-/** The agents of a workspace that may run: those that a stop or delete build ends; {workspace_id}. */
+/** The agents of a workspace that may be running, and that a stop or delete build ends: {workspace_id}. */
 export const listRunningAgents = query(
   build.select().from(agents).where(mayRun).orderBy(asc(agents.display_order), asc(agents.name)),
 );
@@ -110,7 +110,7 @@ export const listRunningAgents = query(
 export const insertAgent = insertInto(agents);
 export const updateAgent = updateBy(agents, agents.id);
 
-/** Bytes of log output stored so far; written with every batch of lines. */
+/** Updates the bytes of stored log output. Written with every batch of lines. */
 export const updateLogsLength = (id: string, logs_length: number): Statement => ({
   touches: ["agents"],
   sql: "update agents set logs_length = ? where id = ?",
@@ -119,7 +119,7 @@ export const updateLogsLength = (id: string, logs_length: number): Statement => 
 });
 
 const place = sql.placeholder;
-/** Replaces the newest statistics of an agent. */
+/** Replaces an agent's newest statistics. */
 export const saveAgentStats = statement<AgentStatsRow>(
   build
     .insert(agent_stats)

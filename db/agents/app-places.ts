@@ -1,4 +1,4 @@
-// Where a named app of a workspace is, found with few reads for each request that goes to one. Read only.
+// Finds named apps of a workspace with few reads, since every request to an app needs it. Read only.
 import { and, asc, desc, eq, sql } from "drizzle-orm";
 import { build, given, query } from "../engine/sql.ts";
 import { agent_apps, agents } from "../schema/agents.ts";
@@ -7,7 +7,7 @@ import { templates } from "../schema/templates.ts";
 import { users } from "../schema/users.ts";
 import { workspace_builds, workspaces } from "../schema/workspaces.ts";
 
-/** A living workspace by the names of its owner and itself, with its latest build: {username, name}, letter case ignored. */
+/** A workspace that is not deleted, by its owner's and its own name, with its latest build: {username, name}, case-insensitive. */
 export const findNamedWorkspace = query(
   build
     .select({
@@ -44,7 +44,7 @@ export const findNamedWorkspace = query(
 const named = findNamedWorkspace({ username: "", name: "" }).map;
 export type NamedWorkspace = ReturnType<typeof named>;
 
-/** The agents of a build that apps may be on: {build_id}. */
+/** The agents of a build that can have apps: {build_id}. */
 export const listNamedAgents = query(
   build
     .select({ id: agents.id, name: agents.name, parent_id: agents.parent_id })
@@ -53,7 +53,7 @@ export const listNamedAgents = query(
     .orderBy(asc(agents.display_order), asc(agents.name)),
 );
 
-/** {agent_id, slug}, letter case ignored. */
+/** Parameters: {agent_id, slug}, case-insensitive. */
 export const findAgentApp = query(
   build
     .select()
@@ -62,7 +62,7 @@ export const findAgentApp = query(
     .limit(1),
 );
 
-/** The names that the hosts of several agents' apps are made of; `agent_ids` is a JSON array. */
+/** The names that make up the host names of several agents' apps; `agent_ids` is a JSON array. */
 export const listAgentNames = query(
   build
     .select({ agent_id: agents.id, agent: agents.name, workspace: workspaces.name, user: users.username })
@@ -72,7 +72,7 @@ export const listAgentNames = query(
     .where(sql`${agents.id} in (select value from json_each(${sql.placeholder("agent_ids")}))`),
 );
 
-/** What the templates of several agents allow to be shared from inside a workspace; `agent_ids` is a JSON array. */
+/** The maximum share levels of several agents' templates; `agent_ids` is a JSON array. */
 export const listShareMaximums = query(
   build
     .select({ agent_id: agents.id, most: templates.max_port_share_level })
@@ -82,7 +82,7 @@ export const listShareMaximums = query(
     .where(sql`${agents.id} in (select value from json_each(${sql.placeholder("agent_ids")}))`),
 );
 
-/** How an app was shared by the newest builds of a workspace that had it: {workspace_id, slug}, letter case ignored. */
+/** How an app was shared in the newest builds of a workspace that had it: {workspace_id, slug}, case-insensitive. */
 export const listKnownApps = query(
   build
     .select({ agent: agents.name, level: agent_apps.sharing_level })

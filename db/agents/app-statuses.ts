@@ -1,4 +1,4 @@
-// What apps say of themselves. Written by the agent actor; a reader gets the newest first.
+// Statuses that apps report, newest first. Written by the agent actor.
 import { and, desc, eq, sql } from "drizzle-orm";
 import { build, given, insertInto, query, type Statement, statement } from "../engine/sql.ts";
 import { agent_apps, agents } from "../schema/agents.ts";
@@ -6,10 +6,10 @@ import { app_statuses } from "../schema/app-statuses.ts";
 
 export type AppStatusRow = typeof app_statuses.$inferSelect;
 
-/** How many statuses of one app are kept: a chatty app must not make its workspace too large to show. */
-export const KEPT_STATUSES = 50;
+/** Maximum statuses kept per app, so that an app with many reports does not make its workspace too large to display. */
+export const MAX_STATUSES = 50;
 
-/** The statuses of several agents, the newest first; `agent_ids` is a JSON array. */
+/** The statuses of several agents, newest first; `agent_ids` is a JSON array. */
 export const listAppStatusesByAgents = query(
   build
     .select()
@@ -18,7 +18,7 @@ export const listAppStatusesByAgents = query(
     .orderBy(desc(app_statuses.key)),
 );
 
-/** What an app of an agent has said last: {agent_id, slug}. */
+/** The newest status of an agent's app: {agent_id, slug}. */
 export const findNewestAppState = query(
   build
     .select({ state: app_statuses.state })
@@ -39,11 +39,11 @@ const prune = statement<{ app_id: string }>(
         '"older"."key"',
       )} from ${app_statuses} ${sql.raw('"older"')} where ${sql.raw('"older"."app_id"')} = ${sql.placeholder(
         "app_id",
-      )} order by ${sql.raw('"older"."key"')} desc limit 1 offset ${sql.raw(String(KEPT_STATUSES))})`,
+      )} order by ${sql.raw('"older"."key"')} desc limit 1 offset ${sql.raw(String(MAX_STATUSES))})`,
     ),
 );
 
-/** Adds a status; what is older than the newest KEPT_STATUSES of its app goes. */
+/** Adds a status, and deletes those older than the newest KEPT_STATUSES of its app. */
 export const insertAppStatus = (row: Omit<AppStatusRow, "key">): Statement[] => [
   insert(row),
   prune({ app_id: row.app_id }),
@@ -57,5 +57,5 @@ const wipe = statement<{ build_id: string }>(
     ),
 );
 
-/** Everything the apps of this build's agents have said; run before the agents go. */
+/** Deletes all statuses of this build's agents. Must run before the agents are deleted. */
 export const deleteAppStatusesOfBuild = (build_id: string): Statement => wipe({ build_id });

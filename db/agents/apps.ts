@@ -1,11 +1,11 @@
-// Apps of agents. Inserted by the build; only their health changes afterwards.
+// Apps of agents. Inserted by the build; only their health changes later.
 import { asc, sql } from "drizzle-orm";
 import { build, given, insertInto, query, updateBy } from "../engine/sql.ts";
 import { agent_apps } from "../schema/agents.ts";
 
 export type AgentAppRow = typeof agent_apps.$inferSelect;
 
-/** The apps of one agent as they are shown. */
+/** The apps of one agent in display order. */
 export const listAgentApps = query(
   build
     .select()

@@ -1,4 +1,4 @@
-// Finding agents by the cloud instance they run on: those without a parent that count (facts/platform 8.3).
+// Finds agents by their cloud instance: signed-in agents without a parent (facts/platform 8.3).
 import { and, asc, eq, isNull, ne, sql } from "drizzle-orm";
 import { build, given, query } from "../engine/sql.ts";
 import { agents } from "../schema/agents.ts";
@@ -14,7 +14,7 @@ export const listAgentsOfInstance = query(
     .where(
       and(
         given(agents.instance_id),
-        // So that the partial index is found.
+        // Required for SQLite to use the partial index.
         ne(agents.instance_id, sql`''`),
         isNull(agents.parent_id),
         isSignedIn,

@@ -5,7 +5,7 @@ import { agent_log_sources } from "../schema/agents.ts";
 
 export type LogSourceRow = typeof agent_log_sources.$inferSelect;
 
-/** The sources of one agent, the oldest first. */
+/** The sources of one agent, oldest first. */
 export const listLogSources = query(
   build.select().from(agent_log_sources).where(given(agent_log_sources.agent_id)).orderBy(asc(agent_log_sources.key)),
 );
@@ -22,7 +22,7 @@ export const listLogSourcesByAgents = query(
 /** `key` comes from the sequence `log_sources`. */
 export const insertLogSource = insertInto(agent_log_sources);
 
-/** How a source is shown. */
+/** Updates a source's display name and icon. */
 export const updateLogSource = statement<{ key: number; display_name: string; icon: string }>(
   build
     .update(agent_log_sources)
@@ -31,7 +31,7 @@ export const updateLogSource = statement<{ key: number; display_name: string; ic
   { expect: 1 },
 );
 
-/** Remembers the newest batch of a source, written with its lines. */
+/** Stores the ID of a source's newest batch, together with its lines. */
 export const noteBatch = statement<{ key: number; batch_id: string }>(
   build
     .update(agent_log_sources)

@@ -1,23 +1,23 @@
-// Log lines of agents: the hot table. Rows are bound by hand, column by column, since this is where the time of a batch goes
-// (PERFORMANCE section 2b); reading is always by cursor.
+// Log lines of agents: the hot table. Rows are bound by hand, column by column, because binding takes most of a batch's time (PERFORMANCE
+// section 2b). Reads always use a cursor.
 import { and, asc, gt, lt, sql } from "drizzle-orm";
 import { build, given, query, type Statement, type Value } from "../engine/sql.ts";
 import { agent_logs } from "../schema/agents.ts";
 import { listTouches } from "../schema/touching.ts";
 
-/** One line as it is stored; `level` counts from 0 (trace) to 4 (error), `created_at` is in milliseconds. */
+/** A stored line; `level` counts from 0 (trace) to 4 (error), `created_at` is in milliseconds. */
 export type AgentLogRow = { id: number; created_at: number; level: number; output: string; source: number };
 
 const insertSql = (lines: number): string =>
   `insert into agent_logs (id, agent, source, created_at, level, output) values ${Array(lines).fill("(?, ?, ?, ?, ?, ?)").join(", ")}`;
 
-/** Lines bound to one run of the statement: a third faster than one by one, and no better with more (test/bench). */
+/** Lines per execution of the statement: a third faster than single lines, and larger values do not help (test/bench). */
 const CHUNK = 25;
 const INSERT_CHUNK = insertSql(CHUNK);
 const INSERT_ONE = insertSql(1);
 const LINES = listTouches(agent_logs);
 
-/** The lines of one source; ids are consecutive from `first`, in the order given. */
+/** Inserts the lines of one source; IDs are consecutive from `first`, in the given order. */
 export const insertAgentLogs = (
   first: number,
   agent: number,

@@ -1,4 +1,4 @@
-// Metadata of agents: what the template wants measured, and the newest result.
+// Metadata of agents: what the template measures, and the newest results.
 import { asc, sql } from "drizzle-orm";
 import { build, given, insertInto, query, statement } from "../engine/sql.ts";
 import { agent_metadata } from "../schema/agents.ts";
@@ -7,7 +7,7 @@ export type AgentMetadataRow = typeof agent_metadata.$inferSelect;
 
 const order = [asc(agent_metadata.display_order), asc(agent_metadata.key)] as const;
 
-/** The metadata of one agent as it is shown. */
+/** The metadata of one agent in display order. */
 export const listAgentMetadata = query(
   build
     .select()
@@ -28,7 +28,7 @@ export const listMetadataByAgents = query(
 export const insertAgentMetadata = insertInto(agent_metadata);
 
 const place = sql.placeholder;
-/** The newest result of one key. */
+/** Stores the newest result of one key. */
 export const updateAgentMetadata = statement<{
   agent_id: string;
   key: string;

@@ -1,4 +1,4 @@
-// Taking back what an attempt at a build has written of its agents: statements of the workspace actor, which begins the build again.
+// Deletes the agents that an attempt at a build has written. Used by the workspace actor when it begins the build again.
 import { inArray, sql } from "drizzle-orm";
 import { build, given, type Statement, statement } from "../engine/sql.ts";
 import { agent_apps, agent_log_sources, agent_metadata, agent_scripts, agents } from "../schema/agents.ts";
@@ -11,7 +11,7 @@ const wipe = [agent_apps, agent_log_sources, agent_metadata, agent_scripts]
   .map((table) => statement<OfBuild>(build.delete(table).where(inArray(table.agent_id, ofBuild))))
   .concat(statement<OfBuild>(build.delete(agents).where(given(agents.build_id))));
 
-/** The agents of a build and all that belongs to them. */
+/** Deletes the agents of a build and all their rows. */
 export const deleteAgentsOfBuild = (build_id: string): Statement[] => [
   deleteAppStatusesOfBuild(build_id),
   ...wipe.map((one) => one({ build_id })),
@@ -21,10 +21,10 @@ const release = statement<{ token_hash: string }>(
   build.update(agents).set({ token_hash: null }).where(given(agents.token_hash)),
 );
 
-/** Anyone who has this token has it no longer. */
+/** Removes the token from any agent that has it. */
 export const releaseToken = (token_hash: string): Statement => release({ token_hash });
 
-/** An app that a former build of the workspace has, and this one has again under the same id. */
+/** Deletes an app of an earlier build of the workspace whose ID is used again. */
 export const releaseApp = statement<{ id: string; workspace_id: string }>(
   build
     .delete(agent_apps)

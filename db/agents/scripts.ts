@@ -1,4 +1,4 @@
-// Scripts of agents and how long they took. Inserted by the build; the agent reports how they ended.
+// Scripts of agents and their run times. Inserted by the build; the agent reports results.
 import { and, asc, lt, sql } from "drizzle-orm";
 import { build, given, insertInto, query, type Statement, statement, updateBy } from "../engine/sql.ts";
 import { agent_script_timings, agent_scripts } from "../schema/agents.ts";
@@ -8,7 +8,7 @@ export type AgentScriptTimingRow = typeof agent_script_timings.$inferSelect;
 
 const order = [asc(agent_scripts.display_order), asc(agent_scripts.display_name), asc(agent_scripts.id)] as const;
 
-/** The scripts of one agent in the order of the template. */
+/** The scripts of one agent in the template's order. */
 export const listAgentScripts = query(
   build
     .select()
@@ -32,8 +32,8 @@ export const updateAgentScript = updateBy(agent_scripts, agent_scripts.id);
 const sameStage = sql`(${sql.placeholder("stage")} = '' or stage = ${sql.placeholder("stage")})`;
 
 /**
- * The newest run of each script of several agents, the oldest first: {agent_ids: a JSON array, stage: `start`, `stop`, `cron`, or empty
- * for the newest of all}.
+ * The newest run of each script of several agents, oldest first: {agent_ids: a JSON array, stage: `start`, `stop`, `cron`, or empty for the
+ * newest of all}.
  */
 export const listScriptTimingsByAgents = query(
   build
@@ -61,13 +61,13 @@ const dropRunsBefore = statement<{ script_id: string; stage: string; started_at:
     ),
 );
 
-/** Keeps this run and lets those before it at the same stage go: nobody reads them, and cron scripts have many. */
+/** Stores this run and deletes earlier ones of the same stage, which nothing reads; cron scripts would have many. */
 export const keepScriptTiming = (run: AgentScriptTimingRow): Statement[] => [
   dropRunsBefore({ script_id: run.script_id, stage: run.stage, started_at: run.started_at }),
   saveScriptTiming(run),
 ];
 
-/** The same run reported twice (a lost answer, then a repeat) is one row. */
+/** A run that is reported twice (a retry after a lost answer) is stored once. */
 const saveScriptTiming = statement<AgentScriptTimingRow>(
   build
     .insert(agent_script_timings)

@@ -1,27 +1,27 @@
-// Which agents of a workspace count: those of its latest build, and while a stop or delete build is open those that it ends, so that stop
-// scripts can still report (facts/platform 2.3, 8.2; rule WK-25).
+// Decides which agents of a workspace are signed in: those of its latest build, and while a stop or delete build is open, those that it
+// ends, so that stop scripts can still report (facts/platform 2.3, 8.2; rule WK-25).
 import { sql } from "drizzle-orm";
 import { agents } from "../schema/agents.ts";
 import { jobs } from "../schema/jobs.ts";
 import { workspace_builds, workspaces } from "../schema/workspaces.ts";
 
-/** The build whose agents may run: the newest that is a start or succeeded. After a stop that ended well it has none. */
+/** The build whose agents may be running: the newest that is a start or succeeded. After a successful stop, that build has no agents. */
 const selectRunningBuild = (workspace_id: unknown) => sql`(select s.id from ${workspace_builds} s
   join ${jobs} t on t.id = s.job_id
   where s.workspace_id = ${workspace_id} and (s.transition = 'start'
     or (t.completed_at is not null and t.error = '' and t.canceled_at is null))
   order by s.build_number desc limit 1)`;
 
-/** For queries over `agents` joined with `workspaces`: the agent counts. */
+/** Condition for queries over `agents` joined with `workspaces`: the agent is signed in. */
 export const isSignedIn = sql`(${workspaces.deleted} = 0 and (${workspaces.latest_build_id} = ${agents.build_id}
   or (${agents.build_id} = ${selectRunningBuild(workspaces.id)}
     and exists (select 1 from ${workspace_builds} b join ${jobs} j on j.id = b.job_id
       where b.id = ${workspaces.latest_build_id} and b.transition <> 'start' and j.completed_at is null))))`;
 
-/** For queries over `agents`: a stop or delete build of the workspace in `workspace_id` ends it. */
+/** Condition for queries over `agents`: a stop or delete build of the workspace in `workspace_id` ends the agent. */
 export const mayRun = sql`${agents.build_id} = ${selectRunningBuild(sql.placeholder("workspace_id"))}`;
 
-/** For queries over `agents`: it belongs to the newest start build before the build in `build_id`. */
+/** Condition for queries over `agents`: the agent belongs to the newest start build before the build in `build_id`. */
 export const isOfStartBefore = sql`${agents.build_id} = (select s.id from ${workspace_builds} e
   join ${workspace_builds} s on s.workspace_id = e.workspace_id and s.build_number < e.build_number and s.transition = 'start'
   where e.id = ${sql.placeholder("build_id")} order by s.build_number desc limit 1)`;

@@ -1,4 +1,4 @@
-// Agents inside agents, such as those of devcontainers: rows like any other, with a parent. Written by the parent's actor.
+// Nested agents, such as those of devcontainers: rows like any other, with a parent. Written by the parent's actor.
 import { asc, eq, sql } from "drizzle-orm";
 import { build, given, query, type Statement, statement } from "../engine/sql.ts";
 import {
@@ -18,7 +18,7 @@ export const listSubAgents = query(
   build
     .select({ id: agents.id, key: agents.key, name: agents.name })
     .from(agents)
-    // By the build, which has an index; a child is of its parent's build.
+    // Filters by the build, which has an index. A child belongs to its parent's build.
     .where(
       sql`${agents.build_id} = (select "p"."build_id" from ${agents} "p" where "p"."id" = ${sql.placeholder("parent_id")}) and ${agents.parent_id} = ${sql.placeholder("parent_id")}`,
     )
@@ -40,7 +40,7 @@ const wipeLogs = statement<{ key: number }>(
 );
 const wipeAgent = statement<{ id: string }>(build.delete(agents).where(given(agents.id)));
 
-/** An agent and all that belongs to it; `key` is its integer key. */
+/** Deletes an agent and all its rows; `key` is its integer key. */
 export const deleteSubAgent = ({ id, key }: { id: string; key: number }): Statement[] => [
   ...wipe.map((one) => one({ agent_id: id })),
   wipeLogs({ key }),

@@ -1,4 +1,4 @@
-// What desktop clients are shown of a user's workspaces (src/api/tailnet/workspace-updates.ts): names and states, nothing more.
+// A user's workspaces as desktop clients see them (src/api/tailnet/workspace-updates.ts): only names and states.
 import { and, asc, eq, gt, sql } from "drizzle-orm";
 import { build, given, query } from "../engine/sql.ts";
 import { workspaces } from "../schema/workspaces.ts";
@@ -12,10 +12,10 @@ const columns = {
   latest_build_id: workspaces.latest_build_id,
 };
 
-/** One workspace, also a deleted one: {id}. */
+/** One workspace, including deleted ones: {id}. */
 export const findOwnedWorkspace = query(build.select(columns).from(workspaces).where(given(workspaces.id)));
 
-/** The ids of an owner's workspaces in ascending order: {owner_id, after, limit}. */
+/** The IDs of an owner's workspaces in ascending order: {owner_id, after, limit}. */
 export const listOwnedWorkspaces = query(
   build
     .select({ id: workspaces.id })

@@ -1,4 +1,4 @@
-// Signing in a workspace agent: its token counts as long as the agent does (facts/platform 8.2).
+// Authenticates a workspace agent. Its token is valid as long as the agent is signed in (facts/platform 8.2).
 import { and, desc, eq, isNotNull } from "drizzle-orm";
 import { build, given, query } from "../engine/sql.ts";
 import { agents } from "../schema/agents.ts";
@@ -21,7 +21,7 @@ export const findAgentByToken = query(
     .where(and(given(agents.token_hash), isSignedIn)),
 );
 
-/** The workspace, the template and the owner of an agent that counts: {id}. */
+/** The workspace, the template and the owner of a signed-in agent: {id}. */
 export const findSignedInAgent = query(
   build
     .select({

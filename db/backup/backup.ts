@@ -1,5 +1,5 @@
-// Makes a backup of a data directory, whether a server runs on it or not: a folder, or one .tar file of it. It holds the database, the
-// uploaded files that it names, and the key that opens its secrets, so it is as secret as the data directory itself.
+// Backs up a data directory, whether or not a server runs on it, to a folder or a single .tar file. A backup contains the database, the
+// uploaded files that it references, and the key that decrypts its secrets, so it is as secret as the data directory itself.
 import { existsSync } from "node:fs";
 import { chmod, link, mkdir, open, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
@@ -21,26 +21,28 @@ import { packTar } from "./tar.ts";
 
 export type BackupOptions = {
   data_dir: string;
-  /** A path that ends in `.tar` becomes that file; any other is a folder in which a folder of its own is made. */
+  /** A path ending in `.tar` names the file. Any other is a folder in which the backup folder is created. */
   target: string;
   clock: Clock;
-  /** MiB a second; 0 for as fast as it goes. */
+  /** MiB per second; 0 for unlimited. */
   rateMb: number;
-  /** Hears how many bytes were read so far. */
+  /** Called with the number of bytes read so far. */
   onProgress?: (bytes: number) => void;
   signal: AbortSignal;
-  /** Called when the database is copied and its log is free again: nothing waits for the rest, which wants the processor most. */
+  /**
+   * Called when the database is copied and its log may be truncated again. The remaining work needs the most CPU, and nothing waits for it.
+   */
   copied?(): void;
 };
 
 export type BackupMade = { path: string; bytes: number; manifest: Manifest };
 
-/** A file that the snapshot names has gone in the meantime: a newer snapshot does not name it. */
+/** A file that the snapshot references was deleted concurrently. A newer snapshot will not reference it. */
 class GoneError extends BackupError {}
 
 const TRIES = 5;
 
-/** Makes a backup; it appears under its name when it is whole and flushed. Throws `BackupError`, or the disk's errors. */
+/** Creates a backup, which appears under its name once it is complete and flushed. Throws `BackupError`, or the disk's errors. */
 export const makeBackup = async (options: BackupOptions): Promise<BackupMade> => {
   const { target, clock } = options;
   const packed = target.endsWith(".tar");
@@ -71,7 +73,10 @@ const pack = async (folder: string, path: string, manifest: Manifest, flow: Flow
   }
 };
 
-/** Not over a file that has come in the meantime, where the disk can say so; those of USB sticks and some networks know no second names. */
+/**
+ * Renames without overwriting a file created concurrently, if the file system supports hard links; those of USB sticks and some networks do
+ * not.
+ */
 const nameNew = async (part: string, path: string): Promise<void> => {
   try {
     await link(part, path);
@@ -106,7 +111,7 @@ const finish = async (
   let created_at = "";
   const { schema, hashes, homes } = await copy.take(flow, async (snapshot) => {
     created_at = rfc3339(clock.now());
-    // What is pinned can be copied when the log of the database is free to be shortened again.
+    // Once the files are pinned, the database log need not be held for copying them.
     for (const hash of snapshot.hashes) await pins.add(hash);
   });
   copied?.();
@@ -121,7 +126,7 @@ const finish = async (
   return manifest;
 };
 
-/** Second names for uploaded files, so that they are there until they are copied although the server removes them in the meantime. */
+/** Hard links to uploaded files, which keep them available for copying even if the server deletes them. */
 class Pins implements AsyncDisposable {
   readonly #data_dir: string;
   readonly #folder: string;

@@ -1,5 +1,5 @@
-// Backups that someone asks for while the server runs: made, and looked through, each by a process of its own (snapshot.ts says why), one at a
-// time. How far it is, is read from the files it writes. Anyone who watches is notified of each step.
+// Backups requested while the server runs: creates and verifies them, one at a time, each in a separate process (see snapshot.ts for the
+// reason). Reads the progress from the files that the process writes, and notifies watchers of each step.
 import { existsSync } from "node:fs";
 import { readdir, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
@@ -19,13 +19,13 @@ export type ByHandOptions = {
   readonly rateMb: number;
 };
 
-/** Something is under way already. */
+/** Another operation is already running. */
 export class BusyError extends Error {
   override readonly name = "BusyError";
 }
 
 const STEP_MS = 500;
-/** What a backup, and the check of one, is called while it is written. */
+/** Names of unfinished backups and checks. */
 const UNFINISHED = /^\.(slipway-.*\.part|check-.*)$/;
 
 type Checked = { readonly at: number; readonly problem: string };
@@ -44,13 +44,13 @@ export class BackupsByHand {
     this.#options = options;
   }
 
-  /** Hears of each step of the work. */
+  /** Subscribes to progress. */
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
   }
 
-  /** Everything there is and continues. */
+  /** Returns all backups and the running operation. */
   async list(): Promise<Backups> {
     const { folder, interval, keep, clock } = this.#options;
     const names = (await backupsIn(folder, clock.now())).reverse();
@@ -64,7 +64,7 @@ export class BackupsByHand {
     };
   }
 
-  /** Begins to make one; throws BusyError. */
+  /** Begins a backup. Throws BusyError. */
   make(): void {
     const { data_dir, folder, rateMb } = this.#options;
     const settings = [`--data-dir=${resolve(data_dir)}`, `--backup-rate-mb=${rateMb}`];
@@ -75,7 +75,7 @@ export class BackupsByHand {
     });
   }
 
-  /** Begins to read this one whole; false when none exists of this name. Throws BusyError. */
+  /** Begins to verify a backup by reading all of it. Returns false when it does not exist. Throws BusyError. */
   async check(name: string): Promise<boolean> {
     const { folder, clock } = this.#options;
     if (!(await backupsIn(folder, clock.now())).includes(name)) return false;
@@ -92,7 +92,7 @@ export class BackupsByHand {
     return true;
   }
 
-  /** Ends what is under way; half a backup has no name, and is removed by a later one. */
+  /** Aborts the running operation. A partial backup has no final name, and a later one deletes it. */
   async stop(): Promise<void> {
     this.#stopping.abort(new Error("the server is stopping"));
     await this.#running;
@@ -150,7 +150,7 @@ export class BackupsByHand {
 
 const formatError = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
-/** Bytes of what is unfinished in the folder; what goes in the meantime counts as nothing. */
+/** Returns the bytes of unfinished files in the folder, ignoring files that are deleted concurrently. */
 const bytesUnder = async (folder: string): Promise<number> => {
   if (!existsSync(folder)) return 0;
   let sum = 0;
@@ -164,7 +164,7 @@ const bytesUnder = async (folder: string): Promise<number> => {
   return sum;
 };
 
-/** A verb of this program. Rejects with what it says when it fails. */
+/** Runs a command of this program. Rejects with its output when it fails. */
 export const runVerb = async (argv: readonly string[], signal: AbortSignal): Promise<void> => {
   const child = Bun.spawn([...ownProgram(), ...argv], { stdin: "ignore", stdout: "ignore", stderr: "pipe", env: {} });
   const stop = (): void => child.kill("SIGTERM");

@@ -1,5 +1,5 @@
-// A copy of a file that changes while it is copied, to be put right later: repairing it means to read both again and to write only what
-// differs. Used for the database (snapshot.ts says why).
+// A copy of a file that changes while it is copied, and is repaired later by reading both files again and writing only the differences.
+// Used for the database (see snapshot.ts for the reason).
 import { type FileHandle, open } from "node:fs/promises";
 import { type Flow, PIECE_BYTES, readAt } from "./flow.ts";
 
@@ -25,8 +25,8 @@ export class Draft {
   }
 
   /**
-   * Makes it the same as the file is now, where it stands still, and flushes it. Reads all of the file, `hurried` where someone is held up
-   * until it is done; can be called again.
+   * Makes the copy identical to the file, which must not change during the call, and flushes it. Reads the whole file, at full speed if
+   * `hurried`, for when someone is blocked. Can be called repeatedly.
    */
   async mend(from: FileHandle, flow: Flow, pace: { hurried?: boolean } = {}): Promise<void> {
     const write = flow.flushing(this.#file);
@@ -40,7 +40,7 @@ export class Draft {
     await this.#file.sync();
   }
 
-  /** Compared itself and not by a checksum, which takes several times as long. */
+  /** Compares bytes, because computing checksums takes several times as long. */
   async #has(piece: Uint8Array, at: number): Promise<boolean> {
     const own = this.#own.subarray(0, piece.byteLength);
     return (await readAt(this.#file, own, at)) === piece.byteLength && Buffer.compare(own, piece) === 0;

@@ -1,26 +1,26 @@
-// Copies bytes at a bounded speed and flushes them as it goes, so that neither the disk's queue nor a flush at the end holds up
-// the server that works alongside it. Used for backups and restores.
+// Copies bytes at a limited speed and flushes regularly, so that neither the disk queue nor a large final flush delays the running server.
+// Used for backups and restores.
 import { type FileHandle, open } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { Clock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
 
-/** What is read and written immediately. */
+/** Bytes read and written at a time. */
 export const PIECE_BYTES = 256 * 1024;
 /**
- * The server's own flushes wait behind one of these. Measured alongside a loop that writes 32 KiB and flushes (p99 0.8 ms alone): with 2 MiB
- * 2.6 ms, with 512 KiB, which are more flushes, 3.9 ms, with 8 MiB 7 ms.
+ * The server's own flushes wait behind one of these. Measured with a loop that writes 32 KiB and flushes (p99 0.8 ms alone): 2.6 ms with 2
+ * MiB, 3.9 ms with 512 KiB, which needs more flushes, and 7 ms with 8 MiB.
  */
 const FLUSH_BYTES = 8 * PIECE_BYTES;
-/** What reading costs alongside writing. */
+/** Cost of reading a byte relative to writing one. */
 const LOOK_SHARE = 1 / 8;
 
 const ALL = Number.MAX_SAFE_INTEGER;
 
-/** `at` counts from where the reading began. */
+/** `at` is relative to the start of the read. */
 type Use = (piece: Uint8Array, at: number) => Promise<void> | void;
 
-/** Which bytes of a file, and what each of them counts alongside one that is written. */
+/** A range of a file, and the cost of its bytes relative to written ones. */
 type Part = { start?: number; limit?: number; share?: number };
 
 export type Copied = { bytes: number; sha256: string };
@@ -35,7 +35,10 @@ export class Flow {
   #total = 0;
   readonly #onProgress: ((bytes: number) => void) | undefined;
 
-  /** `rateMb` in MiB a second; 0 for as fast as it goes. An abort of `signal` ends what is under way with its reason. `told` hears how many bytes were read so far. */
+  /**
+   * `rateMb` in MiB per second; 0 for unlimited. Aborting `signal` ends a running operation with its reason. `onProgress` is called with
+   * the number of bytes read so far.
+   */
   constructor(clock: Clock, rateMb: number, signal: AbortSignal, onProgress?: (bytes: number) => void) {
     this.#onProgress = onProgress;
     this.#clock = clock;
@@ -44,14 +47,14 @@ export class Flow {
     this.#began = clock.monotonic();
   }
 
-  /** Waits until so many bytes more fit the speed. Throws when it was told to stop. */
+  /** Waits until this many bytes fit the rate limit. Throws when aborted. */
   async pass(bytes: number): Promise<void> {
     this.#signal.throwIfAborted();
     this.#moved += bytes;
     if (this.#bytesPerMs === 0) return;
     const ahead = this.#moved / this.#bytesPerMs - (this.#clock.monotonic() - this.#began);
     if (ahead > 1) await pause(this.#clock, ahead);
-    // What was slower than allowed, such as a busy disk, is not made up for later.
+    // Does not catch up after being slower than allowed, for example because of a busy disk.
     else if (ahead < -1000) this.#restart();
   }
 
@@ -60,7 +63,7 @@ export class Flow {
     this.#moved = 0;
   }
 
-  /** Calls `use` with each piece of an open file; the piece is overwritten by the next one. Answers how many bytes there were. */
+  /** Calls `use` with each piece of an open file and returns the total bytes. The next piece overwrites the buffer. */
   async read(from: FileHandle, use: Use, { start = 0, limit = ALL, share = 1 }: Part = {}): Promise<number> {
     let read = 0;
     while (read < limit) {
@@ -75,12 +78,12 @@ export class Flow {
     return read;
   }
 
-  /** Reads a whole file of which little or nothing is copied: so much faster, or `hurried`, as fast as it goes. */
+  /** Reads a whole file of which little or nothing is copied: faster than a copy, or with `hurried` at full speed. */
   look(from: FileHandle, use: Use, { hurried = false } = {}): Promise<number> {
     return this.read(from, use, { share: hurried ? 0 : LOOK_SHARE });
   }
 
-  /** A writer that flushes as it goes; the rest at the end is the caller's to flush. */
+  /** Returns a writer that flushes regularly. The caller must flush the rest at the end. */
   flushing(to: FileHandle): (piece: Uint8Array, at?: number) => Promise<void> {
     let unflushed = 0;
     return async (piece, at) => {
@@ -92,7 +95,7 @@ export class Flow {
     };
   }
 
-  /** Copies an open file, or a part of it, to a new file of mode 0600, flushed. */
+  /** Copies an open file, or a range of it, to a new file of mode 0600, and flushes it. */
   async copy(from: FileHandle, to: string, part: Part = {}): Promise<Copied> {
     await using file = await open(to, "wx", 0o600);
     const hasher = new Bun.CryptoHasher("sha256");
@@ -108,11 +111,11 @@ export class Flow {
 
   async copyFile(from: string, to: string): Promise<Copied> {
     await using file = await open(from, "r");
-    // Awaited, or the file would be closed first.
+    // Without `await`, the file would be closed first.
     return await this.copy(file, to);
   }
 
-  /** Size and checksum of a file. */
+  /** Returns the size and checksum of a file. */
   async hash(path: string): Promise<Copied> {
     await using file = await open(path, "r");
     const hasher = new Bun.CryptoHasher("sha256");
@@ -121,7 +124,7 @@ export class Flow {
   }
 }
 
-/** Fills `into` from a place in the file; answers how much there was. A single read may give less than is asked for. */
+/** Fills `into` from an offset in the file, and returns the number of bytes. A single read may return less than requested. */
 export const readAt = async (file: FileHandle, into: Uint8Array, at: number): Promise<number> => {
   for (let filled = 0; ; ) {
     const { bytesRead } = await file.read(into, filled, into.byteLength - filled, at + filled);
@@ -130,7 +133,7 @@ export const readAt = async (file: FileHandle, into: Uint8Array, at: number): Pr
   }
 };
 
-/** Writes all of it: at a place in the file, or behind what was written last. */
+/** Writes all bytes, at an offset or after the last write. */
 export const writeAll = async (file: FileHandle, bytes: Uint8Array, position?: number): Promise<void> => {
   for (let done = 0; done < bytes.byteLength; ) {
     const place = position === undefined ? null : position + done;
@@ -138,11 +141,11 @@ export const writeAll = async (file: FileHandle, bytes: Uint8Array, position?: n
   }
 };
 
-/** Flushes the names in a folder. */
+/** Flushes the directory entries of a folder. */
 export const flushFolder = async (path: string): Promise<void> => {
   await using folder = await open(path, "r");
   await folder.sync();
 };
 
-/** Flushes the name of a file. */
+/** Flushes the directory entry of a file. */
 export const flushName = (path: string): Promise<void> => flushFolder(dirname(path));

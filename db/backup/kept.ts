@@ -1,5 +1,5 @@
-// The folder that backups go into: which of them are there, which is the newest that can be used, and what must go. Used by the
-// scheduled backups, the verb `backup` and `doctor`. A backup that is damaged or dated ahead of the clock counts as none.
+// The backup folder: lists the backups, finds the newest usable one, and chooses which to delete. Used by scheduled backups, `slipway
+// backup` and `slipway doctor`. Ignores damaged backups and those dated in the future.
 import { existsSync } from "node:fs";
 import { lstat, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -7,23 +7,23 @@ import { BackupError, isBackupName, MANIFEST, readManifest, timeOfName } from ".
 
 const DAY_MS = 86_400_000;
 
-/** What a backup that was cut off (a kill, a power loss) leaves: half of it, and second names of uploads in the data directory. */
+/** Leftovers of interrupted backups (a kill, a power loss): partial backups, and hard links to uploads in the data directory. */
 const LEFTOVER = /^\.slipway-[\dTZ-]+\.part(\.tar|-pins)?$/;
 
-/** Those with a manifest by their names, the oldest first; `now` leaves out what a clock that was wrong has dated later. */
+/** Returns the names of backups with a manifest, oldest first. Skips those dated after `now` because of a wrong clock. */
 export const backupsIn = async (folder: string, now: number): Promise<string[]> => {
   if (!existsSync(folder)) return [];
   const names = (await readdir(folder)).filter((name) => isBackupName(name) && timeOfName(name) <= now);
   return names.filter((name) => existsSync(join(folder, name, MANIFEST))).sort();
 };
 
-/** When the newest one was made whose manifest can be read, milliseconds since 1970. */
-export const newestBackup = async (folder: string, now: number): Promise<number | undefined> => {
+/** Returns when the newest backup with a readable manifest was created, in milliseconds since 1970. */
+export const findNewestBackup = async (folder: string, now: number): Promise<number | undefined> => {
   const newest = (await backupsIn(folder, now)).findLast((name) => isReadable(join(folder, name)));
   return newest === undefined ? undefined : timeOfName(newest);
 };
 
-/** Removes what is older than the newest `keep` that can be read. */
+/** Deletes everything older than the newest `keep` readable backups. */
 export const removeOld = async (folder: string, keep: number, now: number): Promise<void> => {
   let kept = 0;
   for (const name of (await backupsIn(folder, now)).reverse()) {
@@ -32,7 +32,9 @@ export const removeOld = async (folder: string, keep: number, now: number): Prom
   }
 };
 
-/** Removes what backups that were cut off have left in these folders. A day old: nobody works on it any more. What is not ours stays. */
+/**
+ * Deletes leftovers of interrupted backups in these folders. They must be a day old, so that no backup still uses them. Other files stay.
+ */
 export const removeLeftovers = async (folders: Iterable<string>, now: number): Promise<void> => {
   for (const folder of new Set(folders)) {
     const names = existsSync(folder) ? await readdir(folder) : [];
@@ -44,7 +46,7 @@ const removeOlder = async (path: string, than: number): Promise<void> => {
   try {
     if ((await lstat(path)).mtimeMs < than) await rm(path, { recursive: true, force: true });
   } catch (error) {
-    // Someone else's, or gone in the meantime: no reason to make no backup.
+    // Belongs to someone else, or was deleted concurrently, which must not prevent the backup.
     if (!/^(EACCES|EPERM|ENOENT)$/.test(String((error as { code?: unknown }).code))) throw error;
   }
 };

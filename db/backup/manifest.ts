@@ -1,5 +1,5 @@
-// What a backup says of itself: manifest.json, written last, so that a folder without one is no backup. Names, version and checksums;
-// read by restore.ts, by the scheduled backups and by people. Refuses what it does not know.
+// The manifest of a backup: manifest.json, written last, so that a folder without one is not a backup. Contains names, version and
+// checksums; read by restore.ts, by scheduled backups and by people. Rejects unknown content.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { rfc3339 } from "#base/clock.ts";
@@ -8,7 +8,7 @@ export const MANIFEST = "manifest.json";
 export const DATABASE = "slipway.db";
 export const KEY = "encryption.key";
 
-/** Raised when an older program could not restore what a newer one writes. */
+/** Incremented when older programs cannot restore a new backup. */
 const FORMAT = 1;
 
 /** One file of a backup; `path` is relative, with `/`. */
@@ -16,19 +16,19 @@ export type BackedUp = { path: string; bytes: number; sha256: string };
 
 export type Manifest = {
   format: number;
-  /** The program that made it. */
+  /** The version of the program that created it. */
   version: string;
   commit: string;
-  /** How many migrations its database has had, and the last one's name. */
+  /** The version of the database schema, and the name of its last migration. */
   schema: { version: number; name: string };
   /** When the snapshot was taken, RFC 3339. */
   created_at: string;
   files: BackedUp[];
-  /** Where the files of workspaces are backed up, which are not in it; absent where they are not. */
+  /** Where the files of workspaces are backed up, since they are not in this backup; absent where they are not. */
   homes?: HomesReference[];
 };
 
-/** Home backups that the database knows, in one folder or bucket. */
+/** Home backups that the database references, in one folder or bucket. */
 export type HomesReference = {
   location: string;
   workspaces: number;
@@ -37,14 +37,14 @@ export type HomesReference = {
   newest: string;
 };
 
-/** A backup that cannot be used, in words for people. */
+/** Why a backup cannot be used, as a message for people. */
 export class BackupError extends Error {
   override readonly name = "BackupError";
 }
 
 export const makeManifest = (facts: Omit<Manifest, "format">): Manifest => ({ format: FORMAT, ...facts });
 
-/** Reads and checks the text of a manifest. Throws `BackupError`. */
+/** Parses and checks a manifest. Throws `BackupError`. */
 export const parseManifest = (text: string, where: string): Manifest => {
   const damaged = (what: string): BackupError => new BackupError(`${where} is damaged: ${what}`);
   let read: Partial<Manifest>;
@@ -71,7 +71,7 @@ const isReference = (one: Partial<HomesReference> | null): boolean =>
   Number.isSafeInteger(one.workspaces) &&
   Number.isSafeInteger(one.backups);
 
-// Only names that a backup can have: nothing that leads out of the folder it is restored to.
+// Allows only names that a backup can contain, so that no path leads out of the restore folder.
 const NAMES = /^(slipway\.db|encryption\.key|files\/[0-9a-f]{2}\/[0-9a-f]{64})$/;
 
 const isBackedUp = (one: Partial<BackedUp> | null): boolean =>
@@ -80,7 +80,7 @@ const isBackedUp = (one: Partial<BackedUp> | null): boolean =>
   Number.isSafeInteger(one.bytes) &&
   /^[0-9a-f]{64}$/.test(String(one.sha256));
 
-/** The manifest of a backup folder. Throws `BackupError`. */
+/** Reads the manifest of a backup folder. Throws `BackupError`. */
 export const readManifest = (folder: string): Manifest => {
   let text: string;
   try {
@@ -92,11 +92,11 @@ export const readManifest = (folder: string): Manifest => {
   return parseManifest(text, folder);
 };
 
-/** The name of a backup of this moment; in the order of names the oldest comes first. */
+/** Returns the name of a backup of this moment. Names sort by time, oldest first. */
 export const backupName = (now: number): string => `slipway-${rfc3339(now).replace(/[:.]/g, "-")}`;
 
 export const isBackupName = (name: string): boolean => /^slipway-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-\d{3}Z$/.test(name);
 
-/** When a backup of this name was made, milliseconds since 1970. */
+/** Returns when the backup of this name was created, in milliseconds since 1970. */
 export const timeOfName = (name: string): number =>
   Date.parse(name.slice("slipway-".length).replace(/T(\d\d)-(\d\d)-(\d\d)-/, "T$1:$2:$3."));

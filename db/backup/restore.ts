@@ -1,5 +1,6 @@
-// Puts a backup into an empty folder. Everything is copied into a folder alongside it, compared with the checksums of the manifest and looked at by SQLite
-// first; only then does it get its names, the database last. So a folder with a database holds all of the backup or none.
+// Restores a backup into an empty folder. Copies everything into a staging folder, verifies the checksums of the manifest and lets SQLite
+// check the database; only then moves the files into place, the database last. A folder with a database therefore contains either all of
+// the backup or none of it.
 import { existsSync } from "node:fs";
 import { chmod, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -22,10 +23,10 @@ import { tarEntries } from "./tar.ts";
 const STAGING = ".restore";
 const MANIFEST_LIMIT = 256 * 1024 * 1024;
 
-/** What a backup is made of, whatever its form. */
+/** A backup of either form. */
 type Source = AsyncDisposable & {
   manifest: Manifest;
-  /** Copies one of the manifest's files to a path. Throws `BackupError` when it is not there. */
+  /** Copies one of the manifest's files to a path. Throws `BackupError` when it is missing. */
   copy(path: string, to: string): Promise<Copied>;
 };
 
@@ -36,13 +37,13 @@ export const restoreBackup = async (backup: string, data_dir: string, flow: Flow
   await refuseFull(data_dir);
   const staging = join(data_dir, STAGING);
   const made = await mkdir(staging, { recursive: true, mode: 0o700 });
-  // Whatever made the folder, what is restored into it is for the server's user alone.
+  // Restored data is readable only by the server's user, however the folder was created.
   await chmod(data_dir, 0o700);
   try {
     await copyChecked(source, backup, staging);
     await moveIn(staging, data_dir);
   } catch (error) {
-    // A mistyped name of a folder leaves none behind, and none of those above it that were not there.
+    // Deletes the folders that were created for this restore, so that a mistyped path leaves none behind.
     if (made !== undefined) await rm(made, { recursive: true, force: true });
     throw error;
   } finally {
@@ -51,7 +52,7 @@ export const restoreBackup = async (backup: string, data_dir: string, flow: Flow
   return source.manifest;
 };
 
-/** Reads all of a backup and says whether it could be restored. `scratch` is a new folder for that. Throws `BackupError`. */
+/** Reads all of a backup to check that it can be restored. `scratch` is a new folder for that. Throws `BackupError`. */
 export const verifyBackup = async (backup: string, scratch: string, flow: Flow): Promise<Manifest> => {
   await using source = await openBackup(backup, flow);
   refuseNewer(source.manifest, backup);
@@ -93,10 +94,10 @@ const refuseFull = async (data_dir: string): Promise<void> => {
   if (!existsSync(data_dir)) return;
   if (!(await stat(data_dir)).isDirectory()) throw new BackupError(`${data_dir} is no folder`);
   const names = await readdir(data_dir);
-  // What a restore that was broken off has left is taken away: it began in an empty folder, and the database would have come last.
+  // Deletes leftovers of an interrupted restore, which is safe because it began in an empty folder and would have moved the database last.
   const isHalf = names.includes(STAGING) && !names.includes(DATABASE);
   const left = isHalf ? [STAGING, "files", KEY] : [];
-  // A file system of its own has lost+found.
+  // The root of a file system contains lost+found.
   const others = names.filter((name) => !left.includes(name) && name !== "lost+found");
   if (others.length > 0) throw new BackupError(`${data_dir} is not empty: a backup is restored into an empty folder`);
   for (const name of left) await rm(join(data_dir, name), { recursive: true, force: true });

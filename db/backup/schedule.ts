@@ -1,26 +1,26 @@
-// The backups a server makes on its own: one each interval, counted from the newest that is there, and the oldest of them removed.
-// Each runs in a process of its own (snapshot.ts says why). One that fails is logged and tried again; the server continues.
+// Scheduled backups of a server: creates one per interval, counted from the newest existing one, and deletes the oldest. Each runs in a
+// separate process (see snapshot.ts for the reason). A failure is logged and retried; the server keeps running.
 import { join, resolve } from "node:path";
 import type { Clock, Timer } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
 import { log } from "#base/log.ts";
 import { runVerb } from "./by-hand.ts";
-import { newestBackup, removeOld } from "./kept.ts";
+import { findNewestBackup, removeOld } from "./kept.ts";
 
 const RETRY_MS = 600_000;
-/** A timer of the platform cannot wait longer than 24 days. */
+/** Timers of the platform are limited to 24 days. */
 const MAX_WAIT_MS = 86_400_000;
 
 export type ScheduleOptions = {
   clock: Clock;
   data_dir: string;
-  /** Where the backups go. */
+  /** The backup folder. */
   folder: string;
-  /** Milliseconds; undefined: none is made. */
+  /** Milliseconds; undefined disables scheduled backups. */
   interval: number | undefined;
   keep: number;
   rateMb: number;
-  /** Makes one; default: the verb `backup` of this program. Rejects with the reason. Tests pass their own. */
+  /** Creates a backup; defaults to `slipway backup`. Rejects with the reason. Tests replace it. */
   make?(signal: AbortSignal): Promise<void>;
 };
 
@@ -29,7 +29,7 @@ export class ScheduledBackups {
   readonly #stopping = new AbortController();
   #timer: Timer | undefined;
   #running: Promise<void> | undefined;
-  /** When the last one was done, milliseconds since 1970; 0: none since the start. */
+  /** When the last backup finished, in milliseconds since 1970; 0: none since the start. */
   last = 0;
   failures = 0;
 
@@ -37,20 +37,20 @@ export class ScheduledBackups {
     this.#options = options;
   }
 
-  /** Begins to count. A backup that fell due while no server ran is made at once. */
+  /** Starts the schedule. A backup that became due while no server was running is created immediately. */
   async start(): Promise<void> {
     const { interval } = this.#options;
     if (interval !== undefined) this.#wait(await this.#due(interval));
   }
 
-  /** A folder that cannot be looked at stops no server: the backup says so, and is tried again. */
+  /** An unreadable folder must not stop the server: the backup reports it and is retried. */
   async #due(interval: number): Promise<number> {
     const now = this.#options.clock.now();
-    const newest = await newestBackup(this.#options.folder, now).catch(() => undefined);
+    const newest = await findNewestBackup(this.#options.folder, now).catch(() => undefined);
     return newest === undefined ? 0 : Math.max(0, newest + interval - now);
   }
 
-  /** Ends what is under way; half a backup has no name, and is removed by a later one. */
+  /** Aborts a running backup. A partial backup has no final name, and a later one deletes it. */
   async stop(): Promise<void> {
     this.#stopping.abort(new Error("the server is stopping"));
     this.#timer?.cancel();
@@ -77,7 +77,7 @@ export class ScheduledBackups {
     try {
       await make(this.#stopping.signal);
       this.last = clock.now();
-      // One that cannot be removed is no reason to make the next one sooner.
+      // A failed deletion is no reason to start the next backup earlier.
       await removeOld(folder, keep, clock.now()).catch((error: unknown) => {
         log("backup").error("old backups could not be removed", { error });
       });
@@ -91,10 +91,10 @@ export class ScheduledBackups {
   }
 }
 
-/** Where backups go when nobody says otherwise. */
+/** Returns the default folder of backups. */
 export const backupFolder = (config: Config): string => config.backup_dir ?? join(config.data_dir, "backups");
 
-/** As the settings say. */
+/** Returns scheduled backups as configured. */
 export const scheduledBackups = (config: Config, clock: Clock): ScheduledBackups =>
   new ScheduledBackups({
     clock,

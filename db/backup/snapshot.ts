@@ -1,14 +1,14 @@
-// Copies the database while a server writes to it, in passes over the file:
-// - A draft: the file as it is at each moment, slowly. Nobody is held up, and nothing needs to fit together yet.
-// - Again, quickly: only what has changed in the meantime is written again, which leaves little for the last pass.
-// - The same under a read transaction, and the write-ahead log is copied. While the transaction lasts the log cannot be shortened: it
-//   grows with every write of the server, and all of it has to be moved afterwards. That is why it lasts for this pass only.
-// Under the read transaction a plain copy of the database file, followed by one of the log, is a state that was committed:
-// - A reader that uses the log keeps it from being started afresh, and checkpoints move nothing newer than what it sees. So every
-//   page that changes in the file during the copy is also in the log, which is copied whole, and opening the copy puts it right.
-// - A reader that needs no log (all of it was in the file) keeps checkpoints from touching the file at all. Then the log may be
-//   started afresh once while it is copied; that shows in its header, and it is copied again.
-// Runs in a process of its own: closing a file here would drop the locks that SQLite holds on it elsewhere in the process.
+// Copies the database while a server writes to it, in three passes over the file:
+// - A slow draft of the file as it changes. It blocks no one and need not be consistent.
+// - A fast repair that writes only what has changed since, which leaves little for the last pass.
+// - The same repair under a read transaction, which also copies the write-ahead log. During the transaction the log cannot be truncated: it
+//   grows with every write of the server, and must be checkpointed afterwards. The transaction therefore lasts only for this pass.
+// Under the read transaction, a plain copy of the database file followed by one of the log is a committed state:
+// - A reader that uses the log prevents it from being restarted, and checkpoints move nothing newer than the reader's snapshot. Every page
+//   that changes in the file during the copy is therefore also in the log, which is copied whole, and opening the copy repairs it.
+// - A reader that does not need the log (everything was in the file) prevents checkpoints from touching the file at all. The log may then
+//   be restarted once while it is copied, which shows in its header, and it is copied again.
+// Runs in a separate process, because closing a file here would drop the locks that SQLite holds on it elsewhere in the process.
 import { Database } from "bun:sqlite";
 import { existsSync, rmSync, statSync } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
@@ -20,10 +20,10 @@ import { BackupError, type HomesReference } from "./manifest.ts";
 const HEADER_BYTES = 32;
 const TRIES = 10;
 
-/** What was read in the snapshot's own transaction. */
+/** What was read in the snapshot's transaction. */
 export type Snapshot = { hashes: string[]; schema: { version: number; name: string }; homes: HomesReference[] };
 
-/** A copy of the database at `to`, not finished until `take` has been through. */
+/** A copy of the database at `to`, incomplete until `take` has finished. */
 export class DatabaseCopy implements AsyncDisposable {
   readonly #file: string;
   readonly #source: FileHandle;
@@ -37,7 +37,7 @@ export class DatabaseCopy implements AsyncDisposable {
     this.#to = to;
   }
 
-  /** Makes the draft, and repairs it once. Throws `BackupError` when there is no database. */
+  /** Creates the draft and repairs it once. Throws `BackupError` when the database does not exist. */
   static async begin(file: string, to: string, flow: Flow): Promise<DatabaseCopy> {
     if (!existsSync(file)) throw new BackupError(`there is no database at ${file}`);
     const source = await open(file, "r");
@@ -54,8 +54,8 @@ export class DatabaseCopy implements AsyncDisposable {
   }
 
   /**
-   * Makes the copy a state that was committed. `pin` is notified of the snapshot before anything is copied, since what the snapshot names may
-   * go away; when it throws, `take` can be called again. Throws `BackupError`.
+   * Makes the copy a committed state. Calls `pin` with the snapshot before copying, since files that it references may be deleted; if it
+   * throws, `take` can be called again. Throws `BackupError`.
    */
   async take(flow: Flow, pin: (snapshot: Snapshot) => Promise<void>): Promise<Snapshot> {
     const db = new Database(this.#file, { readwrite: true, create: false });
@@ -64,7 +64,8 @@ export class DatabaseCopy implements AsyncDisposable {
       db.run("begin");
       const snapshot = look(db);
       await pin(snapshot);
-      // The log grows until this is done, and all that has grown is then moved at once: a server feels 50 MiB for seconds.
+      // Runs at full speed, because the log grows until it ends and is then checkpointed in one go, which slows a server down for seconds
+      // at 50 MiB.
       await this.#draft.mend(this.#source, flow, { hurried: true });
       await this.#copyLog(flow);
       return snapshot;
@@ -79,14 +80,14 @@ export class DatabaseCopy implements AsyncDisposable {
     throw new BackupError("the write-ahead log did not stand still");
   }
 
-  /** After the database was closed, see above. */
+  /** Must run after the database was closed, because closing a file drops SQLite's locks. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#draft.close();
     await this.#source.close();
   }
 }
 
-/** The first read begins the snapshot. */
+/** The first read starts the snapshot. */
 const look = (db: Database): Snapshot => {
   const applied = db.query("select version, name from migrations order by version desc limit 1").get();
   if (applied === null) throw new BackupError("the database has not been set up yet");
@@ -101,7 +102,7 @@ const look = (db: Database): Snapshot => {
 const HOMES = `select location, count(*) backups, count(distinct workspace_id) workspaces, max(created_at) newest
   from home_backups where status = 'ready' group by location order by location`;
 
-/** None in a database that is older than home backups. */
+/** Returns none for a database older than home backups. */
 const lookForHomes = (db: Database): HomesReference[] => {
   if (db.query("select 1 from sqlite_master where name = 'home_backups'").get() === null) return [];
   const rows = db.query<Omit<HomesReference, "newest"> & { newest: number }, []>(HOMES).all();
@@ -113,7 +114,7 @@ const lookForHomes = (db: Database): HomesReference[] => {
   }));
 };
 
-/** False: it was started afresh in the meantime, and what was copied is a piece of an old one, which must not be used. */
+/** Returns false if the log was restarted during the copy, which makes the copy unusable. */
 const copyLog = async (log: string, flow: Flow, to: string): Promise<boolean> => {
   rmSync(to, { force: true });
   if (!existsSync(log)) return true;
@@ -129,7 +130,7 @@ const readHeader = async (file: FileHandle): Promise<Buffer> => {
   return buffer.subarray(0, bytesRead);
 };
 
-/** Puts a copied log into its database, so that one file holds everything, and looks whether it is whole. Throws `BackupError`. */
+/** Merges a copied log into its database, so that one file contains everything, and checks its integrity. Throws `BackupError`. */
 export const finishCopy = (file: string): void => {
   const db = new Database(file, { readwrite: true, create: false });
   try {
@@ -140,7 +141,7 @@ export const finishCopy = (file: string): void => {
   }
 };
 
-/** Whether a database that nobody uses is whole; leaves nothing besides it. Throws `BackupError`. */
+/** Checks the integrity of an unused database without leaving any files. Throws `BackupError`. */
 export const checkDatabase = (file: string): void => {
   const db = new Database(file, { readonly: true });
   try {

@@ -1,5 +1,5 @@
-// The .tar form of a backup: plain ustar, sizes above 8 GiB in GNU's base-256 form, so that any tar program reads it. The manifest
-// comes first. Reading refuses what is not whole; names are judged by anyone who reads.
+// The .tar form of a backup: plain ustar, with sizes above 8 GiB in GNU's base-256 form, so that any tar program reads it. The manifest
+// comes first. Reading rejects truncated files; the caller validates names.
 import { type FileHandle, open } from "node:fs/promises";
 import { join } from "node:path";
 import { type Flow, writeAll } from "./flow.ts";
@@ -8,7 +8,7 @@ import { BackupError } from "./manifest.ts";
 const BLOCK = 512;
 const OCTAL_LIMIT = 8 ** 11;
 
-/** Writes these files of a folder into a new tar file, flushed. */
+/** Writes these files of a folder into a new tar file and flushes it. */
 export const packTar = async (folder: string, names: readonly string[], to: string, flow: Flow): Promise<void> => {
   await using tar = await open(to, "wx", 0o600);
   for (const name of names) {
@@ -51,7 +51,7 @@ const computeChecksum = (block: Uint8Array): number =>
 
 export type Entry = { name: string; at: number; size: number };
 
-/** The files of a tar: where each begins, and its bytes. Throws `BackupError` for what is cut off or no tar. */
+/** Lists the entries of a tar with their offsets and sizes. Throws `BackupError` for a truncated or invalid file. */
 export const tarEntries = async (file: FileHandle, where: string): Promise<Entry[]> => {
   const entries: Entry[] = [];
   const { size: end } = await file.stat();

@@ -1,25 +1,28 @@
-// Budgets as they were set, and which of them a model call counts for.
+// Configured budgets, and which of them apply to a model call.
 import { and, asc } from "drizzle-orm";
 import { build, deleteBy, findBy, given, insertInto, type Query, query, updateBy } from "../engine/sql.ts";
 import { budgets } from "../schema/budgets.ts";
 
 export type BudgetRow = typeof budgets.$inferSelect;
 
-/** Whom a model call counts for. Texts are empty where there is none. */
+/** What a model call is charged to. Strings are empty where not applicable. */
 export type CallPlace = {
   readonly user_id: string;
-  /** Where the call is made; with a person's token the person's home organization. Budgets of other organizations and their groups do not count. */
+  /**
+   * Where the call is made; for a person's token, the person's home organization. Budgets of other organizations and their groups do not
+   * apply.
+   */
   readonly organization_id: string;
   readonly template_id: string;
   readonly root_chat_id: string;
 };
 
-/** The oldest first. */
+/** All budgets, oldest first. */
 export const listBudgets = query(build.select().from(budgets).orderBy(asc(budgets.created_at), asc(budgets.id)));
 
 export const findBudget = findBy(budgets, budgets.id);
 
-/** {scope, scope_id, period, unit}: there is at most one. */
+/** Parameters: {scope, scope_id, period, unit}. At most one row. */
 export const findBudgetFor = query(
   build
     .select()
@@ -31,7 +34,7 @@ export const insertBudget = insertInto(budgets);
 export const updateBudget = updateBy(budgets, budgets.id);
 export const deleteBudget = deleteBy(budgets, budgets.id);
 
-/** That budget `b` limits a call, whose place is four parameters in the order of `CallPlace`. */
+/** Returns the condition that budget `b` limits a call, whose `CallPlace` is given as four parameters in order. */
 export const limitsCall = ([user, organization, template, chat]: readonly [string, string, string, string]): string =>
   `(b.scope = 'everyone'
     or (b.scope = 'user' and b.scope_id = ${user})
@@ -41,7 +44,7 @@ export const limitsCall = ([user, organization, template, chat]: readonly [strin
     or (b.scope = 'template' and b.scope_id = ${template})
     or (b.scope = 'chat' and b.scope_id = ${chat}))`;
 
-/** The budgets that limit a call, the oldest first. */
+/** Returns the budgets that limit a call, oldest first. */
 export const listBudgetsOn = (place: CallPlace): Query<BudgetRow> => ({
   sql: `select id, scope, scope_id, period, unit, amount, created_at, updated_at from budgets b
     where ${limitsCall(["?1", "?2", "?3", "?4"])} order by created_at, id`,

@@ -1,4 +1,4 @@
-// Who may raise a budget, and what people call what it limits.
+// Finds who may raise a budget, and the display name of what it limits.
 import type { BudgetScope } from "#schema/ai/budget.ts";
 import type { Query } from "../engine/sql.ts";
 
@@ -7,8 +7,8 @@ export type Decider = { readonly id: string; readonly name: string };
 const MAX_DECIDERS = 10;
 
 /**
- * People who may raise the budget of what has this id: owners of the deployment, administrators of its organization, and the owner of a chat; the last one
- * first.
+ * Returns the people who may raise a budget with this scope ID: owners of the deployment, administrators of its organization, and the owner
+ * of a chat, who comes first.
  */
 export const listDeciders = (scope_id: string): Query<Decider> => ({
   sql: `select u.id, coalesce(nullif(u.name, ''), u.username),
@@ -28,7 +28,7 @@ export const listDeciders = (scope_id: string): Query<Decider> => ({
   map: ([id, name]) => ({ id: String(id), name: String(name) }),
 });
 
-/** The name of the person, group, organization, template or chat with this id; empty when there is none. */
+/** Returns the name of the person, group, organization, template or chat with this ID; empty if it does not exist. */
 export const findScopeName = (scope_id: string): Query<string> => ({
   sql: `select coalesce(
       (select coalesce(nullif(name, ''), username) from users where id = ?1),
@@ -40,15 +40,15 @@ export const findScopeName = (scope_id: string): Query<string> => ({
   map: ([name]) => String(name ?? ""),
 });
 
-/** Where what a budget limits belongs: an organization for groups, organizations, templates and chats, and the owner of a chat. */
+/** The organization of a group, template or chat (or the organization itself), and the owner of a chat. */
 export type ScopeHome = {
   readonly organization_id: string;
   readonly owner_id: string;
-  /** Whether it is a sub-chat, which has no budget of its own. */
+  /** Whether it is a sub-chat, which cannot have a budget. */
   readonly is_sub_chat: boolean;
 };
 
-/** The home of what has this id, as something of the scope. */
+/** Returns the home of the entity with this ID in the scope. */
 export const findScopeHome = (scope: BudgetScope, scope_id: string): Query<ScopeHome> => ({
   sql: HOMES[scope],
   params: [scope_id],

@@ -1,13 +1,13 @@
-// What is used of budgets in their periods. A period's row begins as the sum of the ledger and grows with it; what calls that are under way may use is
-// read from their reservations. All of it is written alone, so that two nodes cannot spend the same rest.
+// Usage of budgets per period. A period's row starts as the sum of the ledger and is updated with it; reserved amounts are read from the
+// reservations of running calls. All writes are exclusive, so that two nodes cannot spend the same remainder.
 import type { BudgetScope, BudgetUnit } from "#schema/ai/budget.ts";
 import type { Query, Statement } from "../engine/sql.ts";
 import { type CallPlace, limitsCall } from "./budgets.ts";
 
-/** Whose calls an account sums up. `person`: the spend limit of one person. */
+/** Whose calls an account sums up. `person`: a person's spend limit. */
 export type AccountScope = BudgetScope | "person";
 
-/** A budget in one period. Times in milliseconds since 1970; `ends_at` is not included. */
+/** A budget in one period. Times in milliseconds since 1970; `ends_at` is exclusive. */
 export type Account = {
   readonly budget_id: string;
   readonly scope: AccountScope;
@@ -17,10 +17,10 @@ export type Account = {
   readonly ends_at: number;
 };
 
-/** Returns the id of a person's spend limit among the budgets. */
+/** Returns the budget ID of a person's spend limit. */
 export const personBudgetId = (user_id: string): string => `person:${user_id}`;
 
-/** That a row of the ledger or a reservation counts for an account, by the scope; the id is ?5. */
+/** By scope: the SQL condition that a row of the ledger or a reservation counts for an account; its ID is ?5. */
 const COUNTS: Readonly<Record<AccountScope, (row: string) => string>> = {
   everyone: () => "?5 = ''",
   user: (row) => `${row}.user_id = ?5`,
@@ -51,7 +51,7 @@ const THIS = "budget_id = ?1 and begins_at = ?2 and ends_at = ?3";
 const toParams = ({ budget_id, begins_at, ends_at, unit, scope_id }: Account) =>
   [budget_id, begins_at, ends_at, unit, scope_id] as const;
 
-/** Makes the row of a period where there is none, from what the ledger has. */
+/** Creates a period's row, if missing, from the ledger. */
 export const openAccount = (account: Account): Statement => ({
   touches: [],
   alone: "spending",
@@ -61,7 +61,7 @@ export const openAccount = (account: Account): Statement => ({
   rows: [[...toParams(account)]],
 });
 
-/** A guard: refuses the batch as `stale` once what was spent and what is reserved reach the limit. */
+/** A guard: rejects the batch as `stale` once spent and reserved amounts reach the limit. */
 export const guardAccount = (account: Account, limit: number): Statement => ({
   touches: [],
   alone: "spending",
@@ -78,7 +78,7 @@ export type AccountFigures = {
   readonly warned_at: number | null;
 };
 
-/** What is used of a budget, whether its period has a row yet or not. For `store.scan`. */
+/** Returns the usage of a budget, even if its period has no row yet. For `store.scan`. */
 export const readAccount = (account: Account): Query<AccountFigures> => ({
   sql: `select coalesce((select spent from budget_periods where ${THIS}), ${ledgerSum(account)}),
       ${reservedSum(account)}, (select extra from budget_periods where ${THIS}),
@@ -92,7 +92,7 @@ export const readAccount = (account: Account): Query<AccountFigures> => ({
   }),
 });
 
-/** Adds to a budget for this period; the row must be there. */
+/** Adds to a budget for this period. The row must exist. */
 export const raiseAccount = (account: Account, amount: number): Statement => ({
   touches: [],
   expect: 1,
@@ -100,7 +100,7 @@ export const raiseAccount = (account: Account, amount: number): Statement => ({
   rows: [[account.budget_id, account.begins_at, account.ends_at, amount]],
 });
 
-/** Notes that people were told; refuses the batch as `stale` when somebody else has noted it. */
+/** Records that people were warned. Rejects the batch as `stale` if that was already recorded. */
 export const markWarned = (account: Account, now: number): Statement => ({
   touches: [],
   expect: 1,
@@ -108,10 +108,10 @@ export const markWarned = (account: Account, now: number): Statement => ({
   rows: [[account.budget_id, account.begins_at, account.ends_at, now]],
 });
 
-/** What one call has used. */
+/** The usage of one call. */
 export type Used = { readonly cost_micros: number; readonly tokens: number };
 
-/** Adds a call to every open period that it counts for, in the batch of its row of the ledger. */
+/** Adds a call to every open period that it counts for, in the batch of its ledger row. */
 export const addSpent = (place: CallPlace, { cost_micros, tokens }: Used, now: number): Statement => ({
   touches: [],
   alone: "spending",
@@ -121,14 +121,14 @@ export const addSpent = (place: CallPlace, { cost_micros, tokens }: Used, now: n
   rows: [[place.user_id, place.organization_id, place.template_id, place.root_chat_id, tokens, cost_micros, now]],
 });
 
-/** Forgets what a deleted budget has used. */
+/** Deletes the usage of a deleted budget. */
 export const deleteAccounts = (budget_id: string): Statement => ({
   touches: [],
   sql: "delete from budget_periods where budget_id = ?1",
   rows: [[budget_id]],
 });
 
-/** Forgets periods that ended before a time. */
+/** Deletes periods that ended before a time. */
 export const deleteOldAccounts = (before: number): Statement => ({
   touches: [],
   sql: "delete from budget_periods where ends_at < ?1",

@@ -1,4 +1,4 @@
-// Chats: reading by key, and the statements of the chat actor. Messages and queues are in messages.ts, lists in chat-lists.ts.
+// Chats: reads by key, and the statements of the chat actor. Messages and queues are in messages.ts, lists in views.ts.
 import { and, asc, eq, inArray, isNotNull, isNull, type SQL, sql } from "drizzle-orm";
 import {
   build,
@@ -17,7 +17,7 @@ import { chats } from "../schema/chats.ts";
 export type ChatRow = typeof chats.$inferSelect;
 export type { DynamicTool } from "../schema/chats.ts";
 
-/** {id}. */
+/** Parameters: {id}. */
 export const findChat = findBy(chats, chats.id);
 
 /** What became of several chats, by their ids: {ids} is a JSON array. For `scan`. */
@@ -51,7 +51,7 @@ const placeColumns = {
   archived: chats.archived,
 } as const;
 
-/** What decides who may see it: {id}. */
+/** What decides who may see a chat: {id}. */
 export const findChatPlace = query(build.select(placeColumns).from(chats).where(given(chats.id)));
 /** The same of several: {ids} is a JSON array. For `scan`. */
 export const listChatPlaces = query(
@@ -78,10 +78,10 @@ const isBusy = inArray(chats.status, ["running", "interrupting"]);
 const busyChats = (where: SQL | undefined) =>
   build.select({ id: chats.id, status: chats.status }).from(chats).where(where).orderBy(asc(chats.updated_at));
 
-/** Chats whose turn or interruption a start must take up. */
+/** Chats with a turn or interrupt that must be resumed at startup. */
 export const listBusyChats = ofParts(query(busyChats(isBusy)), query(busyChats(and(isBusy, isAmongParts(chats.part)))));
 
-/** How many chats work with a workspace now: {workspace_id}. One that waits for a budget or a person does not. */
+/** The number of chats working in a workspace: {workspace_id}. Excludes those that wait for a budget or a person. */
 export const countWorkingChats = query(
   build
     .select({ count: sql<number>`count(*)` })
@@ -95,7 +95,7 @@ export const listPausedChats = query(
   build.select({ id: chats.id, budget_pause: chats.budget_pause }).from(chats).where(isNotNull(chats.budget_pause)),
 );
 
-/** Metadata only; the execution state goes through `saveExecution`. */
+/** Updates metadata only. The execution state goes through `saveExecution`. */
 export const updateChat = updateBy(chats, chats.id);
 
 /** The columns that transitions change. */
@@ -146,7 +146,7 @@ const save = statement<ExecutionColumns & { id: string; expected: number }>(
   { expect: 1 },
 );
 
-/** The execution state after a transition; `stale` when someone else has moved the chat since version `expected`. */
+/** Stores the execution state after a transition; `stale` when the chat has changed since version `expected`. */
 export const saveExecution = (id: string, expected: number, next: ExecutionColumns): Statement =>
   save({
     ...(Object.fromEntries(EXECUTION.map((name) => [name, next[name]])) as ExecutionColumns),
@@ -161,7 +161,7 @@ const guardRules = statement<{ id: string; known: string | null }>(
     .where(and(given(chats.id), sql`${chats.permissions} is not distinct from ${sql.placeholder("known")}`)),
   { expect: 1 },
 );
-/** `stale` when someone else has changed what the chat may do. */
+/** Rejects with `stale` when the chat's permissions were changed concurrently. */
 export const guardPermissions = ({ id, permissions }: Pick<ChatRow, "id" | "permissions">): Statement =>
   guardRules({ id, known: permissions === null ? null : JSON.stringify(permissions) });
 
@@ -171,7 +171,7 @@ const read = statement<{ id: string }>(
     .set({ read_cursor: sql`max(${chats.read_cursor}, ${chats.last_assistant_id})` })
     .where(given(chats.id)),
 );
-/** The owner has seen everything up to now. */
+/** Marks everything so far as seen by the owner. */
 export const markChatRead = (id: string): Statement => read({ id });
 
 const pinLast = statement<{ id: string; owner_id: string }>(
@@ -208,13 +208,13 @@ const putPin = statement<{ id: string; owner_id: string; at: number }>(
     .where(given(chats.id)),
 );
 
-/** Pins a chat that is not pinned as the owner's last one; no change for one that is. */
+/** Pins a chat after the owner's other pinned ones. Does nothing if it is already pinned. */
 export const pinChat = (id: string, owner_id: string): Statement[] => [pinLast({ id, owner_id })];
 
-/** Unpins it and closes the gap. */
+/** Unpins a chat and closes the gap. */
 export const unpinChat = (id: string, owner_id: string): Statement[] => [takePin({ id, owner_id }), dropPin({ id })];
 
-/** Moves a pinned chat to place `at`, counted from 1; beyond the last it becomes the last. */
+/** Moves a pinned chat to position `at`, counted from 1, or to the end if that is beyond it. */
 export const movePin = (id: string, owner_id: string, at: number): Statement[] => [
   ...unpinChat(id, owner_id),
   makeRoom({ owner_id, at }),

@@ -1,5 +1,5 @@
-// Contexts of workspaces and chats: what an agent has pushed last, what a chat has pinned, and since when the two differ (facts/chats
-// 5.5, rules CX-6 to CX-10). Everything that depends on another row's newest value is decided in SQL, inside the batch.
+// Contexts of workspaces and chats: what an agent pushed last, what a chat has pinned, and since when the two differ (facts/chats 5.5,
+// rules CX-6 to CX-10). Decisions that depend on the newest value of another row are made in SQL, inside the batch.
 import { eq, sql } from "drizzle-orm";
 import { build, findBy, given, insertInto, query, type Statement, statement } from "../engine/sql.ts";
 import { chat_contexts, context_snapshots, workspace_contexts } from "../schema/context.ts";
@@ -7,13 +7,13 @@ import { chat_contexts, context_snapshots, workspace_contexts } from "../schema/
 export type WorkspaceContextRow = typeof workspace_contexts.$inferSelect;
 export type SnapshotRow = typeof context_snapshots.$inferSelect;
 
-/** {workspace_id}. */
+/** Parameters: {workspace_id}. */
 export const findWorkspaceContext = findBy(workspace_contexts, workspace_contexts.workspace_id);
 
-/** {id}. */
+/** Parameters: {id}. */
 export const findSnapshot = findBy(context_snapshots, context_snapshots.id);
 
-/** What the chat with the key {chat} has pinned. */
+/** The pinned context of the chat with the key {chat}. */
 export const findChatContext = query(
   build
     .select({
@@ -30,13 +30,13 @@ export const findChatContext = query(
 );
 
 const insert = insertInto(context_snapshots);
-/** The snapshot, unless it is there already. */
+/** Inserts the snapshot unless it exists. */
 export const keepSnapshot = (row: SnapshotRow): Statement => {
   const made = insert(row);
   return { ...made, sql: `${made.sql} on conflict do nothing` };
 };
 
-/** What the workspace's agent tells from now on. */
+/** Stores the workspace's new context. */
 export const putWorkspaceContext = statement<WorkspaceContextRow>(
   build
     .insert(workspace_contexts)
@@ -59,7 +59,7 @@ export const putWorkspaceContext = statement<WorkspaceContextRow>(
   { alone: "contexts" },
 );
 
-/** Snapshots that neither a workspace nor a chat names go. */
+/** Deletes snapshots that no workspace or chat references. */
 export const dropSnapshots = (): Statement => ({
   touches: [],
   alone: "contexts",
@@ -69,7 +69,10 @@ export const dropSnapshots = (): Statement => ({
   rows: [[]],
 });
 
-/** Chats of the workspace that have pinned something and are dirty where they were not, or the other way round, once it tells `hash`. */
+/**
+ * Returns the chats of the workspace whose dirty flag changes once its context has the digest `hash`. Only chats that have pinned
+ * something.
+ */
 export const listChatsTurned = (workspace_id: string, hash: string) => turned({ workspace_id, hash });
 const turned = query(
   build
@@ -81,7 +84,7 @@ const turned = query(
     ),
 );
 
-/** Every chat of the workspace is dirty, or clean, by what it tells now; the time at which a chat became dirty stays. */
+/** Updates the dirty flag of every chat in the workspace. A chat that stays dirty keeps its time. */
 export const markDirty = (workspace_id: string, hash: string, now: number): Statement => ({
   touches: [],
   alone: "contexts",
@@ -92,7 +95,7 @@ export const markDirty = (workspace_id: string, hash: string, now: number): Stat
   rows: [[workspace_id, hash, now]],
 });
 
-/** Pins what the workspace tells now, unless the chat has pinned something or the workspace has told nothing yet. */
+/** Pins the workspace's current context, unless the chat has pinned one or the workspace has none yet. */
 export const pinContextOnce = (chat: number, workspace_id: string, now: number): Statement => ({
   touches: [],
   alone: "contexts",
@@ -102,14 +105,14 @@ export const pinContextOnce = (chat: number, workspace_id: string, now: number):
   rows: [[chat, workspace_id, now]],
 });
 
-/** Forgets what the chat has pinned, and pins what `workspace_id` tells now, if anything. */
+/** Replaces the chat's pinned context with the current one of `workspace_id`, if any. */
 export const repinContext = (chat: number, workspace_id: string | null, now: number): Statement[] => [
   { touches: [], sql: "delete from chat_contexts where chat = ?1", rows: [[chat]] },
   ...(workspace_id === null ? [] : [pinContextOnce(chat, workspace_id, now)]),
   dropSnapshots(),
 ];
 
-/** The chat has pinned nothing any more. */
+/** Removes the chat's pinned context. */
 export const forgetChatContext = (chat: number): Statement[] => [
   { touches: [], sql: "delete from chat_contexts where chat = ?1", rows: [[chat]] },
   dropSnapshots(),

@@ -1,5 +1,5 @@
-// The pull requests of chats: reading one, keeping what a host has said, and the conditions of lists that ask for them. Written by
-// actors/chat/background/pull-requests.ts alone.
+// Pull requests of chats: reads one, stores a host's answer, and provides the conditions for lists. Written only by
+// actors/chat/background/pull-requests.ts.
 import { eq, getTableColumns, or, type SQL, sql } from "drizzle-orm";
 import { build, deleteBy, given, insertInto, query, type RowOfQuery, type Statement } from "../engine/sql.ts";
 import { clearTimer, setTimer } from "../engine/timers.ts";
@@ -11,11 +11,11 @@ export type ChatDiffRow = typeof chat_diffs.$inferSelect;
 
 const { kept: _kept, failures: _failures, ...shown } = getTableColumns(chat_diffs);
 
-/** What callers see of it. */
+/** The columns that callers see. */
 export const shownDiff = shown;
 export type ShownDiff = Omit<ChatDiffRow, "kept" | "failures">;
 
-/** {id}: the chat, and its pull request if there is one. */
+/** The chat and its pull request, if any: {id}. */
 export const findChatDiff = query(
   build
     .select({
@@ -38,7 +38,7 @@ const TIMER = "chat_diff";
 const drop = deleteBy(chat_diffs, chat_diffs.chat);
 const insert = insertInto(chat_diffs);
 
-/** The row as it is now, in the place of the old one, and when the host is asked again; null: not on its own. */
+/** Replaces the row and sets when the host is asked again; null: only on activity. */
 export const putChatDiff = (chat_id: string, row: ChatDiffRow, due: number | null): Statement[] => [
   drop(row.chat),
   insert(row),
@@ -46,7 +46,7 @@ export const putChatDiff = (chat_id: string, row: ChatDiffRow, due: number | nul
   askPullLater(chat_id, due),
 ];
 
-/** Moves the next question to the host. */
+/** Moves the next request to the host. */
 export const askPullLater = (chat_id: string, due: number | null): Statement =>
   due === null ? clearTimer(TIMER, chat_id, "refresh") : setTimer(TIMER, chat_id, "refresh", due);
 
@@ -55,11 +55,11 @@ export type PullFilter = {
   readonly repo?: string | undefined;
   readonly title?: string | undefined;
   readonly number?: number | undefined;
-  /** Of the chat or of one of its sub-chats. */
+  /** The URL of a pull request of the chat or one of its sub-chats. */
   readonly url?: string | undefined;
 };
 
-/** Conditions on the table `chats` of a query; texts in lower case. */
+/** Returns conditions on the table `chats` of a query. Strings must be in lower case. */
 export const pullConditions = ({ statuses, repo, title, number, url }: PullFilter): (SQL | undefined)[] => [
   statuses.length === 0 ? undefined : of(or(...statuses.map((one) => STATUS[one]))),
   repo === undefined

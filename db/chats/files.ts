@@ -1,5 +1,5 @@
-// Files of chats: rows for the bytes in the blob store. A file belongs to nobody's chat at first, and to one chat forever once a
-// message of it has named the file; a chat keeps its newest fifty.
+// Files of chats: rows for the bytes in the blob store. A file belongs to no chat at first, and permanently to one once a message of that
+// chat has referenced it. A chat keeps its newest fifty files.
 import { asc } from "drizzle-orm";
 import type { Blobs } from "../blobs.ts";
 import { build, findBy, given, insertInto, query, type Statement } from "../engine/sql.ts";
@@ -9,16 +9,16 @@ import { chats } from "../schema/chats.ts";
 
 export type ChatFileRow = typeof chat_files.$inferSelect;
 
-/** Files one chat keeps (facts/chats 3.4). */
+/** Maximum files of a chat (facts/chats 3.4). */
 export const CHAT_FILES_LIMIT = 50;
 
-/** {id}. */
+/** Parameters: {id}. */
 export const findChatFile = findBy(chat_files, chat_files.id);
 
-/** The id of the chat with this key: {key}. */
+/** The ID of the chat with this key: {key}. */
 export const findChatIdByKey = query(build.select({ id: chats.id }).from(chats).where(given(chats.key)));
 
-/** The files of a chat, the oldest first: {chat}. */
+/** The files of a chat, oldest first: {chat}. */
 export const listChatFiles = query(
   build.select().from(chat_files).where(given(chat_files.chat)).orderBy(asc(chat_files.created_at), asc(chat_files.id)),
 );
@@ -26,8 +26,8 @@ export const listChatFiles = query(
 export const insertChatFile = insertInto(chat_files);
 
 /**
- * These files belong to the chat from now on, and the ones used longest ago make room for them. `stale` when one of them no longer exists or
- * another chat was quicker.
+ * Attaches these files to the chat and evicts the least recently used ones beyond the limit. `stale` when a file no longer exists or
+ * another chat has taken it.
  */
 export const linkChatFiles = (chat: number, ids: readonly string[], now: number): Statement[] =>
   ids.length === 0
@@ -47,14 +47,14 @@ export const linkChatFiles = (chat: number, ids: readonly string[], now: number)
         },
       ];
 
-/** Files that no message has named since this time are forgotten, a bounded number at once. */
+/** Deletes a bounded number of files that no message has referenced since this time. */
 export const deleteOrphansBefore = (time: number): Statement => ({
   touches: [],
   sql: "delete from chat_files where id in (select id from chat_files where chat is null and created_at < ?1 limit 1000)",
   rows: [[time]],
 });
 
-/** A file as a model is given it; undefined when it is no longer there. */
+/** Reads a file as a model gets it. Returns undefined when it no longer exists. */
 export const readAttachment = async (
   { store, blobs }: { readonly store: Store; readonly blobs: Blobs },
   id: string,

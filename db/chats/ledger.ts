@@ -1,4 +1,4 @@
-// What is read from the ledger of model calls: the calls of the gateway, newest first, and sums over all calls. Sums are for `store.scan`.
+// Reads of the model call ledger: the gateway's calls, newest first, and sums over all calls. Sums are for `store.scan`.
 import type { GatewayCall, UsageDimension } from "#schema/ai/gateway.ts";
 import type { Query, Value } from "../engine/sql.ts";
 import type { SpendSums } from "./spend.ts";
@@ -12,12 +12,12 @@ const numberOrNull = (value: Value | undefined): number | null =>
 export type CallFilter = {
   readonly user_id: string | undefined;
   readonly workspace_id: string | undefined;
-  /** Only calls with a lower id. */
+  /** Only calls with a lower ID. */
   readonly before: number | undefined;
   readonly limit: number;
 };
 
-/** The calls of the gateway, the newest first. */
+/** Returns the gateway's calls, newest first. */
 export const listCalls = ({ user_id, workspace_id, before, limit }: CallFilter): Query<CallRow> => ({
   sql: `select s.key, s.user_id, coalesce(u.username, ''), s.workspace_id, coalesce(w.name, ''), s.provider_id,
       coalesce(p.display_name, ''), s.asked_model, s.model, s.outcome, s.is_estimated, s.input_tokens, s.output_tokens,
@@ -54,7 +54,7 @@ export const listCalls = ({ user_id, workspace_id, before, limit }: CallFilter):
   }),
 });
 
-/** What rows are summed by, and what each is called. */
+/** By dimension: the key to group by, and its display name. */
 const DIMENSIONS: Readonly<
   Record<UsageDimension, { readonly key: string; readonly name: string; readonly joins: string }>
 > = {
@@ -70,7 +70,7 @@ const DIMENSIONS: Readonly<
     joins: "left join workspaces w on w.id = s.workspace_id",
   },
   template: {
-    // Rows of earlier versions do not name it.
+    // Rows written by earlier versions do not have it.
     key: "coalesce(nullif(s.template_id, ''), w.template_id, '')",
     name: "coalesce(nullif(max(t.display_name), ''), max(t.name), '')",
     joins: `left join workspaces w on w.id = s.workspace_id
@@ -98,12 +98,12 @@ export type UsageRow = SpendSums & { readonly key: string; readonly name: string
 type UsageFilter = {
   readonly from: number;
   readonly to: number;
-  /** By how much the clock that days begin by is before UTC's. */
+  /** The offset of the time zone in which days begin, ahead of UTC. */
   readonly offset: number;
   readonly user_id: string | undefined;
 };
 
-/** All model calls of a range, of chats and of the gateway, summed up by one dimension. Times in milliseconds, since 1970. */
+/** Sums all model calls in a range, from chats and the gateway, by one dimension. Times in milliseconds since 1970. */
 export const sumUsage = (by: UsageDimension, { from, to, offset, user_id }: UsageFilter): Query<UsageRow> => {
   const { key, name, joins } = DIMENSIONS[by];
   return {

@@ -1,4 +1,4 @@
-// The history of chats and what waits in their queues. Histories are long: anyone who reads one reads pages, by number.
+// The history and queues of chats. Histories are long, so readers use pages by message ID.
 import {
   and,
   asc,
@@ -77,10 +77,10 @@ export const listNewestMessages = query(
     .orderBy(desc(messages.id)),
 );
 
-/** A message of files alone is no prompt. What people write has no empty text. */
+/** Excludes messages that consist of files only, which are no prompts. Text that people write is never empty. */
 const hasText = sql`exists (select 1 from json_each(${messages.content}) part where part.value ->> 'type' = 'text')`;
 
-/** What a hook has seen of the author's own prompt with the newest message that people have written: {chat}. */
+/** What a hook saw as the author's custom prompt with people's newest message: {chat}. */
 export const findCustomPrompt = query(
   build
     .select({ custom_prompt: messages.custom_prompt })
@@ -92,7 +92,7 @@ export const findCustomPrompt = query(
 
 const namesContext = sql`(${messages.content} ->> '$[0].type') in ('context-file', 'skill')`;
 
-/** The newest row that says which files and skills the chat goes by: {chat}. */
+/** The newest row that lists the chat's context files and skills: {chat}. */
 export const findContextRow = query(
   build
     .select({ content: messages.content })
@@ -135,7 +135,7 @@ export const isCutHistory = (rows: readonly { readonly bytes: number }[]): boole
 
 const upTo = and(ofChat, lte(messages.id, sql.placeholder("up_to")));
 
-/** Everything that is in the history up to this message: {chat, up_to}. */
+/** The history up to and including this message: {chat, up_to}. */
 export const listHistoryUpTo = query(build.select().from(messages).where(upTo).orderBy(asc(messages.id)));
 
 /** How many bytes that is: {chat, up_to}. */
@@ -146,7 +146,7 @@ export const weighHistoryUpTo = query(
     .where(upTo),
 );
 
-/** The newest row that stands for what came before it: {chat}. */
+/** The newest row that replaces everything before it: {chat}. */
 export const findMarker = query(
   build
     .select({ id: messages.id, replayed: messages.replayed })
@@ -156,7 +156,7 @@ export const findMarker = query(
     .limit(1),
 );
 
-/** The newest row that stands for nothing: from there on the chat was begun again: {chat}. */
+/** The newest row that clears the chat's context: {chat}. */
 export const findClearing = query(
   build
     .select({ id: messages.id })
@@ -166,7 +166,7 @@ export const findClearing = query(
     .limit(1),
 );
 
-/** Something for a model that is no instruction, after this message: {chat, after}. */
+/** A message for the model, other than an instruction, after this one: {chat, after}. */
 export const findSaidAfter = query(
   build
     .select({ id: messages.id })
@@ -175,7 +175,7 @@ export const findSaidAfter = query(
     .limit(1),
 );
 
-/** Something that a model has answered after this message: {chat, after}. */
+/** An answer of a model after this message: {chat, after}. */
 export const findAnswerAfter = query(
   build
     .select({ id: messages.id })
@@ -184,7 +184,7 @@ export const findAnswerAfter = query(
     .limit(1),
 );
 
-/** The system's rows before this message: {chat, before}. */
+/** System rows before this message: {chat, before}. */
 export const listSystemRows = query(
   build
     .select()
@@ -193,7 +193,7 @@ export const listSystemRows = query(
     .orderBy(asc(messages.id)),
 );
 
-/** What a model was given just before this message, newest first: {chat, before, limit}. */
+/** Messages of the model's context before this one, newest first: {chat, before, limit}. */
 export const listModelBefore = query(
   build
     .select()
@@ -203,7 +203,7 @@ export const listModelBefore = query(
     .limit(sql.placeholder("limit")),
 );
 
-/** One message of a chat, also a deleted one: {chat, id}. */
+/** One message of a chat, including deleted ones: {chat, id}. */
 export const findMessage = query(
   build
     .select()
@@ -211,7 +211,7 @@ export const findMessage = query(
     .where(and(given(messages.id), eq(messages.chat, chat))),
 );
 
-/** The numbers of the messages people can see from `from` on: {chat, from}. */
+/** IDs of the messages that people can see, from `from` on: {chat, from}. */
 export const listMessageIds = query(
   build
     .select({ id: messages.id })
@@ -220,7 +220,7 @@ export const listMessageIds = query(
     .orderBy(asc(messages.id)),
 );
 
-/** Something that people have written after this message, past `skip` others, also what was edited away: {chat, after, skip}. */
+/** A message of people after this one, skipping `skip` others; includes messages removed by edits: {chat, after, skip}. */
 export const findWrittenAfter = query(
   build
     .select({ id: messages.id })
@@ -236,7 +236,7 @@ export const findWrittenAfter = query(
     .offset(sql.placeholder("skip")),
 );
 
-/** The newest assistant message people can see before `before`: {chat, before}. */
+/** The newest assistant message that people can see before `before`: {chat, before}. */
 export const findAssistantBefore = query(
   build
     .select({ id: messages.id })
@@ -248,7 +248,7 @@ export const findAssistantBefore = query(
 
 export const insertMessages = insertInto(messages);
 
-/** Takes a message and all later ones out of the history. */
+/** Removes a message and all later ones from the history. */
 export const deleteMessagesFrom = statement<{ chat: number; from: number; revision: number }>(
   build
     .update(messages)
@@ -256,7 +256,7 @@ export const deleteMessagesFrom = statement<{ chat: number; from: number; revisi
     .where(and(ofChat, gte(messages.id, sql.placeholder("from")))),
 );
 
-/** {chat}, in the order in which they will be sent. */
+/** Parameters: {chat}. In the order in which they will be sent. */
 export const listQueued = query(
   build.select().from(queued_messages).where(eq(queued_messages.chat, chat)).orderBy(asc(queued_messages.position)),
 );

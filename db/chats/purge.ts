@@ -1,18 +1,18 @@
-// Which chats have had their time, and the statements that delete one, piece by piece (facts/chats 4.16).
+// Finds chats past their retention period, and deletes a chat in slices (facts/chats 4.16).
 import { and, asc, lt, sql } from "drizzle-orm";
 import { build, given, query, type Statement } from "../engine/sql.ts";
 import { chats, messages } from "../schema/chats.ts";
 import { forgetChatContext } from "./context.ts";
 import { forgetChat, forgetMessagesUpTo } from "./search.ts";
 
-/** Chats that one run takes up at most. */
+/** Maximum chats per run. */
 const CHATS_AT_ONCE = 1_000;
-/** Messages that go in one commit: their words leave the index in it, too, which costs some 10 us each. */
+/** Messages deleted per commit, including their search index entries, which take about 10 us each. */
 const SLICE = 200;
 
 /**
- * Root chats that are neither archived, pinned nor active, in which nothing has moved since {before}, nor in their sub-chats; the
- * longest silent first. A message moves its chat. For `scan`: it reads the index of the list from end to end.
+ * Root chats that are not archived, pinned or active and have had no activity since {before}, including their sub-chats; longest inactive
+ * first. Every message counts as activity. For `scan`: it reads the whole index of the list.
  */
 export const listSilentChats = query(
   build
@@ -29,14 +29,14 @@ export const listSilentChats = query(
     .limit(CHATS_AT_ONCE),
 );
 
-/** Root chats that have been archived before {before}. For `scan`. */
+/** Root chats archived before {before}. For `scan`. */
 export const listForgottenChats = query(
   build
     .select({ id: chats.id })
     .from(chats)
     .where(
       and(
-        // Word by word as the index `chats_archived` has it.
+        // Must match the definition of the index `chats_archived` word for word.
         sql`${chats.archived} = 1 and ${chats.parent_chat_id} is null`,
         lt(chats.updated_at, sql.placeholder("before")),
       ),
@@ -66,7 +66,7 @@ export const deleteMessageSlice = (chat: number, last: number): Statement[] => [
   { touches: [], sql: "delete from messages where chat = ?1 and id <= ?2", rows: [[chat, last]] },
 ];
 
-/** Everything else that names the chat. The bytes of files go when no row names them any more. */
+/** Deletes all other rows that reference the chat. File contents are deleted once no row references them. */
 export const deleteChatLeavings = (chat: number): Statement[] => [
   ...forgetChat(chat),
   ...forgetChatContext(chat),

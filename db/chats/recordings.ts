@@ -1,4 +1,4 @@
-// Recorded prompts and answers of the gateway's calls, sealed by src/domain/ai/recordings.ts.
+// Recorded prompts and answers of the gateway's calls, encrypted by src/domain/ai/recordings.ts.
 import { asc, eq, inArray, lt, sql } from "drizzle-orm";
 import { build, deleteBy, given, query, type Statement, statement } from "../engine/sql.ts";
 import { model_recordings, model_spend } from "../schema/model-spend.ts";
@@ -6,7 +6,7 @@ import { users } from "../schema/users.ts";
 
 export type RecordingRow = typeof model_recordings.$inferSelect;
 
-/** Writes a recording, unless its person was deleted in the meantime. */
+/** Stores a recording, unless its user was deleted concurrently. */
 export const insertRecording = (row: RecordingRow): Statement => ({
   touches: [],
   sql: `insert into model_recordings (id, user_id, sealed_texts, prompt_bytes, answer_bytes, created_at)
@@ -15,7 +15,7 @@ export const insertRecording = (row: RecordingRow): Statement => ({
   rows: [[row.id, row.user_id, row.sealed_texts, row.prompt_bytes, row.answer_bytes, row.created_at]],
 });
 
-/** The recording of a call and whose call it was: {key}. */
+/** The recording of a call, and its user: {key}. */
 export const findRecording = query(
   build
     .select({ recording: model_recordings, username: users.username })
@@ -29,14 +29,14 @@ export const deleteRecordingsByUser = deleteBy(model_recordings, model_recording
 
 const old = lt(model_recordings.created_at, sql.placeholder("before"));
 
-/** One of those from before a time. */
+/** A recording from before a time. */
 export const findOldRecording = query(
   build.select({ id: model_recordings.id }).from(model_recordings).where(old).limit(1),
 );
 
 /**
- * The newest recording that does not fit into {max_bytes} together with all newer ones: it and the older ones are too much. `created_at` is null
- * where all of them fit.
+ * The newest recording that exceeds {max_bytes} together with all newer ones; it and older ones must be deleted. `created_at` is null if
+ * all fit.
  */
 export const findRecordingBeyond = query(
   build
@@ -48,7 +48,7 @@ export const findRecordingBeyond = query(
     .where(sql`total > ${sql.placeholder("max_bytes")}`),
 );
 
-/** A slice of them, small enough that no other write waits long for it. */
+/** Deletes a slice small enough not to delay other writes. */
 export const deleteOldRecordings = statement<{ before: number }>(
   build
     .delete(model_recordings)

@@ -1,14 +1,14 @@
-// Answers kept for requests that may come again after a dropped connection, written in the batch of what they answer.
+// Stored answers for requests that may be retried after a dropped connection, written in the same batch as the effect.
 import { and, lt, sql } from "drizzle-orm";
 import { AppError } from "#base/errors.ts";
 import { build, given, insertInto, query, type Statement, statement } from "../engine/sql.ts";
 import type { Store } from "../engine/store.ts";
 import { chat_requests } from "../schema/chats.ts";
 
-/** A request that may come again: its key, and a digest of what it asks for (empty where the key alone says it). */
+/** An idempotent request: its key, and a digest of its content (empty if the key covers it). */
 export type RequestKey = { readonly key: string; readonly digest: string };
 
-/** {chat, key}. */
+/** Parameters: {chat, key}. */
 const findChatRequest = query(
   build
     .select({ answer: chat_requests.answer, digest: chat_requests.digest })
@@ -25,7 +25,7 @@ const forget = statement<{ chat: number; before: number }>(
 
 const KEPT_MS = 86_400_000;
 
-/** The answer that was kept for this request, if it was answered before. 409 when the key came with something else then. */
+/** Returns the stored answer to this request, if any. Throws 409 when the key was used with different content. */
 export const findAnswer = async (
   store: Pick<Store, "get">,
   chat: number,
@@ -40,7 +40,7 @@ export const findAnswer = async (
   return known;
 };
 
-/** Keeps the answer, and forgets what is older than a day. */
+/** Stores the answer, and deletes those older than a day. */
 export const keepAnswer = (
   chat: number,
   { key, digest }: RequestKey,

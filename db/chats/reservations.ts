@@ -1,4 +1,4 @@
-// Model calls that are under way: what each may use is reserved before it begins and settled in the ledger when it ends.
+// Reservations of running model calls: a call's expected usage is reserved before it begins and settled in the ledger when it ends.
 import { asc, lt, sql } from "drizzle-orm";
 import type { CallPlace } from "../budgets/budgets.ts";
 import { addSpent } from "../budgets/periods.ts";
@@ -7,7 +7,7 @@ import { type CallOutcome, model_reservations, model_spend } from "../schema/mod
 
 export type ReservationRow = typeof model_reservations.$inferSelect;
 
-/** Reserves what a call may use, in one batch with the guards of its budgets. */
+/** Reserves a call's expected usage, in one batch with the guards of its budgets. */
 export const insertReservation = insertInto(model_reservations);
 
 export type Settlement = {
@@ -16,20 +16,20 @@ export type Settlement = {
   readonly output_tokens: number;
   readonly cache_read_tokens: number;
   readonly cache_creation_tokens: number;
-  /** Null: the model has no price. */
+  /** Null if the model has no price. */
   readonly cost_micros: number | null;
   readonly is_estimated: boolean;
   readonly first_byte_ms: number | null;
   readonly duration_ms: number | null;
   readonly provider_request_id: string;
-  /** Empty: nothing is recorded of it. */
+  /** Empty if the call is not recorded. */
   readonly recording_id: string;
 };
 
 const insertLedgerRow = insertInto(model_spend);
 const deleteReservation = deleteBy(model_reservations, model_reservations.id);
 
-/** Ends a call: its reservation becomes a row of the ledger, once. A second settlement is refused as `stale`. */
+/** Ends a call by turning its reservation into a ledger row, exactly once. A second settlement is rejected as `stale`. */
 export const settle = (reserved: ReservationRow, settlement: Settlement, now: number): Statement[] => [
   release(reserved),
   ...recordCall(toLedgerCall(reserved), settlement, now),
@@ -44,10 +44,10 @@ const toLedgerCall = ({
   ...call
 }: ReservationRow) => call;
 
-/** The call of a row of the ledger: who made it, for what, of which model. */
+/** The call in a ledger row: its user, purpose and model. */
 export type LedgerCall = ReturnType<typeof toLedgerCall>;
 
-/** Writes a call into the ledger, and into the periods of the budgets that it counts for. */
+/** Adds a call to the ledger, and to the periods of the budgets it counts for. */
 export const recordCall = (call: LedgerCall, settlement: Settlement, now: number): Statement[] => {
   const { input_tokens, output_tokens, cache_read_tokens, cache_creation_tokens, cost_micros } = settlement;
   const tokens = input_tokens + output_tokens + cache_read_tokens + cache_creation_tokens;
@@ -57,17 +57,17 @@ export const recordCall = (call: LedgerCall, settlement: Settlement, now: number
   ];
 };
 
-/** Gives a reservation back for a call that has used nothing. Refused as `stale` when it was settled. */
+/** Releases the reservation of a call that used nothing. Rejected as `stale` if it was already settled. */
 export const release = ({ id }: Pick<ReservationRow, "id">): Statement => ({ ...deleteReservation(id), expect: 1 });
 
-/** Keeps the reservations of calls that are alive. */
+/** Renews the reservations of running calls. */
 export const renewReservations = (ids: readonly string[], alive_until: number): Statement => ({
   touches: [],
   sql: "update model_reservations set alive_until = ?2 where id = ?1",
   rows: ids.map((id) => [id, alive_until]),
 });
 
-/** Calls that nobody has renewed since {before}, the oldest first. */
+/** Reservations that were not renewed since {before}, oldest first. */
 export const listLostReservations = query(
   build
     .select()

@@ -1,4 +1,4 @@
-// Recorded model calls: the statements of the recorder, and the reads of anyone who looks into a chat (facts/chats 4.18).
+// Recorded model calls: the recorder's statements, and reads for debugging a chat (facts/chats 4.18).
 import { and, asc, desc, eq, sql } from "drizzle-orm";
 import { build, findBy, given, insertInto, query, type Statement, updateBy } from "../engine/sql.ts";
 import { chat_run_steps, chat_runs } from "../schema/chat-runs.ts";
@@ -7,21 +7,21 @@ import { messages } from "../schema/chats.ts";
 export type ChatRunRow = typeof chat_runs.$inferSelect;
 export type ChatRunStepRow = typeof chat_run_steps.$inferSelect;
 
-/** Runs in one answer. */
+/** Maximum runs in one answer. */
 const RUNS_SHOWN = 100;
-/** Steps that go in one commit. */
+/** Steps deleted per commit. */
 const SLICE = 100;
 
 export const insertRun = insertInto(chat_runs);
 export const updateRun = updateBy(chat_runs, chat_runs.key);
 export const insertStep = insertInto(chat_run_steps);
 
-/** The newest first: {chat}. */
+/** Newest first: {chat}. */
 export const listRuns = query(
   build.select().from(chat_runs).where(given(chat_runs.chat)).orderBy(desc(chat_runs.key)).limit(RUNS_SHOWN),
 );
 
-/** {id}. */
+/** Parameters: {id}. */
 export const findRun = findBy(chat_runs, chat_runs.id);
 
 /** In order: {run}. */
@@ -29,7 +29,7 @@ export const listSteps = query(
   build.select().from(chat_run_steps).where(given(chat_run_steps.run)).orderBy(asc(chat_run_steps.number)),
 );
 
-/** The newest message of all and the newest one of a user: {chat}. For `scan`. */
+/** The newest message, and the newest one of a user: {chat}. For `scan`. */
 export const findHistoryTips = query(
   build
     .select({
@@ -40,7 +40,7 @@ export const findHistoryTips = query(
     .where(and(given(messages.chat), eq(messages.deleted, false))),
 );
 
-/** {chat}. */
+/** Parameters: {chat}. */
 export const findAnyStep = query(
   build
     .select({ run: chat_run_steps.run })
@@ -57,7 +57,7 @@ export const deleteRunSlice = (chat: number): Statement => ({
   rows: [[chat]],
 });
 
-/** One run that began before {before}. */
+/** A run that began before {before}. */
 export const findOldRun = query(
   build
     .select({ key: chat_runs.key })
@@ -66,7 +66,7 @@ export const findOldRun = query(
     .limit(1),
 );
 
-/** Some steps of old runs, and the old runs that have none any more. */
+/** Deletes some steps of old runs, and old runs without steps. */
 export const deleteOldRunSlice = (before: number): Statement[] => [
   {
     touches: [],
@@ -85,10 +85,10 @@ export const deleteOldRunSlice = (before: number): Statement[] => [
 const INTERRUPT =
   "update chat_runs set status = 'interrupted', updated_at = ?1, finished_at = ?1 where status = 'in_progress'";
 
-/** Runs that were going on when the server ended; nobody ends them any more. */
+/** Marks runs as interrupted that were open when the server stopped. */
 export const interruptOpenRuns = (now: number): Statement => ({ touches: [], sql: INTERRUPT, rows: [[now]] });
 
-/** The same for chats of one part. */
+/** The same for chats of one shard. */
 export const interruptOpenRunsInPart = (part: number, now: number): Statement => ({
   touches: [],
   sql: `${INTERRUPT} and chat in (select c.key from chats c where c.part = ?2)`,

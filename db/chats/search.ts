@@ -1,5 +1,5 @@
-// The index of what was said in chats and of their titles: the statements that keep it, written in the batch of what
-// they index, and the matching of searches. Holds words alone; anyone who searches still has to ask whose the chat is.
+// The search index of chat messages and titles: the statements that maintain it, written in the batch of the content, and search
+// conditions. Contains words only, so searches must check access to the chat.
 import { type SQL, sql } from "drizzle-orm";
 import { listStems, splitWords } from "#base/words.ts";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
@@ -12,13 +12,13 @@ type Said = {
   readonly content: readonly MessagePart[];
 };
 
-/** What people and models have said in words; not what tools answered, nor what is the model's alone. */
+/** Returns the text of people and models, without tool results and content that only the model sees. */
 const toSearchText = ({ role, visibility, content }: Said): string => {
   if (visibility === "model" || (role !== "user" && role !== "assistant")) return "";
   return content.flatMap(({ type, text }) => (type === "text" && text ? [text] : [])).join("\n");
 };
 
-/** New messages of the chat with this key. */
+/** Indexes new messages of the chat with this key. */
 export const indexMessages = (chat: number, messages: readonly Said[]): Statement[] => {
   const rows = messages.flatMap((message): Value[][] => {
     const stems = listStems(toSearchText(message));
@@ -28,67 +28,67 @@ export const indexMessages = (chat: number, messages: readonly Said[]): Statemen
   return [{ touches: [], sql: "insert into message_search (rowid, words) values ((?1 << 32) | ?2, ?3)", rows }];
 };
 
-/** A message and all later ones have left the history. */
+/** Removes a message and all later ones from the index. */
 export const forgetMessagesFrom = (chat: number, from: number): Statement => ({
   touches: [],
   sql: "delete from message_search where rowid between (?1 << 32) | ?2 and (?1 << 32) | 4294967295",
   rows: [[chat, from]],
 });
 
-/** The messages up to this one are deleted for good. */
+/** Removes messages up to and including this one after they were deleted permanently. */
 export const forgetMessagesUpTo = (chat: number, last: number): Statement => ({
   touches: [],
   sql: "delete from message_search where rowid between ?1 << 32 and (?1 << 32) | ?2",
   rows: [[chat, last]],
 });
 
-/** The title as it is now. */
+/** Replaces the indexed title. */
 export const indexTitle = (chat: number, title: string): Statement => ({
   touches: [],
   sql: "insert or replace into title_search (rowid, words) values (?1, ?2)",
   rows: [[chat, splitWords(title).join(" ")]],
 });
 
-/** Number and title of the chat's pull request as they are now; they are found like its title. */
+/** Replaces the indexed number and title of the chat's pull request, which are searched like its title. */
 export const indexPull = (chat: number, text: string): Statement => indexTitle(-chat, text);
 
-/** The chat has no pull request any more. */
+/** Removes the pull request from the index. */
 export const forgetPull = (chat: number): Statement => ({
   touches: [],
   sql: "delete from title_search where rowid = ?1",
   rows: [[-chat]],
 });
 
-/** Nothing of the chat is found any more. */
+/** Removes everything about the chat from the index. */
 export const forgetChat = (chat: number): Statement[] => [
   forgetMessagesFrom(chat, 0),
   forgetPull(chat),
   { touches: [], sql: "delete from title_search where rowid = ?1", rows: [[chat]] },
 ];
 
-/** Pages of the index that one slice of a merge writes at most; 16 took 1 ms and at worst 13 with half a million messages. */
+/** Maximum index pages written per slice of a merge. 16 pages took 1 ms, at worst 13 ms, with half a million messages. */
 const SLICE_PAGES = 8;
 export const SEARCH_TABLES = ["message_search", "title_search"] as const;
 export type SearchTable = (typeof SEARCH_TABLES)[number];
 
-/** One slice of merging what commits have added, so that searches look into few places. */
+/** Merges one slice of new index entries, so that searches read few segments. */
 export const mergeSearch = (table: SearchTable): Statement => ({
   touches: [],
   sql: `insert into ${table} (${table}, rank) values ('merge', ${SLICE_PAGES})`,
   rows: [[]],
 });
 
-/** The index's own list of its pieces: as long as a slice changes it, there is more to merge. */
+/** The index's list of segments. While a slice changes it, there is more to merge. */
 export const readPieces = (table: SearchTable): Query<string> => ({
   sql: `select hex(block) from ${table}_data where id = 10`,
   params: [],
   map: ([block]) => String(block),
 });
 
-/** One alternative of a search: texts that must be there, each as a phrase, and texts that must not. */
+/** An alternative of a search: phrases that must occur, and phrases that must not. */
 export type Alternative = { readonly wanted: readonly string[]; readonly unwanted: readonly string[] };
 
-/** A search in the languages of both indexes; null where no word is left that the index could know. */
+/** A search expression for each of the two indexes; null if no word remains that the index could contain. */
 export type Matching = { readonly messages: string | null; readonly titles: string | null };
 
 export const toMatching = (alternatives: readonly Alternative[]): Matching => ({
@@ -96,7 +96,7 @@ export const toMatching = (alternatives: readonly Alternative[]): Matching => ({
   titles: toMatchExpression(alternatives, splitWords),
 });
 
-/** Only letters and digits come into the quotes, so nothing of a search can be read as the index's own language. */
+/** Only letters and digits are quoted, so that a search cannot contain index syntax. */
 const toMatchExpression = (alternatives: readonly Alternative[], split: (text: string) => string[]): string | null => {
   const phrases = (texts: readonly string[]): string[] =>
     texts.map((text) => split(text).join(" ")).flatMap((words) => (words === "" ? [] : [`"${words}"`]));
@@ -109,7 +109,10 @@ const toMatchExpression = (alternatives: readonly Alternative[], split: (text: s
   return found.length === 0 ? null : found.map((one) => `(${one})`).join(" OR ");
 };
 
-/** True of a root chat (its row in the query is named `chats`) that matches, itself or by a sub-chat. Looks at its own matches only. */
+/**
+ * Returns the condition that a root chat (its row in the query is named `chats`) matches, itself or through a sub-chat. Reads only that
+ * chat's matches.
+ */
 export const rootMatches = (matching: Matching): SQL => {
   const sub = sql`exists (select 1 from chats sub where sub.parent_chat_id = chats.id and ${chatMatches(sql`sub.key`, matching)})`;
   return sql`(${chatMatches(sql`chats.key`, matching)} or ${sub})`;
@@ -124,8 +127,8 @@ const chatMatches = (key: SQL, { messages, titles }: Matching): SQL => {
 };
 
 /**
- * The keys of root chats of this owner where a message or the title matches, in the chat itself or in a sub-chat. Every match of every
- * owner is looked at, which is quick (0.1 us each) unless the words are everywhere; then `rootMatches` has found enough before.
+ * Returns the keys of this owner's root chats where a message or title matches, in the chat or a sub-chat. Reads the matches of all owners,
+ * which is fast (0.1 us each) unless the words are very frequent; in that case `rootMatches` has found enough before.
  */
 export const matchingRoots = (owner_id: string, { messages, titles }: Matching): SQL => {
   const ways = [

@@ -1,4 +1,4 @@
-// What administrators and users have set for chats, as values of the table `settings`. Anyone who has set nothing has the default.
+// Chat settings of administrators and users, stored in the table `settings`. Missing values have defaults.
 import type { ChatPermissions } from "#schema/chats/chat-permissions.ts";
 import type {
   ModelOverride,
@@ -10,7 +10,7 @@ import type { Statement } from "../engine/sql.ts";
 import type { Store } from "../engine/store.ts";
 import { deleteSetting, findSetting, findSettings, listSettings, putSetting } from "../settings.ts";
 
-/** Of the deployment (facts/chats 4.15). */
+/** Settings of the deployment (facts/chats 4.15). */
 export type ChatSettings = {
   auto_archive_days: number;
   debug_retention_days: number;
@@ -20,7 +20,7 @@ export type ChatSettings = {
   allow_model_overrides: boolean;
   plan_mode_instructions: string;
   system_prompt: { text: string; include_default: boolean };
-  /** Of new chats of people who have set none of their own; null: everything is allowed. */
+  /** Default permissions of new chats whose owners have set none; null allows everything. */
   permissions: ChatPermissions | null;
 };
 
@@ -36,11 +36,11 @@ export const CHAT_DEFAULTS: Readonly<ChatSettings> = {
   permissions: null,
 };
 
-/** Of one user. */
+/** Settings of one user. */
 export type UserChatSettings = {
   prompt: string;
   debug_logging: boolean;
-  /** Of chats that are begun without any; null: those of the deployment. */
+  /** Default permissions of the user's chats; null: those of the deployment. */
   permissions: ChatPermissions | null;
 };
 
@@ -69,13 +69,13 @@ export const putUserChatSetting = <K extends keyof UserChatSettings>(
   value: UserChatSettings[K],
 ): Statement => putSetting({ key: toKey(name, user_id), value: JSON.stringify(value) });
 
-/** What settings say for a call of a model, for a chat of this user. */
+/** The settings for a model call in a chat of this user. */
 export type CallSettings = Pick<ChatSettings, (typeof OF_CALLS)[number]> &
   Pick<UserChatSettings, (typeof OWN_OF_CALLS)[number]>;
 const OF_CALLS = ["system_prompt", "plan_mode_instructions", "allow_debug_logging"] as const;
 const OWN_OF_CALLS = ["prompt", "debug_logging"] as const;
 
-/** All of them in one read: each call asks for them. */
+/** Reads all of them in one query, because every call needs them. */
 export const readCallSettings = async (store: Pick<Store, "all">, user_id: string): Promise<CallSettings> => {
   const names = [
     ...OF_CALLS.map((name) => [name, toKey(name)]),
@@ -87,7 +87,7 @@ export const readCallSettings = async (store: Pick<Store, "all">, user_id: strin
   return { ...CHAT_DEFAULTS, ...USER_CHAT_DEFAULTS, ...Object.fromEntries(set) };
 };
 
-/** From how many percent of its context on a user's chats with a model are compacted, by model id. */
+/** Returns by model ID the percentage of the context above which the user's chats are compacted. */
 export const readCompactionThresholds = async (store: Store, user_id: string): Promise<[string, number][]> => {
   const from = thresholdKey(user_id, "");
   const rows = await store.all(listSettings({ from, to: `${from}~` }));
@@ -100,7 +100,7 @@ export const putCompactionThreshold = (user_id: string, model_id: string, percen
 export const deleteCompactionThreshold = (user_id: string, model_id: string): Statement =>
   deleteSetting(thresholdKey(user_id, model_id));
 
-/** Which model a user wants in an organization, for what. */
+/** A user's model for a purpose in an organization. */
 export type OverridePlace = {
   readonly organization_id: string;
   readonly user_id: string;
@@ -114,7 +114,7 @@ export const readModelOverride = (store: Store, place: OverridePlace): Promise<S
 export const putModelOverride = (place: OverridePlace, set: SetOverride): Statement =>
   putSetting({ key: overrideKey(place), value: JSON.stringify(set) });
 
-/** Which model an organization wants, for what. */
+/** Returns an organization's model for a purpose. */
 export const readOrganizationModel = (
   store: Store,
   organization_id: string,

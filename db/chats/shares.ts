@@ -1,5 +1,5 @@
-// With whom chats are shared: looked up by the chat, and by who reads. The chat actor writes them; who may read sub-chats is asked of
-// their root (rules CS-1 to CS-9).
+// Shares of chats, looked up by chat and by reader. Written by the chat actor; access to sub-chats is decided by their root (rules CS-1 to
+// CS-9).
 import { and, eq, sql } from "drizzle-orm";
 import { build, findBy, given, query, type Statement, statement } from "../engine/sql.ts";
 import type { Store } from "../engine/store.ts";
@@ -9,7 +9,7 @@ import { organizations } from "../schema/users.ts";
 import { findSharingOff } from "../workspaces/sharing.ts";
 
 export type ChatShareRow = typeof chat_shares.$inferSelect;
-/** Who is to be what; null takes it away. */
+/** A subject's new role; null removes it. */
 export type ChatShareChange = Pick<ChatShareRow, "subject" | "kind"> & { readonly role: "read" | null };
 
 /** {chat}: the key of a root chat. */
@@ -29,7 +29,7 @@ const found = query(
     .limit(1),
 );
 
-/** True when the root chat of this id is shared with one of these people and groups. */
+/** Returns whether the root chat with this ID is shared with one of these people and groups. */
 export const isSharedWith = async (
   store: Pick<Store, "get">,
   root: string,
@@ -74,7 +74,7 @@ export const changeChatShares = (chat: number, changes: readonly ChatShareChange
 
 export const clearChatShares = (chat: number): Statement => clear({ chat });
 
-/** Chats that are shared in an organization where nothing may be: {organization_id}. For `scan`. */
+/** Shared chats of an organization that has disabled sharing: {organization_id}. For `scan`. */
 const sharedIn = query(
   build
     .selectDistinct({ id: chats.id })
@@ -83,7 +83,7 @@ const sharedIn = query(
     .where(given(chats.organization_id))
     .limit(10_000),
 );
-/** Returns chats of the organization that name this person or group: {organization_id, subject}. For `scan`. */
+/** Returns chats of the organization that are shared with this person or group: {organization_id, subject}. For `scan`. */
 export const listChatsSharedWith = query(
   build
     .selectDistinct({ id: chats.id })
@@ -94,7 +94,7 @@ export const listChatsSharedWith = query(
 );
 const allOrganizations = query(build.select({ id: organizations.id }).from(organizations));
 
-/** Chats that are shared where they may not be; null looks everywhere. */
+/** Returns chats that are shared although sharing is disabled; null checks all organizations. */
 export const listForbiddenShares = async (
   store: Pick<Store, "get" | "all" | "scan">,
   organization_id: string | null,

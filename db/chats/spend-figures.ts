@@ -1,8 +1,8 @@
-// What everyone's chats have used in a range, by stretches of time and by model. For `store.scan`.
+// Usage of all chats in a range, by time interval and by model. For `store.scan`.
 import type { Query, Value } from "../engine/sql.ts";
 import type { SpendSums } from "./spend.ts";
 
-/** Times in milliseconds, [from, to); `step` is the length of a stretch. Clocks went `forward` at `changed_at`. */
+/** Times in milliseconds, [from, to); `step` is the length of an interval. Clocks moved `forward` at `changed_at`. */
 export type SpendRange = {
   readonly from: number;
   readonly to: number;
@@ -33,7 +33,7 @@ const figures = (row: readonly (Value | undefined)[]): SpendFigures => {
 
 type People = { readonly users: number; readonly chats: number };
 
-/** Sums with the people and root chats behind them; `slot` counts stretches from `from` on, those without any are left out. */
+/** Sums with the number of people and root chats; `slot` counts intervals from `from` on. Empty intervals are omitted. */
 export const sumSpendByStretch = (of: SpendRange): Query<SpendFigures & People & { readonly slot: number }> => ({
   sql: `select ${SLOT}, count(distinct s.user_id), count(distinct s.root_chat_id), ${SUMS}
     from model_spend s where ${WITHIN} group by 1 order by 1`,
@@ -46,7 +46,7 @@ export const sumSpendByStretch = (of: SpendRange): Query<SpendFigures & People &
   }),
 });
 
-/** The same of the whole range; one row. */
+/** The same for the whole range, as one row. */
 export const sumAllSpend = ({ from, to }: SpendRange): Query<SpendFigures & People> => ({
   sql: `select count(distinct s.user_id), count(distinct s.root_chat_id), coalesce(sum(s.cost_micros), 0), count(*),
       count(*) - count(s.cost_micros), coalesce(sum(s.input_tokens), 0), coalesce(sum(s.output_tokens), 0),
@@ -58,7 +58,7 @@ export const sumAllSpend = ({ from, to }: SpendRange): Query<SpendFigures & Peop
 
 type OfModel = { readonly model_config_id: string; readonly model: string; readonly display_name: string };
 
-/** By model and stretch; models that are no more keep the names they had. */
+/** By model and interval. Deleted models keep their names. */
 export const sumSpendByModelAndStretch = (of: SpendRange): Query<SpendFigures & OfModel & { slot: number }> => ({
   sql: `select ${SLOT}, s.model_config_id, coalesce(max(c.model), ''), coalesce(max(c.display_name), ''), ${SUMS}
     from model_spend s left join model_configs c on c.id = s.model_config_id

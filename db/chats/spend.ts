@@ -1,4 +1,4 @@
-// What model calls of chats have used and cost: rows are added, summed up and never changed. Sums over many rows are for `store.scan`.
+// Usage and cost of chats' model calls: rows are added and summed, never changed. Sums over many rows are for `store.scan`.
 import { and, desc, eq, gte, lt, type SQL, sql } from "drizzle-orm";
 import { build, given, type Query, query } from "../engine/sql.ts";
 import { chats, messages } from "../schema/chats.ts";
@@ -7,7 +7,7 @@ import { model_configs, model_providers } from "../schema/models.ts";
 import { users } from "../schema/users.ts";
 import { workspaces } from "../schema/workspaces.ts";
 
-/** Where a chat belongs, for the ledger: {chat} is its key. A root chat is its own root. */
+/** The ledger fields of a chat: {chat} is its key. A root chat is its own root. */
 export const findCallPlace = query(
   build
     .select({
@@ -21,7 +21,7 @@ export const findCallPlace = query(
     .where(eq(chats.key, sql.placeholder("chat"))),
 );
 
-/** Who pays for the calls of a chat's coding agent, and where the chat belongs: {id}. */
+/** Who pays for the calls of a chat's coding agent, and the chat's ledger fields: {id}. */
 export const findChatPayer = query(
   build
     .select({
@@ -38,7 +38,7 @@ export const findChatPayer = query(
     .where(and(given(chats.id), eq(users.deleted, false))),
 );
 
-/** Costs and tokens of some calls; calls without a price count as 0 in the sum and are counted apart. */
+/** Sums of costs and tokens. Calls without a price count as 0, and are counted separately. */
 const sums = {
   total_cost_micros: sql<number>`coalesce(sum(${model_spend.cost_micros}), 0)`.as("total_cost_micros"),
   request_count: sql<number>`count(*)`.as("request_count"),
@@ -62,7 +62,7 @@ export const NOTHING_SPENT: SpendSums = {
   cache_creation_tokens: 0,
 };
 
-/** Of one tree of chats, or of one user from a time up to, but without, another. */
+/** One tree of chats, or one user in a time range with an exclusive end. */
 export type SpendOf =
   | { readonly root: string }
   | { readonly user_id: string; readonly from: number; readonly to: number };
@@ -72,7 +72,7 @@ const matching = (of: SpendOf): SQL | undefined =>
     ? eq(model_spend.root_chat_id, of.root)
     : and(eq(model_spend.user_id, of.user_id), gte(model_spend.created_at, of.from), lt(model_spend.created_at, of.to));
 
-/** What a user has spent from a time up to, but without, another, in micros. */
+/** A user's spending in a time range with an exclusive end, in micros. */
 export const sumCost = query(
   build
     .select({ spent: sql<number>`coalesce(sum(${model_spend.cost_micros}), 0)`.as("spent") })
@@ -89,7 +89,7 @@ export const sumCost = query(
 export const sumSpend = (of: SpendOf): Query<SpendSums> =>
   query(build.select(sums).from(model_spend).where(matching(of)))();
 
-/** One row for each model, the dearest first; models that are no more keep their name. */
+/** One row per model, most expensive first. Deleted models keep their names. */
 export const sumSpendByModel = (of: SpendOf) =>
   query(
     build
@@ -109,7 +109,7 @@ export const sumSpendByModel = (of: SpendOf) =>
       .limit(LONGEST),
   )();
 
-/** One row for each root chat, the dearest first; chats that are no more have no title. */
+/** One row per root chat, most expensive first. Deleted chats have no title. */
 export const sumSpendByChat = (of: SpendOf) =>
   query(
     build
@@ -126,7 +126,7 @@ export const sumSpendByChat = (of: SpendOf) =>
       .limit(LONGEST),
   )();
 
-/** One row for each month (UTC), the oldest first. */
+/** One row per month (UTC), oldest first. */
 export const sumSpendByMonth = (of: SpendOf) =>
   query(
     build
@@ -152,7 +152,7 @@ const everybody = ({ from, to, search }: Everybody) =>
       : sql`(instr(lower(${users.username}), ${search}) > 0 or instr(lower(${users.name}), ${search}) > 0)`,
   );
 
-/** One row for each user who has spent something, the dearest first. */
+/** One row per user with any spending, most expensive first. */
 export const sumSpendByUser = (of: Everybody, page: { readonly limit: number; readonly offset: number }) =>
   query(
     build
@@ -182,7 +182,7 @@ export const countSpenders = (of: Everybody): Query<{ count: number }> =>
       .where(everybody(of)),
   )();
 
-/** Sums over the calls of each turn, where `turn` is the message that began it. */
+/** Sums over the calls of each turn; `turn` is the message that began it. */
 const ofTurns = {
   message_id: sql<number>`turn`.as("message_id"),
   cost_micros: sql<number | null>`sum(cost)`.as("cost_micros"),
@@ -190,10 +190,7 @@ const ofTurns = {
   unpriced_request_count: sql<number>`count(*) - count(cost)`.as("unpriced_request_count"),
 };
 
-/**
- * The turns of one chat, the newest first, those that were edited away included: what the answers to each message of the user have cost.
- * {chat, limit}.
- */
+/** The cost of each turn of a chat, newest first, including turns removed by edits: {chat, limit}. */
 export const listTurnCosts = (of: { chat: number; limit: number }) =>
   query(
     build
@@ -210,7 +207,7 @@ export const listTurnCosts = (of: { chat: number; limit: number }) =>
       .limit(of.limit),
   )();
 
-/** The same of a chat that is led with a coding agent: its calls come through the gateway, and each counts for the message before it. */
+/** The same for a chat that a coding agent runs: its calls go through the gateway, and each counts for the message before it. */
 export const listAgentTurnCosts = (of: { chat: number; chat_id: string; root: string; limit: number }) =>
   query(
     build
@@ -227,5 +224,5 @@ export const listAgentTurnCosts = (of: { chat: number; chat_id: string; root: st
       .limit(of.limit),
   )();
 
-/** Rows of one list. */
+/** Maximum rows of a list. */
 const LONGEST = 1_000;

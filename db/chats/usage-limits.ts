@@ -1,4 +1,4 @@
-// Spend limits as administrators have set them, values of the table `settings`: everyone's, and those of users and groups.
+// Spend limits that administrators set, stored in the table `settings`: the general limit, and those of users and groups.
 import { sql } from "drizzle-orm";
 import type { UsagePeriod } from "#schema/chats/usage-limit.ts";
 import { build, query, type Statement } from "../engine/sql.ts";
@@ -8,7 +8,7 @@ import { group_members } from "../schema/groups.ts";
 import { organization_members } from "../schema/users.ts";
 import { deleteSetting, findSetting, listSettings, putSetting } from "../settings.ts";
 
-/** Micros; null: no limit. `updated_at` in milliseconds since 1970, null while nobody has set it. */
+/** Micros; null: no limit. `updated_at` in milliseconds since 1970, null if never set. */
 export type UsageLimit = {
   readonly spend_limit_micros: number | null;
   readonly period: UsagePeriod;
@@ -18,11 +18,11 @@ export type UsageLimit = {
 const DEFAULT: UsageLimit = { spend_limit_micros: null, period: "month", updated_at: null };
 const KEY = "chat_usage_limit";
 
-/** Whose limit it is. The group of an organization's members has the organization's id. */
+/** The kind of owner. The group of an organization's members has the organization's ID. */
 export type LimitOwner = "user" | "group";
 
 const toKey = (owner: LimitOwner, id: string): string => `${KEY}_${owner}:${id}`;
-/** As a text of the statement itself. */
+/** As a literal in the statement. */
 const ofKind = (owner: LimitOwner) => sql.raw(`'${toKey(owner, "")}'`);
 
 export const readUsageLimit = async (store: Store): Promise<UsageLimit> => {
@@ -32,13 +32,13 @@ export const readUsageLimit = async (store: Store): Promise<UsageLimit> => {
 
 export const putUsageLimit = (limit: UsageLimit): Statement => putSetting({ key: KEY, value: JSON.stringify(limit) });
 
-/** Micros; undefined: no limit of its own. */
+/** Micros; undefined without an individual limit. */
 export const readLimit = async (store: Store, owner: LimitOwner, id: string): Promise<number | undefined> => {
   const row = await store.get(findSetting({ key: toKey(owner, id) }));
   return row && Number(row.value);
 };
 
-/** What limits one user: everyone's limit, their own and those of their groups, in one read: each call of a model asks for it. */
+/** The limits on one user, general, own and of their groups, in one read, because every model call needs them. */
 const listLimitsOn = query(
   build
     .select()
@@ -50,7 +50,7 @@ const listLimitsOn = query(
     ),
 );
 
-/** `own`: of the user, else the lowest of the user's groups; undefined: neither has one. */
+/** `own`: the user's limit, else the lowest of their groups; undefined if none exists. */
 export const readLimitsOn = async (
   store: Pick<Store, "all">,
   user_id: string,
@@ -70,10 +70,10 @@ export const putLimit = (owner: LimitOwner, id: string, micros: number): Stateme
 
 export const deleteLimit = (owner: LimitOwner, id: string): Statement => deleteSetting(toKey(owner, id));
 
-/** All of one kind: ids with their micros. */
+/** Returns all limits of one kind: IDs with their micros. */
 export const listLimits = async (store: Store, owner: LimitOwner): Promise<{ id: string; micros: number }[]> => {
   const from = toKey(owner, "");
-  // The colon at the end of the prefix comes just before the semicolon.
+  // `;` follows `:`, the last character of the prefix, so this ends the range of keys.
   const rows = await store.all(listSettings({ from, to: `${from.slice(0, -1)};` }));
   return rows.map(({ key, value }) => ({ id: key.slice(from.length), micros: Number(value) }));
 };

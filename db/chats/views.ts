@@ -26,14 +26,14 @@ export type ChatView = {
   readonly chat: ShownChat;
   readonly owner_username: string;
   readonly owner_name: string;
-  /** Where the chat works now: the newest build of its workspace, and the agent of it that tools use; null while none exists. */
+  /** Where the chat currently works: the newest build of its workspace, and the agent that tools use; null if none exists. */
   readonly build_id: string | null;
   readonly agent_id: string | null;
-  /** The chat, or its root, is shared with someone. */
+  /** Whether the chat or its root is shared. */
   readonly shared: boolean;
-  /** What the chat has pinned of its workspace; null while that is nothing. */
+  /** The pinned context of the chat's workspace; null if none exists. */
   readonly context: { readonly snapshot: string; readonly error: string; readonly dirty_since: number | null } | null;
-  /** Null while nothing of the chat was pushed. */
+  /** Null if the chat has pushed nothing. */
   readonly diff: ShownDiff | null;
 };
 
@@ -92,7 +92,7 @@ const cast = (made: unknown): Query<ChatView> => made as Query<ChatView>;
 const byId = query(select().where(given(chats.id)));
 export const findChatView = (id: string): Query<ChatView> => cast(byId({ id }));
 
-/** Sub-chats of these root chats, newest first. */
+/** Returns the sub-chats of these root chats, newest first. */
 export const listChildViews = (roots: readonly string[]): Query<ChatView> =>
   cast(
     query(
@@ -104,20 +104,20 @@ export const listChildViews = (roots: readonly string[]): Query<ChatView> =>
 
 export type ChatFilter = {
   readonly owner_id: string;
-  /** One's own chats, those of others that are shared with one of these (the user and the user's organizations), or both. */
+  /** The user's own chats, other people's that are shared with one of these (the user and their organizations), or both. */
   readonly mine: boolean;
   readonly shared_with: readonly string[];
   readonly archived: boolean;
   readonly has_unread?: boolean | undefined;
   readonly title?: string | undefined;
   readonly labels: readonly { readonly key: string; readonly value: string }[];
-  /** What must be said in the chat or its title. */
+  /** Search condition on messages and titles. */
   readonly search?: Matching | undefined;
-  /** What must be true of its pull request. */
+  /** Conditions on the pull request. */
   readonly pull: PullFilter;
 };
 
-/** One's own pinned root chats by their place; from behind `after` on. */
+/** Returns the user's pinned root chats in order, starting after `after`. */
 export const listPinnedViews = (filter: ChatFilter, after?: ShownChat | undefined): Query<ChatView> =>
   cast(
     query(
@@ -132,12 +132,12 @@ export const listPinnedViews = (filter: ChatFilter, after?: ShownChat | undefine
     )(),
   );
 
-/** So many chats at the top of a list are asked one by one for a search before the index is read from end to end. */
+/** Number of chats at the top of a list that a search checks one by one before it reads the whole index. */
 const WINDOW = 300;
 
 /**
- * The same page of a search, but only of what is found among the first chats of the list: a full page of it is the page. Words that are
- * everywhere are found so in a few milliseconds; reading all their matches took half a second.
+ * Returns the same page of a search, but only from the first chats of the list; a full page is the final result. Finds frequent words in a
+ * few milliseconds, where reading all their matches took half a second.
  */
 export const searchTopViews = (
   filter: ChatFilter,
@@ -162,7 +162,7 @@ export const searchTopViews = (
   );
 };
 
-/** Root chats that are not pinned, the one that moved last first; from behind `after` on. Reads no more of the index than it returns. */
+/** Returns unpinned root chats, most recently active first, starting after `after`. Reads no more of the index than it returns. */
 export const listChatViews = (
   filter: ChatFilter,
   { limit, offset, after }: { limit: number; offset: number; after?: ShownChat | undefined },
@@ -196,7 +196,7 @@ const conditions = (filter: ChatFilter): (SQL | undefined)[] => {
   ];
 };
 
-/** Chats of others are found by whom they are shared with, one's own by the index of the list. */
+/** Finds other people's chats by their shares, and the user's own by the index of the list. */
 const toSource = ({ owner_id, mine, shared_with }: ChatFilter): SQL | undefined => {
   const own = eq(chats.owner_id, owner_id);
   if (mine && shared_with.length === 0) return own;
@@ -205,26 +205,26 @@ const toSource = ({ owner_id, mine, shared_with }: ChatFilter): SQL | undefined 
   return shared_with.length === 0 ? sql`false` : mine ? or(own, shared) : shared;
 };
 
-/** Others' pins are their own affair. */
+/** Ignores other people's pins. */
 const isUnpinned = ({ owner_id, shared_with }: ChatFilter): SQL =>
   shared_with.length === 0
     ? sql`${chats.pin_order} = 0`
     : sql`(${chats.pin_order} = 0 or ${chats.owner_id} <> ${owner_id})`;
 
 const found = ({ owner_id, shared_with }: ChatFilter, search: Matching): SQL => {
-  // The plus: the list is walked in its order and each key is looked up among the matches, never the other way round.
+  // The unary plus makes SQLite walk the list in order and look up each key among the matches, never the other way round.
   const own = sql`+${chats.key} in (${matchingRoots(owner_id, search)})`;
   if (shared_with.length === 0) return own;
   return sql`case when ${chats.owner_id} = ${owner_id} then ${own} else ${rootMatches(search)} end`;
 };
 
-/** Rows that come after this one in the order of the list. */
+/** Rows after this one in the order of the list. */
 const behind = ({ updated_at, id }: Pick<ShownChat, "updated_at" | "id">): SQL =>
   sql`(${chats.updated_at}, ${chats.id}) < (${updated_at}, ${id})`;
 
 const newer = aliasedTable(chats, "newer");
 
-/** One's own, or shared with one of these, itself or by its root. */
+/** Own chats, or chats shared with one of these, directly or through their root. */
 const readable = (
   chat: typeof chats | typeof newer,
   owner_id: string,
@@ -238,7 +238,7 @@ const readable = (
           where root.id = coalesce(${chat.parent_chat_id}, ${chat.id}) and s.subject in ${[...shared_with]})`,
       );
 
-/** For each workspace the chat that this user may read and that moved last. */
+/** Returns for each workspace the most recently active chat that this user can read. */
 export const listChatsOfWorkspaces = (
   owner_id: string,
   shared_with: readonly string[],

@@ -1,5 +1,5 @@
-// Writes of the connection log: the beginning of a connection, its end, and the end of those whose end nobody has told. How it is read is
-// in search.ts.
+// Writes of the connection log: the beginning and end of a connection, and the end of connections whose end was never reported. search.ts
+// reads it.
 import { and, eq, inArray, isNotNull, isNull, lt, notExists, sql } from "drizzle-orm";
 import { build, given, query, statement } from "../engine/sql.ts";
 import { agents } from "../schema/agents.ts";
@@ -8,12 +8,12 @@ import { workspaces } from "../schema/workspaces.ts";
 
 export type ConnectionRow = typeof connection_logs.$inferSelect;
 
-/** What is known when it begins. */
+/** What is known at the beginning. */
 export type NewConnectionRow = Omit<ConnectionRow, "key" | "disconnect_time" | "disconnect_reason">;
 
 const place = sql.placeholder;
 
-/** A connection begins; one that its agent has told of before is left as it is. */
+/** Records the beginning of a connection. Leaves an existing entry unchanged. */
 export const insertConnection = statement<NewConnectionRow>(
   build
     .insert(connection_logs)
@@ -40,13 +40,13 @@ export const insertConnection = statement<NewConnectionRow>(
 type Ending = { readonly disconnect_time: number; readonly disconnect_reason: string };
 
 const ending = {
-  // Clocks differ: nothing ends before it has begun.
+  // Clocks differ, but a connection must not end before it began.
   disconnect_time: sql`max(${place("disconnect_time")}, ${connection_logs.connect_time})`,
   disconnect_reason: sql`${place("disconnect_reason")}`,
 };
 const isOpen = isNull(connection_logs.disconnect_time);
 
-/** One connection has ended, unless it had before. */
+/** Ends a connection, unless it has already ended. */
 export const endConnection = statement<Ending & { id: string }>(
   build
     .update(connection_logs)
@@ -54,7 +54,7 @@ export const endConnection = statement<Ending & { id: string }>(
     .where(and(given(connection_logs.id), isOpen)),
 );
 
-/** The same by what its agent calls it. */
+/** The same by the agent's ID of the connection. */
 export const endReportedConnection = statement<
   Ending & { agent_id: string; connection_id: string; status_code: number }
 >(
@@ -64,7 +64,7 @@ export const endReportedConnection = statement<
     .where(and(given(connection_logs.agent_id), given(connection_logs.connection_id), isOpen)),
 );
 
-/** Every connection that a server held which is no more. */
+/** Ends every connection of a server that no longer exists. */
 export const endHeldConnections = statement<Ending>(
   build
     .update(connection_logs)
@@ -72,7 +72,7 @@ export const endHeldConnections = statement<Ending>(
     .where(and(isOpen, isNull(connection_logs.connection_id))),
 );
 
-/** The same of the workspaces of one part, `but` those with these ids: a JSON array of them. */
+/** The same for workspaces of one shard, except the IDs in `but`, a JSON array. */
 export const endHeldConnectionsInPart = statement<Ending & { part: number; but: string }>(
   build
     .update(connection_logs)
@@ -87,7 +87,7 @@ export const endHeldConnectionsInPart = statement<Ending & { part: number; but: 
     ),
 );
 
-/** Those with these ids, a JSON array. */
+/** Ends the connections with these IDs, a JSON array. */
 export const endConnectionsAmong = statement<Ending & { ids: string }>(
   build
     .update(connection_logs)
@@ -95,7 +95,7 @@ export const endConnectionsAmong = statement<Ending & { ids: string }>(
     .where(and(isOpen, sql`${connection_logs.id} in (select value from json_each(${place("ids")}))`)),
 );
 
-/** What this agent has told of before it began again. */
+/** Ends connections that this agent reported before its restart. */
 export const endConnectionsBefore = statement<Ending & { agent_id: string; before: number }>(
   build
     .update(connection_logs)
@@ -110,7 +110,7 @@ export const endConnectionsBefore = statement<Ending & { agent_id: string; befor
     ),
 );
 
-/** Open, to an agent whose build is no longer the latest of a workspace that is there. */
+/** Open, to an agent whose build is no longer the latest of an existing workspace. */
 const ofGone = and(
   isOpen,
   notExists(
@@ -131,12 +131,12 @@ export const endConnectionsOfGone = statement<Ending>(build.update(connection_lo
 
 const old = lt(connection_logs.connect_time, place("before"));
 
-/** {before}: an entry that retention lets go. */
+/** {before}: an entry past its retention period. */
 export const findOldConnection = query(
   build.select({ key: connection_logs.key }).from(connection_logs).where(old).limit(1),
 );
 
-/** A slice of them, small enough that nobody waits for it. */
+/** Deletes a slice small enough not to delay other writes. */
 export const deleteOldConnections = statement<{ before: number }>(
   build
     .delete(connection_logs)

@@ -1,5 +1,5 @@
-// Searches of the connection log, run on a reader Worker: which entries, newest first, and how many. Each condition stands alongside an index
-// that ends with the time, so that a page is read in its order.
+// Searches of the connection log, run on a reader Worker: a page of entries, newest first, and their number. Each condition has an index
+// that ends with the time, so that a page is read in order.
 import { desc, eq, getTableColumns, sql } from "drizzle-orm";
 import { alias } from "drizzle-orm/sqlite-core";
 import type { ConnectionType } from "#schema/connections.ts";
@@ -10,20 +10,20 @@ import { connection_logs } from "../schema/connections.ts";
 import { organizations, users } from "../schema/users.ts";
 import { workspaces } from "../schema/workspaces.ts";
 
-/** How far matching entries are counted. */
+/** Maximum number to which matching entries are counted. */
 export const COUNT_CAP = 2_000;
 
-/** What is undefined does not matter; an empty list matches nothing. */
+/** Undefined members are ignored; an empty list matches nothing. */
 export type ConnectionFilter = {
   readonly organization_id: string | undefined;
   readonly workspace_id: string | undefined;
   readonly owner_ids: readonly string[] | undefined;
   readonly user_ids: readonly string[] | undefined;
   readonly type: ConnectionType | undefined;
-  /** An entry's id, or what its agent calls it. */
+  /** The ID of an entry, or the agent's ID of it. */
   readonly connection_id: string | undefined;
   readonly is_open: boolean | undefined;
-  /** Milliseconds since 1970, both included. */
+  /** Milliseconds since 1970, both inclusive. */
   readonly from: number | undefined;
   readonly to: number | undefined;
   /** Only entries of these organizations. */
@@ -64,10 +64,10 @@ const toConditions = (filter: ConnectionFilter): Part[] => {
 const joinConditions = (parts: readonly Part[]): string => ["true", ...parts.map((part) => part.sql)].join(" and ");
 const listParams = (parts: readonly Part[]): Value[] => parts.flatMap(({ params }) => params);
 
-/** A row of a page: a key, or in the first row how many there are on all pages. */
+/** A key, or in the first row the number of entries on all pages. */
 type PageRow = { readonly key: number | null; readonly count: number };
 
-/** One statement, so that page and count are of one moment. */
+/** Uses one statement, so that page and count are consistent. */
 const selectPage = (filter: ConnectionFilter, { limit, offset, cursor }: ConnectionPage): Query<PageRow> => {
   const all = toConditions(filter);
   const behind = cursor ? [part("(c.connect_time, c.key) < (?, ?)", cursor.connect_time, cursor.key)] : [];
@@ -106,7 +106,7 @@ const listShown = query(
 
 export type ShownConnection = RowOfQuery<typeof listShown>;
 
-/** A page, newest first, and how many match: one above COUNT_CAP means more than that. */
+/** Returns a page, newest first, and the number of matches; COUNT_CAP + 1 means more. */
 export const listConnections = async (
   store: Pick<Store, "scan">,
   filter: ConnectionFilter,
@@ -118,7 +118,7 @@ export const listConnections = async (
   return { rows, count: first?.count ?? 0 };
 };
 
-/** Where a page begins: {id}. */
+/** The start of a page: {id}. */
 export const findConnectionCursor = query(
   build
     .select({ connect_time: connection_logs.connect_time, key: connection_logs.key })

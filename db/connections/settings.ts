@@ -1,11 +1,11 @@
-// How long entries of the connection log are kept: one value of the table `settings`.
+// Retention of the connection log: one value of the table `settings`.
 import type { ConnectionRetention } from "#schema/connections.ts";
 import type { Statement } from "../engine/sql.ts";
 import type { Store } from "../engine/store.ts";
 import { findSetting, putSetting } from "../settings.ts";
 
 const KEY = "connections.retention";
-/** There are many more of them than changes, and what they tell grows old sooner. */
+/** Connections are more frequent than changes, and become irrelevant sooner. */
 const AT_FIRST: ConnectionRetention = { days: 90 };
 
 export const readConnectionRetention = async (store: Pick<Store, "get">): Promise<ConnectionRetention> => {

@@ -1,27 +1,31 @@
-// Guards that look at other rows than they write. Two nodes that write at the same time do not see each other's rows, so both could succeed where
-// on one server the second is refused. Statements of one name are therefore written by one node at a time; SQLite has one writer anyway.
+// Statements whose guards read other rows than they write. Two nodes that write concurrently do not see each other's rows, so both could
+// succeed where a single server would reject the second. Statements with the same name are therefore written by one node at a time; SQLite
+// has one writer anyway.
 
-/** The names, in the order in which their locks are taken. Their places are their numbers on every node of any version: new ones come last. */
+/**
+ * The names, in the order in which their locks are taken. Positions are lock numbers shared by nodes of all versions, so add new names at
+ * the end.
+ */
 export const ALONE = [
-  /** A template is deleted while no workspace is of it; a workspace is made of one that is there. */
+  /** A template is deleted only without workspaces, and a workspace is created only from an existing template. */
   "templates",
-  /** The last owner stays. Two who take it from each other would otherwise each wait for the other. */
+  /** The last owner remains. Without this lock, two owners who demote each other would deadlock. */
   "owners",
-  /** What the workspaces of one owner cost together. They may be of several parts, since a claimed prebuild keeps its own. */
+  /** The total cost of an owner's workspaces. They may be in several shards, since a claimed prebuild keeps its shard. */
   "quota",
-  /** So many secrets a person, so many skills, and so many ways of trials. */
+  /** Limits per person on secrets, skills, and ways of trials. */
   "personal",
-  /** Nothing is shared where that is switched off; who switches it off looks for what is shared already. */
+  /** Nothing is shared where sharing is disabled; disabling it looks for existing shares. */
   "sharing",
-  /** The keys of an application go with it, also those that are made in the meantime. */
+  /** Deleting an application also deletes keys that are being created for it. */
   "grants",
-  /** Contexts that nobody names are dropped; a chat is dirty when it has pinned another than its workspace tells now. */
+  /** Unreferenced contexts are deleted; a chat is dirty when its pinned context differs from its workspace's current one. */
   "contexts",
-  /** A user is deleted while no workspace is theirs, and leaves nothing; anyone who makes something for them finds them there. */
+  /** A user is deleted only without workspaces, and leaves nothing behind; creating something for a user requires that they exist. */
   "users",
-  /** An address links an account that has no link; anyone who links another one in the meantime looks for the first. */
+  /** An email address links an account only if it has no link; concurrent links must see each other. */
   "links",
-  /** What the open model calls of one person may cost together. */
+  /** The total cost of one person's running model calls. */
   "spending",
 ] as const;
 

@@ -1,23 +1,23 @@
-// Keeps the write-ahead log short: asks the checkpoint Worker after commits, and truncates the log itself when it has grown past a
-// bound (only then does the writer wait, and never for a reader). The Worker begins when there have been enough commits to want it.
+// Keeps the write-ahead log short: triggers the checkpoint Worker after commits, and truncates the log itself when it exceeds a limit (only
+// then does the writer wait, and never for a reader). The Worker starts after enough commits.
 import type { Database } from "bun:sqlite";
 import { armedFailpoint } from "#base/failpoint.ts";
 import { isDistrusted } from "./refusal.ts";
 
 const WAL_LIMIT_BYTES = 64 * 1024 * 1024;
 const PAGE_BYTES = 4096;
-/** Groups after which the Worker begins: a start pays for none, and a log of so few costs a reader nothing. */
+/** Groups after which the Worker starts, so that startup does not pay for it. Readers don't notice a log this short. */
 const WORKER_FROM = 64;
 
 type Report = { log?: number; checkpointed?: number; error?: string; code?: string; closed?: true };
 
 export type CheckpointerOptions = {
   file: string;
-  /** Bytes of write-ahead log above which the writer shortens it itself. */
+  /** Size of the write-ahead log above which the writer truncates it itself. */
   limitBytes?: number;
-  /** Groups after which the Worker begins. */
+  /** Groups after which the Worker starts. */
   workerFrom?: number;
-  /** The disk refused to flush, or the Worker has died: the process must stop. */
+  /** Called when a flush failed, or the Worker died: the process must exit. */
   fatal(error: Error): void;
 };
 
@@ -27,7 +27,7 @@ export class Checkpointer {
   readonly #db: Database;
   readonly #options: CheckpointerOptions;
   #isReported = false;
-  /** Cutting was of no use: a reader holds the log. */
+  /** Truncation failed because a reader holds the log. */
   #held = false;
   #ended = false;
   #closed: (() => void) | undefined;
@@ -37,7 +37,7 @@ export class Checkpointer {
     this.#options = options;
   }
 
-  /** Called after each committed group; one message is under way at a time. */
+  /** Called after each committed group. At most one message to the Worker is pending. */
   committed(): void {
     this.#groups += 1;
     if (this.#isReported || this.#ended || this.#groups < (this.#options.workerFrom ?? WORKER_FROM)) return;
@@ -46,10 +46,7 @@ export class Checkpointer {
     this.#worker.postMessage({ committed: true });
   }
 
-  /**
-   * Ends the Worker and moves the rest of the log into the database. When there is no space for that, the log stays and is
-   * read at the next start.
-   */
+  /** Stops the Worker and checkpoints the rest of the log. Without space for that, the log stays and is read at the next start. */
   async close(): Promise<void> {
     const worker = this.#worker;
     if (worker && !this.#ended) {
@@ -86,7 +83,7 @@ export class Checkpointer {
     }
     const { log = 0, checkpointed = 0 } = report;
     if (log * PAGE_BYTES <= (this.#options.limitBytes ?? WAL_LIMIT_BYTES)) return;
-    // While a reader holds it, such as a backup, every try would cost the writer's time for nothing, the more the longer the log is.
+    // While a reader, such as a backup, holds the log, each try would block the writer in vain, longer the larger the log is.
     if (this.#held && checkpointed < log) return;
     this.#held = checkpointed < log;
     this.#tryTruncate();
@@ -96,12 +93,12 @@ export class Checkpointer {
     try {
       this.#truncate();
     } catch (error) {
-      // Anything else leaves the log as it was.
+      // Any other error left the log unchanged.
       if (isDistrusted(error)) this.#options.fatal(error as Error);
     }
   }
 
-  /** A reader that is still in the log makes this a shorter checkpoint, not a wait: the next report tries again. */
+  /** With an active reader, this becomes a shorter checkpoint instead of waiting. The next report tries again. */
   #truncate(): void {
     const { timeout } = this.#db.query("pragma busy_timeout").get() as { timeout: number };
     this.#db.run("pragma busy_timeout=0");

@@ -1,12 +1,12 @@
-// Moves pages from the write-ahead log into the database file on a connection of its own, so that the writer never pays for it
-// (PERFORMANCE section 2f). Told of commits by message; does nothing while the server is idle.
+// Moves pages from the write-ahead log into the database file on a separate connection, so that the writer never pays for it (PERFORMANCE
+// section 2f). Notified of commits by message; does nothing while the server is idle.
 import { Database } from "bun:sqlite";
 import { armFailpoint, failpoint } from "#base/failpoint.ts";
 
 declare const self: Worker;
 
 const INTERVAL_MS = 20;
-/** Pages of the log, of 4 KiB, below which moving them can wait: a log that starts over costs the writer a flush on the spot. */
+/** Pages of the log (4 KiB each) below which a checkpoint can wait: restarting the log costs the writer a synchronous flush. */
 const ENOUGH_PAGES = 1_000;
 let db: Database | undefined;
 let due: ReturnType<typeof setTimeout> | undefined;

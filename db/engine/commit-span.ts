@@ -1,5 +1,5 @@
-// The span of a batch on its way to the disk: how long it waited for its group, and how long until it was flushed. Made only for what a
-// request, a turn or a build does, and only where a collector of traces is set.
+// The span of a batch on its way to disk: how long it waited for its group, and for its flush. Created only for work of a request, turn or
+// build, and only if a trace collector is configured.
 import { beginSpan, currentSpan, errorType, type Span } from "#base/spans.ts";
 import { stopwatch } from "#base/trace.ts";
 import type { Statement } from "./sql.ts";
@@ -12,7 +12,7 @@ export class CommitSpan {
     this.#span = span;
   }
 
-  /** Undefined when tracing is off, or when the work it belongs to is over. */
+  /** Returns undefined when tracing is off, or when the parent work is over. */
   static begin(system: "sqlite" | "postgresql", batch: readonly Statement[], rows: number): CommitSpan | undefined {
     if (currentSpan()?.isOver !== false) return undefined;
     const attributes = {
@@ -24,12 +24,12 @@ export class CommitSpan {
     return span && new CommitSpan(span);
   }
 
-  /** Its group is on its way now, which has so many batches. */
+  /** Records that its group is being written, and the group's number of batches. */
   sending(batches: number): void {
     this.#span.set({ "slipway.commit.wait_ms": this.#waited(), "slipway.commit.group_batches": batches });
   }
 
-  /** The same promise; the span ends with it. */
+  /** Returns the same promise and ends the span with it. */
   until(settled: Promise<void>): Promise<void> {
     settled.then(
       () => this.#span.end(),

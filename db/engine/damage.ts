@@ -1,6 +1,6 @@
-// A damaged database file: how SQLite reports one, which tables the damage is in, and what an operator does next.
+// Damaged database files: how SQLite reports damage, which tables it affects, and what an operator should do.
 
-/** Returns whether SQLite has found the file damaged, or to be no database. */
+/** Returns whether SQLite found the file damaged or not a database. */
 export const isDamage = (error: unknown): boolean => {
   if (!(error instanceof Error)) return false;
   const { code = "" } = error as { code?: unknown };
@@ -12,14 +12,14 @@ export const NEXT_STEP =
 
 export type Damage = { readonly problems: readonly string[]; readonly tables: readonly string[] };
 
-/** Answers the first column of a query. */
+/** Returns the first column of a query. */
 type Ask = (sql: string, ...params: string[]) => Promise<string[]>;
 
 const TABLES = "select name from sqlite_schema where type = 'table' and rootpage > 0";
 
 /**
- * Looks through the whole database, and returns what SQLite reports, to its end; undefined: it is sound. Where the check itself ends at a damaged
- * page, the tables are looked at one by one. Throws where not even their list can be read.
+ * Checks the whole database and returns the problems that SQLite reports; undefined if it is intact. If a damaged page stops the check,
+ * checks the tables one by one. Throws if even their list is unreadable.
  */
 export const findDamage = async (ask: Ask): Promise<Damage | undefined> => {
   const problems = await problemsIn(ask);
@@ -33,7 +33,7 @@ export const findDamage = async (ask: Ask): Promise<Damage | undefined> => {
   return { problems, tables: tables.sort() };
 };
 
-/** SQLite puts a heading and several problems into one text. */
+/** SQLite returns a heading and several problems as one text. */
 const problemsIn = async (ask: Ask, table?: string): Promise<string[]> => {
   try {
     const check = `select quick_check from pragma_quick_check${table === undefined ? "" : "(?)"}`;
@@ -45,7 +45,7 @@ const problemsIn = async (ask: Ask, table?: string): Promise<string[]> => {
   }
 };
 
-/** Returns the damage in words: where, and what SQLite reports. */
+/** Describes the damage: where it is, and what SQLite reports. */
 export const describeDamage = ({ problems, tables }: Damage): string => {
   const where = tables.length > 0 ? `damaged in ${tables.join(", ")}` : "damaged";
   const more = problems.length > 1 ? ` and ${problems.length - 1} more problems` : "";

@@ -1,9 +1,9 @@
-// Flushes the write-ahead log to the disk whenever it is asked to, on a thread of its own (log-flush.ts).
+// Flushes the write-ahead log to disk on request, on a separate thread (log-flush.ts).
 import { fdatasyncSync } from "node:fs";
 
 declare const self: Worker;
 
-/** The log as the process has opened it, and then an order for each flush. */
+/** First the log's file descriptor in this process, then an order per flush. */
 export type FlushOrder = { readonly log: number } | "flush";
 export type FlushReport = { readonly done: "ready" | "flushed" } | { readonly error: string };
 

@@ -1,5 +1,5 @@
-// Puts the data directory back to where this program can use it, after a newer one has changed the database: the copy that the upgrade has made
-// takes the place of the database, which is kept beside it. May be killed at any step and done again.
+// Reverts the data directory for this program after a newer one has upgraded the database: the copy that the upgrade created replaces the
+// database, which is kept next to it. Can be killed at any step and repeated.
 import { Database } from "bun:sqlite";
 import { copyFileSync, existsSync, linkSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -9,21 +9,21 @@ import { lockDirectory } from "./lock.ts";
 import { versionProblem } from "./migration.ts";
 import { MIGRATIONS } from "./migrations.ts";
 
-/** The database of the newer program cannot be given up, because there is no copy that this program could use. */
+/** The newer program's database cannot be replaced, because no copy is usable by this program. */
 export class NoCopyError extends Error {
   override readonly name = "NoCopyError";
 }
 
 export type WentBack = {
-  /** The copy that is the database now. */
+  /** The copy that is now the database. */
   copy: string;
-  /** Where the database of the newer program is kept. */
+  /** Where the newer program's database is kept. */
   kept: string;
 };
 
 /**
- * Puts the newest usable copy of `backups/before-*.db` in the place of a database that is too new for this program. Returns undefined where this
- * program can use the database as it is. Throws LockedError while a server runs, NoCopyError without a copy.
+ * Replaces a database that is too new for this program with the newest usable copy of `backups/before-*.db`. Returns undefined if this
+ * program can use the database as is. Throws LockedError while a server runs, NoCopyError without a copy.
  */
 export const goBackToCopy = (directory: string): WentBack | undefined => {
   const { exists, problem } = inspectDatabase(directory);
@@ -70,14 +70,14 @@ const exchange = (directory: string, copy: string): WentBack => {
   flush(part);
   emptyLog(file);
   const kept = keepAs(directory, file);
-  // A log belongs to its database: with the copy it would be damage.
+  // A log belongs to its database and would damage the copy.
   for (const end of ["-wal", "-shm"]) if (existsSync(file + end)) renameSync(file + end, kept + end);
   renameSync(part, file);
   flush(directory);
   return { copy, kept };
 };
 
-/** Writes the log into the database; a database that is damaged keeps it. */
+/** Checkpoints the log into the database. A damaged database keeps its log. */
 const emptyLog = (file: string): void => {
   try {
     const db = new Database(file, { readwrite: true, create: false });
@@ -87,11 +87,11 @@ const emptyLog = (file: string): void => {
       db.close();
     }
   } catch {
-    // Whatever it is, the file is kept as it is.
+    // Whatever the error, the file is kept unchanged.
   }
 };
 
-/** Gives the database a second name, the first that is free. */
+/** Renames the database to the first free name. */
 const keepAs = (directory: string, file: string): string => {
   for (let i = 1; ; i++) {
     const kept = join(directory, `newer-${i}.db`);

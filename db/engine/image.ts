@@ -1,5 +1,5 @@
-// An empty database of the newest version, as the build makes it: a first start puts it in place instead of going through all steps of the
-// schema, which took a fifth of its time. From source a new database goes through the steps.
+// An empty database of the newest version, created by the build: a first start copies it instead of running all migrations, which took a
+// fifth of its time. When run from source, a new database runs the migrations.
 import { Database } from "bun:sqlite";
 import { closeSync, mkdtempSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -9,10 +9,10 @@ import { flush } from "#base/system/flush.ts";
 import { migrate, NOT_YET } from "./migrate.ts";
 import { DATABASE, holdsDatabase } from "./moving.ts";
 
-/** The name of the image in the program. */
+/** The name of the image in the executable. */
 export const IMAGE = "empty.db.zst";
 
-/** Makes the image by the steps themselves, and compresses it. */
+/** Creates the image by running the migrations, and compresses it. */
 export const makeImage = (): Uint8Array => {
   const folder = mkdtempSync(join(tmpdir(), "slipway-image-"));
   try {
@@ -21,7 +21,7 @@ export const makeImage = (): Uint8Array => {
     db.run("pragma journal_mode=wal");
     db.run("pragma foreign_keys=on");
     migrate(db, { directory: folder, now: NOT_YET });
-    // Without the pages that steps have left empty.
+    // Removes pages that migrations left empty.
     db.run("vacuum");
     db.run("pragma wal_checkpoint(truncate)");
     return Bun.zstdCompressSync(readFileSync(file), { level: 19 });
@@ -30,7 +30,7 @@ export const makeImage = (): Uint8Array => {
   }
 };
 
-/** Reads the image out of the program. Undefined from source, and where the directory has a database already. */
+/** Reads the image from the executable. Returns undefined when run from source, and where the directory has a database already. */
 export const readImage = async (directory: string): Promise<Uint8Array | undefined> => {
   if (holdsDatabase(directory)) return undefined;
   const embedded = Bun.embeddedFiles.find((one) => (one as Blob & { name: string }).name.endsWith(IMAGE));
@@ -38,14 +38,14 @@ export const readImage = async (directory: string): Promise<Uint8Array | undefin
 };
 
 /**
- * Gives the image the name of the database, whole and on the disk or not at all. A database with something in it stays as it is, and so does
- * one with a log or journal alongside it, which would be taken for the image's own. To be called by the one who has the lock of the directory.
+ * Atomically moves the image to the name of the database, flushed. Keeps an existing non-empty database, or one with a log or journal,
+ * which would be mistaken for the image's own. The caller must hold the directory's lock.
  */
 export const placeImage = (directory: string, image: Uint8Array): void => {
   if (holdsDatabase(directory)) return;
   const file = join(directory, DATABASE);
   const part = `${file}.part`;
-  // One that a kill has left.
+  // A leftover of a killed process.
   rmSync(part, { force: true });
   const made = openSync(part, "wx", 0o600);
   try {

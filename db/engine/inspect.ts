@@ -1,4 +1,4 @@
-// Looks at a data directory without changing it, while a server runs on it or not: for `doctor`, `migrate --check` and support bundles.
+// Inspects a data directory without changing it, with or without a running server: for `doctor`, `migrate --check` and support bundles.
 import { Database } from "bun:sqlite";
 import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -8,18 +8,18 @@ import { describeDamage, findDamage } from "./damage.ts";
 import { lockDirectory } from "./lock.ts";
 import { missingSteps, newestVersion, versionProblem } from "./migration.ts";
 import { MIGRATIONS } from "./migrations.ts";
-import { sealedElsewhere } from "./sealed.ts";
+import { describeUndecryptable } from "./sealed.ts";
 
 export type Inspected = {
   exists: boolean;
-  /** The version of its schema, and the newest that this program knows. */
+  /** The schema's version, and the newest that this program knows. */
   schema: number;
   newest: number;
   /** Why this program cannot use the database. */
   problem?: string;
-  /** The names of the steps that it lacks. */
+  /** The names of the missing migrations. */
   missing: string[];
-  /** When the last one was applied, milliseconds since 1970; 0 for never. */
+  /** When the last migration was applied, in milliseconds since 1970; 0 for never. */
   migrated_at: number;
   database_bytes: number;
   wal_bytes: number;
@@ -44,7 +44,7 @@ export const inspectDatabase = (directory: string): Inspected => {
   });
 };
 
-/** Returns the damage in words, as SQLite's quick check finds it; undefined for a sound database. Reads all of it. */
+/** Returns the damage that SQLite's quick check finds, as text; undefined for an intact database. Reads the whole file. */
 export const quickCheck = async (directory: string): Promise<string | undefined> => {
   using db = openToLook(join(directory, "slipway.db"));
   try {
@@ -60,9 +60,9 @@ export const quickCheck = async (directory: string): Promise<string | undefined>
   }
 };
 
-/** What the database holds that this key, or none, does not open, in words; undefined: nothing. */
-export const strangeSecrets = (directory: string, encryption?: Encryption): Promise<string | undefined> =>
-  sealedElsewhere(encryption, async ({ sql, params, map }) =>
+/** Describes the secrets that this key, or none, cannot decrypt; undefined if none exist. */
+export const describeUndecryptableSecrets = (directory: string, encryption?: Encryption): Promise<string | undefined> =>
+  describeUndecryptable(encryption, async ({ sql, params, map }) =>
     withDatabase(
       join(directory, "slipway.db"),
       (db) =>
@@ -73,7 +73,7 @@ export const strangeSecrets = (directory: string, encryption?: Encryption): Prom
     ),
   );
 
-/** Bytes and rows on disk by table and index, the largest first. */
+/** Returns bytes and rows on disk by table and index, largest first. */
 export const tableSizes = (directory: string): { name: string; bytes: number }[] =>
   withDatabase(join(directory, "slipway.db"), (db) =>
     (
@@ -84,7 +84,7 @@ export const tableSizes = (directory: string): { name: string; bytes: number }[]
     ).slice(0, 200),
   );
 
-/** Whether a server runs on the directory. */
+/** Returns whether a server runs on the directory. */
 export const isInUse = (directory: string): boolean => {
   if (!existsSync(join(directory, "lock"))) return false;
   try {
@@ -96,7 +96,7 @@ export const isInUse = (directory: string): boolean => {
   }
 };
 
-// Not opened as read-only: the log of a database that nobody has open can be read only by making its index again.
+// Not opened as read-only: the log of a database that no process has open is readable only by recreating its index.
 const openToLook = (file: string): Database => {
   const db = new Database(file, { readwrite: true, create: false });
   db.run("pragma busy_timeout=5000");

@@ -1,4 +1,5 @@
-// The store of a single server: SQLite in this process, one group-committing writer, reader Workers, a Worker for flushes and one for checkpoints.
+// The store of a single server: SQLite in this process, with a group-committing writer, reader Workers, a Worker for flushes and one for
+// checkpoints.
 import type { Database, Statement as Prepared } from "bun:sqlite";
 import { Checkpointer } from "./checkpoint.ts";
 import { type Damage, findDamage, isDamage } from "./damage.ts";
@@ -12,10 +13,10 @@ import { TroubleWatch } from "./trouble.ts";
 import { Versions } from "./versions.ts";
 import { Writer } from "./writer.ts";
 
-/** How long one try to begin may stop the loop while another program holds the database. */
+/** How long a try to begin a transaction may block the event loop while another program holds the database. */
 const HELD_TRY_MS = 5;
 
-/** Changes nothing, and is written all the same. */
+/** A write without effect. */
 const PROBE: Statement = { sql: "update epoch set value = value where id = 1", rows: [[]] };
 
 export type LocalStoreOptions = {
@@ -23,21 +24,22 @@ export type LocalStoreOptions = {
   cacheMb: number;
   /** Milliseconds since 1970, for the names of backups and the table of migrations. */
   now: number;
-  /** What a new database begins with (image.ts). */
+  /** The initial content of a new database (image.ts). */
   image?: Uint8Array | undefined;
-  /** Bytes of batches that may wait before new ones are refused as `overloaded`; default 64 MiB. */
+  /** Maximum bytes of waiting batches before new ones are rejected as `overloaded`; default 64 MiB. */
   queueBytes?: number;
-  /** The process must stop: the disk cannot be trusted or another process took over (RELIABILITY check 5 and 8). */
+  /** Called when the process must exit: the disk cannot be trusted, or another process took over (RELIABILITY check 5 and 8). */
   fatal(error: Error): void;
 };
 
-/** Opens (and migrates) the database in this directory and raises its epoch. */
+/** Opens (and migrates) the database in this directory and increments its epoch. */
 export const openLocalStore = (options: LocalStoreOptions): LocalStore => {
   const { db, file, unlock } = openDatabase(options.directory, options);
   try {
     db.run("insert into epoch (id, value) values (1, 1) on conflict (id) do update set value = value + 1");
     const { value } = db.query("select value from epoch where id = 1").get() as { value: number };
-    // From now on the writer waits for others by asking again, and for the disk by another thread: the loop does not stand still in the meantime.
+    // From here on, the writer waits for other programs by retrying, and for the disk on another thread, so that the event loop is not
+    // blocked.
     db.run(`pragma busy_timeout=${HELD_TRY_MS}`);
     db.run("pragma synchronous=normal");
     return new LocalStore(db, file, value, options, unlock);
@@ -48,7 +50,7 @@ export const openLocalStore = (options: LocalStoreOptions): LocalStore => {
   }
 };
 
-/** What it reads is on the disk when it is given out: nobody sees what a loss of power takes back (rule ST-26). */
+/** Reads return only flushed data, so that no caller sees data that a power loss could undo (rule ST-26). */
 export class LocalStore implements Store {
   readonly epoch: number;
   readonly writer: Writer;

@@ -1,16 +1,16 @@
-// Brings the write-ahead log to the disk while the loop continues: a slow disk delays who waits for their write, and not the whole server. On a
-// Worker of its own, because the pool of threads also looks up names and digests passwords, which takes seconds.
+// Flushes the write-ahead log while the event loop continues, so that a slow disk delays only those who wait for a write. Uses a dedicated
+// Worker, because the thread pool also resolves DNS names and hashes passwords, which can take seconds.
 import { closeSync, fdatasyncSync, openSync } from "node:fs";
 import type { FlushOrder, FlushReport } from "./flush.worker.ts";
 import { SpareWorkers } from "./spare-workers.ts";
 
-/** Flushes after which the Worker begins: a start pays for none. */
+/** Flushes after which the Worker starts, so that startup does not pay for it. */
 const WORKER_FROM = 8;
 
 const workers = new SpareWorkers(() => new Worker(new URL("./flush.worker.ts", import.meta.url).href));
 
 export type LogFlushOptions = {
-  /** The Worker has died: the process must stop. */
+  /** Called when the Worker died: the process must exit. */
   fatal(error: Error): void;
 };
 
@@ -22,15 +22,15 @@ export class LogFlush {
   #flushes = 0;
   #waiting: PromiseWithResolvers<void> | undefined;
 
-  /** `file` is the database, whose log is there already. */
+  /** `file` is the database. Its log must exist. */
   constructor(file: string, options: LogFlushOptions) {
     this.#log = openSync(`${file}-wal`, "r");
     this.#options = options;
   }
 
   /**
-   * Resolves when everything that was committed before is on the disk; rejects with SQLite's code of a flush that failed. One at a time. The first
-   * ones, before the Worker is there, are made on the spot.
+   * Resolves when everything committed before is on disk; rejects with SQLite's code of a failed flush. Allows one call at a time. The
+   * first flushes are synchronous until the Worker starts.
    */
   async flush(): Promise<void> {
     this.#flushes += 1;
@@ -46,7 +46,7 @@ export class LogFlush {
     await this.#waiting.promise;
   }
 
-  /** After the last flush has ended. */
+  /** Must be called after the last flush has ended. */
   close(): void {
     if (this.#worker && this.#isReady && !this.#waiting) workers.leave(this.#worker);
     else this.#worker?.terminate();
@@ -76,7 +76,8 @@ export class LogFlush {
   #hear(report: FlushReport): void {
     if ("error" in report) this.#end(failed(report.error));
     else if (report.done === "ready") this.#isReady = true;
-    // In a turn of its own: who waits may run the loop on its own, as tests do, and a Worker's message that is not over keeps back the next.
+    // In a separate turn of the event loop: the caller may run the loop itself, as tests do, and an unfinished message of a Worker blocks
+    // the next.
     else setImmediate(() => this.#end());
   }
 
@@ -89,6 +90,6 @@ export class LogFlush {
   }
 }
 
-/** In the words and with the code of SQLite, which flushes on its own at other times. */
+/** Uses SQLite's message and code, since SQLite does its own flushes at other times. */
 const failed = (why: string): Error =>
   Object.assign(new Error("disk I/O error", { cause: why }), { code: "SQLITE_IOERR_FSYNC" });

@@ -1,5 +1,5 @@
-// Forward-only migrations, embedded in the binary. An existing database is copied before it is changed, a database of a newer
-// version, or of one before 0.2.0, is refused, and a kill in the middle leaves the old version whole: each step is one transaction.
+// Forward-only migrations, embedded in the executable. An existing database is copied before it is changed. A database of a newer version,
+// or from before 0.2.0, is rejected. Each migration is one transaction, so a kill leaves the old version intact.
 
 import type { Database } from "bun:sqlite";
 import { mkdirSync, renameSync, rmSync } from "node:fs";
@@ -11,12 +11,12 @@ import { VERSION } from "#base/version.ts";
 import { DatabaseVersionError, type Migration, missingSteps, versionProblem } from "./migration.ts";
 import { MIGRATIONS } from "./migrations.ts";
 
-/** When the steps of an image were applied (image.ts), until it is the database of a directory. */
+/** Time of an image's migrations (image.ts), until it becomes the database of a directory. */
 export const NOT_YET = 0;
 
 /**
- * Brings the database to the newest version. Before the first step on a database that holds data, a consistent copy is written to
- * `<directory>/backups/before-<version>-<time>.db`, named after the program that changes it. Returns the names of the steps that were applied.
+ * Migrates the database to the newest version. Before the first migration of a database with data, writes a consistent copy to
+ * `<directory>/backups/before-<version>-<time>.db`, named after the program that changes it. Returns the names of the applied migrations.
  * Throws DatabaseVersionError.
  */
 export const migrate = (
@@ -35,15 +35,16 @@ export const migrate = (
   }
   for (const step of missing) {
     apply(db, step, options.now);
-    // A new database has no upgrade to tell of.
+    // A new database has no upgrade to report.
     if (current > 0) log("db").info("upgrade step applied", { step: step.name, schema: step.version });
   }
   return missing.map(({ name }) => name);
 };
 
 /**
- * One step. Foreign keys are not enforced in the meantime (SQLite's own advice, and impossible to switch inside a transaction): a step
- * that rebuilds a table drops the old one, and that would delete the rows that point to it. They are checked before the commit.
+ * Applies one migration. Foreign keys are not enforced during it (SQLite recommends that, and they cannot be switched inside a
+ * transaction): a migration that rebuilds a table drops the old one, which would delete the rows that reference it. They are checked before
+ * the commit.
  */
 const apply = (db: Database, step: Migration, now: number): void => {
   const { foreign_keys } = db.query("pragma foreign_keys").get() as { foreign_keys: number };
@@ -71,7 +72,7 @@ const currentVersion = (db: Database): number => {
   return (db.query("select coalesce(max(version), 0) as version from migrations").get() as { version: number }).version;
 };
 
-/** Answers the path of the copy. */
+/** Returns the path of the copy. */
 const backUp = (db: Database, directory: string, now: number): string => {
   mkdirSync(`${directory}/backups`, { recursive: true, mode: 0o700 });
   const file = `${directory}/backups/before-${VERSION}-${rfc3339(now).replace(/[:.]/g, "-")}.db`;

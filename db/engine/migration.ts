@@ -1,9 +1,9 @@
-// One step of the schema, and which databases a list of steps can bring up to date.
+// Schema migrations, and which databases a list of them can upgrade.
 
 export type Migration = {
   readonly name: string;
   readonly sql: string;
-  /** What `migrations.version` says once this is the newest step. */
+  /** The value of `migrations.version` after this migration. */
   readonly version: number;
 };
 
@@ -12,18 +12,18 @@ export class DatabaseVersionError extends Error {
   override readonly name = "DatabaseVersionError";
 }
 
-/** Returns the files as steps. The first one brings an empty database to version `first`; each other one adds 1. */
+/** Numbers the files as migrations. The first takes an empty database to version `first`; each other one adds 1. */
 export const numbered = (first: number, files: readonly (readonly [name: string, sql: string])[]): Migration[] =>
   files.map(([name, sql], index) => ({ name, sql, version: first + index }));
 
-/** Returns the version that a database has after all steps. */
+/** Returns the version of a database after all migrations. */
 export const newestVersion = (migrations: readonly Migration[]): number => migrations.at(-1)?.version ?? 0;
 
-/** Returns the steps that a database of this version lacks, in order. Version 0 is an empty database. */
+/** Returns the migrations that a database of this version is missing, in order. Version 0 is an empty database. */
 export const missingSteps = (migrations: readonly Migration[], current: number): readonly Migration[] =>
   migrations.filter(({ version }) => version > current);
 
-/** Returns why this program cannot use a database of this version, and what to do; undefined: it can. */
+/** Returns why this program cannot use a database of this version and what to do, or undefined if it can. */
 export const versionProblem = (migrations: readonly Migration[], current: number): string | undefined => {
   const [oldest, newest] = [migrations[0]?.version ?? 0, newestVersion(migrations)];
   if (current > newest) {

@@ -1,5 +1,5 @@
-// A data directory that an installation is moved into: all of it is put together in a folder of its own there, and gets its names when it is
-// whole and flushed, the database last. So a folder with a database holds all of it, whenever the move was broken off.
+// Moves an installation into a data directory: everything is assembled in a staging folder there, and moved into place when it is complete
+// and flushed, the database last. A folder with a database therefore contains everything, even after an interrupted move.
 import { existsSync, mkdirSync, rmSync, statSync } from "node:fs";
 import { mkdir, open, readdir, rename } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
@@ -12,7 +12,7 @@ const MOVING = ".moving";
 /** The name of the database in its directory. */
 export const DATABASE = "slipway.db";
 
-/** Why nothing but a move may work on this data directory, in words; undefined where it may. */
+/** Returns why only a move may use this data directory, or undefined if anything may. */
 export const unfinishedMove = (directory: string): string | undefined =>
   existsSync(join(directory, MOVING)) && !holdsDatabase(directory)
     ? `a move into ${directory} has not ended: run \`slipway migrate --to sqlite\` again, or remove ${join(directory, MOVING)}`
@@ -24,14 +24,14 @@ export const refuseUnfinishedMove = (directory: string): void => {
   if (problem !== undefined) throw new UnsafeDatabaseError(problem);
 };
 
-/** Whether there is a database, or the log of one, which would be taken for that of whichever database came alongside it. */
+/** Returns whether there is a database, or the log of one, which would be mistaken for a later database's own. */
 export const holdsDatabase = (directory: string): boolean =>
   [DATABASE, `${DATABASE}-wal`, `${DATABASE}-journal`].some(
     (name) => (statSync(join(directory, name), { throwIfNoEntry: false })?.size ?? 0) > 0,
   );
 
 export class Moving implements Disposable {
-  /** Where database, uploads and key are put, as they are in a data directory. */
+  /** The folder for database, uploads and key, laid out like a data directory. */
   readonly path: string;
   readonly #directory: string;
   readonly #lock: { close(): void };
@@ -42,7 +42,7 @@ export class Moving implements Disposable {
     this.path = join(directory, MOVING);
   }
 
-  /** Removes what a move has left that was broken off. Throws LockedError, and UnsafeDatabaseError where there is a database. */
+  /** Deletes leftovers of an interrupted move. Throws LockedError, and UnsafeDatabaseError if there is a database. */
   static async begin(directory: string): Promise<Moving> {
     const made = mkdirSync(directory, { recursive: true, mode: 0o700 });
     if (made !== undefined) await flushNames(resolve(directory), resolve(made));
@@ -58,12 +58,12 @@ export class Moving implements Disposable {
     }
   }
 
-  /** Gives everything its name. The files are flushed, and nobody has the database open. */
+  /** Moves everything into place. The files must be flushed, and the database closed. */
   async finish(): Promise<void> {
     const [from, to] = [join(this.path, "files"), join(this.#directory, "files")];
     for (const folder of existsSync(from) ? await readdir(from) : []) {
       await mkdir(join(to, folder), { recursive: true, mode: 0o700 });
-      // One by one: there may be the copies of a node.
+      // Moved one by one, because cached copies of a node may exist.
       for (const name of await readdir(join(from, folder)))
         await giveName(join(from, folder, name), join(to, folder, name));
       await flush(join(to, folder));
@@ -76,7 +76,7 @@ export class Moving implements Disposable {
     failpoint("move_name");
   }
 
-  /** Removes what has no name, and lets others work on the directory. */
+  /** Deletes the staging folder and unlocks the directory. */
   [Symbol.dispose](): void {
     try {
       rmSync(this.path, { recursive: true, force: true });
@@ -91,13 +91,13 @@ const giveName = async (from: string, to: string): Promise<void> => {
   await rename(from, to);
 };
 
-/** Flushes a file, or the names in a folder. */
+/** Flushes a file, or the directory entries of a folder. */
 export const flush = async (path: string): Promise<void> => {
   await using file = await open(path, "r");
   await file.sync();
 };
 
-/** Flushes the names of a folder and of those above it, up to the first that was made. */
+/** Flushes a folder's directory entries and those of its parents, up to the first that was created. */
 const flushNames = async (folder: string, first: string): Promise<void> => {
   await flush(dirname(folder));
   if (folder !== first) await flushNames(dirname(folder), first);

@@ -1,5 +1,5 @@
-// Opens the one database file: directories, lock, pragmas, version check, migrations. Used by db/engine/local.ts and by tools that
-// look at a data directory while no server runs.
+// Opens the database file: directories, lock, pragmas, version check, migrations. Used by db/engine/local.ts and by tools that inspect a
+// data directory while no server runs.
 import { Database } from "bun:sqlite";
 import { closeSync, mkdirSync, openSync } from "node:fs";
 import { placeImage } from "./image.ts";
@@ -12,24 +12,23 @@ export type OpenDatabase = { db: Database; file: string; unlock(): void };
 export type OpenOptions = {
   cacheMb: number;
   now: number;
-  /** What a new database begins with (image.ts); without it, it goes through every step. */
+  /** The initial content of a new database (image.ts); without it, all migrations run. */
   image?: Uint8Array | undefined;
 };
 
-/** SQLite before this has a WAL reset race that can lose data (RELIABILITY section 1). */
+/** Earlier versions of SQLite have a WAL reset race that can lose data (RELIABILITY section 1). */
 const OLDEST_SQLITE = [3, 51, 3];
 
 /**
- * Opens `<directory>/slipway.db` for writing, brings its schema up to date and returns the connection.
- * The directory is made with mode 0700. Throws when another process holds it, the database is newer than this program, or a move into the
- * directory was broken off.
+ * Opens `<directory>/slipway.db` for writing, migrates it and returns the connection. Creates the directory with mode 0700. Throws when
+ * another process holds it, the database is newer than this program, or a move into the directory was interrupted.
  */
 export const openDatabase = (directory: string, options: OpenOptions): OpenDatabase => {
   mkdirSync(directory, { recursive: true, mode: 0o700 });
   refuseUnfinishedMove(directory);
   const file = `${directory}/slipway.db`;
-  // Made before SQLite does it, so that nobody else can read it, whatever the directory allows; log and backups follow. A directory that
-  // cannot be written is told in the words of the system, which SQLite does not pass on.
+  // Creates the file before SQLite does, so that only its owner can read it, whatever the directory allows; log and backups inherit that.
+  // Also reports an unwritable directory with the system's error, which SQLite does not pass on.
   closeSync(openSync(file, "a", 0o600));
   const lock = lockDirectory(directory);
   let db: Database | undefined;
@@ -37,16 +36,16 @@ export const openDatabase = (directory: string, options: OpenOptions): OpenDatab
     if (options.image) placeImage(directory, options.image);
     db = new Database(file, { readwrite: true, create: false, strict: true });
     checkVersion(db);
-    // First: the next pragma already wants a lock, which one that is just closing may hold.
+    // Must come first, because the next pragma needs a lock that a closing connection may still hold.
     db.run("pragma busy_timeout=5000");
     db.run("pragma journal_mode=wal");
     db.run("pragma synchronous=full");
     db.run("pragma foreign_keys=on");
-    // What a savepoint remembers stays in memory: in a temporary file it was a fifth of a batch's time (240 to 196 us for 100 lines).
+    // Keeps savepoint data in memory: a temporary file took a fifth of a batch's time (240 to 196 us for 100 lines).
     db.run("pragma temp_store=memory");
     db.run(`pragma cache_size=-${options.cacheMb * 1024}`);
     migrate(db, { directory, now: options.now });
-    // Checkpoints are the p99 of a writer, so a Worker makes them (PERFORMANCE section 2f).
+    // Checkpoints dominate a writer's p99, so a Worker makes them (PERFORMANCE section 2f).
     db.run("pragma wal_autocheckpoint=0");
     return { db, file, unlock: () => lock.close() };
   } catch (error) {

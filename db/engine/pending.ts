@@ -1,4 +1,4 @@
-// A batch that waits for a writer, and what it costs to let it wait.
+// A batch that waits for a writer, and the cost of letting it wait.
 import type { CommitSpan } from "./commit-span.ts";
 import type { Statement } from "./sql.ts";
 
@@ -6,20 +6,20 @@ export type Pending = {
   readonly batch: readonly Statement[];
   readonly rows: number;
   readonly bytes: number;
-  /** Of a cluster: of which part it is. */
+  /** In a cluster: its shard. */
   readonly part?: number | undefined;
-  /** As of `Store.commit`. */
+  /** As in `Store.commit`. */
   readonly about?: string | undefined;
-  /** Where spans are wanted. */
+  /** Set if spans are enabled. */
   readonly span?: CommitSpan | undefined;
   resolve(): void;
   reject(error: unknown): void;
 };
 
-/** What a waiting row costs alongside its values, so that rows without values count too. */
+/** Overhead per waiting row, so that rows without values count too. */
 const ROW_BYTES = 32;
 
-/** Rows of a batch, and roughly the bytes that it holds. */
+/** Returns the rows of a batch, and its approximate bytes. */
 export const measureBatch = (batch: readonly Statement[]): Pick<Pending, "rows" | "bytes"> => {
   let rows = 0;
   let bytes = 0;
@@ -35,9 +35,9 @@ export const measureBatch = (batch: readonly Statement[]): Pick<Pending, "rows" 
   return { rows, bytes };
 };
 
-/** What a writer counts, and who hears of each group: for figures. */
+/** A writer's counters and its observer, for metrics. */
 export type CommitFigures = {
   readonly counts: { readonly groups: number; readonly batches: number };
-  /** `flushed` hears how long a group took, its flush included, and of how many rows. */
+  /** `flushed` gets the duration of a group, including its flush, and its rows. */
   watch: { now(): number; flushed(ms: number, rows: number): void } | undefined;
 };

@@ -1,5 +1,5 @@
-// Runs lists, searches and reports on a read-only connection of its own, so that none of them stops the event loop
-// (PERFORMANCE section 2h). Bounded in rows; one query at a time.
+// Runs lists, searches and reports on a separate read-only connection, so that none of them blocks the event loop (PERFORMANCE section 2h).
+// Limited in rows; one query at a time.
 import { Database } from "bun:sqlite";
 import { auditReport } from "../reports/audit/find.ts";
 import { Deps } from "../reports/usage/parts.ts";
@@ -23,7 +23,7 @@ let db: Database | undefined;
 let parts: Deps | undefined;
 let file = "";
 
-/** Opened at the first query, so that a failure is that query's answer and not the end of the Worker. */
+/** Opened at the first query, so that a failure is answered to that query instead of ending the Worker. */
 const connection = (): Database => {
   if (!db) {
     db = new Database(file, { readonly: true });
@@ -33,7 +33,7 @@ const connection = (): Database => {
   return db;
 };
 
-/** False: something of it is still held. */
+/** Returns false while something is still using the connection. */
 const close = (): boolean => {
   parts = undefined;
   try {
@@ -45,7 +45,7 @@ const close = (): boolean => {
   }
 };
 
-/** All that a report reads is of one moment. It waits for nothing but itself, so that no other query comes in between. */
+/** All reads of a report are from one snapshot. The report awaits nothing else, so that no other query comes in between. */
 const runReport = async (name: ReportName, args: string): Promise<string> => {
   const db = connection();
   db.run("begin");
@@ -73,7 +73,7 @@ self.onmessage = async ({ data }: MessageEvent<Order>) => {
       self.postMessage({ rows: [[await runReport(report, String(params[0]))]] });
       return;
     }
-    // The bound is part of the query: what is above it never comes into memory.
+    // The limit is part of the query, so that excess rows are never loaded.
     const rows = connection()
       .query(`select * from (${sql}) limit ${limit + 1}`)
       .values(...(params as never[]));

@@ -1,5 +1,5 @@
 // The pool of reader Workers behind `store.scan`. Each begins with its first query: a start of the server waits for none of them, and pays
-// for none that nobody needs. Bounded: when too many queries wait, new ones are refused, and one person never has all Workers.
+// for none that no one needs. Bounded: when too many queries wait, new ones are refused, and one person never has all Workers.
 import { SpareWorkers } from "./spare-workers.ts";
 import type { Query, Value } from "./sql.ts";
 import { CommitError } from "./store.ts";
@@ -48,15 +48,15 @@ export class Readers {
     const { worker } = chosen;
     return new Promise((resolve, reject) => {
       chosen.asked = { resolve, reject };
-      // Waiting for an answer keeps the process alive, an idle reader does not.
+      // Waiting for an answer keeps the process alive; an idle reader does not.
       worker.ref();
       worker.postMessage({ sql, params, limit: this.#rows, report });
     });
   }
 
   /**
-   * Lets all of them go and waits until they have release the database: a connection that closes while the next one opens would make that
-   * one find it locked. One in the middle of a query ends with the query, and is not waited for.
+   * Stops all readers and waits until they have closed the database: a connection that closes while the next one opens would make it appear
+   * locked. A reader in the middle of a query ends after it and is not waited for.
    */
   async close(): Promise<void> {
     this.#closed = true;
@@ -95,7 +95,7 @@ export class Readers {
   }
 }
 
-/** Resolves when the connection of the Worker is closed; one that cannot close it, or is dead, is ended. */
+/** Resolves when the Worker's connection is closed. Terminates a Worker that cannot close it or is dead. */
 const leaveWorker = (worker: Worker): Promise<void> =>
   new Promise((resolve) => {
     const end = (): void => {

@@ -1,21 +1,21 @@
-// What SQLite's answer means to the writer: a reason for the caller, whether it hurts the batch alone or its whole group, and
-// whether the process may go on (RELIABILITY section 2).
+// Interprets SQLite's errors for the writer: the reason for the caller, whether only the batch or its whole group failed, and whether the
+// process may continue (RELIABILITY section 2).
 import { CommitError } from "./store.ts";
 
 const getCode = (error: unknown): string => String((error as { code?: unknown } | null)?.code ?? "");
 
-/** The disk cannot be trusted any more: what is in the page cache and what is on the disk may differ. */
+/** Returns whether the disk can no longer be trusted, because the page cache and the disk may differ. */
 export const isDistrusted = (error: unknown): boolean =>
   /^SQLITE_IOERR_(FSYNC|DIR_FSYNC|TRUNCATE)|^SQLITE_(CORRUPT|NOTADB)/.test(getCode(error));
 
-/** A read or write that the disk refused; one may be an accident, the second is not. */
+/** Returns whether the disk rejected a read or write. One may be an accident, a second is not. */
 export const isDiskError = (error: unknown): boolean => getCode(error).startsWith("SQLITE_IOERR");
 
-/** The transaction as a whole is lost, not only the batch whose statement met the error. */
+/** Returns whether the whole transaction is lost, not just the failed batch. */
 export const endsGroup = (error: unknown): boolean =>
   /^SQLITE_(FULL|IOERR|NOMEM|BUSY|INTERRUPT|CORRUPT|NOTADB|READONLY|CANTOPEN|PROTOCOL)/.test(getCode(error));
 
-/** What SQLite said, as one of our reasons. */
+/** Converts SQLite's error to a reason. */
 export const toCommitError = (error: unknown): CommitError => {
   const code = getCode(error);
   const text = error instanceof Error ? error.message : String(error);

@@ -1,11 +1,11 @@
-// How reports read: one way for both databases.
+// Common interface for reports to read from both databases.
 import type { Database } from "bun:sqlite";
 import type { Value } from "./sql.ts";
 
-/** The rows of one query, in SQLite's words and values; all that one report asks is of one moment. */
+/** Returns the rows of a query, in SQLite's dialect and values. All queries of a report read one snapshot. */
 export type Rows = (sql: string, params?: readonly Value[]) => Promise<Value[][]>;
 
-/** Answers immediately: anyone who waits for it goes on in the same turn of the loop, so that no other query comes in between. */
+/** Resolves in the same turn of the event loop, so that no other query comes in between. */
 export const makeRows =
   (db: Database): Rows =>
   (sql, params = []) =>

@@ -1,5 +1,5 @@
-// Which key the secrets in the database were sealed with (src/base/encryption.ts), for the start of a server and for `doctor`. A server
-// whose key is lost must not make a new one in silence: anyone who runs it would learn of it from what fails, one secret after the other.
+// Detects which key the database's secrets were encrypted with (src/base/encryption.ts), for server start and `doctor`. A server that has
+// lost its key must not silently create a new one: its operator would find out only as one secret after another fails.
 import {
   type Encryption,
   EncryptionKeyError,
@@ -26,7 +26,9 @@ const SEALED = {
   "secrets of authenticator apps": ["totp_factors", "sealed_secret"],
 } as const;
 
-/** One text, written by hand: every start asks it, and to build it would take longer than to ask. Counts in the order of `SEALED`. */
+/**
+ * A handwritten statement, because every start runs it, and building it would take longer than running it. Counts in the order of `SEALED`.
+ */
 const counted = (known: string): Query<number[]> => ({
   sql: `select ${Object.values(SEALED)
     .map(([table, column]) => `(select count(*) from ${table} where ${column} <> '' and ${column} not like ?1)`)
@@ -35,8 +37,8 @@ const counted = (known: string): Query<number[]> => ({
   map: (row) => row.map(Number),
 });
 
-/** What stands in the database that this key does not open, in words such as `SSH keys (2)`; undefined: all of it is as usual. */
-export const sealedElsewhere = async (
+/** Describes data that this key does not decrypt, such as `SSH keys (2)`; undefined if none exists. */
+export const describeUndecryptable = async (
   encryption: Encryption | undefined,
   get: (asked: Query<number[]>) => Promise<number[] | undefined>,
 ): Promise<string | undefined> => {
@@ -45,14 +47,17 @@ export const sealedElsewhere = async (
   return found.length > 0 ? found.join(", ") : undefined;
 };
 
-/** Where the key is: the digits themselves, or else the data directory. `shared`: nodes of a cluster must have the same. */
+/** Where the key is: its digits, or else the data directory. `shared`: nodes of a cluster must have the same key. */
 export type KeyPlace = {
   readonly directory: string;
   readonly digits?: string | undefined;
   readonly shared?: boolean | undefined;
 };
 
-/** The key, made in the directory only where nothing was sealed yet. Without one it closes the store and throws `EncryptionKeyError`. */
+/**
+ * Returns the key. Creates one in the directory only if nothing was encrypted yet; otherwise closes the store and throws
+ * `EncryptionKeyError`.
+ */
 export const openKey = async (store: Store, place: KeyPlace): Promise<Encryption> => {
   try {
     return await openChecked(store, place);
@@ -67,23 +72,23 @@ const openChecked = async (store: Store, { directory, digits, shared = false }: 
   const known = shared ? (await store.get(findSetting({ key: KEY_NAME })))?.value : undefined;
   if (known !== undefined) return sharedKey({ directory, digits }, known);
   if (digits === undefined && !hasKey(directory)) {
-    const lost = await sealedElsewhere(undefined, get);
+    const lost = await describeUndecryptable(undefined, get);
     if (lost) throw new EncryptionKeyError(lostKey(directory, lost));
   }
   const encryption = digits === undefined ? openEncryption(directory) : parseEncryptionKey(digits);
   if (shared) await store.commit([insertSetting({ key: KEY_NAME, value: encryption.prefix })]);
-  const strange = await sealedElsewhere(encryption, get);
+  const strange = await describeUndecryptable(encryption, get);
   if (strange) log("server").error(WRONG_KEY, { sealed_with_another_key: strange });
   return encryption;
 };
 
-/** Looks whether the key can be one, before anything is asked or written. Throws `EncryptionKeyError`. */
+/** Validates the key's format before anything is read or written. Throws `EncryptionKeyError`. */
 export const checkKeyForm = ({ directory, digits }: KeyPlace): void => {
   if (digits !== undefined) parseEncryptionKey(digits);
   else if (hasKey(directory)) openEncryption(directory);
 };
 
-/** The key of a node, which must have the fingerprint that the cluster knows. Throws `EncryptionKeyError`. */
+/** Returns a node's key, which must match the cluster's fingerprint. Throws `EncryptionKeyError`. */
 export const sharedKey = ({ directory, digits }: KeyPlace, fingerprint: string): Encryption => {
   if (digits === undefined && !hasKey(directory)) throw new EncryptionKeyError(MISSING_HERE);
   const encryption = digits === undefined ? openEncryption(directory) : parseEncryptionKey(digits);
@@ -91,7 +96,7 @@ export const sharedKey = ({ directory, digits }: KeyPlace, fingerprint: string):
   return encryption;
 };
 
-/** The row of `settings` that says by its fingerprint which key the nodes of a cluster share. */
+/** The row of `settings` with the fingerprint of the key that the nodes of a cluster share. */
 export const KEY_NAME = "encryption_key";
 
 const MISSING_HERE =

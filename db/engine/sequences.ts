@@ -1,11 +1,11 @@
-// Numbers that ascend and are never used twice, handed out from blocks that are reserved on disk first. What a crash leaves of a
-// block is skipped (PERFORMANCE section 3, rule 4). Several nodes take their blocks from one row: anyone who loses the race for one takes the next.
+// Ascending numbers that are never used twice, allocated from blocks that are first reserved on disk. A crash skips the rest of a block
+// (PERFORMANCE section 3, rule 4). Several nodes take blocks from the same row; a node that loses a race takes the next block.
 import { sql } from "drizzle-orm";
 import { sequences } from "../schema/core.ts";
 import { build, findBy, insertInto, type Statement, statement } from "./sql.ts";
 import { CommitError, type SequenceName, type Store } from "./store.ts";
 
-/** Numbers reserved at a time: at 400,000 log lines a second this is ten small writes a second. */
+/** Numbers reserved at a time: at 400,000 log lines per second this is ten small writes per second. */
 const BLOCK = 40_000;
 
 const findSequence = findBy(sequences, sequences.name);
@@ -29,7 +29,7 @@ export class Sequences {
     this.#store = store;
   }
 
-  /** The first of `count` consecutive numbers. Waits for the disk only when the block at hand is used up. */
+  /** Returns the first of `count` consecutive numbers. Waits for the disk only when the current block is used up. */
   async reserve(name: SequenceName, count: number): Promise<number> {
     if (!Number.isInteger(count) || count < 1) throw new RangeError(`cannot reserve ${count} numbers`);
     for (;;) {
@@ -44,12 +44,12 @@ export class Sequences {
   }
 
   /**
-   * Gives up the rest of every block: what is reserved from now on is above all that any node has had. For who continues with the actors of
-   * another node, whose blocks may be above those at hand.
+   * Discards the rest of every block, so that later numbers exceed all that any node has used. For taking over actors from another node,
+   * whose blocks may be above the current ones.
    */
   giveUp(): void {
     this.#blocks.clear();
-    // Also those that are on their way, which may have been taken before the other node's.
+    // Also discards pending blocks, which may have been reserved before the other node's.
     this.#refilling.clear();
   }
 
@@ -80,7 +80,7 @@ export class Sequences {
     }
   }
 
-  /** False: another node was first. */
+  /** Returns false if another node was first. */
   async #isMine(batch: readonly Statement[]): Promise<boolean> {
     try {
       await this.#store.commit(batch);

@@ -1,4 +1,4 @@
-// Workers whose store is closed, for the next store of the same process: a Worker takes 8 to 18 ms of the processor to begin, and tests open a
+// Reuses Workers of closed stores for the next store in the same process: starting a Worker takes 8 to 18 ms of CPU time, and tests open a
 // store for each of hundreds of servers.
 
 const MOST = 4;
@@ -11,14 +11,14 @@ export class SpareWorkers {
     this.#make = make;
   }
 
-  /** One that keeps no process alive and that nobody else has. */
+  /** Returns an unused Worker that does not keep the process alive. */
   take(): Worker {
     const worker = this.#spare.pop() ?? this.#make();
     worker.unref();
     return worker;
   }
 
-  /** Takes back one that has nothing of the closed store any more. */
+  /** Takes back a Worker that holds nothing of the closed store. */
   leave(worker: Worker): void {
     worker.onmessage = null;
     worker.onerror = () => void this.#spare.splice(0, Infinity, ...this.#spare.filter((one) => one !== worker));

@@ -1,5 +1,5 @@
-// From Drizzle to plain values: statements (writes) and queries (reads) are compiled once from Drizzle builders with
-// placeholders and then only bound. What comes out is data, so the same batch can run here, on a Worker or on another machine.
+// Compiles Drizzle builders to plain values: statements (writes) and queries (reads) with placeholders are compiled once and then only
+// bound. The result is data, so the same batch can run here, on a Worker or on another machine.
 import {
   and,
   Column,
@@ -18,47 +18,52 @@ import { drizzle } from "drizzle-orm/sqlite-proxy";
 import { listTouches, type Touch } from "../schema/touching.ts";
 import type { Alone } from "./alone.ts";
 
-/** What SQLite stores. Booleans travel as 0 and 1, times as milliseconds, JSON as text. */
+/** Values that SQLite stores. Booleans are 0 and 1, times milliseconds, JSON a string. */
 export type Value = string | number | bigint | null | Uint8Array;
 
-/** Reports that readers make themselves instead of running one text (db/reports). */
+/** Reports that readers compute themselves instead of running one statement (db/reports). */
 export type ReportName = "templates" | "user_activity" | "user_latency" | "daus" | "audit";
 
 /**
- * One write: the SQL is run once for each row of parameters. With `expect`, every run must change exactly that many rows,
- * else the whole batch is refused as `stale`.
+ * A write: the SQL runs once per row of parameters. With `expect`, every run must change exactly that many rows, otherwise the whole batch
+ * is rejected as `stale`.
  */
 export type Statement = {
   readonly sql: string;
   readonly rows: readonly (readonly Value[])[];
   readonly expect?: number;
-  /** Which answers that are kept it may make wrong; absent: all of them. */
+  /** Which cached answers it may invalidate; absent: all of them. */
   readonly touches?: readonly Touch[];
-  /** Is written by one node at a time, and so are all others of that name. */
+  /** Only one node at a time writes statements with this name. */
   readonly alone?: Alone;
 };
 
-/** One read: SQL, its parameters, and how a row of values becomes an object. */
+/** A read: SQL, its parameters, and how a row of values becomes an object. */
 export type Query<T> = {
   readonly sql: string;
   readonly params: readonly Value[];
   readonly map: (row: Value[]) => T;
-  /** For `scan` only: a report that a reader computes from many rows (db/reports/usage/reports.ts, db/reports/audit/find.ts), instead of the SQL. */
+  /**
+   * For `scan` only: a report that a reader computes from many rows (db/reports/usage/reports.ts, db/reports/audit/find.ts), instead of the
+   * SQL.
+   */
   readonly report?: ReportName;
 };
 
 /** Builds SQL and never runs it: the callback is unreachable because nothing here is awaited. */
 export const build = drizzle(async () => ({ rows: [] }));
 
-/** That the column has the value which is given under its name: `.where(given(agents.id))` takes {id}. */
+/** The condition that the column equals the parameter of its name: `.where(given(agents.id))` takes {id}. */
 export const given = (column: AnySQLiteColumn): SQL => eq(column, sql.placeholder(column.name));
 
-/** The column has the value of that name; all rows when that is null. The cast tells PostgreSQL what null is. */
+/**
+ * The condition that the column equals the parameter of its name, or that the parameter is null. The cast gives null a type in PostgreSQL.
+ */
 export const givenOrAll = (column: AnySQLiteColumn): SQL =>
   sql`(cast(${sql.placeholder(column.name)} as text) is null or ${column} = ${sql.placeholder(column.name)})`;
 
 type Compilable = { toSQL(): { sql: string; params: unknown[] } };
-/** What an insert, update or delete of Drizzle knows of itself. */
+/** Drizzle's configuration of an insert, update or delete. */
 type Writing = Compilable & { readonly config: { readonly table: SQLiteTable } };
 type Bindings = Record<string, unknown>;
 
@@ -75,7 +80,7 @@ const makeEncoders = (params: unknown[]): ((values: Bindings) => Value)[] =>
     return () => param as Value;
   });
 
-/** Made on the first use: the program knows hundreds of queries and a start needs a few of them (45 ms of 300, test/bench). */
+/** Compiles on first use: the program has hundreds of queries and a start needs few of them (45 ms of 300, test/bench). */
 const lazily = <T extends { readonly text: string }>(make: () => T, alone?: Alone): (() => T) => {
   let made: T | undefined;
   const compiled = (): T => {
@@ -86,7 +91,7 @@ const lazily = <T extends { readonly text: string }>(make: () => T, alone?: Alon
   return compiled;
 };
 
-/** Of every statement and query that this program has compiled, or will: its text. For the tests that look at each. */
+/** The texts of all statements and queries in the program, for tests that check each. */
 export const compiledTexts: { readonly text: () => string; readonly alone: Alone | undefined }[] = [];
 
 const bound = (values: Bindings, name: string): Value => {
@@ -96,8 +101,8 @@ const bound = (values: Bindings, name: string): Value => {
 };
 
 /**
- * Compiles a write with placeholders. Call the result with one set of values, or with an array of them to run the same SQL
- * many times in the batch.
+ * Compiles a write with placeholders. Call the result with one set of values, or with an array of them to run the same SQL many times in
+ * the batch.
  */
 export const statement = <V extends Bindings>(
   builder: Compilable,
@@ -121,7 +126,7 @@ export const statement = <V extends Bindings>(
 
 type Columns = Record<string, Column>;
 
-/** The insert of whole rows: columns the row leaves out get their default, or null. */
+/** Inserts whole rows. Omitted columns get their default, or null. */
 export const insertInto = <T extends SQLiteTable>(
   table: T,
   options: { alone?: Alone } = {},
@@ -159,7 +164,7 @@ const compileInsert = <T extends SQLiteTable>(table: T): { text: string; encoder
   return { text, encoders };
 };
 
-/** The update of some columns of the row with this key. With `expect: 1` a missing row refuses the batch. */
+/** Updates some columns of the row with this key. With `expect: 1`, a missing row rejects the batch. */
 export const updateBy = <T extends SQLiteTable>(
   table: T,
   key: AnySQLiteColumn,
@@ -186,7 +191,7 @@ export const updateBy = <T extends SQLiteTable>(
   };
 };
 
-/** The deletion of the rows with this key. */
+/** Deletes the rows with this key. */
 export const deleteBy = <T extends SQLiteTable>(
   table: T,
   key: AnySQLiteColumn,
@@ -195,7 +200,7 @@ export const deleteBy = <T extends SQLiteTable>(
   return (id) => bind({ key: id });
 };
 
-/** The fields as they were asked for: `getSelectedFields` wraps them in a proxy that refuses expressions without an alias. */
+/** The fields as requested: `getSelectedFields` wraps them in a proxy that rejects expressions without an alias. */
 type Selecting = Compilable & { readonly config: { readonly fields: Record<string, unknown> } };
 /** The row type of a Drizzle select. */
 export type RowOf<B> = Awaited<B> extends readonly (infer R)[] ? R : never;
@@ -216,7 +221,7 @@ export const query = <B extends PromiseLike<unknown>>(builder: B): ((values?: Bi
   };
 };
 
-/** Finds whole rows by the values of these columns, given under their names: `findBy(agents, agents.id)` takes {id}. */
+/** Finds whole rows by these columns, with parameters of the same names: `findBy(agents, agents.id)` takes {id}. */
 export const findBy = <T extends SQLiteTable>(
   table: T,
   ...columns: AnySQLiteColumn[]

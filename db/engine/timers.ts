@@ -1,11 +1,11 @@
-// Timers that matter are rows, written in the batch that made them matter and read by the scheduler alone.
+// Persistent timers: rows, written in the batch that requires them and read only by the scheduler.
 import { and, asc, eq, lte, type SQL, sql } from "drizzle-orm";
 import { timers } from "../schema/core.ts";
 import { build, deleteBy, findBy, query, type Statement, statement } from "./sql.ts";
 
 export type Timer = typeof timers.$inferSelect;
 
-/** Where there is one already, it is due at `due` from now on. */
+/** Replaces the due time of an existing timer. */
 const insert = (due: SQL) =>
   build
     .insert(timers)
@@ -20,7 +20,7 @@ const insert = (due: SQL) =>
 const put = statement<Timer>(insert(sql`excluded.due`));
 const drop = deleteBy(timers, timers.id);
 
-/** Set by someone else since it was seen, it stays where it is sooner. */
+/** If the timer was changed since it was read, the earlier due time wins. */
 const move = statement<Timer & { seen: number }>(
   insert(
     sql`case when timers.due = ${sql.placeholder("seen")} then excluded.due else min(timers.due, excluded.due) end`,
@@ -37,18 +37,18 @@ const timerId = (actor: string, id: string, name: string): string => `${actor}/$
 export const setTimer = (actor: string, id: string, name: string, due: number): Statement =>
   put({ id: timerId(actor, id, name), actor, actor_id: id, name, due });
 
-/** Removes it; no error when none exists. */
+/** Removes the timer. Does nothing when it does not exist. */
 export const clearTimer = (actor: string, id: string, name: string): Statement => drop(timerId(actor, id, name));
 
 /** The timer `name` of an actor. */
 export const findActorTimer = (actor: string, id: string, name: string) => findTimer({ id: timerId(actor, id, name) });
 
-/** No timer is due then. */
+/** A time at which no timer is due. */
 const NEVER = -1;
 
 /**
- * What an actor has planned by what it read after it saw its timer, which was due at `seen`: sets it, or removes it where `due` is undefined.
- * Anyone who set it in the meantime knows something newer, and is heard: the timer is due then, or sooner.
+ * Sets a timer, or removes it if `due` is undefined, based on data read after the timer, which was due at `seen`. If it was set
+ * concurrently with newer information, it stays due at the earlier time.
  */
 export const moveTimer = (
   actor: string,
@@ -60,10 +60,10 @@ export const moveTimer = (
     ? dropSeen({ id: timerId(actor, id, name), seen })
     : move({ id: timerId(actor, id, name), actor, actor_id: id, name, due, seen });
 
-/** One page of due timers. */
+/** Page size of due timers. */
 export const TIMERS_AT_ONCE = 100;
 
-/** The timers due by `now`, oldest first, at most TIMERS_AT_ONCE. */
+/** Timers due by `now`, oldest first, at most TIMERS_AT_ONCE. */
 export const dueTimers = query(
   build
     .select()
@@ -75,11 +75,11 @@ export const dueTimers = query(
 
 const OF_WORKSPACES = `insert into timers (id, actor, actor_id, name, due)
   select 'workspace/' || id || '/' || ?1, 'workspace', id, ?1, ?2 from workspaces`;
-// One that is due already becomes another than an actor may just have seen and be about to move.
+// Changes even a timer that is already due, because an actor may have read it and be about to move it.
 const SOONER =
   "on conflict (id) do update set due = case when timers.due > excluded.due then excluded.due else timers.due - 1 end";
 
-/** The same for every workspace of a template that is not deleted: they are told in the batch that changes the template. */
+/** The same for every workspace of a template that is not deleted, in the batch that changes the template. */
 export const setTimersOfTemplate = (template_id: string, name: string, due: number): Statement => ({
   touches: [],
   sql: `${OF_WORKSPACES} where template_id = ?3 and deleted = 0 ${SOONER}`,

@@ -1,18 +1,18 @@
-// What keeps the database from its work, as the store has last seen it: a damaged file, or a disk that is full. Either is in the log once a
-// minute with a count, whoever has met it; their own lines about it are left out (`CommitError.isReported`).
+// Current problems of the database: a damaged file or a full disk. Each is logged once a minute with a count; callers do not log them
+// (`CommitError.isReported`).
 import { systemClock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { type Damage, describeDamage, NEXT_STEP } from "./damage.ts";
 import { CommitError, type Trouble } from "./store.ts";
 
 const LOG_AGAIN_MS = 60_000;
-/** How often a full disk is tried again. */
+/** How often a write to a full disk is retried. */
 const PROBE_MS = 5_000;
 
 export type TroubleDeps = {
-  /** Looks through the database without holding up the loop. */
+  /** Checks the database without blocking the event loop. */
   check(): Promise<Damage | undefined>;
-  /** Writes something small. */
+  /** Makes a small write. */
   probe(): Promise<void>;
 };
 
@@ -35,7 +35,7 @@ export class TroubleWatch {
     this.#isClosed = true;
   }
 
-  /** A write was refused. */
+  /** Records a rejected write. */
   refused(error: CommitError): void {
     if (error.reason !== "full") return;
     error.isReported = true;
@@ -46,7 +46,7 @@ export class TroubleWatch {
     this.#logAgain("the disk is full: nothing is saved. Free space on the disk of the data directory");
   }
 
-  /** A write has reached the disk. */
+  /** Records a successful write. */
   written(): void {
     if (this.#current?.kind !== "full") return;
     log("db").info("the disk takes writes again", { refused: this.#count });
@@ -55,7 +55,7 @@ export class TroubleWatch {
     this.#logged_at = Number.NEGATIVE_INFINITY;
   }
 
-  /** A read has found damage. Returns what its caller is answered. */
+  /** Records damage found by a read. Returns the error for its caller. */
   damaged(cause: unknown): CommitError {
     const error = new CommitError("damaged", "the database is damaged", { cause });
     error.isReported = true;
@@ -78,7 +78,7 @@ export class TroubleWatch {
   #probeSoon(): void {
     systemClock.after(PROBE_MS, () => {
       if (this.#isClosed || this.#current?.kind !== "full") return;
-      // What becomes of it is heard as that of any other write.
+      // The result is recorded like that of any other write.
       this.#deps.probe().catch(() => this.#probeSoon());
     });
   }

@@ -1,5 +1,5 @@
 // Who reads next: people take turns, and none of them has all places at the same time, so that what one person asks for, however much of it and
-// however costly, holds up nobody else.
+// however costly, holds up no one else.
 import { AppError } from "#base/errors.ts";
 import { originNow } from "#base/origin.ts";
 

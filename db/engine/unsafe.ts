@@ -1,4 +1,4 @@
-/** A database that may not be used, or not in this way; the message says what to change. */
+/** A database that must not be used, or not in this way. The message says what to change. */
 export class UnsafeDatabaseError extends Error {
   override readonly name = "UnsafeDatabaseError";
 }

@@ -1,15 +1,14 @@
-// Versions of what is shown, by which answers kept in memory are told from those that must be recreated (rule ST-23). Counted by the store
-// of a server that is the only one to write.
+// Versions of displayed data, which decide whether cached answers are still valid (rule ST-23). Counted by a store that is the only writer.
 import type { Touch } from "../schema/touching.ts";
 import type { Statement } from "./sql.ts";
 
-/** Workspaces whose agents' writes are counted on their own; with more of them the counting starts over. */
+/** Maximum workspaces whose agents' writes are counted separately. Beyond that, all counters start over. */
 const WORKSPACES = 50_000;
 
-/** What a statement touches that says nothing of it. */
+/** What a statement without `touches` affects. */
 const ALL: readonly Touch[] = ["workspaces", "callers"];
 
-/** What of lists of workspaces a batch changes: of all of them, of the one that it is about, or nothing. */
+/** Returns what a batch changes in lists of workspaces: all of them, the one that it is about, or nothing. */
 export const shownBy = (
   touched: ReadonlySet<Touch>,
   about: string | undefined,
@@ -19,32 +18,37 @@ export const shownBy = (
   return about === undefined ? "all" : { id: about };
 };
 
-/** All that these statements touch. */
+/** Returns everything that these statements touch. */
 export const touchedBy = (batch: readonly Statement[]): ReadonlySet<Touch> =>
   new Set(batch.flatMap(({ touches = ALL }) => touches));
 
 export class Versions {
-  /** Raised by each batch that writes anything lists of workspaces show. */
+  /** Incremented by each batch that changes what lists of workspaces show. */
   shown = 0;
-  /** The same for what decides who a caller is. */
+  /** The same for the identity of callers. */
   callers = 0;
   /** The same for the audit log. */
   audit = 0;
-  /** Writes of what several workspaces may show, and those of one workspace's agents by its id. */
+  /** Writes that several workspaces may show, and writes of one workspace's agents by its ID. */
   #shared = 0;
   readonly #ofAgents = new Map<string, number>();
 
-  /** Raised by writes of what several workspaces may show, and with that of which ones a list has: not by those of one workspace's agents. */
+  /**
+   * Incremented by writes that several workspaces may show, and thereby by changes of which workspaces are listed. Not by those of one
+   * workspace's agents.
+   */
   get listed(): number {
     return this.#shared;
   }
 
-  /** What is shown of one workspace. */
+  /** Returns the version of one workspace's data. */
   of(workspace_id: string): number {
     return this.#shared + (this.#ofAgents.get(workspace_id) ?? 0);
   }
 
-  /** Writes the batch and then raises what it touches, also when it is not known whether it was written. `about` as of `Store.commit`. */
+  /**
+   * Writes the batch and then increments the affected versions, even if the result of the write is unknown. `about` as in `Store.commit`.
+   */
   async around(batch: readonly Statement[], about: string | undefined, write: () => Promise<void>): Promise<void> {
     const touched = touchedBy(batch);
     if (touched.size === 0) return write();
@@ -66,7 +70,7 @@ export class Versions {
       this.#ofAgents.set(workspace_id, (this.#ofAgents.get(workspace_id) ?? 0) + 1);
       return;
     }
-    // Above every sum there has been, also when the single counts are given up.
+    // Exceeds every previous sum, even when the separate counters are dropped.
     this.#shared += workspace_id === undefined ? 1 : 2 ** 32;
     if (workspace_id !== undefined) this.#ofAgents.clear();
   }

@@ -1,5 +1,5 @@
-// The single writer. Batches that arrive in one turn of the event loop, or while the group before is flushed, share one transaction and one
-// flush; each stands in its own savepoint, so that a refused batch does not hurt its neighbours (rules ST-1 to ST-6).
+// The single writer. Batches that arrive in one turn of the event loop, or during the previous flush, share one transaction and one flush.
+// Each has its own savepoint, so that a rejected batch does not affect the others (rules ST-1 to ST-6).
 import type { Database, Statement as Prepared } from "bun:sqlite";
 import { holdProcess, systemClock, type Timer } from "#base/clock.ts";
 import { failpoint } from "#base/failpoint.ts";
@@ -13,27 +13,27 @@ import { Settlements } from "./settlements.ts";
 import type { Statement } from "./sql.ts";
 import { CommitError } from "./store.ts";
 
-/** A group ends here, so that one commit blocks the loop for less than 2 ms (PERFORMANCE section 4). */
+/** Maximum rows of a group, so that one commit blocks the event loop for less than 2 ms (PERFORMANCE section 4). */
 const GROUP_ROWS = 500;
 const GROUP_BYTES = 256 * 1024;
 
-/** How often a database that another program holds is asked for again, and after how long those who wait are refused. */
+/** Retry interval for a database that another program holds, and the default time after which waiting batches are rejected. */
 const ASK_AGAIN_MS = 20;
 const HELD_MS = 5_000;
 
 export type WriterOptions = {
   epoch: number;
-  /** Milliseconds that batches wait for another program that holds the database; default 5 s. The loop goes on in the meantime. */
+  /** How long batches wait for another program that holds the database, in milliseconds; default 5 s. Does not block the event loop. */
   heldMs?: number;
-  /** Bytes of batches that may wait before new ones are refused as `overloaded`. */
+  /** Maximum bytes of waiting batches before new ones are rejected as `overloaded`. */
   queueBytes?: number;
-  /** Resolves when what was committed before is on the disk; the loop goes on in the meantime. The connection itself flushes nothing. */
+  /** Resolves when everything committed before is on disk, without blocking the event loop. The connection itself does not flush. */
   flush(): Promise<void>;
-  /** Called after each group that reached the disk. */
+  /** Called after each group that is on disk. */
   committed(): void;
-  /** Called with what a write was refused for, before its caller learns it. */
+  /** Called with the reason of a rejected write, before its caller gets it. */
   refused?(error: CommitError): void;
-  /** The disk can no longer be trusted, or another process owns the data: the process must stop. */
+  /** Called when the disk can no longer be trusted, or another process owns the data: the process must exit. */
   fatal(error: Error): void;
 };
 
@@ -44,20 +44,20 @@ export class Writer {
   readonly #settlements = new Settlements();
   #queue: Pending[] = [];
   #queuedBytes = 0;
-  /** A group is due, or on its way to the disk. */
+  /** A group is scheduled or being written. */
   #busy = false;
   #flushing: Promise<void> | undefined;
   #stopped: CommitError | undefined;
   #drained: (() => void)[] = [];
   #diskErrors = 0;
-  /** Since when another program has held the database, by the monotonic clock. */
+  /** Since when another program has held the database, on the monotonic clock. */
   #heldSince: number | undefined;
-  /** The clock's timers alone would let a verb end that still waits. */
+  /** Keeps the process alive. With only the clock's timers, a command could exit while it still waits. */
   #holding: Timer | undefined;
   readonly #trace = new CommitTrace<Pending>();
   /** Groups and batches so far, for the log and the benchmark. */
   readonly counts = { groups: 0, batches: 0, rows: 0 };
-  /** Hears how long each group took, its flush included, and of how many rows; for figures. */
+  /** Observes the duration of each group, including its flush, and its rows, for metrics. */
   watch: CommitFigures["watch"];
 
   constructor(db: Database, options: WriterOptions) {
@@ -85,14 +85,14 @@ export class Writer {
   }
 
   /**
-   * Resolves when what the connection shows now is on the disk; undefined when it is already. Rejects when it could not be brought there, from
-   * then on forever.
+   * Resolves when everything that the connection currently shows is on disk; undefined if it already is. Rejects permanently after a failed
+   * flush.
    */
   get flushing(): Promise<void> | undefined {
     return this.#flushing;
   }
 
-  /** Refuses new batches and resolves when the waiting ones are settled. */
+  /** Rejects new batches and resolves when the waiting ones are settled. */
   async stop(): Promise<void> {
     this.#stopped ??= new CommitError("closed", "the store is closing");
     if (this.#busy) await new Promise<void>((resolve) => this.#drained.push(resolve));
@@ -132,7 +132,7 @@ export class Writer {
     );
   }
 
-  /** What has gathered in the meantime is the next group. */
+  /** Batches that arrived in between form the next group. */
   #end(): void {
     this.#busy = false;
     if (this.#queue.length > 0) this.#schedule();
@@ -140,8 +140,8 @@ export class Writer {
   }
 
   /**
-   * Opens the transaction. False while another program holds the database, such as someone's SQLite shell: then nothing was tried, and
-   * it is asked for again soon. Who has waited too long is refused (rule ST-10).
+   * Opens the transaction. Returns false while another program, such as someone's SQLite shell, holds the database; nothing was tried, and
+   * it is retried soon. Batches that have waited too long are rejected (rule ST-10).
    */
   #mayBegin(): boolean {
     try {
@@ -173,7 +173,7 @@ export class Writer {
     this.#holding = undefined;
   }
 
-  /** Commits the group. Answers what tells those who wait once it is flushed; undefined when there is nothing to flush. */
+  /** Commits the group. Returns a function that answers the callers once it is flushed; undefined when there is nothing to flush. */
   #write(group: Pending[]): (() => void) | undefined {
     const settled: (() => void)[] = [];
     const began = this.watch?.now() ?? 0;
@@ -262,15 +262,15 @@ export class Writer {
   }
 
   /**
-   * The whole group failed: nobody is acknowledged. After a failed flush, a second disk error or when another process has taken
-   * over, this process must stop: those who wait are refused as `closed`, since nothing of theirs was tried.
+   * Handles the failure of a whole group: no batch is acknowledged. After a failed flush, a second disk error, or when another process has
+   * taken over, this process must exit; waiting batches are rejected as `closed`, since they were not tried.
    */
   #fail(group: Pending[], error: unknown): void {
     const refusal = error instanceof CommitError ? error : toCommitError(error);
     try {
       if (this.#db.inTransaction) this.#db.run("rollback");
     } catch {
-      // Looked at below: a transaction that cannot be ended is fatal.
+      // Checked below: a transaction that cannot be ended is fatal.
     }
     if (isDiskError(error)) this.#diskErrors += 1;
     this.#options.refused?.(refusal);

@@ -1,11 +1,11 @@
-// Coding agents that administrators have added or changed: a value of the table `settings` for each.
+// Coding agents that administrators added or changed: one value of the table `settings` for each.
 import type { CodingAgent } from "#schema/ai/coding-agents.ts";
 import type { Statement } from "../engine/sql.ts";
 import type { Store } from "../engine/store.ts";
 import { deleteSetting, findSetting, listSettings, putSetting } from "../settings.ts";
 
 const PREFIX = "coding_agent:";
-/** What follows the last key with the prefix. */
+/** The end of the range of keys with the prefix. */
 const BEHIND = "coding_agent;";
 
 export const listCodingAgents = async (store: Pick<Store, "all">): Promise<readonly CodingAgent[]> =>

@@ -1,4 +1,4 @@
-// What administrators set for the model gateway: one value of the table `settings`.
+// Administrators' settings of the model gateway: one value of the table `settings`.
 import type { GatewaySettings } from "#schema/ai/gateway.ts";
 import type { Statement } from "../engine/sql.ts";
 import type { Store } from "../engine/store.ts";
@@ -8,7 +8,7 @@ const KEY = "ai_gateway";
 
 type Recording = Required<NonNullable<GatewaySettings["recording"]>>;
 
-/** The settings with everything that may be left out. */
+/** The settings with all optional members set. */
 export type WholeGatewaySettings = Required<GatewaySettings> & { readonly recording: Recording };
 
 const DEFAULTS: WholeGatewaySettings = {

@@ -1,23 +1,23 @@
-// MCP servers that organizations offer to their chats. There are few of them: lists are read whole.
+// MCP servers that organizations offer to their chats. There are few, so lists are read completely.
 import { asc } from "drizzle-orm";
 import { build, deleteBy, findBy, given, insertInto, query, type Statement, updateBy } from "../engine/sql.ts";
 import { mcp_servers } from "../schema/mcp.ts";
 
 export type McpServerRow = typeof mcp_servers.$inferSelect;
 
-/** By slug: {organization_id}. */
+/** Ordered by slug: {organization_id}. */
 export const listMcpServers = query(
   build.select().from(mcp_servers).where(given(mcp_servers.organization_id)).orderBy(asc(mcp_servers.slug)),
 );
 
-/** {organization_id, id}. */
+/** Parameters: {organization_id, id}. */
 export const findMcpServer = findBy(mcp_servers, mcp_servers.organization_id, mcp_servers.id);
 
 export const insertMcpServer = insertInto(mcp_servers);
 export const updateMcpServer = updateBy(mcp_servers, mcp_servers.id);
 
 const remove = deleteBy(mcp_servers, mcp_servers.id);
-/** With the tokens of everyone who signed in there. */
+/** Includes the tokens of everyone who signed in to the server. */
 export const deleteMcpServer = (id: string): Statement[] => [
   { ...remove(id), expect: 1 },
   { touches: [], sql: "delete from external_auth_links where provider_id = ?1", rows: [[`mcp:${id}`]] },

@@ -1,4 +1,4 @@
-// Providers of language models and the models they serve. There are few of each: lists are read whole.
+// Language model providers and their models. There are few, so lists are read completely.
 import { asc, eq } from "drizzle-orm";
 import { build, given, insertInto, query, statement, updateBy } from "../engine/sql.ts";
 import { model_configs, model_providers } from "../schema/models.ts";
@@ -24,7 +24,7 @@ export const listModelConfigs = query(
     .orderBy(asc(model_configs.created_at), asc(model_configs.id)),
 );
 
-/** What people call the model, also one that has been removed: {id}. */
+/** Display name of the model, including deleted ones: {id}. */
 export const findModelName = query(
   build.select({ display_name: model_configs.display_name }).from(model_configs).where(given(model_configs.id)),
 );
@@ -34,7 +34,7 @@ export const updateModelProvider = updateBy(model_providers, model_providers.id)
 export const insertModelConfig = insertInto(model_configs);
 export const updateModelConfig = updateBy(model_configs, model_configs.id);
 
-/** Afterwards no model is the default: the same batch names another. */
+/** Unsets the default model. The same batch sets another. */
 export const clearDefaultModel = statement<Record<string, never>>(
   build.update(model_configs).set({ is_default: false }).where(eq(model_configs.is_default, true)),
 );

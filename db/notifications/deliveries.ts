@@ -1,4 +1,4 @@
-// What is still to be sent outside, the browsers that take it, and what people do not want to hear of.
+// Pending deliveries, the browsers that receive them, and people's notification preferences.
 import { and, asc, count, lte, sql } from "drizzle-orm";
 import {
   build,
@@ -50,7 +50,7 @@ export const listSubscriptions = query(
     .orderBy(asc(webpush_subscriptions.created_at)),
 );
 
-/** {id}. */
+/** Parameters: {id}. */
 export const findSubscription = findBy(webpush_subscriptions, webpush_subscriptions.id);
 
 export const insertSubscription = insertInto(webpush_subscriptions);
@@ -58,10 +58,10 @@ export const deleteSubscription = deleteBy(webpush_subscriptions, webpush_subscr
 export const deleteSubscriptionsByUser = deleteBy(webpush_subscriptions, webpush_subscriptions.user_id);
 
 const bySubscription = and(given(webpush_subscriptions.user_id), given(webpush_subscriptions.endpoint_hash));
-/** {user_id, endpoint_hash}. */
+/** Parameters: {user_id, endpoint_hash}. */
 export const findSubscriptionAt = query(build.select().from(webpush_subscriptions).where(bySubscription));
 
-/** {user_id}. */
+/** Parameters: {user_id}. */
 export const listPreferences = findBy(notification_preferences, notification_preferences.user_id);
 
 type Preference = typeof notification_preferences.$inferInsert;

@@ -1,4 +1,4 @@
-// Notices to people: written in the batch of what they tell of, read by their owner, marked as read, and let go in their time.
+// Notifications: written in the batch of the event, read by their owner, marked as read, and deleted after their retention period.
 import { and, count, desc, isNull, lt, sql } from "drizzle-orm";
 import { uuid } from "#base/ids.ts";
 import { filledIn, NOTICE_KINDS, type NoticeName } from "#schema/notifications/kinds.ts";
@@ -7,18 +7,18 @@ import { notifications } from "../schema/notifications.ts";
 
 export type NotificationRow = typeof notifications.$inferSelect;
 
-/** One thing that someone is to be told. */
+/** A notification for one person. */
 export type Notice = {
   readonly now: number;
   readonly user_id: string;
   readonly kind: NoticeName;
-  /** What fills in the words of the kind. */
+  /** Values for the text of the kind. */
   readonly values: Readonly<Record<string, string>>;
   readonly targets?: readonly string[];
   readonly icon?: string;
-  /** A path of the app. */
+  /** A path in the web app. */
   readonly path: string;
-  /** The same change has the same one: told again it is nothing new. */
+  /** Identifies the change, so that a repeated notification has no effect. */
   readonly dedupe: string;
 };
 
@@ -28,7 +28,7 @@ const INSERT = `insert into notifications
   where not exists (select 1 from notification_preferences where user_id = ?2 and template_id = ?3 and disabled = 1)
   on conflict (user_id, dedupe) do nothing`;
 
-/** The insert, for the batch of the change; nothing is written for anyone who does not want to hear of it (rule NO-2). */
+/** Returns the insert for the batch of the change. Writes nothing for a person who has muted the kind (rule NO-2). */
 export const notified = ({ now, user_id, kind, values, targets = [], icon = "", path, dedupe }: Notice): Statement => {
   const { id, title, body, action } = NOTICE_KINDS[kind];
   const actions = JSON.stringify([{ label: action, url: path }]);
@@ -40,12 +40,12 @@ export const notified = ({ now, user_id, kind, values, targets = [], icon = "", 
   };
 };
 
-/** What was told under this name counts no more, such as that a chat waits when it continues. */
-export const unnotified = statement<{ user_id: string; dedupe: string }>(
+/** Retracts a notification, such as that a chat is waiting when it continues. */
+export const retractNotice = statement<{ user_id: string; dedupe: string }>(
   build.delete(notifications).where(and(given(notifications.user_id), given(notifications.dedupe))),
 );
 
-/** Rows that go in one commit, and how many of a person are kept. */
+/** Rows deleted per commit, and the maximum kept per person. */
 const SLICE = 500;
 export const MAX_KEPT = 1_000;
 
@@ -71,7 +71,7 @@ export const listNotifications = query(
     .limit(sql.placeholder("limit")),
 );
 
-/** Written after one: {user_id, after (key)}. */
+/** Notifications after one: {user_id, after (key)}. */
 export const listNotificationsAfter = query(
   build
     .select()
@@ -81,7 +81,7 @@ export const listNotificationsAfter = query(
     .limit(100),
 );
 
-/** {user_id, id}. */
+/** Parameters: {user_id, id}. */
 export const findNotification = query(
   build
     .select()
@@ -89,12 +89,12 @@ export const findNotification = query(
     .where(and(ofUser, given(notifications.id))),
 );
 
-/** {user_id}: of the newest. */
+/** {user_id}: the newest. */
 export const findNewestNotification = query(
   build.select({ key: notifications.key }).from(notifications).where(ofUser).orderBy(desc(notifications.key)).limit(1),
 );
 
-/** {user_id}. */
+/** Parameters: {user_id}. */
 export const countUnread = query(
   build
     .select({ count: count().as("count") })
@@ -102,7 +102,7 @@ export const countUnread = query(
     .where(and(ofUser, isNull(notifications.read_at))),
 );
 
-/** Refused as `stale` when none exists: {user_id, id, read_at}. */
+/** Rejected as `stale` when it does not exist: {user_id, id, read_at}. */
 export const markNotification = statement<{ user_id: string; id: string; read_at: number | null }>(
   build
     .update(notifications)
@@ -118,7 +118,7 @@ export const markAllNotifications = statement<{ user_id: string; read_at: number
     .where(and(ofUser, isNull(notifications.read_at))),
 );
 
-/** Not yet given to deliveries, oldest first, so many at a time. */
+/** Page size of notifications without deliveries, oldest first. */
 export const UNDISPATCHED_AT_ONCE = 100;
 export const listUndispatched = query(
   build
@@ -136,12 +136,12 @@ export const markDispatched = statement<{ key: number; now: number }>(
     .where(given(notifications.key)),
 );
 
-/** One by its id, whoever's: {id}. */
+/** By ID, regardless of the owner: {id}. */
 export const findNotificationById = findBy(notifications, notifications.id);
 
 export const deleteNotificationsByUser = deleteBy(notifications, notifications.user_id);
 
-/** One that is older than `before`: {before}. */
+/** A notification older than `before`: {before}. */
 export const findOldNotification = query(
   build
     .select({ key: notifications.key })
@@ -156,7 +156,7 @@ export const deleteOldNotifications = (before: number): Statement => ({
   rows: [[before]],
 });
 
-/** There is one where someone has more than are kept: {user_id}. */
+/** A row if the person has more than the maximum: {user_id}. */
 export const findTooMany = query(
   build
     .select({ key: notifications.key })
@@ -167,7 +167,7 @@ export const findTooMany = query(
     .offset(MAX_KEPT),
 );
 
-/** All but the newest of one person. */
+/** Deletes all but the newest notifications of one person. */
 export const trimNotifications = (user_id: string): Statement => ({
   touches: [],
   sql: `delete from notifications where user_id = ?1 and key <= (select key from notifications where user_id = ?1

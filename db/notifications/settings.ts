@@ -1,4 +1,4 @@
-// What administrators have chosen about notices, and who we are to the services of browsers' makers.
+// Administrators' notification settings, and the server's keys for browsers' push services.
 import type { Encryption } from "#base/encryption.ts";
 import { findNoticeKind } from "#schema/notifications/kinds.ts";
 import type { Method } from "#schema/notifications/notification.ts";
@@ -14,14 +14,14 @@ export const readNotifierPaused = async (store: Pick<Store, "get">): Promise<boo
 
 export const putNotifierPaused = (paused: boolean) => putSetting({ key: PAUSED, value: String(paused) });
 
-/** What was chosen, by the id of the kind. */
+/** Returns the configured methods by the ID of the kind. */
 export const readChosenMethods = async (store: Pick<Store, "get">): Promise<Record<string, Method>> =>
   JSON.parse((await store.get(findSetting({ key: METHODS })))?.value ?? "{}") as Record<string, Method>;
 
 export const putMethods = (methods: Readonly<Record<string, Method>>) =>
   putSetting({ key: METHODS, value: JSON.stringify(methods) });
 
-/** How a kind leaves the server: as it was chosen, else by its default. */
+/** Returns the delivery method of a kind: as configured, or its default. */
 export const readMethods = async (store: Pick<Store, "get">): Promise<(template_id: string) => Method> => {
   const chosen = await readChosenMethods(store);
   return (id) => chosen[id] ?? (findNoticeKind(id)?.mail ? "smtp" : "inbox");
@@ -29,7 +29,7 @@ export const readMethods = async (store: Pick<Store, "get">): Promise<(template_
 
 type VapidKeys = { readonly public_key: string; readonly private_key: string };
 
-/** The keys, made on the first call by `make`; the private one is sealed. */
+/** Returns the keys. The first call creates them with `make` and stores the private one encrypted. */
 export const vapidKeys = async (store: Store, encryption: Encryption, make: () => VapidKeys): Promise<VapidKeys> => {
   const found = await store.get(findSetting({ key: VAPID }));
   if (found) return JSON.parse(encryption.open(found.value, VAPID)) as VapidKeys;

@@ -1,18 +1,18 @@
-// Workspaces that will stop or be deleted on their own soon.
+// Workspaces that will soon stop or be deleted automatically.
 import { and, eq, gt, isNull, lte, sql } from "drizzle-orm";
 import { build, query } from "../engine/sql.ts";
 import { workspace_builds, workspaces } from "../schema/workspaces.ts";
 
 const about = { id: workspaces.id, owner_id: workspaces.owner_id, name: workspaces.name };
-/** In one commit; the next minute takes the next ones. */
+/** Maximum rows per commit. The next minute handles the rest. */
 const MOST = 500;
 
-/** A notice of this deadline was written: the minutes until then tell of others. */
+/** The condition that no notification of this deadline exists, since the check runs every minute until then. */
 const isUnannounced = (name: string, at: typeof workspaces.deleting_at | typeof workspace_builds.deadline) =>
   sql`not exists (select 1 from notifications n where n.user_id = ${workspaces.owner_id}
     and n.dedupe = ${name} || ':' || ${workspaces.id} || ':' || ${at})`;
 
-/** {now, until}: running, with a deadline in between. */
+/** Running workspaces with a deadline in this range: {now, until}. */
 export const listStoppedSoon = query(
   build
     .select({ ...about, deadline: workspace_builds.deadline })
@@ -31,7 +31,7 @@ export const listStoppedSoon = query(
     .limit(MOST),
 );
 
-/** {now, until}: dormant, to be deleted in between. */
+/** Dormant workspaces to be deleted in this range: {now, until}. */
 export const listDeletedSoon = query(
   build
     .select({ ...about, deleting_at: workspaces.deleting_at })

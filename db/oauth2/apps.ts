@@ -1,4 +1,4 @@
-// Applications that ask for access with OAuth 2, and their secrets.
+// Applications that request access with OAuth 2, and their secrets.
 import { and, asc, count, eq, lt, notExists, sql } from "drizzle-orm";
 import { build, deleteBy, findBy, given, insertInto, query, statement, updateBy } from "../engine/sql.ts";
 import { oauth2_app_secrets, oauth2_apps, oauth2_grants } from "../schema/oauth2.ts";
@@ -6,7 +6,7 @@ import { oauth2_app_secrets, oauth2_apps, oauth2_grants } from "../schema/oauth2
 export type OAuth2AppRow = typeof oauth2_apps.$inferSelect;
 export type OAuth2SecretRow = typeof oauth2_app_secrets.$inferSelect;
 
-/** Those that owners have made, by name, then those that registered themselves. */
+/** Applications that owners created, by name, then those that registered themselves. */
 export const listOAuth2Apps = query(
   build
     .select()
@@ -17,7 +17,7 @@ export const listOAuth2Apps = query(
 export const findOAuth2App = findBy(oauth2_apps, oauth2_apps.id);
 export const insertOAuth2App = insertInto(oauth2_apps);
 export const updateOAuth2App = updateBy(oauth2_apps, oauth2_apps.id);
-/** Secrets and grants go with it; the keys of the grants are deleted before (`deleteKeysOfApp`). */
+/** Includes secrets and grants. The keys of the grants must be deleted before (`deleteKeysOfApp`). */
 export const deleteOAuth2App = deleteBy(oauth2_apps, oauth2_apps.id);
 
 export const countRegistered = query(
@@ -33,7 +33,7 @@ export const countOAuth2Apps = query(
     .where(eq(oauth2_apps.self_registered, false)),
 );
 
-/** Forgets who registered before then and was granted nothing. */
+/** Deletes applications that registered themselves before a time and have no grants. */
 export const deleteUnusedRegistered = statement<{ before: number }>(
   build
     .delete(oauth2_apps)
@@ -46,7 +46,7 @@ export const deleteUnusedRegistered = statement<{ before: number }>(
     ),
 );
 
-/** The oldest first: {app_id}. */
+/** Oldest first: {app_id}. */
 export const listOAuth2Secrets = query(
   build
     .select()
@@ -54,7 +54,7 @@ export const listOAuth2Secrets = query(
     .where(given(oauth2_app_secrets.app_id))
     .orderBy(asc(oauth2_app_secrets.created_at), asc(oauth2_app_secrets.id)),
 );
-/** {app_id, id} */
+/** Parameters: {app_id, id}. */
 export const findOAuth2Secret = findBy(oauth2_app_secrets, oauth2_app_secrets.app_id, oauth2_app_secrets.id);
 export const insertOAuth2Secret = insertInto(oauth2_app_secrets);
 export const updateOAuth2Secret = updateBy(oauth2_app_secrets, oauth2_app_secrets.id);

@@ -1,4 +1,4 @@
-// What people have granted to applications. A grant lives as long as its key: anyone who deletes the key ends it.
+// Access that people granted to applications. A grant is deleted with its key.
 import { and, desc, eq, inArray, isNotNull, isNull, lt, or, sql } from "drizzle-orm";
 import { build, findBy, given, insertInto, query, statement } from "../engine/sql.ts";
 import { oauth2_apps, oauth2_grants } from "../schema/oauth2.ts";
@@ -11,7 +11,7 @@ export const findGrant = findBy(oauth2_grants, oauth2_grants.key_id);
 export const findGrantByCode = findBy(oauth2_grants, oauth2_grants.code_hash);
 export const findGrantByFamily = findBy(oauth2_grants, oauth2_grants.family_hash);
 
-/** Of a user, with their applications, the newest first; those whose code was never redeemed are none: {user_id}. */
+/** A user's grants with their applications, newest first, except those whose code was never redeemed: {user_id}. */
 export const listGrants = query(
   build
     .select({ grant: oauth2_grants, app: oauth2_apps, key: api_keys })
@@ -23,17 +23,17 @@ export const listGrants = query(
     .limit(200),
 );
 
-/** All of a user, also those that wait for their code: {user_id}. */
+/** All grants of a user, including those whose code is not yet redeemed: {user_id}. */
 export const listGrantIds = query(
   build.select({ key_id: oauth2_grants.key_id }).from(oauth2_grants).where(given(oauth2_grants.user_id)).limit(1000),
 );
 
-/** {app_id} */
+/** Parameters: {app_id}. */
 export const listKeysOfApp = query(
   build.select({ key_id: oauth2_grants.key_id }).from(oauth2_grants).where(given(oauth2_grants.app_id)).limit(100_000),
 );
 
-/** A code becomes tokens, once. Refused as `stale` the second time. */
+/** Exchanges a code for tokens, once. Rejected as `stale` the second time. */
 export const redeemGrant = statement<{
   key_id: string;
   now: number;
@@ -54,7 +54,7 @@ export const redeemGrant = statement<{
   { expect: 1 },
 );
 
-/** The next refresh token takes the place of the known one. Refused as `stale` when that was replaced in the meantime. */
+/** Replaces the known refresh token. Rejected as `stale` when it was replaced concurrently. */
 export const rotateGrant = statement<{
   key_id: string;
   now: number;
@@ -73,7 +73,7 @@ export const rotateGrant = statement<{
   { expect: 1 },
 );
 
-/** The keys, and so the grants, that an application has. */
+/** Deletes the keys, and thereby the grants, of an application. */
 export const deleteKeysOfApp = statement<{ app_id: string }>(
   build
     .delete(api_keys)
@@ -86,7 +86,7 @@ export const deleteKeysOfApp = statement<{ app_id: string }>(
   { alone: "grants" },
 );
 
-/** Grants of a user that nothing can come of any more: the code was not redeemed in time, or nobody returned to refresh. */
+/** Deletes a user's expired grants: the code was not redeemed in time, or the refresh token was not used. */
 export const deleteLapsedGrants = statement<{ user_id: string; now: number }>(
   build.delete(api_keys).where(
     inArray(

@@ -1,14 +1,15 @@
-// The locks under which a group is written whose guards look at rows that another node may be writing. Pure.
+// The locks for groups whose guards read rows that another node may be writing. Pure.
 import { ALONE, type Alone } from "../engine/alone.ts";
 import type { Pending } from "../engine/pending.ts";
 import type { Sent } from "./bind.ts";
 
-/** Alongside the number of a name: these locks are no one else's. */
+/** The first key of these advisory locks; the second is the number of the name. Not used by other locks. */
 const SPACE = 18;
 
 /**
- * Sent before all statements of the group, so that each of them sees what the node before has committed; undefined where none of them is written
- * alone. In the order of the names: two groups never wait for each other. The database releases them with the end of the transaction.
+ * Returns the locks to take before all statements of the group, so that these see what the previous node has committed; undefined when no
+ * statement needs one. Taken in the order of the names, so that groups cannot deadlock. The database releases them at the end of the
+ * transaction.
  */
 export const makeLocks = (group: readonly Pending[]): Sent | undefined => {
   const names = new Set<Alone>();

@@ -1,15 +1,15 @@
-// Statements of a batch as what is sent to PostgreSQL: texts and their parameters. Pure.
+// Converts statements of a batch to PostgreSQL: texts and their parameters. Pure.
 import type { Statement, Value } from "../engine/sql.ts";
 import { storableValue } from "./stored-value.ts";
 import { tableConfigs } from "./tables.ts";
 import { toPostgres } from "./text.ts";
 
-/** One text with its parameters, as it goes over the connection. */
+/** A text with its parameters, as sent over the connection. */
 export type Sent = { readonly text: string; readonly params: unknown[] };
 
 const texts = new Map<string, string>();
 
-/** A guard that does not touch its rows is an error of the server, so that COMMIT can be sent before the count is known. */
+/** Makes a guard that does not change the expected rows a server error, so that COMMIT can be sent before the count is known. */
 const toPostgresText = (sql: string, expect: number | undefined): string => {
   const key = expect === undefined ? sql : `${expect}:${sql}`;
   let text = texts.get(key);
@@ -23,14 +23,14 @@ const toPostgresText = (sql: string, expect: number | undefined): string => {
   return text;
 };
 
-/** The text of a read. */
+/** Returns the text of a read. */
 export const queryText = (sql: string): string => toPostgresText(sql, undefined);
 
-/** From this many rows on, one statement with an array for each column is cheaper than one statement a row. */
+/** From this many rows on, one statement with an array per column is cheaper than one statement per row. */
 const MANY_ROWS = 8;
 const PLAIN_INSERT = /^insert into "?(\w+)"? \(([^)]*)\) values \((?:\?, )*\?\)((?:, \((?:\?, )*\?\))*)$/;
 
-/** What one statement of a batch sends: one text, or one for each row. */
+/** Returns what a statement sends: one text, or one per row. */
 export const toSent = (statement: Statement): Sent[] => {
   const { sql, rows, expect } = statement;
   const inserted = expect === undefined ? insertedRows(statement) : undefined;
@@ -57,7 +57,7 @@ const parsePlainInsert = (sql: string): PlainInsert | null => {
   return found;
 };
 
-/** The rows that a plain insert brings, however many each run of its text takes; undefined for other statements. */
+/** Returns the rows of a plain insert, however many each execution takes; undefined for other statements. */
 export const insertedRows = ({ sql, rows }: Statement): InsertedRows | undefined => {
   const plain = parsePlainInsert(sql);
   if (!plain) return undefined;
@@ -68,7 +68,7 @@ export const insertedRows = ({ sql, rows }: Statement): InsertedRows | undefined
   return { table, columns, rows: single };
 };
 
-/** Types of columns by table. */
+/** Column types by table. */
 let types: Map<string, Map<string, string>> | undefined;
 const getColumnTypes = (table: string): ReadonlyMap<string, string> | undefined => {
   types ??= new Map(
@@ -86,7 +86,7 @@ const ARRAY_TYPES: Readonly<Record<string, string>> = {
   real: "double precision[]",
 };
 
-/** One statement with an array for each column; undefined for a table that is none of db/schema. `names`: as in the insert. */
+/** Returns one statement with an array per column; undefined for a table outside of db/schema. `names` are those of the insert. */
 export const unnested = (table: string, names: string, rows: readonly (readonly Value[])[]): Sent | undefined => {
   const known = getColumnTypes(table);
   if (!known) return undefined;
@@ -98,7 +98,7 @@ export const unnested = (table: string, names: string, rows: readonly (readonly 
   };
 };
 
-/** An array in PostgreSQL's text form. */
+/** Formats an array in PostgreSQL's text form. */
 const arrayText = (values: readonly Value[]): string => `{${values.map(elementText).join(",")}}`;
 
 const elementText = (value: Value): string => {

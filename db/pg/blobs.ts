@@ -1,11 +1,11 @@
-// The bytes of uploads in the database, in pieces of one MiB, so that every node has them and none holds a file in memory.
+// Stores uploads in the database in pieces of one MiB, so that every node has them and none holds a file in memory.
 import { open } from "node:fs/promises";
 import type { Blob, KeptElsewhere } from "../blobs.ts";
 import type { Query, Statement, Value } from "../engine/sql.ts";
 import type { Store } from "../engine/store.ts";
 
 const CHUNK_BYTES = 1024 * 1024;
-/** Files that are removed by one commit. */
+/** Files deleted per commit. */
 const AT_ONCE = 100;
 
 const write = (sql: string, ...rows: Value[][]): Statement => ({ sql, rows, touches: [] });
@@ -19,8 +19,8 @@ export class DatabaseBlobs implements KeptElsewhere {
   }
 
   /**
-   * A file is there from its row in `blobs` on, which comes last. What is there already is written again and not looked for: commits are
-   * made in order, so that a removal of the same bytes that is on its way comes before them.
+   * Stores a file; its row in `blobs` is written last and makes it available. Rewrites existing files without checking: commits are
+   * ordered, so a pending deletion of the same bytes comes first.
    */
   async keep({ hash, size }: Blob, path: string): Promise<void> {
     await using file = await open(path, "r");

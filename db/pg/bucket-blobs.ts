@@ -1,5 +1,5 @@
-// The bytes of uploads in a bucket of object storage, where a row for each object says which of them are there. A row is written before its
-// object is, so that the bucket is never listed and nothing is removed from it that no row names; it counts once the object is whole.
+// Stores uploads in a bucket of object storage, with a database row for each object. The row is written before the object, so that the
+// bucket is never listed, and objects without a row are never deleted. A row is valid once its object is complete.
 import { AppError } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import type { Bucket } from "#base/network/bucket.ts";
@@ -9,7 +9,7 @@ import type { Query, Statement, Value } from "../engine/sql.ts";
 import { CommitError, type Store } from "../engine/store.ts";
 import { DatabaseBlobs } from "./blobs.ts";
 
-/** Longer than an upload takes, from its first row to the one that names it. By the clock of the database. */
+/** Longer than an upload takes, from its first row to the row that references it. By the database's clock. */
 const SPARED_MS = 2 * 3_600_000;
 const AT_ONCE = 100;
 const TRY_AGAIN_SECONDS = 10;
@@ -26,7 +26,7 @@ type Options = { readonly spared_ms?: number };
 export class BucketBlobs implements KeptElsewhere {
   readonly #store: Pick<Store, "commit" | "all">;
   readonly #bucket: Bucket;
-  /** What came before there was a bucket. */
+  /** Files stored before a bucket was configured. */
   readonly #earlier: DatabaseBlobs;
   readonly #spared_ms: number;
 
@@ -49,14 +49,17 @@ export class BucketBlobs implements KeptElsewhere {
     });
   }
 
-  /** It took so long that it was taken for an upload that never came, and no row names the object any more. */
+  /** The upload took so long that its row was cleaned up as abandoned, so the object is deleted. */
   async #tooLate(object: string, error: unknown): Promise<never> {
     if (!isStale(error)) throw error;
     await this.#bucket.remove(object);
     throw new AppError("overloaded", "The upload took too long: nothing was saved.", { cause: error });
   }
 
-  /** Whether the same bytes are in the bucket already. If so, they are spared again, or were given up in this moment. */
+  /**
+   * Returns whether the bucket already has the same bytes. If so, protects them from cleanup again. Returns false if they were just marked
+   * for deletion.
+   */
   async #isThere(hash: string, size: number): Promise<boolean> {
     const [object] = await this.#store.all(texts(OBJECTS_OF, hash));
     if (object === undefined || (await this.#bucket.sizeOf(object)) !== size) return false;
@@ -82,7 +85,7 @@ export class BucketBlobs implements KeptElsewhere {
     return [...new Set([...(await this.#store.all(old)), ...(await this.#earlier.list())])];
   }
 
-  /** Gives them up, unless someone has sent the same bytes in the meantime; `clean` removes them from the bucket. */
+  /** Marks files for deletion, unless the same bytes were uploaded concurrently; `clean` deletes them from the bucket. */
   async remove(hashes: readonly string[]): Promise<void> {
     const goes = `update blob_objects set state = 'going' where hash = ? and ${OLD}`;
     for (let at = 0; at < hashes.length; at += AT_ONCE) {
@@ -109,7 +112,7 @@ export class BucketBlobs implements KeptElsewhere {
 
 const isStale = (error: unknown): boolean => error instanceof CommitError && error.reason === "stale";
 
-/** What the bucket refuses is no answer for a caller: it is told that it may try again, and the cause says the rest to the log. */
+/** Converts errors of the bucket: callers are told to try again, and the cause goes to the log. */
 const asked = async (what: string, work: () => Promise<void>): Promise<void> => {
   try {
     await work();

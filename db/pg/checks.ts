@@ -1,4 +1,4 @@
-// What a PostgreSQL must be before anything is entrusted to it. Every one of these would lose or change data in silence.
+// Checks a PostgreSQL server before use. Each of these problems would silently lose or change data.
 import type { ReservedSQL } from "bun";
 import { UnsafeDatabaseError } from "../engine/unsafe.ts";
 

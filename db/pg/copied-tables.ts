@@ -1,4 +1,4 @@
-// What is copied between a data directory and PostgreSQL, and in which order; and a checksum by which both sides are compared.
+// Which tables are copied between a data directory and PostgreSQL, in which order, and a checksum to compare both sides.
 import { getTableConfig } from "drizzle-orm/sqlite-core";
 import type { Value } from "../engine/sql.ts";
 import { numberedColumn, tableConfigs } from "./tables.ts";
@@ -6,22 +6,22 @@ import { numberedColumn, tableConfigs } from "./tables.ts";
 export type CopiedTable = {
   readonly name: string;
   readonly columns: readonly string[];
-  /** The column that the database numbers. */
+  /** The column with generated numbers. */
   readonly numbered: string | undefined;
 };
 
-/** The databases cannot be copied as asked; the message says why. */
+/** The databases cannot be copied; the message says why. */
 export class CopyError extends Error {
   override readonly name = "CopyError";
 }
 
-/** Of each database itself: what has been done to it, and who may write. */
+/** Tables about the database itself: its migrations, and which process may write. */
 const OWN = new Set(["epoch", "migrations"]);
 
-/** Triggers write into it while users are copied, so it comes behind them and what they wrote is removed. */
+/** Triggers write to this table while users are copied, so it is copied after them, and the rows from triggers are deleted. */
 export const WRITTEN_BY_TRIGGERS = "user_status_changes";
 
-/** Every table behind those that its rows refer to; rows of one table may refer to one another. */
+/** Returns the tables so that each comes after those it references. Rows of one table may reference each other. */
 export const copiedTables = (): CopiedTable[] => {
   const configs = new Map(tableConfigs().flatMap((one) => (OWN.has(one.name) ? [] : [[one.name, one] as const])));
   const ordered = new Map<string, CopiedTable>();
@@ -38,10 +38,10 @@ export const copiedTables = (): CopiedTable[] => {
   return [...ordered.values()];
 };
 
-/** The indices of words, which are no tables of the schema. */
+/** The full-text indexes, which are not tables of the schema. */
 export const SEARCHES = ["message_search", "title_search"] as const;
 
-/** How many rows there are and what they hold, whatever their order. */
+/** A checksum over the number and content of rows, independent of their order. */
 export class Checksum {
   rows = 0;
   #sum = 0n;

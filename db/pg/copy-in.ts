@@ -1,5 +1,5 @@
-// Moves a data directory that no server uses into an empty PostgreSQL database: uploads first, then all rows in one transaction, so that a failed
-// move changes nothing. Everything is read back and compared.
+// Moves an unused data directory into an empty PostgreSQL database: uploads first, then all rows in one transaction, so that a failed move
+// changes nothing. Everything is read back and compared.
 import type { ReservedSQL } from "bun";
 import type { Bucket } from "#base/network/bucket.ts";
 import { Blobs } from "../blobs.ts";
@@ -24,18 +24,18 @@ import { migratePostgres } from "./migrate.ts";
 import { Primary } from "./primary.ts";
 import { openPgStore } from "./store.ts";
 import { storedValue } from "./stored-value.ts";
-import { checkUploads, keptElsewhere } from "./uploads.ts";
+import { checkUploads, openSharedBlobs } from "./uploads.ts";
 
 export type Copied = { readonly tables: number; readonly rows: number; readonly files: number };
 
 export type CopyOptions = {
   readonly directory: string;
-  /** postgres://user:password@host:port/database. Holds a password: never logged. */
+  /** postgres://user:password@host:port/database. Contains a password: never log it. */
   readonly url: string;
   readonly now: number;
-  /** The storage of the cluster's uploads; undefined: in the database. */
+  /** The cluster's bucket for uploads; undefined: they are in the database. */
   readonly bucket?: Bucket | undefined;
-  /** An abort ends the move with its reason. */
+  /** Aborting it ends the move with its reason. */
   readonly signal?: AbortSignal | undefined;
   /** Called with the name of each table that was copied and compared. */
   onTable?(table: string, rows: number): void;
@@ -61,7 +61,7 @@ export const copyIntoPostgres = async ({
     const store = await openPgStore({ url, now, fatal: () => {} });
     let files = 0;
     try {
-      const kept = keptElsewhere(store, bucket);
+      const kept = openSharedBlobs(store, bucket);
       const blobs = new Blobs(directory);
       for (const hash of db
         .query(listHashes().sql)
@@ -142,7 +142,7 @@ const copyTable = async (
   return sent.rows;
 };
 
-/** All rows of a table, in pieces, within the transaction. */
+/** Yields all rows of a table in slices, within the transaction. */
 export async function* rowsInPostgres(sql: ReservedSQL, { name, columns }: CopiedTable): AsyncGenerator<Value[]> {
   await sql.unsafe(`declare copied cursor for select ${quotedList(columns)} from "${name}"`);
   for (;;) {

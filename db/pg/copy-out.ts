@@ -1,5 +1,5 @@
-// Moves what is in PostgreSQL back into a data directory that has no database yet. All is read at one moment; what was written is read
-// again and compared. A move that fails, or is killed, can be repeated.
+// Moves a PostgreSQL installation back into a data directory without a database. Reads one snapshot; written data is read back and
+// compared. A failed or killed move can be repeated.
 import type { Database } from "bun:sqlite";
 import { mkdir } from "node:fs/promises";
 import { dirname } from "node:path";
@@ -22,12 +22,12 @@ import { isInUse } from "./lease.ts";
 import { PG_MIGRATIONS } from "./migrations.ts";
 import { Primary } from "./primary.ts";
 import { storedValue } from "./stored-value.ts";
-import { checkUploads, keptElsewhere } from "./uploads.ts";
+import { checkUploads, openSharedBlobs } from "./uploads.ts";
 
-/** `key`: that of the cluster in digits, put alongside the database where the directory has none. */
+/** `key`: the cluster's key in digits, stored next to the database if the directory has none. */
 type Options = CopyOptions & { readonly key?: string | undefined };
 
-/** Throws CopyError, EncryptionKeyError, LockedError, UnsafeDatabaseError. The PostgreSQL database is left as it is. */
+/** Throws CopyError, EncryptionKeyError, LockedError, UnsafeDatabaseError. The PostgreSQL database stays unchanged. */
 export const copyIntoSqlite = async (options: Options): Promise<Copied> => {
   const { directory, url, now, bucket, signal } = options;
   if (holdsDatabase(directory)) {
@@ -50,7 +50,7 @@ export const copyIntoSqlite = async (options: Options): Promise<Copied> => {
       copied = {
         tables,
         rows,
-        files: await copyUploads(db, keptElsewhere(makeReads(sql), bucket), moving.path, signal),
+        files: await copyUploads(db, openSharedBlobs(makeReads(sql), bucket), moving.path, signal),
       };
     } finally {
       db.close();
@@ -76,7 +76,7 @@ const refuseUnfit = async (sql: ReservedSQL, key: { directory: string; digits: s
   if (known) sharedKey(key, known.value);
 };
 
-/** All rows in one transaction; answers how many tables and rows there were. */
+/** Copies all rows in one transaction, and returns the numbers of tables and rows. */
 const copyRows = async (
   sql: ReservedSQL,
   db: Database,
@@ -105,7 +105,7 @@ const copyRows = async (
     onTable(table.name, sent.rows);
   }
   for (const search of SEARCHES) {
-    // The places of words are kept as far as PostgreSQL keeps them.
+    // Keeps word positions as far as PostgreSQL stores them.
     const words = await sql.unsafe(
       `select rowid, (select string_agg(lexeme, ' ' order by at) from unnest(words) w, unnest(w.positions) at) as words from ${search}`,
     );
@@ -121,7 +121,7 @@ const copyRows = async (
   return [tables.length, rows];
 };
 
-/** Those that the database names, each compared and flushed; answers how many there were. */
+/** Copies the uploads that the database references, compares and flushes them, and returns their number. */
 const copyUploads = async (
   db: Database,
   kept: KeptElsewhere,
@@ -146,8 +146,8 @@ const copyUploads = async (
   return files;
 };
 
-/** What reads uploads within the transaction. */
-const makeReads = (sql: ReservedSQL): Parameters<typeof keptElsewhere>[0] => {
+/** Returns a reader of uploads within the transaction. */
+const makeReads = (sql: ReservedSQL): Parameters<typeof openSharedBlobs>[0] => {
   const all = async <T>(query: { sql: string; params: readonly Value[]; map: (row: Value[]) => T }): Promise<T[]> => {
     const text = query.sql.replace("?", "$1").replace("?", "$2");
     const rows = (await sql.unsafe(text, query.params as never[]).values()) as unknown as unknown[][];

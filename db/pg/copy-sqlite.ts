@@ -1,4 +1,4 @@
-// The SQLite side of copying a whole installation: rows of a data directory that no server uses, read and written in pieces.
+// The SQLite side of copying an installation: reads and writes rows of an unused data directory in slices.
 import type { Database } from "bun:sqlite";
 import type { Value } from "../engine/sql.ts";
 import { type CopiedTable, insertText, quotedList, type SEARCHES } from "./copied-tables.ts";
@@ -9,7 +9,7 @@ const PIECE_BYTES = 1024 * 1024;
 const measureRow = (row: readonly (Value | bigint)[]): number =>
   row.reduce<number>((sum, one) => sum + (typeof one === "string" || one instanceof Uint8Array ? one.length : 8), 0);
 
-/** Rows together, as many as are sent immediately. */
+/** Groups rows into slices that are sent together. */
 export function* inPieces<Row extends readonly (Value | bigint)[]>(rows: Iterable<Row>): Generator<Row[]> {
   let piece: Row[] = [];
   let bytes = 0;
@@ -31,12 +31,12 @@ export function* rowsOfTable(db: Database, { name, columns }: CopiedTable): Gene
   }
 }
 
-/** Words of the indices by row. They keep no texts: what they know of a row is put together again, in its order. */
+/** Yields the indexed words by row. The indexes store no texts, so a row's words are reassembled in order. */
 export function* readSearchWords(
   db: Database,
   search: (typeof SEARCHES)[number],
 ): Generator<[rowid: bigint, words: string]> {
-  // What is deleted is out of the way only once all has been merged.
+  // Deleted entries are removed only by a complete merge.
   db.run(`insert into ${search} (${search}) values ('optimize')`);
   db.run(`create virtual table if not exists temp.${search}_words using fts5vocab('main', '${search}', 'instance')`);
   const rows = db.query(

@@ -1,24 +1,24 @@
-// Which of several PostgreSQL servers takes the writes: the one that is no standby, and of two the one that was promoted last. A primary
-// that returns after another has taken its place does not know of that.
+// Finds which of several PostgreSQL servers accepts writes: the one that is not a standby, and of two, the one promoted last. A former
+// primary that returns does not know that it was replaced.
 import { type ReservedSQL, SQL } from "bun";
 import { systemClock } from "#base/clock.ts";
 import { within } from "#base/retry.ts";
 
 export const CONNECT_SECONDS = 2;
-/** Milliseconds that a server has to say what it is, once it has taken the connection. */
+/** Timeout for a server's answer after it accepted the connection. */
 const ANSWER_MS = 2000;
-/** Milliseconds that the others have to say that they are primaries, too, once one has. */
+/** How long to wait for other servers that may also be primaries, once one has answered. */
 const OTHERS_MS = 250;
 
 export type FoundPrimary = {
   readonly host: string;
   readonly sql: SQL;
   readonly connection: ReservedSQL;
-  /** Rises when a standby is promoted: eight hexadecimal digits. */
+  /** Increases when a standby is promoted: eight hexadecimal digits. */
   readonly timeline: string;
 };
 
-/** All are asked immediately, so that one that hangs keeps nobody waiting. Throws what one of them said when none is a primary. */
+/** Asks all hosts in parallel, so that one that hangs does not delay the others. Without a primary, throws the error of one of them. */
 export const findPrimary = async (hosts: readonly string[]): Promise<FoundPrimary> => {
   const answered: FoundPrimary[] = [];
   let chosen: FoundPrimary | undefined;
@@ -37,16 +37,16 @@ export const findPrimary = async (hosts: readonly string[]): Promise<FoundPrimar
   return newest;
 };
 
-/** Throws where it is a standby, or does not answer. */
+/** Throws if the host is a standby or does not answer. */
 const askHost = async (host: string): Promise<FoundPrimary> => {
   const sql = new SQL(host, { max: 1, bigint: true, connectionTimeout: CONNECT_SECONDS, idleTimeout: 0 });
   try {
     const connection = await sql.reserve();
-    // A standby writes to no timeline.
+    // A standby has no timeline that it writes to.
     const asking = connection.unsafe(
       "select case when not pg_is_in_recovery() then left(pg_walfile_name(pg_current_wal_lsn()), 8) end as timeline",
     );
-    // A server that stands still takes connections and says nothing on them.
+    // A frozen server accepts connections without answering.
     if (!(await within(systemClock, ANSWER_MS, asking))) throw new Error("it does not answer");
     const [row] = await asking;
     if (row.timeline === null) throw new Error("it is a standby");

@@ -1,18 +1,18 @@
-// What a group of batches sends. Log lines, which come as a row or a few from many agents at once, are gathered into one statement behind
-// all others: each statement costs the node and the database about as much as its row does. Pure.
+// Decides what a group of batches sends. Log lines, which arrive one or a few at a time from many agents, are combined into one statement
+// after all others: each statement costs node and database about as much as its row. Pure.
 import type { Pending } from "../engine/pending.ts";
 import type { Statement, Value } from "../engine/sql.ts";
 import { insertedRows, type Sent, toSent, unnested } from "./bind.ts";
 
-/** The table whose rows are gathered. Nothing refers to it, so its rows may come last. */
+/** The table whose rows are combined. Nothing references it, so its rows may come last. */
 const GATHERED = "agent_logs";
-/** Of fewer rows each is sent in its place. */
+/** Fewer rows are sent individually. */
 const FEWEST = 8;
 
-/** `of`: the batch that is refused when this is; undefined for rows of several. */
+/** `of`: the batch that fails with this statement; undefined for rows of several. */
 export type Outgoing = { readonly sent: Sent; readonly of?: Pending };
 
-/** `isGathered` false: every statement in its place, so that a refusal tells of which batch it is. */
+/** `isGathered` false: keeps every statement in its place, so that an error identifies its batch. */
 export const gatherOutgoing = (group: readonly Pending[], isGathered: boolean): Outgoing[] => {
   const lines = isGathered ? gatheredLines(group) : undefined;
   const outgoing: Outgoing[] = group.flatMap((of) =>
@@ -25,7 +25,7 @@ export const gatherOutgoing = (group: readonly Pending[], isGathered: boolean): 
   return outgoing;
 };
 
-/** One statement for all lines of the group; undefined where there are few, or where another statement touches them. */
+/** Returns one statement for all lines of the group; undefined for few lines, or if another statement touches them. */
 const gatheredLines = (group: readonly Pending[]): Sent | undefined => {
   const rows: Value[][] = [];
   let columns: string | undefined;
@@ -44,7 +44,7 @@ const gatheredLines = (group: readonly Pending[]): Sent | undefined => {
   return columns !== undefined && rows.length >= FEWEST ? unnested(GATHERED, columns, rows) : undefined;
 };
 
-/** What a statement says of itself; one that says nothing touches everything. */
+/** A statement without `touches` touches everything. */
 const touchesLines = ({ touches }: Statement): boolean => touches?.includes("lines") ?? true;
 
 const toInsertedRows = (statement: Statement) => {

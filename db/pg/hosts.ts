@@ -1,6 +1,6 @@
-// The hosts of a PostgreSQL address. Pure.
+// Parses the hosts of a PostgreSQL URL. Pure.
 
-/** One address for each host of `postgres://user:password@one:5432,two:5433/database?x=y`, in the order given. Throws RangeError. */
+/** Returns one URL for each host of `postgres://user:password@one:5432,two:5433/database?x=y`, in order. Throws RangeError. */
 export const splitHosts = (url: string): string[] => {
   const [, scheme = "", credentials = "", hosts = "", rest = ""] =
     /^(postgres(?:ql)?:\/\/)([^@/]*@)?([^/?]*)(.*)$/s.exec(url) ?? [];
@@ -10,6 +10,6 @@ export const splitHosts = (url: string): string[] => {
   return hosts.split(",").map((host) => `${scheme}${credentials}${host}${rest}`);
 };
 
-/** The same address without its password, for logs. */
+/** Returns the URL without its password, for logs. */
 export const withoutPassword = (url: string): string =>
   url.replace(/^(postgres(?:ql)?:\/\/[^:@/]*):[^@/]*@/, "$1:***@");

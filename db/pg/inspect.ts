@@ -1,4 +1,4 @@
-// Looks at a PostgreSQL without changing anything, for `slipway doctor`: whether it can be used, how far its schema is, who is active.
+// Inspects a PostgreSQL database without changing it, for `slipway doctor`: whether it is usable, its schema version, and the active nodes.
 import { type ReservedSQL, SQL } from "bun";
 import { systemClock } from "#base/clock.ts";
 import { within } from "#base/retry.ts";
@@ -13,25 +13,25 @@ import { lookAtParts } from "./parts/table.ts";
 import { Primary } from "./primary.ts";
 import { sqlState } from "./refusal.ts";
 
-/** Milliseconds in which a primary has to answer. */
+/** Timeout for an answer of a primary, in milliseconds. */
 const WAIT_MS = 3000;
 
 export type FoundPostgres = {
   /** Such as "15.13". */
   readonly server: string;
-  /** The version of its schema; 0 before the first start. */
+  /** The schema version; 0 before the first start. */
   readonly schema: number;
-  /** The newest that this program knows. */
+  /** The newest version that this program knows. */
   readonly newest: number;
   /** Why this program cannot use the database. */
   readonly problem: string | undefined;
   /** Undefined before the first start. */
   readonly view: ClusterView | undefined;
-  /** Where every node is active: how many parts each has. */
+  /** If every node is active: the number of shards per node. */
   readonly parts?: Readonly<Record<string, number>>;
 };
 
-/** Throws UnsafeDatabaseError when it may not be used, CommitError (`unreachable`) when no primary answers. */
+/** Throws UnsafeDatabaseError if the database must not be used, and CommitError (`unreachable`) when no primary answers. */
 export const inspectPostgres = async (url: string): Promise<FoundPostgres> => {
   const primary = new Primary(url, { wait_ms: WAIT_MS });
   try {
@@ -57,12 +57,12 @@ export const inspectPostgres = async (url: string): Promise<FoundPostgres> => {
   }
 };
 
-/** Of SQLSTATE: authentication failed, the role or the database does not exist, or the role may not connect. */
+/** SQLSTATE codes: authentication failed, the role or the database does not exist, or the role may not connect. */
 const REFUSED_ACCESS = /^(28|3D|42501)/;
 
 /**
- * Throws UnsafeDatabaseError when a host refuses the user, the password or the database of `database_url`, and no other lets them in. Waiting does not
- * change that, as it does for a host that does not answer.
+ * Throws UnsafeDatabaseError when a host rejects the user, password or database of `database_url` and no other host accepts them. Unlike an
+ * unreachable host, waiting would not help.
  */
 export const checkAccess = async (url: string): Promise<void> => {
   const answers = await Promise.all(splitHosts(url).map(askAccess));

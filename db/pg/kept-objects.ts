@@ -1,9 +1,9 @@
-// Which uploads the database says are in a bucket, before this process is a node of it, and for anyone who looks at an installation.
+// Lists the uploads that the database expects in a bucket, before this process joins the cluster, and for inspecting an installation.
 import { Primary } from "./primary.ts";
 
 const SOME = 3;
 
-/** The newest objects that hold uploads; none before the first start. Throws CommitError (`unreachable`) when no primary answers. */
+/** Returns the newest objects with uploads; none before the first start. Throws CommitError (`unreachable`) when no primary answers. */
 export const keptObjects = async (url: string, options: { wait_ms?: number } = {}): Promise<string[]> => {
   const primary = new Primary(url, options);
   try {

@@ -1,5 +1,5 @@
-// Which node of a cluster is the active one. The lease says who may serve; that an older node writes nothing is the work of the epoch,
-// which rises in the same transaction in which the lease changes hands (PERFORMANCE section 3, points 2 and 12).
+// Decides which node of a cluster is active. The lease says who may serve. The epoch, which increases in the transaction that transfers the
+// lease, prevents older nodes from writing (PERFORMANCE section 3, points 2 and 12).
 import type { ReservedSQL } from "bun";
 import { UnsafeDatabaseError } from "../engine/unsafe.ts";
 import { inTransaction, takeEverything } from "./parts/guard.ts";
@@ -7,23 +7,23 @@ import type { Teller } from "./told/tellers.ts";
 
 export type NodeRow = {
   readonly id: string;
-  /** host:port at which the others reach it. */
+  /** The host:port at which other nodes reach it. */
   readonly address: string;
   readonly version: string;
-  /** Milliseconds since it was last heard of. */
+  /** Milliseconds since its last heartbeat. */
   readonly silent_ms: number;
 };
 
 /**
- * How the database stands by for itself. `required`: commits wait for a standby; `synchronous`: how many there are that they may wait
- * for, undefined where the node's user may not see it (it lacks the role pg_monitor).
+ * The database's own standbys. `required`: commits wait for a standby; `synchronous`: the number of standbys they can wait for, undefined
+ * if the node's user may not see it (it lacks the role pg_monitor).
  */
 export type Standby = { readonly required: boolean; readonly synchronous: number | undefined };
 
 export type ClusterView = {
-  /** The node that holds the lease; undefined while nobody does, and where every node is active. */
+  /** The node that holds the lease; undefined if none does, and if every node is active. */
   readonly active: NodeRow | undefined;
-  /** Where every node is active (`cluster_active = every`): those that live. */
+  /** If every node is active (`cluster_active = every`): the living nodes. */
   readonly members: readonly NodeRow[];
   readonly nodes: readonly NodeRow[];
   readonly standby: Standby;
@@ -31,7 +31,7 @@ export type ClusterView = {
   readonly now: number;
 };
 
-/** Of a node, with what is of the database; without the node where none exists. */
+/** A node, with data about the database; without the node if none exists. */
 type Seen = NodeRow & {
   readonly active: boolean;
   readonly member: boolean;
@@ -41,16 +41,16 @@ type Seen = NodeRow & {
   readonly now: number;
 };
 
-/** A node that was silent for so long is no longer shown. */
+/** A node that is silent for this long is no longer listed. */
 const FORGOTTEN = "1 hour";
 
 export type Shown = Pick<NodeRow, "id" | "address" | "version">;
 
-/** Notes that the node is alive: $1 to $3 are its id, address and version. */
+/** Records a heartbeat; $1 to $3 are the node's ID, address and version. */
 export const SHOW = `insert into nodes (id, address, version, seen_at) values ($1, $2, $3, clock_timestamp())
   on conflict (id) do update set address = excluded.address, version = excluded.version, seen_at = excluded.seen_at`;
 
-/** The node is alive; answers what the active one has told, where that says so. */
+/** Records a heartbeat, and returns what the active node has sent, if it reports that. */
 export const showNode = async (sql: ReservedSQL, { id, address, version }: Shown): Promise<Teller | undefined> => {
   const [row] = await sql.unsafe(
     `with shown as (${SHOW}) select told_by as epoch, told, expires_at::text as sign from lease
@@ -60,10 +60,10 @@ export const showNode = async (sql: ReservedSQL, { id, address, version }: Shown
   return row && { epoch: Number(row.epoch), told: Number(row.told), sign: row.sign };
 };
 
-/** `isOlder`: a database of a version that knew of one active node only. */
+/** `isOlder`: the database's version supports only one active node. */
 export const viewCluster = async (sql: ReservedSQL, { isOlder = false } = {}): Promise<ClusterView> => {
   const leases = isOlder ? "(select '' as node, null::timestamptz as expires_at)" : "leases";
-  // One wait: a beat asks it.
+  // One round trip, because every heartbeat needs it.
   const found = (await sql.unsafe(
     `with standbys as (select current_setting('synchronous_standby_names') <> '' as required, count(*) filter (where state is null)::int as hidden,
          count(*) filter (where sync_state in ('sync', 'quorum') and state = 'streaming')::int as synchronous,
@@ -88,13 +88,16 @@ export const viewCluster = async (sql: ReservedSQL, { isOlder = false } = {}): P
   };
 };
 
-/** What has the lease while every node is active: no node takes it then, also none of a version that knows of one active node only. */
+/**
+ * Holds the lease while every node is active, so that no single node takes it, including nodes of a version that supports only one active
+ * node.
+ */
 export const EVERY = "*";
 
-/** The lease is locked until the end of the transaction; anyone who wants it waits here, and what it reads next was committed before. */
+/** Locks the lease until the end of the transaction. Later reads see everything committed before. */
 const lockLease = (sql: ReservedSQL): Promise<unknown> => sql.unsafe("select 1 from lease where id = 1 for update");
 
-/** The lease is that of all nodes from now on. Part of a transaction. Throws UnsafeDatabaseError while one node has it for itself. */
+/** Gives the lease to all nodes. Part of a transaction. Throws UnsafeDatabaseError while a single node holds it. */
 export const shareLease = async (sql: ReservedSQL, node: string): Promise<void> => {
   await lockLease(sql);
   const [{ holder, held }] = await sql.unsafe(
@@ -108,7 +111,7 @@ export const shareLease = async (sql: ReservedSQL, node: string): Promise<void> 
   await sql.unsafe("update lease set node = $1, expires_at = 'infinity' where id = 1", [EVERY]);
 };
 
-/** Throws UnsafeDatabaseError where other nodes are active at the same time. */
+/** Throws UnsafeDatabaseError if other nodes are active. */
 export const checkAlone = ({ members }: ClusterView): void => {
   if (members.length === 0) return;
   const names = members.map(({ id }) => id).join(", ");
@@ -117,7 +120,7 @@ export const checkAlone = ({ members }: ClusterView): void => {
   );
 };
 
-/** Whether any node is active, alone or with others. */
+/** Returns whether any node is active, alone or with others. */
 export const isInUse = async (sql: ReservedSQL): Promise<boolean> => {
   const [{ used }] = await sql.unsafe(
     `select exists (select 1 from lease where node <> $1 and expires_at > clock_timestamp())
@@ -128,12 +131,12 @@ export const isInUse = async (sql: ReservedSQL): Promise<boolean> => {
 };
 
 /**
- * The epoch of the node from now on; undefined while another holds the lease. Waits for a commit of the node before that is under way,
- * and every later one of it is refused.
+ * Returns the node's new epoch, or undefined while another node holds the lease. Waits for a running commit of the previous node; all its
+ * later ones are rejected.
  */
 export const takeLease = async (sql: ReservedSQL, node: string, ms: number): Promise<number | undefined> => {
   return await inTransaction(sql, async () => {
-    // Of two that want it the second waits here, and then looks at what the first has written.
+    // If two nodes try, the second waits here and then sees the first one's result.
     await lockLease(sql);
     const [free] = await sql.unsafe(
       `update lease set node = $1 where id = 1 and (node in ('', $1) or expires_at <= clock_timestamp()
@@ -142,21 +145,21 @@ export const takeLease = async (sql: ReservedSQL, node: string, ms: number): Pro
     );
     if (!free) return undefined;
     const epoch = await takeEverything(sql, node);
-    // Last, since taking the rest may have waited.
+    // Extended last, because the previous steps may have waited.
     await sql.unsafe("update lease set expires_at = clock_timestamp() + $1 * interval '1 ms' where id = 1", [ms]);
     return epoch;
   });
 };
 
-/** By what a node renews what it has. */
+/** A node's heartbeat data for renewing its lease. */
 export type Renewal = Shown & {
   readonly epoch: number;
   readonly lease_ms: number;
-  /** How many notices it has told; undefined: it tells nothing. */
+  /** How many notices it has sent; undefined if it sends none. */
   readonly told: number | undefined;
 };
 
-/** Renews, and notes that the node is alive. False: another node has it, or another process of this node's name. */
+/** Renews the lease and records a heartbeat. Returns false if another node has it, or another process with this node's name. */
 export const renewLease = async (
   sql: ReservedSQL,
   { id, address, version, epoch, lease_ms, told }: Renewal,
@@ -171,7 +174,7 @@ export const renewLease = async (
   return renewed;
 };
 
-/** Gives it away immediately, so that the next node need not wait for its end. */
+/** Releases the lease immediately, so that the next node need not wait for it to expire. */
 export const releaseLease = async (sql: ReservedSQL, node: string, epoch: number): Promise<void> => {
   await sql.unsafe(
     "update lease set node = '', expires_at = '-infinity' where id = 1 and node = $1 and (select value from epoch where id = 1) = $2",
@@ -179,11 +182,11 @@ export const releaseLease = async (sql: ReservedSQL, node: string, epoch: number
   );
 };
 
-/** A node that has left in order is shown no longer. */
+/** Removes a node that has left the cluster from the list. */
 export const forgetNode = async (sql: ReservedSQL, node: string): Promise<void> => {
   await sql.unsafe("delete from nodes where id = $1", [node]);
 };
 
-/** Whether commits wait for a standby that is not there. */
+/** Returns whether commits wait for a missing standby. */
 export const isStandbyMissing = (view: ClusterView | undefined): boolean =>
   view?.standby.required === true && view.standby.synchronous === 0;

@@ -1,18 +1,18 @@
-// Connections that were given up while a transaction may have been under way on them. Its COMMIT may have arrived and may take long, as while the
-// machine is busy or a standby is away: anyone who decided by what is there before it is done would do the same again.
+// Tracks abandoned connections that may have a transaction in progress. Its COMMIT may have arrived and may take long, for example while
+// the machine is busy or a standby is missing; deciding before it has ended could repeat the same work.
 import type { ReservedSQL } from "bun";
 import { systemClock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
 
-/** A process of the database: numbers come again. */
+/** A backend process of the database, identified by its start time as well, because process IDs are reused. */
 type Backend = { readonly pid: number; readonly began: string };
 
 const LOOK_MS = 20;
 
 const WHO = "select pid, backend_start::text as began from pg_stat_get_activity(pg_backend_pid())";
 /**
- * One that has nothing to do is ended, as what was sent to it may still be on its way. One that does something is not: a commit that is cancelled while
- * it waits for a standby counts, though the standby lacks it.
+ * Terminates an idle backend, since something sent to it may still arrive. Does not terminate an active one: a commit that is canceled
+ * while it waits for a standby still takes effect, although the standby lacks it.
  */
 const STILL = `select case when coalesce(state, '') not in ('active', 'fastpath function call') and state not like 'idle in transaction%'
     then pg_terminate_backend(pid) end
@@ -22,7 +22,9 @@ export class LeftBehind {
   readonly #left = new Set<Backend>();
   #current: Backend | undefined;
 
-  /** Answers what is called where this connection is used from now on: at once, so that nobody gives it up unseen. */
+  /**
+   * Returns a function to call when the connection comes into use. It is synchronous, so that the connection cannot be abandoned unseen.
+   */
   async use(connection: ReservedSQL): Promise<() => void> {
     const [backend] = await connection.unsafe(WHO);
     return () => {
@@ -30,13 +32,13 @@ export class LeftBehind {
     };
   }
 
-  /** The connection was given up. */
+  /** Called when the connection was abandoned. */
   leave(): void {
     if (this.#current) this.#left.add(this.#current);
     this.#current = undefined;
   }
 
-  /** Resolves when all that was under way on those connections has ended, or nobody wants to wait any more. */
+  /** Resolves when all work on abandoned connections has ended, or waiting is no longer wanted. */
   async settled(connection: ReservedSQL, isWanted: () => boolean): Promise<void> {
     for (const backend of [...this.#left]) {
       while (isWanted() && (await connection.unsafe(STILL, [backend.pid, backend.began])).length > 0)

@@ -1,5 +1,5 @@
-// This process as one node of a cluster, whatever it does in it: it is alive for the others, sees who else is, and knows by its own monotonic clock
-// until when it may serve. One connection of its own, so that no group of commits keeps a renewal waiting.
+// This process as a node of a cluster, in any role: sends heartbeats, sees the other nodes, and knows by its monotonic clock until when it
+// may serve. Uses a dedicated connection, so that commits never delay a renewal.
 import type { ReservedSQL } from "bun";
 import type { Clock, Timer } from "#base/clock.ts";
 import { log } from "#base/log.ts";
@@ -15,28 +15,28 @@ import type { PgStore } from "./store.ts";
 import { Listener } from "./told/listener.ts";
 import type { Teller } from "./told/tellers.ts";
 
-/** A node stops serving so long before its lease ends: what it has sent by then is older than what the next node does. */
+/** A node stops serving this long before its lease expires, so that everything it has sent precedes the next node's work. */
 const MARGIN_MS = 1000;
-/** How long a node that is about to end looks whether there is another one. */
+/** How long a node that is about to leave looks for a successor. */
 const LOOK_ANEW_MS = 500;
-/** How often a node looks at what the others do. */
+/** How often a node checks the other nodes. */
 export const LOOK_MS = 250;
-/** A node reads from a database that has taken a write of it so long ago; an old primary, alongside a new one, takes none. */
+/** A node reads only from a database that has accepted one of its writes this recently. A former primary accepts none. */
 const CURRENT_MS = 1000;
 
 export type NodeRole = "active" | "spare";
 
 export type NodeOptions = {
-  /** postgres://user:password@host:port[,host:port...]/database. Holds a password: never logged. */
+  /** postgres://user:password@host:port[,host:port...]/database. Contains a password: never log it. */
   readonly url: string;
   readonly id: string;
   readonly version: string;
   readonly lease_ms: number;
-  /** Whether the others are notified of what they answer reads and streams by. */
+  /** Whether it sends other nodes what they need for reads and streams. */
   readonly tells?: boolean;
-  /** `correct`: told of the database's time with each beat; milliseconds since 1970. */
+  /** `correct`: called with the database's time at each heartbeat, in milliseconds since 1970. */
   readonly clock: Clock & { correct?(database_now: number): void };
-  /** Another node has taken over: the process must stop. */
+  /** Called when another node has taken over: the process must exit. */
   fatal(error: Error): void;
 };
 
@@ -57,7 +57,7 @@ export const connected = async <T>(
   }
 };
 
-/** What does not come in so many milliseconds fails. */
+/** Rejects if the work takes longer than this. */
 export const soon = async <T>(clock: Clock, ms: number, work: () => Promise<T>): Promise<T> => {
   const { promise: late, reject } = Promise.withResolvers<never>();
   const timer = clock.after(ms, () => reject(new Error("no answer in time")));
@@ -72,28 +72,28 @@ export abstract class LivingNode {
   readonly id: string;
   protected readonly options: NodeOptions;
   protected readonly primary: Primary;
-  /** What the nodes tell each other, for both of its stores. */
+  /** Receives messages of other nodes, for both of its stores. */
   protected readonly listener: Listener;
-  /** What it writes with, once it was opened. */
+  /** The store for writes, once opened. */
   protected store: PgStore | undefined;
-  /** Others have taken over from this node, which ends. */
+  /** Other nodes have taken over, so this node is ending. */
   protected isFollowed = false;
   protected hasLeft = false;
-  /** Its beats and what must not meet them, one after the other. */
+  /** Serializes heartbeats and work that must not overlap them. */
   protected turn: Promise<void> = Promise.resolve();
   #view: ClusterView | undefined;
   #reads: ReadStore | undefined;
-  /** By the monotonic clock. */
+  /** Until when the lease is held, on the monotonic clock. */
   #held_until = 0;
   #timer: Timer | undefined;
   #lapse: Timer | undefined;
-  /** When the last write began that was done, by the monotonic clock. */
+  /** When the last successful write began, on the monotonic clock. */
   #written_at = Number.NEGATIVE_INFINITY;
   #wasServing = false;
-  /** The database did not answer when it was asked last. */
+  /** Whether the database failed to answer the last request. */
   #isSilent = false;
   #hasAnswered = false;
-  /** What stands in the log. */
+  /** The last logged state. */
   #logged: SeenState | undefined;
   readonly #onLapse: (() => void)[] = [];
 
@@ -107,52 +107,52 @@ export abstract class LivingNode {
   abstract get epoch(): number;
   abstract get state(): SeenState;
   abstract get role(): NodeRole;
-  /** Milliseconds between two beats. */
+  /** Milliseconds between two heartbeats. */
   protected abstract get pause(): number;
-  /** What it does again and again. What it throws says that the database did not do it. */
+  /** The node's periodic work. Throws if the database did not do it. */
   protected abstract beat(sql: ReservedSQL): Promise<void>;
 
-  /** What was seen of the cluster last. */
+  /** The last seen view of the cluster. */
   get view(): ClusterView | undefined {
     return this.#view;
   }
 
-  /** Whether it has a lease, be it lapsed. */
+  /** Whether it has a lease, even if expired. */
   protected get isActive(): boolean {
     return this.role === "active";
   }
 
-  /** Milliseconds for which this node may still serve; 0 or less: it may not. */
+  /** Milliseconds for which this node may still serve; it may not if 0 or less. */
   get serves_ms(): number {
     return this.isActive ? this.#held_until - MARGIN_MS - this.options.clock.monotonic() : 0;
   }
 
-  /** Whether what the database says now is what it has acknowledged: it takes writes of this node. */
+  /** Whether the database still accepts this node's writes, so that its data is current. */
   get isCurrent(): boolean {
     return this.options.clock.monotonic() - this.#written_at < CURRENT_MS;
   }
 
-  /** Looks who lives now, for a moment at most: who has just come may not have been seen yet. */
+  /** Refreshes the list of living nodes, for a limited time, because a new node may not have been seen yet. */
   async lookAnew(): Promise<void> {
     const { clock } = this.options;
     await soon(clock, LOOK_ANEW_MS, () => this.primary.writer().then((sql) => this.see(sql))).catch(() => {
-      // What was seen last counts.
+      // Falls back to the last view.
     });
   }
 
-  /** Called each time this node may no longer serve, though it was active. */
+  /** Calls the listener each time that this node, although active, may no longer serve. */
   onLapse(listener: () => void): void {
     this.#onLapse.push(listener);
   }
 
-  /** The fingerprint of the key that the nodes share; undefined before the first one has started. */
+  /** Returns the fingerprint of the nodes' shared key; undefined before the first one has started. */
   async keyFingerprint(): Promise<string | undefined> {
     const sql = await this.primary.writer();
     const [row] = await sql.unsafe("select value from settings where key = $1", [KEY_NAME]);
     return row?.value;
   }
 
-  /** What a node reads with, on connections of its own. `refuse` throws what a write is answered with. */
+  /** Opens a read store with separate connections. `refuse` throws the answer to a write. */
   openReads(refuse: () => never): ReadStore {
     this.#reads = new ReadStore(new Primary(this.options.url), refuse, this.listener);
     return this.#reads;
@@ -162,7 +162,7 @@ export abstract class LivingNode {
     return this.#isSilent;
   }
 
-  /** Makes the node known, and begins its beats. */
+  /** Registers the node and starts its heartbeats. */
   protected async begin(sql: ReservedSQL): Promise<void> {
     await this.show(sql);
     await this.see(sql);
@@ -170,7 +170,7 @@ export abstract class LivingNode {
     this.plan(LOOK_MS);
   }
 
-  /** The next beat is in so many milliseconds. */
+  /** Schedules the next heartbeat. */
   protected plan(ms: number): void {
     this.#timer?.cancel();
     if (this.hasLeft) return;
@@ -179,7 +179,7 @@ export abstract class LivingNode {
     });
   }
 
-  /** Does this behind a renewal that is under way, and looks again. */
+  /** Runs the work after a pending renewal, and then looks again. */
   protected async inTurn(work: () => Promise<void>): Promise<void> {
     this.turn = this.turn.then(work);
     await this.turn;
@@ -200,22 +200,25 @@ export abstract class LivingNode {
     }
   }
 
-  /** After a failure another database may have to be found. */
+  /** Reconnects after a failure, possibly to another database. */
   protected reconnect(): void {
     this.primary.lost();
     this.#reads?.reconnect();
-    // Its connections hang in the same way, and anyone who waits there is to be answered.
+    // The store's connections hang as well, and its waiting callers must be answered.
     if (this.isActive && this.serves_ms <= 0) this.store?.giveUp();
   }
 
-  /** A database that hangs must not keep the next try waiting: the connection is given up, nothing is cancelled. */
+  /** A hanging database must not delay the next try, so the connection is abandoned without canceling anything. */
   protected within<T>(work: (sql: ReservedSQL) => Promise<T>): Promise<T> {
     const { clock, lease_ms } = this.options;
     const ms = Math.max(1000, lease_ms / 3);
     return soon(clock, ms, () => this.primary.writer(ms).then(work));
   }
 
-  /** Looks who lives. The first of a beat, since it only reads: what is written waits for a standby that is away, and then it has to be known why. */
+  /**
+   * Loads the view of the cluster. First in each heartbeat because it only reads: writes wait for a missing standby, and the reason must be
+   * known by then.
+   */
   protected async see(sql: ReservedSQL): Promise<ClusterView> {
     this.#view = await viewCluster(sql);
     this.options.clock.correct?.(this.#view.now);
@@ -223,7 +226,7 @@ export abstract class LivingNode {
     return this.#view;
   }
 
-  /** Tells the others that it is alive; answers what the one that is active has told. */
+  /** Sends a heartbeat, and returns what the active node has sent. */
   protected async show(sql: ReservedSQL): Promise<Teller | undefined> {
     const { id, version, clock } = this.options;
     const asked_at = clock.monotonic();
@@ -232,7 +235,7 @@ export abstract class LivingNode {
     return teller;
   }
 
-  /** By what it renews its lease. */
+  /** The heartbeat data for renewing the lease. */
   protected get renewal(): Renewal {
     const { id, version, lease_ms, tells } = this.options;
     return {
@@ -245,7 +248,7 @@ export abstract class LivingNode {
     };
   }
 
-  /** Its lease was taken or renewed by a write that began then. */
+  /** Records that the lease was acquired or renewed by a write that began at this time. */
   protected hold(asked_at: number): void {
     this.#written_at = asked_at;
     this.#held_until = asked_at + this.options.lease_ms;
@@ -258,31 +261,31 @@ export abstract class LivingNode {
     this.#lapse = this.options.clock.after(Math.max(0, this.serves_ms), () => this.#noteLapse());
   }
 
-  /** Its lease was refused: others have what it had. */
+  /** Handles a rejected lease: other nodes have taken over. */
   protected follow(): void {
     this.#held_until = 0;
     this.isFollowed = true;
     this.options.fatal(new CommitError("closed", "another node has taken over"));
   }
 
-  /** Its end is meant: nobody is told that it lapses. */
+  /** Prevents the lapse listeners from being called, because the node ends on purpose. */
   protected endLapse(): void {
     this.#lapse?.cancel();
   }
 
-  /** The last thing: no beat comes any more. `leave`: what it does in the database before it is forgotten there. */
+  /** Ends the node. No heartbeat follows. */
   protected async end(): Promise<void> {
     this.hasLeft = true;
     this.#timer?.cancel();
     await this.turn;
     await this.listener.close();
     await this.within((sql) => forgetNode(sql, this.id)).catch(() => {
-      // It is shown for an hour, and nothing more.
+      // The node just stays listed for an hour.
     });
     await this.primary.close();
   }
 
-  /** A line of the log for each thing that has changed. */
+  /** Logs one line per change. */
   protected logChanges(reason?: unknown): void {
     const now = this.state;
     const { id, epoch } = this;
@@ -294,7 +297,7 @@ export abstract class LivingNode {
   #noteLapse(): void {
     if (!this.isActive || !this.#wasServing) return;
     if (this.serves_ms > 0) {
-      // A timer may come a part of a millisecond too early.
+      // A timer may fire a fraction of a millisecond early.
       this.#planLapse();
       return;
     }

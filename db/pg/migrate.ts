@@ -1,5 +1,5 @@
-// Brings a PostgreSQL database to this version: one transaction a step, under a lock of the database, so that of several nodes that
-// start immediately one does it and the others wait.
+// Migrates a PostgreSQL database to this version: one transaction per migration, under an advisory lock, so that of several nodes that
+// start at the same time, one migrates and the others wait.
 import type { ReservedSQL } from "bun";
 import { failpoint } from "#base/failpoint.ts";
 import { log } from "#base/log.ts";
@@ -7,11 +7,11 @@ import { DatabaseVersionError, type Migration, missingSteps, versionProblem } fr
 import compat from "./compat.sql" with { type: "text" };
 import { PG_MIGRATIONS } from "./migrations.ts";
 
-/** Any number that no other program in the database takes for a lock of its own. */
+/** An arbitrary number, unlikely to be used by other programs in the database. */
 const LOCK = 5_710_321_977;
 const BREAK = "--> statement-breakpoint";
 
-/** Returns the names of the steps that were applied; `now` is in milliseconds since 1970. Throws DatabaseVersionError. */
+/** Returns the names of the applied migrations; `now` is in milliseconds since 1970. Throws DatabaseVersionError. */
 export const migratePostgres = async (
   connection: ReservedSQL,
   { now, migrations = PG_MIGRATIONS }: { now: number; migrations?: readonly Migration[] },
@@ -36,7 +36,7 @@ export const migratePostgres = async (
       }).catch((cause) => {
         throw new Error(`migration ${step.name} failed`, { cause });
       });
-      // A new database has no upgrade to tell of.
+      // A new database has no upgrade to report.
       if (current > 0) log("db").info("upgrade step applied", { step: step.name, schema: step.version });
     }
     return missing.map(({ name }) => name);
@@ -54,7 +54,7 @@ const inTransaction = async (
 ): Promise<void> => {
   await connection.unsafe("begin");
   try {
-    // A commit's transaction never waits for its node; a step of many statements may, on a machine with much to do.
+    // A commit's transaction never waits for its node, but a migration with many statements may, on a busy machine.
     await connection.unsafe("set local idle_in_transaction_session_timeout = '1min'");
     for (const text of statements) await connection.unsafe(text);
     await last();

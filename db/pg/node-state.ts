@@ -1,5 +1,5 @@
-// What a node is in, in four words: what it is, who has the lease, whether the database answers it, and what stands by for the database.
-// The log, /readyz and figures say the same. Pure.
+// A node's state: its role, the lease holder, whether the database answers, and its standbys. Used by the log, /readyz and metrics alike.
+// Pure.
 import type { NodeState } from "#schema/readiness.ts";
 import { type ClusterView, isStandbyMissing } from "./lease.ts";
 
@@ -29,10 +29,10 @@ const toStandby = (view: ClusterView | undefined): NodeState["standby"] => {
   return view.standby.synchronous === undefined ? "hidden" : "connected";
 };
 
-/** `text` has places for {id}, {epoch}, {holder} and {reason}. */
+/** `text` has placeholders for {id}, {epoch}, {holder} and {reason}. */
 export type Line = { readonly level: "info" | "warn" | "error"; readonly text: string };
 
-/** One line for each thing that has changed. `before`: undefined for a node that has just joined. */
+/** Returns one line per change. `before`: undefined for a node that has just joined. */
 export const describeChanges = (before: SeenState | undefined, after: SeenState): Line[] => {
   const database = before?.database ?? "answers";
   const lines = [

@@ -1,4 +1,4 @@
-// A node of a cluster with one active node: it takes the lease when it is free, and renews it while it is the active one.
+// A node of a cluster with one active node: acquires the lease when it is free, and renews it while active.
 import type { ReservedSQL } from "bun";
 import { log } from "#base/log.ts";
 import { CommitError } from "../engine/store.ts";
@@ -13,7 +13,7 @@ export class ClusterNode extends LivingNode {
   #role: NodeRole = "spare";
   readonly #waiting: PromiseWithResolvers<void>[] = [];
 
-  /** Connects, checks the database, migrates it, and makes the node known. Throws UnsafeDatabaseError, DatabaseVersionError, CommitError. */
+  /** Connects, checks and migrates the database, and registers the node. Throws UnsafeDatabaseError, DatabaseVersionError, CommitError. */
   static join(options: NodeOptions): Promise<ClusterNode> {
     return connected(options, async (sql, primary) => {
       const node = new ClusterNode(options, primary);
@@ -36,15 +36,15 @@ export class ClusterNode extends LivingNode {
     return toSeenState({ isActive, serves: this.serves_ms > 0, isSilent, leader: leader?.id, view });
   }
 
-  /** The node that requests are passed on to; undefined while nobody is active, and when it is this one. */
+  /** The node to which requests are forwarded; undefined when no node or this one is active. */
   get leader(): NodeRow | undefined {
     const active = this.view?.active;
     return active && active.id !== this.id ? active : undefined;
   }
 
   /**
-   * Resolves when this node is the active one, and its store may be opened; rejects when the signal is aborted, and with UnsafeDatabaseError where
-   * it will never be, since all nodes are active.
+   * Resolves when this node is active and its store may be opened. Rejects when the signal is aborted, and with UnsafeDatabaseError if it
+   * can never be, because every node is active.
    */
   async lead(signal?: AbortSignal): Promise<void> {
     const waiting = Promise.withResolvers<void>();
@@ -56,12 +56,12 @@ export class ClusterNode extends LivingNode {
       await waiting.promise;
     } finally {
       signal?.removeEventListener("abort", stop);
-      // Who was told to stop wants the lease no more.
+      // A node that was told to stop no longer wants the lease.
       if (this.#waiting.includes(waiting)) this.#waiting.splice(this.#waiting.indexOf(waiting), 1);
     }
   }
 
-  /** The store of the active node. */
+  /** Opens the store of the active node. */
   openStore({ queueBytes }: { queueBytes?: number } = {}): PgStore {
     if (!this.isActive) throw new CommitError("closed", "this node is not the active one");
     const { url, fatal, tells = false } = this.options;
@@ -73,13 +73,13 @@ export class ClusterNode extends LivingNode {
     return this.store;
   }
 
-  /** Whether another node is alive that takes the lease when it is given up. */
+  /** Returns whether another living node would take over the lease. */
   get hasNext(): boolean {
     const { lease_ms } = this.options;
     return this.view?.nodes.some(({ id, silent_ms }) => id !== this.id && silent_ms < lease_ms) === true;
   }
 
-  /** Gives up the lease, and stands by without wanting it again. The store must be closed by then. */
+  /** Releases the lease permanently and becomes a standby. The store must be closed. */
   async giveUp(): Promise<void> {
     if (!this.isActive) return;
     this.endLapse();
@@ -92,14 +92,14 @@ export class ClusterNode extends LivingNode {
     await this.inTurn(release);
   }
 
-  /** Leaves, without the lease. The store must be closed by then. */
+  /** Leaves the cluster, without the lease. The store must be closed. */
   async leave(): Promise<void> {
     if (this.hasLeft) return;
     await this.giveUp();
     await this.end();
   }
 
-  /** How often the lease is renewed or looked at. */
+  /** How often the lease is renewed or checked. */
   protected get pause(): number {
     return this.isActive ? Math.min(1000, this.options.lease_ms / 6) : LOOK_MS;
   }
@@ -109,7 +109,7 @@ export class ClusterNode extends LivingNode {
     if (this.isActive) return await this.#renew(sql);
     await this.#try(sql, view);
     const teller = await this.show(sql);
-    // Of one that does not say what it has told something may be missed at any time.
+    // If a node does not report how many notices it has sent, some may be missed at any time.
     if (teller) this.listener.see([teller]);
   }
 

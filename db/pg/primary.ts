@@ -1,5 +1,5 @@
-// The way to the database that takes writes. Several hosts may be named, as after `postgres://` with commas; the one that is no standby
-// is the primary. One connection is the writer's; a pool reads.
+// Connects to the database that accepts writes. The URL may name several hosts, separated by commas; the one that is not a standby is the
+// primary. One connection is for the writer; a pool reads.
 import { type ReservedSQL, SQL } from "bun";
 import { systemClock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
@@ -11,13 +11,13 @@ import { LeftBehind } from "./left-behind.ts";
 
 /** Milliseconds between two rounds over the hosts. */
 const AGAIN_MS = 100;
-/** How long anyone who needs the database waits for it before they are refused. */
+/** How long callers wait for the database before they are rejected. */
 export const WAIT_MS = 15_000;
 export const READERS = 4;
 
 /**
- * A transaction that stands still between its guard and its COMMIT holds the row that a takeover needs: the database ends it. No other
- * time-out is set, because a commit that is cancelled while it waits for a standby is answered as done.
+ * Makes the database end a transaction that stalls between its guard and its COMMIT, because it holds the row that a takeover needs. Sets
+ * no other timeout, because a commit that is canceled while it waits for a standby is reported as done.
  */
 const WRITER_SETTINGS =
   "set idle_in_transaction_session_timeout = '2s'; set statement_timeout = 0; set lock_timeout = 0";
@@ -28,22 +28,22 @@ export class Primary {
   #readers: SQL | undefined;
   #sql: SQL | undefined;
   #writer: Promise<ReservedSQL> | undefined;
-  /** The writer's, once it is made. */
+  /** The writer's connection, once established. */
   #connection: ReservedSQL | undefined;
-  /** Those who wait for it: each is told here that it waits no longer. */
+  /** Callers that wait for the connection. Calling one rejects it. */
   readonly #waiting = new Set<(reason: CommitError) => void>();
-  /** Why there is none, as the last try said. */
+  /** The error of the last failed try. */
   #reason: unknown;
-  /** The host of the writer's connection, with all that it takes to connect. */
+  /** The URL of the writer's host, including credentials. */
   #host = "";
   #closed = false;
-  /** Raised by each connection that is given up. */
+  /** Incremented when a connection is abandoned. */
   #given = 0;
   readonly #left: LeftBehind | undefined;
 
   /**
-   * `url`: postgres://user:password@host:port[,host:port...]/database?options. `wait_ms`: how long a primary is looked for. `inOrder`: nothing is read or
-   * written before what was under way on a connection that was given up has ended.
+   * `url`: postgres://user:password@host:port[,host:port...]/database?options. `wait_ms`: how long to look for a primary. `inOrder`: waits
+   * for work on abandoned connections to end before anything is read or written.
    */
   constructor(url: string, { wait_ms = WAIT_MS, inOrder = false }: { wait_ms?: number; inOrder?: boolean } = {}) {
     this.#hosts = splitHosts(url);
@@ -52,8 +52,8 @@ export class Primary {
   }
 
   /**
-   * The writer's connection, made where none exists. Throws `unreachable` when no primary answers within so many milliseconds, however often it is looked
-   * for in the meantime: nothing was sent.
+   * Returns the writer's connection, establishing it if needed. Throws `unreachable` when no primary answers in time, however often it is
+   * tried; nothing was sent then.
    */
   async writer(ms = this.#wait_ms): Promise<ReservedSQL> {
     if (this.#connection) return this.#connection;
@@ -69,20 +69,20 @@ export class Primary {
     }
   }
 
-  /** Where reads go: to the primary, so that what was committed is read. */
+  /** Returns the read pool of the primary, so that committed data is visible. */
   async readers(ms = this.#wait_ms): Promise<SQL> {
     const until = systemClock.monotonic() + ms;
     while (!this.#readers) await this.writer(until - systemClock.monotonic());
     return this.#readers;
   }
 
-  /** The address of the host that takes writes. Holds a password: never logged. */
+  /** Returns the URL of the host that accepts writes. Contains a password: never log it. */
   async host(): Promise<string> {
     await this.writer();
     return this.#host;
   }
 
-  /** The writer's connection broke, or `used`, where that is still in use: the next use makes another. */
+  /** Drops a broken connection (the writer's, or `used` if it is still current). The next use establishes another. */
   lost(used?: SQL | ReservedSQL): void {
     if (used && used !== this.#readers && used !== this.#connection) return;
     this.#given++;
@@ -95,7 +95,7 @@ export class Primary {
     for (const sql of old) void sql?.close({ timeout: 0 }).catch(() => {});
   }
 
-  /** The connections are given up, and anyone who waits for one is refused: nothing of theirs was sent. */
+  /** Abandons the connections and rejects everyone who waits for one; nothing of theirs was sent. */
   giveUp(): void {
     this.lost();
     for (const refuse of this.#waiting) refuse(noPrimary(this.#reason));
@@ -119,7 +119,7 @@ export class Primary {
     return made;
   }
 
-  /** `given`: how many were given up when it was wanted; with one more nobody waits for it, but for the next one. */
+  /** `given`: the number of abandoned connections when it was requested. If it has increased, the request is obsolete. */
   async #connect(given: number): Promise<ReservedSQL> {
     const until = systemClock.monotonic() + this.#wait_ms;
     const left = (): number => until - systemClock.monotonic();

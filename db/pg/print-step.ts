@@ -1,7 +1,8 @@
-// What a statement of SQLite's step is on PostgreSQL: the same table, column or index, printed from db/schema. Data is moved by hand.
+// Translates a statement of a SQLite migration to PostgreSQL: prints the same table, column or index from db/schema. Data migrations must
+// be written by hand.
 import { formatColumn, formatForeignKeys, formatIdentity, formatIndices, formatTable, tableConfigs } from "./tables.ts";
 
-/** A new table, column or index, and what is removed, as Drizzle Kit writes it. */
+/** New and removed tables, columns and indexes, in the form that Drizzle Kit writes. */
 const FORMS: readonly [RegExp, (...names: string[]) => string[]][] = [
   [
     /^create table `(\w+)`/i,
@@ -22,7 +23,7 @@ const FORMS: readonly [RegExp, (...names: string[]) => string[]][] = [
   [/^drop (table|index) `(\w+)`/i, (kind = "", name = "") => [`drop ${kind.toLowerCase()} "${name}"`]],
 ];
 
-/** Returns the statements for PostgreSQL. Throws for a statement that must be written by hand. */
+/** Returns the statements for PostgreSQL. Throws for a statement that must be translated by hand. */
 export const printStep = (sqlite: string): string[] => {
   const statement = sqlite.trim();
   if (statement === "") return [];

@@ -1,5 +1,5 @@
-// The store of a node that answers reads and writes nothing: another node is the active one. What that one writes it hears of a moment later, which is
-// enough for streams. For answers it asks before each request (`ask`), and has versions inside of requests only.
+// The store of a node that answers reads and writes nothing, while another node is active. It hears of that node's writes a moment later,
+// which is enough for streams. For answers, it checks before each request (`ask`), and has versions only inside of requests.
 import { isReadHere } from "#base/network/read-here.ts";
 import type { Store } from "../engine/store.ts";
 import type { Primary } from "./primary.ts";
@@ -10,22 +10,22 @@ import type { Notice, Word } from "./told/notice.ts";
 import { listCounts } from "./told/raised.ts";
 
 export class ReadStore extends PgReads implements Store {
-  /** That of no node: nothing is written with it. */
+  /** Belongs to no node, because the store never writes. */
   readonly epoch = 0;
-  /** Undefined until something is heard of the active node. */
+  /** Undefined until it hears from the active node. */
   auditVersion: number | undefined;
   readonly #refuse: () => never;
   readonly #versions: KnownVersions;
   readonly #listener: Listener | undefined;
-  /** Ends that it hears others. */
+  /** Unsubscribes from other nodes. */
   #deaf: (() => void) | undefined;
 
-  /** `refuse` throws what a write is answered with. */
+  /** `refuse` throws the answer to a write. */
   constructor(primary: Primary, refuse: () => never, listener?: Listener) {
     super(primary);
     this.#refuse = refuse;
     this.#listener = listener;
-    // A connection that nothing else needs here.
+    // Nothing else here uses the writer's connection.
     this.#versions = new KnownVersions({ connection: () => primary.writer(), lost: () => primary.lost() });
   }
 
@@ -41,12 +41,12 @@ export class ReadStore extends PgReads implements Store {
     return isReadHere() ? this.#versions.callers : undefined;
   }
 
-  /** Of all workspaces together: to ask for what agents of this one have written takes no less than to read it. */
+  /** One version for all workspaces, because asking about one workspace's agents costs as much as reading it. */
   versionOf(): number | undefined {
     return this.shownVersion;
   }
 
-  /** By the counts of each one. */
+  /** Returns the individual versions. */
   async versionsOf(workspace_ids: readonly string[]): Promise<readonly (string | undefined)[]> {
     const listed = this.listedVersion;
     if (listed === undefined) return workspace_ids.map(() => undefined);
@@ -54,12 +54,12 @@ export class ReadStore extends PgReads implements Store {
     return workspace_ids.map((id) => `${listed} ${counts.get(id) ?? ""}`);
   }
 
-  /** For each request before it is answered: its versions are then those of everything that was committed before. */
+  /** Called for each request before it is answered, so that its versions cover everything committed before. */
   ask(): Promise<void> {
     return this.#versions.ask();
   }
 
-  /** From now on what the active node tells is heard. `tell` gets its words, and is called without any where some may have been missed. */
+  /** Subscribes to events of the active node. `tell` is called without events when some may have been missed. */
   listen(tell: (words: readonly Word[] | undefined) => void): void {
     this.#deaf = this.#listener?.hear(({ audit, words = [], all }: Notice) => {
       if (audit || all) this.auditVersion = (this.auditVersion ?? 0) + 1;

@@ -11,13 +11,13 @@ import { isAnswer, toCommitError } from "./refusal.ts";
 import { PgReports } from "./reports.ts";
 import { storableValue, storedValue } from "./stored-value.ts";
 
-/** How often a read is done again whose connection failed. */
+/** How often a read is retried after its connection failed. */
 const REPEATS = 2;
 
 /** Lists and reports that run or wait for their turn. */
 const MAX_SCANS = 512;
 
-/** The common part of both PostgreSQL stores: the writing one, and that of a read-only node. */
+/** The common base of both PostgreSQL stores: the writing one, and that of a read-only node. */
 export abstract class PgReads {
   protected readonly primary: Primary;
   #reports: PgReports | undefined;
@@ -84,7 +84,7 @@ export abstract class PgReads {
         return await read(readers, until);
       } catch (error) {
         if (isAnswer(error)) throw toCommitError(error);
-        // After the second failure the host itself may be down, so another host must be found before anything is written.
+        // After a second failure the host may be down, so another one must be found before anything is written.
         if (repeats > 0) this.primary.lost(readers);
         // The outcome of a read is never unknown.
         if (repeats >= REPEATS || systemClock.monotonic() >= until)
@@ -93,7 +93,7 @@ export abstract class PgReads {
     }
   }
 
-  /** Throws after the time limit. If no other read succeeded in the meantime, closes the connections, as the machine may be down. */
+  /** Throws after the time limit. If no other read has succeeded since, closes the connections, as the machine may be down. */
   async #soon<T>(readers: SQL, until: number, reading: Promise<T>): Promise<T> {
     const asked_at = systemClock.monotonic();
     if (!(await within(systemClock, Math.max(0, until - asked_at), reading))) {

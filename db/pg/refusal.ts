@@ -1,4 +1,4 @@
-// What PostgreSQL's answer means to the writer (db/engine/refusal.ts is its twin for SQLite).
+// Interprets PostgreSQL's errors for the writer (the counterpart of db/engine/refusal.ts for SQLite).
 import { CommitError } from "../engine/store.ts";
 
 type PostgresError = {
@@ -10,33 +10,38 @@ type PostgresError = {
   readonly message?: string;
 };
 
-/** The five characters of SQLSTATE; empty when the error is not PostgreSQL's. */
+/** Returns the five characters of SQLSTATE; empty for other errors. */
 export const sqlState = (error: unknown): string => {
   const { errno, code } = (error ?? {}) as PostgresError;
   return [errno, code].map(String).find((text) => /^[0-9A-Z]{5}$/.test(text)) ?? "";
 };
 
-/** The database has ended a transaction that stood still before its COMMIT, and the connection with it: nothing of it was written. */
+/** The database has ended a transaction that stalled before its COMMIT, and its connection. Nothing was written. */
 const STOOD_STILL = "25P03";
 
-/** The same group may succeed when it is sent again: a deadlock, a transaction that met another, or one in which this process stood still. */
+/**
+ * Returns whether the same group may succeed when it is sent again: after a deadlock, a serialization conflict, or a stall of this process.
+ */
 export const isWorthRepeating = (error: unknown): boolean =>
   /^40(001|P01)$/.test(sqlState(error)) || sqlState(error) === STOOD_STILL;
 
-/** PostgreSQL refused this statement; the connection continues. Anything else is a broken connection, whose commit may have arrived. */
+/**
+ * Returns whether PostgreSQL rejected this statement and the connection remains usable. Any other error means a broken connection, whose
+ * commit may have arrived.
+ */
 export const isAnswer = (error: unknown): boolean => {
   const state = sqlState(error);
-  // Class 57: the server is going down or has ended this connection.
+  // Class 57: the server is shutting down or has ended this connection.
   return state !== "" && state !== STOOD_STILL && !/^(08|57)/.test(state);
 };
 
-/** Of a guard: which of the parts it has asked for are another node's. */
+/** Returns from a guard's error which of its shards belong to another node. */
 export const lostParts = (error: unknown): number[] => {
   const { detail = "" } = (error ?? {}) as PostgresError;
   return sqlState(error) === "SW003" ? detail.split(",").map(Number) : [];
 };
 
-/** What PostgreSQL said, as one of our reasons. */
+/** Converts PostgreSQL's error to a reason. */
 export const toCommitError = (error: unknown): CommitError => {
   if (error instanceof CommitError) return error;
   const state = sqlState(error);
@@ -55,7 +60,7 @@ export const toCommitError = (error: unknown): CommitError => {
   return new CommitError("unknown", "the write could not be confirmed", { cause: error });
 };
 
-/** As SQLite says it: the columns, or the name of an index over expressions. */
+/** In SQLite's form: the columns, or the name of an index over expressions. */
 const toConstraintName = ({ constraint = "", table, detail = "" }: PostgresError): string => {
   const columns = /^Key \((\w+(?:, \w+)*)\)=/.exec(detail)?.[1];
   return columns && table && /_(pkey|key|unique)$/.test(constraint)

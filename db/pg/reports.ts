@@ -1,5 +1,5 @@
-// Reports on PostgreSQL: the figures of use by the same code as on SQLite, entries of the audit log by one query, since each look into
-// an index would be a round trip here and the planner joins indices itself.
+// Reports on PostgreSQL: usage figures with the same code as on SQLite, audit log entries with a single query, since each index lookup
+// would be a round trip and the planner combines indexes itself.
 import type { ReservedSQL, SQL } from "bun";
 import PQueue from "p-queue";
 import type { Rows } from "../engine/rows.ts";
@@ -11,14 +11,14 @@ import { REPORTS } from "../reports/usage/reports.ts";
 import { queryText } from "./bind.ts";
 import { storableValue, storedValue } from "./stored-value.ts";
 
-/** Reports that are computed at once; the others wait. */
+/** Maximum concurrent reports; others wait. */
 const AT_ONCE = 2;
 
 export class PgReports {
   readonly #parts = new Deps();
   readonly #queue = new PQueue({ concurrency: AT_ONCE });
 
-  /** The text of the report. All that it reads is of one moment. */
+  /** Returns the text of the report, read from one snapshot. */
   run(readers: SQL, name: ReportName, args: string): Promise<string> {
     return this.#queue.add(async () => {
       const connection = await readers.reserve();

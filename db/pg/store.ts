@@ -1,5 +1,5 @@
-// The store on PostgreSQL: one group-committing writer, a few readers. Reads go to the primary, so they see every commit that resolved.
-import { besideRequest, requestNow } from "#base/network/request-part.ts";
+// The store on PostgreSQL: one group-committing writer and a few readers. Reads go to the primary, so they see every commit that resolved.
+import { requestNow, runOutsideRequest } from "#base/network/request-part.ts";
 import { Sequences } from "../engine/sequences.ts";
 import type { Statement } from "../engine/sql.ts";
 import { CommitError, type SequenceName, type Store } from "../engine/store.ts";
@@ -16,29 +16,29 @@ import type { Notice, Word } from "./told/notice.ts";
 import { PgWriter } from "./writer.ts";
 
 export type PgStoreOptions = {
-  /** postgres://user:password@host:port[,host:port...]/database. Holds a password: never logged. */
+  /** postgres://user:password@host:port[,host:port...]/database. Contains a password: never log it. */
   url: string;
   /** Milliseconds since 1970, for the table of migrations. */
   now: number;
   queueBytes?: number;
-  /** How long a write and a read wait for the database; default 15 s. */
+  /** How long writes and reads wait for the database; default 15 s. */
   wait_ms?: number;
-  /** Whether other nodes are told what concerns them. */
+  /** Whether to notify other nodes. */
   tells?: boolean;
-  /** Another node has taken over: the process must stop. */
+  /** Called when another node has taken over: the process must exit. */
   fatal(error: Error): void;
 };
 
-/** Whether other nodes write at the same time: then a batch needs its part, and nothing is known of what the others have written but by `listener`. */
+/** Whether other nodes write at the same time. Each batch then needs its shard, and their writes are known only through `listener`. */
 type Shared = { isShared?: boolean; listener?: Listener };
 
-/** Nothing was written: of all other errors that is not known. */
+/** Returns whether definitely nothing was written, which other errors leave open. */
 const isSurelyRefused = (error: unknown): boolean => error instanceof CommitError && error.reason !== "unknown";
 
-/** What has the parts where no node of a cluster does. */
+/** Owns the shards when the store is not used by a cluster. */
 const NO_NODE = "";
 
-/** Connects, checks the database, migrates it and raises its epoch. Throws UnsafeDatabaseError, DatabaseVersionError, CommitError. */
+/** Connects, checks and migrates the database, and increments its epoch. Throws UnsafeDatabaseError, DatabaseVersionError, CommitError. */
 export const openPgStore = async (options: PgStoreOptions): Promise<PgStore> => {
   const { url, wait_ms } = options;
   const primary = new Primary(url, { inOrder: true, ...(wait_ms === undefined ? {} : { wait_ms }) });
@@ -59,10 +59,10 @@ export class PgStore extends PgReads implements Store {
   readonly writer: PgWriter;
   readonly #sequences: Sequences;
   readonly #versions = new Versions();
-  /** Where other nodes write, too: what is known of their writes and this node's own. */
+  /** With several writing nodes: what is known about their writes and this node's. */
   readonly #known: KnownVersions | undefined;
   readonly #listener: Listener | undefined;
-  /** Ends that it hears others. */
+  /** Unsubscribes from other nodes. */
   #deaf: (() => void) | undefined;
   #closing: Promise<void> | undefined;
 
@@ -93,8 +93,8 @@ export class PgStore extends PgReads implements Store {
     });
     this.#sequences = new Sequences({
       get: (query) => this.get(query),
-      // Numbers are for anyone who waits for some.
-      commit: (batch) => besideRequest(() => this.commit(batch)),
+      // Reserved numbers may serve several requests.
+      commit: (batch) => runOutsideRequest(() => this.commit(batch)),
     });
   }
 
@@ -140,13 +140,13 @@ export class PgStore extends PgReads implements Store {
     return this.#sequences.reserve(sequence, count);
   }
 
-  /** Nobody waits for the database any longer: what was not sent is refused, and never written; of a group on its way nobody knows. */
+  /** Stops waiting for the database: unsent batches are rejected and never written; the result of a sent group is unknown. */
   giveUp(): void {
     this.writer.giveUp();
     this.primary.giveUp();
   }
 
-  /** From now on this node's numbers are above all that any other has had: called before it continues with another's actors. */
+  /** Makes later numbers exceed those of all other nodes. Called before this node continues another node's actors. */
   giveUpNumbers(): void {
     this.#sequences.giveUp();
   }

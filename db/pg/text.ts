@@ -1,10 +1,10 @@
-// From SQLite's words to PostgreSQL's, once for each statement. The statements of db/ are written for SQLite; what both databases know is
-// left as it is, functions that PostgreSQL lacks are made in compat.sql, and the few forms that are grammar are rewritten here. Pure.
+// Translates SQLite statements to PostgreSQL, once per statement. The statements of db/ are written for SQLite; common syntax is kept,
+// functions that PostgreSQL lacks are created in compat.sql, and the few grammatical differences are rewritten here. Pure.
 
-/** Strings, quoted names and comments are passed over; a parameter is `?` or `?N`. */
+/** Skips strings, quoted names and comments; a parameter is `?` or `?N`. */
 const PARAMETER = /'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|\?(\d+)?/g;
 
-/** The same statement for PostgreSQL. */
+/** Returns the same statement for PostgreSQL. */
 export const toPostgres = (sql: string): string => {
   if (isSearchUpkeep(sql)) return "select 1 where false";
   let text = numbered(sql);
@@ -13,21 +13,21 @@ export const toPostgres = (sql: string): string => {
 };
 
 const FORMS: readonly (readonly [RegExp, string | ((...found: string[]) => string)])[] = [
-  // The target of a conflict names columns without their table.
+  // A conflict target names columns without their table.
   [
     /on conflict \(((?:"\w+"\."\w+"(?:, )?)+)\)/g,
     (_, columns = "") => `on conflict (${columns.replace(/"\w+"\./g, "")})`,
   ],
   [/\blimit -1\b/g, "limit all"],
   [/\bjson_object\(/g, "json_build_object("],
-  // PostgreSQL's own sum of integers is no integer.
+  // PostgreSQL's own sum of integers is not an integer.
   [/\bsum\(/g, "whole_sum("],
-  // Alongside a number PostgreSQL takes a parameter for one of 32 bits.
+  // Next to a number, PostgreSQL infers a 32-bit parameter.
   [/(\$\d+) (<<|[-+*/%=]) (?=\d)/g, "$1::bigint $2 "],
   [/(?<!\|)\| (\$\d+)/g, "| $1::bigint"],
-  // A limit that is bound may be -1, which is none.
+  // A bound limit may be -1, meaning no limit.
   [/\blimit (\$\d+)/g, "limit nullif($1::bigint, -1)"],
-  // PostgreSQL chooses indices and the order of joins itself.
+  // PostgreSQL chooses indexes and the order of joins itself.
   [/ (?:not indexed|indexed by \w+)/g, ""],
   [/cross join (\w+ \w+) on/g, "join $1 on"],
   [/\b(?:message|title)_search match (\$\d+)/g, "words @@ fts_query($1)"],
@@ -38,7 +38,7 @@ const numbered = (sql: string): string => {
   return sql.replace(PARAMETER, (found, number?: string) => (found[0] === "?" ? `$${number ?? ++last}` : found));
 };
 
-/** FTS5 is told to merge by an insert into a column of its own name; PostgreSQL merges on its own (autovacuum). */
+/** FTS5 merges through an insert into a column with the table's name; PostgreSQL merges automatically (autovacuum). */
 const isSearchUpkeep = (sql: string): boolean =>
   /^insert into (message|title)_search \((message|title)_search, rank\)/.test(sql) ||
   /from (message|title)_search_data/.test(sql);
@@ -46,7 +46,7 @@ const isSearchUpkeep = (sql: string): boolean =>
 const ignoring = (text: string): string =>
   /^\s*insert or ignore\b/.test(text) ? `${text.replace("insert or ignore", "insert")} on conflict do nothing` : text;
 
-/** Words of a message or title go in as a tsvector, and replace those that were there. */
+/** Inserts the words of a message or title as a tsvector, replacing earlier ones. */
 const searchInsert = (text: string): string =>
   /^insert (?:or replace )?into (?:message|title)_search\b/.test(text)
     ? `${text.replace("insert or replace", "insert").replace(/(\$\d+)\)$/, "to_tsvector('simple', $1))")} on conflict (rowid) do update set words = excluded.words`
@@ -55,7 +55,7 @@ const searchInsert = (text: string): string =>
 const AFTER_SUBQUERY =
   /^(where|group|order|limit|join|left|inner|cross|union|on|having|intersect|except|window|offset|returning|using|natural|full|right)\b/i;
 
-/** Before version 16, PostgreSQL wants a name for a subquery in `from`. */
+/** Before version 16, PostgreSQL requires a name for a subquery in `from`. */
 const nameSubqueries = (sql: string): string => {
   let text = sql;
   const opening = /\b(?:from|join)\s*\(/gi;
@@ -70,7 +70,7 @@ const nameSubqueries = (sql: string): string => {
   }
 };
 
-/** Where the bracket ends that is open at `from`. */
+/** Returns the end of the bracket that opens at `from`. */
 const endOfBracket = (text: string, from: number): number => {
   let depth = 1;
   let quote = "";

@@ -1,4 +1,4 @@
-// Where a cluster keeps the bytes of uploads: in its database, or in a bucket that the settings name.
+// Where a cluster stores uploads: in its database or in a configured bucket.
 import type { Clock } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
 import { Bucket } from "#base/network/bucket.ts";
@@ -14,7 +14,7 @@ type Settings = Pick<
   "s3_access_key" | "s3_bucket" | "s3_endpoint" | "s3_prefix" | "s3_region" | "s3_secret_key"
 >;
 
-/** The bucket of the settings; undefined where uploads are in the database. */
+/** Returns the configured bucket; undefined if uploads are in the database. */
 export const makeBucket = (config: Settings, clock: Clock): Bucket | undefined => {
   const { s3_bucket: bucket, s3_access_key: access_key, s3_secret_key: secret_key } = config;
   if (bucket === undefined || access_key === undefined || secret_key === undefined) return undefined;
@@ -22,22 +22,22 @@ export const makeBucket = (config: Settings, clock: Clock): Bucket | undefined =
   return new Bucket({ endpoint: s3_endpoint?.origin, region, bucket, prefix, access_key, secret_key }, { clock });
 };
 
-/** What keeps uploads for the nodes. */
-export const keptElsewhere = (store: Pick<Store, "commit" | "all">, bucket: Bucket | undefined): KeptElsewhere =>
+/** Returns the nodes' shared storage of uploads. */
+export const openSharedBlobs = (store: Pick<Store, "commit" | "all">, bucket: Bucket | undefined): KeptElsewhere =>
   bucket ? new BucketBlobs(store, bucket) : new DatabaseBlobs(store);
 
 /**
- * Refuses a bucket that cannot be written, read or cleaned, and one that has none of the uploads that the database says are in it. Throws
- * BucketError, UnsafeDatabaseError, CommitError.
+ * Rejects a bucket that cannot be written, read or cleaned, and one that contains none of the uploads that the database expects in it.
+ * Throws BucketError, UnsafeDatabaseError, CommitError.
  */
 export const checkUploads = async (bucket: Bucket | undefined, url: string): Promise<void> => {
   await bucket?.check();
-  const problem = await strangeBucket(bucket, await keptObjects(url));
+  const problem = await describeBucketMismatch(bucket, await keptObjects(url));
   if (problem !== undefined) throw new UnsafeDatabaseError(problem);
 };
 
-/** Why this is not the bucket that the database means, in words. `kept`: objects that it says are there. Throws BucketError. */
-export const strangeBucket = async (
+/** Returns why this is not the bucket that the database refers to. `kept`: objects that should exist. Throws BucketError. */
+export const describeBucketMismatch = async (
   bucket: Bucket | undefined,
   kept: readonly string[],
 ): Promise<string | undefined> => {

@@ -1,5 +1,5 @@
-// The single writer of a node. While one group of batches is on its way, what comes in the meantime is the next group, so the window adapts
-// itself to the database. BEGIN, the guard of ownership, all statements and COMMIT go out in one pipeline (rules ST-1 to ST-7).
+// A node's single writer. Batches that arrive while a group is being written form the next group, so that the group size adapts to the
+// database. BEGIN, the ownership guard, all statements and COMMIT are sent in one pipeline (rules ST-1 to ST-7).
 import type { ReservedSQL } from "bun";
 import { systemClock, type Timer } from "#base/clock.ts";
 import { failpoint, isArmed } from "#base/failpoint.ts";
@@ -21,32 +21,34 @@ import { raisedBy } from "./told/raised.ts";
 
 const GROUP_ROWS = 500;
 const QUEUE_BYTES = 64 * 1024 * 1024;
-/** How often a group is sent again that met another transaction. */
+/** How often a group is retried after a conflict with another transaction. */
 const REPEATS = 5;
-/** When words are told again that could not be. */
+/** Delay before events that could not be sent are retried. */
 const TELL_AGAIN_MS = 100;
-/** From so many refusals on, the batches of a group go one by one, each in its savepoint: five times the price, but bounded. */
+/** After this many rejections, the batches of a group are sent one by one, each in a savepoint: five times the cost, but bounded. */
 const REFUSALS_IN_ONE_GO = 2;
 
 type Refused = { readonly pending: Pending; readonly error: unknown };
 
-/** `until`: by the monotonic clock; what was not sent by then is refused, of what was sent by then nobody knows. */
+/** `until`: on the monotonic clock. After it, an unsent batch is rejected, and the result of a sent one is unknown. */
 type Waiting = Pending & { readonly until: number };
 
-/** On its way to the database. */
+/** A group on its way to the database. */
 type Sending = { readonly until: number; giveUp(error: CommitError): void };
 
 export type WriterOptions = {
   readonly primary: Primary;
-  /** Sent first in each transaction, with the parts of its batches in order; raises SW002 where another node has taken over. */
+  /**
+   * Returns the first statement of each transaction, for the sorted shards of its batches. It raises SW002 if another node has taken over.
+   */
   guard(parts: readonly number[]): Sent;
-  /** Bytes of batches that may wait before new ones are refused as `overloaded`; default 64 MiB. */
+  /** Maximum bytes of waiting batches before new ones are rejected as `overloaded`; default 64 MiB. */
   readonly queueBytes?: number | undefined;
   /** How long a batch waits for the database; default 15 s. */
   readonly wait_ms?: number | undefined;
-  /** By what other nodes know who tells them; undefined: nobody is told anything. */
+  /** Identifies this node as the sender; undefined: sends nothing. */
   readonly tellsAs?: { readonly node: string; readonly epoch: number } | undefined;
-  /** Another node owns the data: the process must stop. */
+  /** Called when another node owns the data: the process must exit. */
   fatal(error: Error): void;
 };
 
@@ -55,29 +57,29 @@ export class PgWriter {
   #queue: Waiting[] = [];
   #queuedBytes = 0;
   #sending: Sending | undefined;
-  /** Comes when the time of the oldest batch is over, or that of one before it that was done in the meantime. */
+  /** Fires when the oldest batch times out, or earlier if that one has completed since. */
   #late: Timer | undefined;
-  /** What is to be told to the other nodes with the next group. */
+  /** Events to send to other nodes with the next group. */
   #words: Word[] = [];
   #running: Promise<void> | undefined;
   #stopped: CommitError | undefined;
-  /** Of the notices that were sent, and those of the transaction that is under way. */
+  /** Number of notices sent, including those of the running transaction. */
   #numbered = 0;
   #telling: number | undefined;
-  /** How many notices are committed, or may be. */
+  /** Number of notices that are committed, or may be. */
   told = 0;
   readonly #trace = new CommitTrace<Pending>();
   readonly #settlements = new Settlements();
-  /** Groups and batches so far, and how many had to be sent again, for the log and the benchmark. */
+  /** Groups, batches and retries so far, for the log and the benchmark. */
   readonly counts = { groups: 0, batches: 0, repeats: 0 };
-  /** Hears how long each group took, its flush included, and of how many rows; for figures. */
+  /** Observes the duration of each group, including its flush, and its rows, for metrics. */
   watch: CommitFigures["watch"];
 
   constructor(options: WriterOptions) {
     this.#options = options;
   }
 
-  /** Resolves when the batch is committed. `part` and `about`: as of `Store.commit`. */
+  /** Resolves when the batch is committed. `part` and `about` as in `Store.commit`. */
   submit(batch: readonly Statement[], part?: number, about?: string): Promise<void> {
     if (this.#stopped) return Promise.reject(this.#stopped);
     const filled = batch.filter(({ rows }) => rows.length > 0);
@@ -98,10 +100,10 @@ export class PgWriter {
     return span?.until(settled) ?? settled;
   }
 
-  /** Tells the other nodes with the next group. What was not told for certain is told again: hearing a word twice does no harm. */
+  /** Sends an event to other nodes with the next group. Retries unless it was certainly sent, since duplicates are harmless. */
   tell(word: Word): void {
     if (this.#options.tellsAs === undefined || this.#stopped) return;
-    // So many say "everything": what comes after them is in that.
+    // At the limit, the notice says "everything", which includes later events.
     if (this.#words.length < MAX_NOTIFICATIONS) this.#words.push(word);
     this.#running ??= this.#run();
   }
@@ -111,7 +113,7 @@ export class PgWriter {
     for (const word of words) this.tell(word);
   }
 
-  /** Refuses new batches and resolves when the waiting ones are settled. */
+  /** Rejects new batches and resolves when the waiting ones are settled. */
   async stop(): Promise<void> {
     this.#stopped ??= new CommitError("closed", "the store is closing");
     await this.#running;
@@ -119,7 +121,7 @@ export class PgWriter {
     this.#late?.cancel();
   }
 
-  /** Nobody waits for the database any longer: what was not sent is refused and never written, what was is `unknown`. */
+  /** Stops waiting for the database: unsent batches are rejected and never written; sent ones become `unknown`. */
   giveUp(): void {
     this.#refuse(this.#queue.splice(0));
     this.#giveUpSent();
@@ -132,13 +134,13 @@ export class PgWriter {
     }
   }
 
-  /** Its callers are told now. Nothing is decided behind it before the database has done with it (rule PQ-17). */
+  /** Answers the callers now. Nothing else is decided before the database has finished the group (rule PQ-17). */
   #giveUpSent(): void {
     this.#sending?.giveUp(new CommitError("unknown", "the database has not answered in time"));
     this.#sending = undefined;
   }
 
-  /** Until when what comes now waits. */
+  /** Returns the deadline of a new batch. */
   #until(): number {
     return systemClock.monotonic() + (this.#options.wait_ms ?? WAIT_MS);
   }
@@ -158,10 +160,10 @@ export class PgWriter {
   }
 
   async #run(): Promise<void> {
-    // What is submitted in one turn of the loop shares its group.
+    // Batches submitted in one turn of the event loop share a group.
     await new Promise<void>((resolve) => setImmediate(resolve));
     while (this.#queue.length > 0 || this.#words.length > 0) {
-      // Batches stay in the queue until there is someone to send them to, so that they leave it when their time is over.
+      // Batches stay in the queue until there is a connection, so that they can time out.
       const isConnected = await this.#options.primary.writer().then(
         () => true,
         () => false,
@@ -183,11 +185,11 @@ export class PgWriter {
       }
       for (const { bytes } of group) this.#queuedBytes -= bytes;
     }
-    // In the same turn in which the queue was seen empty, so that nothing is added to a queue that nobody looks at.
+    // In the same turn in which the queue was found empty, so that no batch is left in an unattended queue.
     this.#running = undefined;
   }
 
-  /** Another node has taken over: nothing more is written. */
+  /** Another node has taken over, so nothing more is written. */
   #end(refusal: CommitError): void {
     this.#stopped = refusal;
     for (const { reject, bytes } of this.#queue.splice(0)) {
@@ -208,7 +210,10 @@ export class PgWriter {
     return this.#queue.splice(0, count);
   }
 
-  /** Commits the group without those it refuses, who are told only after it: anyone who lost reads what the winner has written. */
+  /**
+   * Commits the group without rejected batches. Those are answered only afterwards, so that the loser of a race reads what the winner has
+   * written.
+   */
   async #commit(group: readonly Waiting[], words: readonly Word[]): Promise<void> {
     const refused: Refused[] = [];
     const taking = this.#trace.begin();
@@ -217,7 +222,7 @@ export class PgWriter {
     let left = group;
     let isGathered = true;
     for (let repeats = 0; left.length > 0 || words.length > 0; ) {
-      // Nothing of it is written, whichever try this is.
+      // On failure, nothing of the group is written, even in a retry.
       const connection = await this.#options.primary.writer(timeLeft(group));
       let failed: Refused | "gathered" | undefined;
       try {
@@ -274,7 +279,7 @@ export class PgWriter {
     );
   }
 
-  /** What the group is answered, unless its callers have waited for too long by then: throws `unknown` at that moment. */
+  /** Returns the result of the group, or throws `unknown` when its callers' deadline passes first. */
   async #sent<T>([oldest]: readonly Waiting[], answer: Promise<T>): Promise<T> {
     const { promise, reject } = Promise.withResolvers<never>();
     this.#sending = { until: oldest?.until ?? this.#until(), giveUp: reject };
@@ -287,8 +292,8 @@ export class PgWriter {
   }
 
   /**
-   * One pipeline. Answers the batch that was refused, with which nothing was written, or that rows of several were; throws where the
-   * group as a whole failed.
+   * Sends the group in one pipeline. Returns the rejected batch, in which case nothing was written, or "gathered" if combined rows were
+   * rejected. Throws if the group as a whole failed.
    */
   async #inOneGo(
     connection: ReservedSQL,
@@ -300,10 +305,10 @@ export class PgWriter {
     const send = ({ text, params }: Sent, of?: Pending) =>
       sent.push({
         ...(of ? { of } : {}),
-        // Without parameters a text goes by the simple protocol, which needs no answer to PREPARE first.
+        // Without parameters, uses the simple protocol, which needs no PREPARE round trip.
         answer: (params.length === 0 ? connection.unsafe(text) : connection.unsafe(text, params as never[])).execute(),
       });
-    // Prepared, as whatever goes by the simple protocol is answered before anything else is sent: three waits for a group instead of one.
+    // Prepared, because the simple protocol waits for an answer before anything else is sent: three waits per group instead of one.
     sent.push({ answer: connection`begin`.execute() });
     send(this.#options.guard(listParts(group)));
     if (isArmed("after_guard")) {
@@ -326,7 +331,7 @@ export class PgWriter {
     const error = (answers[first] as PromiseRejectedResult).reason;
     const pending = sent[first]?.of;
     const isOfSeveral = isGathered && !pending && first >= begun && first < sent.length - 1;
-    // A connection that broke leaves open whether COMMIT arrived.
+    // With a broken connection, it is unknown whether COMMIT arrived.
     if (
       (!pending && !isOfSeveral) ||
       !isAnswer(error) ||
@@ -337,7 +342,7 @@ export class PgWriter {
     return pending ? { pending, error } : "gathered";
   }
 
-  /** In the transaction: other nodes hear of it when its rows are there, and not at all when it is refused. */
+  /** Part of the transaction, so that other nodes are notified only when the rows are visible, and not at all if it fails. */
   #makeNotifications(group: readonly Pending[], words: readonly Word[]): Sent[] {
     const { tellsAs } = this.#options;
     if (tellsAs === undefined) return [];
@@ -350,13 +355,13 @@ export class PgWriter {
     return [...(raised ? [raised] : []), ...notices];
   }
 
-  /** A number is used once: one that was refused is left out, and nobody misses it behind the next one. */
+  /** Uses each number once. A number of a failed transaction is skipped, which receivers tolerate after the next one. */
   #countNotices(): void {
     this.told = this.#telling ?? this.told;
     this.#telling = undefined;
   }
 
-  /** One transaction in which each batch has its savepoint. Answers those that were refused. */
+  /** Runs one transaction with a savepoint per batch. Returns the rejected batches. */
   async #carefully(connection: ReservedSQL, group: readonly Pending[], words: readonly Word[]): Promise<Refused[]> {
     const refused: Refused[] = [];
     await connection.unsafe("begin");
@@ -388,15 +393,15 @@ export class PgWriter {
   }
 }
 
-/** Milliseconds for which a group may still wait; without batches it has words, which are told again. */
+/** Returns the milliseconds for which a group may still wait. A group without batches has only events, which are retried. */
 const timeLeft = (group: readonly Waiting[]): number | undefined =>
   group[0] && group[0].until - systemClock.monotonic();
 
-/** Of a group, each once and in order: every group takes its rows in the same order, so none waits for another in a ring. */
+/** Returns a group's shards without duplicates and sorted. All groups lock rows in the same order, so they cannot deadlock. */
 const listParts = (group: readonly Pending[]): number[] =>
   [...new Set(group.map(({ part }) => part).filter((part) => part !== undefined))].sort((a, b) => a - b);
 
-/** COMMIT of a transaction that met an error is answered with ROLLBACK. */
+/** PostgreSQL answers COMMIT with ROLLBACK if the transaction had an error. */
 const checkCommitted = ({ command }: { command?: string }): void => {
   if (command !== "COMMIT") throw new CommitError("unknown", `the database answered ${command} to COMMIT`);
 };

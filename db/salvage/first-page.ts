@@ -1,22 +1,22 @@
-// The first page of a damaged database: without its header SQLite opens nothing, and without the tree behind it no table is found. Both can be
-// made again: the header from a new database, and the tree from the pages that list the tables.
+// Repairs the first page of a damaged database: without its header SQLite cannot open the file, and without the tree behind it no table is
+// found. Both can be recreated: the header from a new database, and the tree from the pages that list the tables.
 import { closeSync, fstatSync, ftruncateSync, openSync, readSync, writeSync } from "node:fs";
 
 const PAGE = 4096;
 const HEADER_BYTES = 100;
 const MAGIC = "SQLite format 3\0";
-/** Kinds of pages, and where the first page has its own. */
+/** Kinds of pages, and the offset of the first page's own kind. */
 const INTERIOR = 0x05;
 const LEAF = 0x0d;
 /** Columns of `sqlite_schema`. */
 const SCHEMA_COLUMNS = 5;
-/** Where a leaf has its number of cells, and their addresses. */
+/** Offsets of a leaf's number of cells, and of their addresses. */
 const [COUNT_AT, CELLS_AT] = [3, 8];
 const KINDS: ReadonlySet<string> = new Set(["table", "index", "trigger", "view"]);
 
 export type Repaired = "nothing" | "header" | "header and list of tables";
 
-/** Repairs the first page of `file`, whose header is made as that of `model`, a sound database of the same program. */
+/** Repairs the first page of `file`, with the header of `model`, an intact database of the same program. */
 export const repairFirstPage = (file: string, model: string): Repaired => {
   const fd = openSync(file, "r+");
   try {
@@ -28,7 +28,7 @@ export const repairFirstPage = (file: string, model: string): Repaired => {
         ? findChildren(first).every((page) => page <= pages && findSchemaRows(readPage(fd, page)) !== undefined)
         : first[HEADER_BYTES] === LEAF && first.readUInt16BE(103) > 0;
     if (hasHeader && hasTree) {
-      // SQLite reads nothing of a file that is shorter than its header says.
+      // SQLite reads nothing from a file that is shorter than its header says.
       ftruncateSync(fd, Math.max(pages, first.readUInt32BE(28)) * PAGE);
       return "nothing";
     }
@@ -37,7 +37,7 @@ export const repairFirstPage = (file: string, model: string): Repaired => {
     readPage(modelFd, 1).copy(made, 0, 0, HEADER_BYTES);
     closeSync(modelFd);
     made.writeUInt32BE(pages, 28);
-    // No free pages: which they were is not known, and nothing is written here anyway.
+    // Sets no free pages: they are unknown, and nothing is written here anyway.
     made.writeUInt32BE(0, 32);
     made.writeUInt32BE(0, 36);
     if (hasTree) first.copy(made, HEADER_BYTES, HEADER_BYTES);
@@ -53,7 +53,9 @@ export const repairFirstPage = (file: string, model: string): Repaired => {
   }
 };
 
-/** The pages below the first one where it is an inner page. One damaged among them keeps SQLite from reading the list of tables at all. */
+/**
+ * Returns the pages below the first one if it is an inner page. A damaged one among them prevents SQLite from reading the list of tables.
+ */
 const findChildren = (first: Buffer): number[] => {
   const cells = Math.min(first.readUInt16BE(HEADER_BYTES + 3), (PAGE - HEADER_BYTES - 12) / 2);
   const children = [first.readUInt32BE(HEADER_BYTES + 8)];
@@ -66,7 +68,7 @@ const findChildren = (first: Buffer): number[] => {
 
 type SchemaLeaf = { readonly page: number; readonly first: number; readonly last: number };
 
-/** Pages that list tables, in the order of their rows. An older copy of one, which overlaps a newer one, is left out. */
+/** Returns the pages that list tables, in the order of their rows. Skips an older copy of a page that overlaps a newer one. */
 const findSchemaLeaves = (fd: number, pages: number): SchemaLeaf[] => {
   const found: SchemaLeaf[] = [];
   for (let page = 2; page <= pages; page++) {
@@ -79,8 +81,8 @@ const findSchemaLeaves = (fd: number, pages: number): SchemaLeaf[] => {
 };
 
 /**
- * Takes indexes, triggers and views out of a leaf, and answers it, or nothing where it lists no table: SQLite refuses a whole list in which an
- * index names a table that is missing, and rows are read without indexes.
+ * Removes indexes, triggers and views from a leaf, and returns it, or nothing if no table remains. SQLite rejects the whole list if an
+ * index names a missing table, and rows can be read without indexes.
  */
 const keepTables = (fd: number, leaf: SchemaLeaf): SchemaLeaf[] => {
   const page = readPage(fd, leaf.page);
@@ -95,7 +97,7 @@ const keepTables = (fd: number, leaf: SchemaLeaf): SchemaLeaf[] => {
 
 type SchemaRow = { readonly rowid: number; readonly kind: string; readonly at: number };
 
-/** The rows of a leaf all of whose cells are rows of `sqlite_schema`; undefined for any other page. */
+/** Returns the rows of a leaf if all of its cells are rows of `sqlite_schema`; undefined for any other page. */
 const findSchemaRows = (page: Buffer): SchemaRow[] | undefined => {
   if (page[0] !== LEAF) return undefined;
   const cells = page.readUInt16BE(COUNT_AT);
@@ -123,7 +125,7 @@ const schemaRowAt = (page: Buffer, at: number): SchemaRow | undefined => {
   return KINDS.has(kind) ? { rowid, kind, at } : undefined;
 };
 
-/** Numbers of seven bits a byte, as SQLite writes lengths and row numbers. */
+/** Reads SQLite's variable-length integers with seven bits per byte, used for lengths and row numbers. */
 class Varints {
   readonly #page: Buffer;
   at: number;
@@ -144,7 +146,7 @@ class Varints {
   }
 }
 
-/** An inner page above the leaves: each with its last row, the last leaf as the rightmost. */
+/** Writes an inner page above the leaves: each with its last row, the last leaf as the rightmost child. */
 const writeTree = (page: Buffer, leaves: readonly SchemaLeaf[]): void => {
   const inner = leaves.slice(0, -1);
   let content = PAGE;

@@ -1,17 +1,17 @@
-// The rows of a table that can still be read. A damaged page hides a range of row numbers: what lies in front of it is read forwards, what
-// lies behind it backwards, and the gap between is halved for as long as that finds rows.
+// Reads the rows of a table that are still readable. A damaged page hides a range of row numbers: reads forwards up to it and backwards
+// from behind it, and bisects the gap for as long as that finds rows.
 import type { Database, Statement } from "bun:sqlite";
 import { isDamage } from "../engine/damage.ts";
 import type { Value } from "../engine/sql.ts";
 
 const FIRST = 0;
 const LAST = Number.MAX_SAFE_INTEGER;
-/** Ranges in a row of which nothing can be read, before the rest of a gap is given up. */
+/** Maximum consecutive ranges without a readable row before the rest of a gap is given up. */
 const MAX_FRUITLESS = 512;
 
 export type TakeRow = (values: Value[]) => void;
 
-/** Gives every row that can be read to `take`. Answers how many gaps are left. */
+/** Passes every readable row to `take`, and returns the number of remaining gaps. */
 export const takeReadableRows = (db: Database, table: string, columns: readonly string[], take: TakeRow): number =>
   new Salvaging(db, table, columns, take).all();
 
@@ -39,7 +39,7 @@ class Salvaging {
     return gaps;
   }
 
-  /** Breadth first, so that a large gap is probed all over before any part of it is looked at closely. */
+  /** Breadth first, so that a large gap is sampled everywhere before any part of it is searched in detail. */
   #halve(whole: Range): number {
     const waiting = [whole];
     let gaps = 0;
@@ -58,7 +58,7 @@ class Salvaging {
     return gaps + waiting.length;
   }
 
-  /** Answers the rest between; undefined: all of it was read. */
+  /** Returns the unread range in between, or undefined if everything was read. */
   #fromBothEnds({ from, to }: Range): Range | undefined {
     const read = this.#read(this.#forwards, from, to);
     if (read === "all") return undefined;
@@ -69,7 +69,7 @@ class Salvaging {
     return start > end ? undefined : { from: start, to: end };
   }
 
-  /** Answers the number of the last row before the damage; undefined where that hides the first one. */
+  /** Returns the number of the last row before the damage, or undefined if the damage hides the first one. */
   #read(statement: Statement, from: number, to: number): number | "all" | undefined {
     let last: number | undefined;
     try {
@@ -87,7 +87,7 @@ class Salvaging {
   }
 }
 
-/** Row numbers are dense where there are any, so a gap without a known end is looked at closely at its beginning. */
+/** Row numbers are dense, so the beginning of a gap without a known end is searched more closely. */
 function* widening({ from, to }: Range): Generator<Range> {
   for (let start = from, width = 1; start <= to; start += width, width *= 2)
     yield { from: start, to: Math.min(to, start + width - 1) };

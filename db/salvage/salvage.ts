@@ -1,5 +1,5 @@
-// Copies what can be read of a damaged data directory into a new one. The damaged one is only read: all repairs are made on a copy of its
-// database. Rows that refer to others which are lost are left out, so that the new database is whole.
+// Copies the readable data of a damaged data directory into a new one. The damaged one is only read; repairs are made on a copy of its
+// database. Rows that reference lost ones are omitted, so that the new database is consistent.
 import { Database } from "bun:sqlite";
 import { copyFileSync, existsSync, statSync } from "node:fs";
 import { cp, mkdir, readdir, rm } from "node:fs/promises";
@@ -20,16 +20,16 @@ import { takeReadableRows } from "./readable-rows.ts";
 export type SalvagedTable = {
   readonly name: string;
   readonly rows: number;
-  /** Ranges of rows that cannot be read; `all` where the table is not found. */
+  /** Ranges of unreadable rows; `all` if the table was not found. */
   readonly unreadable: number | "all";
-  /** Rows that were read and do not fit: their values are impossible, or what they refer to is lost. */
+  /** Rows that were read but are invalid: impossible values, or references to lost rows. */
   readonly left_out: number;
 };
 
 export type Salvaged = {
   readonly repaired: Repaired;
   readonly tables: readonly SalvagedTable[];
-  /** Whether texts are found by search again; else only new ones are. */
+  /** Whether search finds existing texts again, or only new ones. */
   readonly search: "whole" | "incomplete";
 };
 
@@ -37,7 +37,7 @@ type Options = { readonly from: string; readonly into: string; readonly now: num
 
 const COPY = "damaged.db";
 
-/** Throws `BackupError` where there is nothing to salvage, or `into` is not empty; `LockedError` while a server runs. */
+/** Throws `BackupError` if there is nothing to salvage, or `into` is not empty; `LockedError` while a server runs. */
 export const salvage = async ({ from, into, now, signal }: Options): Promise<Salvaged> => {
   const source = join(from, DATABASE);
   if (!existsSync(source) || statSync(source).size === 0) throw new BackupError(`there is no database in ${from}`);
@@ -76,7 +76,7 @@ export const salvage = async ({ from, into, now, signal }: Options): Promise<Sal
   }
 };
 
-/** Opens it for reading, whatever its list of tables looks like. */
+/** Opens the database for reading, whatever the state of its list of tables. */
 const openDamaged = (file: string): Database => {
   const db = new Database(file, { readwrite: true, create: false });
   db.run("pragma writable_schema=on");
@@ -102,7 +102,7 @@ const copyAll = (damaged: Database, db: Database, signal: AbortSignal): Omit<Sal
   return { tables, search };
 };
 
-/** Rows of another version would not fit. Where the version cannot be read, it is taken for this one. */
+/** Rows of another version would not fit. An unreadable version is assumed to be this one. */
 const refuseOtherVersion = (damaged: Database): void => {
   const newest = newestVersion(MIGRATIONS);
   let version = newest;
@@ -141,7 +141,7 @@ const copyTable = (damaged: Database, db: Database, table: CopiedTable): Salvage
   }
 };
 
-/** False: some words cannot be read. */
+/** Returns false if some words are unreadable. */
 const copyWords = (damaged: Database, db: Database, name: (typeof SEARCHES)[number]): boolean => {
   try {
     insertRows(db, { name, columns: ["rowid", "words"] }, readSearchWords(damaged, name));
@@ -151,7 +151,7 @@ const copyWords = (damaged: Database, db: Database, name: (typeof SEARCHES)[numb
   }
 };
 
-/** Removes rows that refer to lost ones, until none does. Answers how many of each table. */
+/** Deletes rows that reference lost ones, until none does. Returns their number per table. */
 const removeDangling = (db: Database): ReadonlyMap<string, number> => {
   const removed = new Map<string, number>();
   for (;;) {

@@ -1,4 +1,4 @@
-// Workspace agents and everything they report. Inserted by the build that made them, then written by the agent actor only.
+// Workspace agents and everything they report. Inserted by the build that creates them, then written only by the agent actor.
 import { sql } from "drizzle-orm";
 import { index, integer, primaryKey, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import type { AgentResources } from "#schema/agents/resources.ts";
@@ -7,7 +7,7 @@ import { workspaces } from "./workspaces.ts";
 
 export type DeclaredDevcontainer = { id: string; name: string; workspace_folder: string; config_path: string };
 
-/** By the name of a region; `preferred` is the agent's home. */
+/** By region name; `preferred` is the agent's home region. */
 export type Latency = Record<string, { latency_ms: number; preferred: boolean }>;
 
 export const agents = agentTable(
@@ -23,7 +23,7 @@ export const agents = agentTable(
     resource_id: text().notNull(),
     parent_id: text(),
     name: text().notNull(),
-    /** SHA-256 of the agent token, hex; null when another agent has taken it. */
+    /** SHA-256 of the agent token, hex; null when another agent has taken the token over. */
     token_hash: text().unique(),
     instance_id: text().notNull().default(""),
     /** all | no_user_data */
@@ -36,12 +36,12 @@ export const agents = agentTable(
     connection_timeout_seconds: integer().notNull().default(120),
     troubleshooting_url: text().notNull().default(""),
     motd_file: text().notNull().default(""),
-    /** Development containers of the template, which its daemon starts; `id` is made with the row. */
+    /** The template's dev containers, which the agent's daemon starts; `id` is created with the row. */
     devcontainers: text({ mode: "json" }).$type<DeclaredDevcontainer[]>().notNull().default([]),
     display_order: integer().notNull().default(0),
     created_at: integer().notNull(),
     updated_at: integer().notNull(),
-    // What the daemon reports.
+    // Reported by the daemon.
     version: text().notNull().default(""),
     api_version: text().notNull().default(""),
     expanded_directory: text().notNull().default(""),
@@ -50,15 +50,15 @@ export const agents = agentTable(
     lifecycle_changed_at: integer(),
     started_at: integer(),
     ready_at: integer(),
-    // Connection facts; the status is derived from them when it is read (facts/platform 2.3).
+    // Times of connections. The status is derived from them when it is read (facts/platform 2.3).
     first_connected_at: integer(),
     last_connected_at: integer(),
     disconnected_at: integer(),
-    /** How far the relays are, as it was with the last sign of life. */
+    /** Latency to the relays as of the last heartbeat. */
     latency: text({ mode: "json" }).$type<Latency>().notNull().default({}),
-    /** The space of its home and its memory, as it last reported them. */
+    /** The last reported disk and memory usage. */
     resources: text({ mode: "json" }).$type<AgentResources>(),
-    /** Bytes of log output stored over the agent's life, and whether a batch was refused for the limit. */
+    /** Bytes of log output stored over the agent's lifetime, and whether a batch was rejected at the limit. */
     logs_length: integer().notNull().default(0),
     logs_overflowed: integer({ mode: "boolean" }).notNull().default(false),
   },
@@ -108,12 +108,12 @@ export const agent_scripts = agentTable(
     run_on_start: integer({ mode: "boolean" }).notNull().default(false),
     run_on_stop: integer({ mode: "boolean" }).notNull().default(false),
     start_blocks_login: integer({ mode: "boolean" }).notNull().default(false),
-    /** It installs the owner's dotfiles: the other start scripts wait for it, and its failure is none of the start. */
+    /** Installs the owner's dotfiles. The other start scripts wait for it, and its failure does not fail the start. */
     is_dotfiles: integer({ mode: "boolean" }).notNull().default(false),
-    /** Seconds; 0 = no limit. */
+    /** Seconds; 0: no limit. */
     timeout_seconds: integer().notNull().default(0),
     display_order: integer().notNull().default(0),
-    /** ok | exit_failure | timed_out | pipes_left_open; null until it has run. */
+    /** ok | exit_failure | timed_out | pipes_left_open; null before the first run. */
     status: text(),
     exit_code: integer(),
   },
@@ -168,13 +168,13 @@ export const agent_log_sources = agentTable(
     display_name: text().notNull(),
     icon: text().notNull(),
     created_at: integer().notNull(),
-    /** The id the newest batch came with, when it had one: the same batch sent again is not stored again. */
+    /** The ID of the newest batch, if it had one, so that a retry is not stored twice. */
     last_batch: text(),
   },
   (table) => [uniqueIndex("agent_log_sources_id").on(table.agent_id, table.id)],
 );
 
-/** The hot table: integers only, one row a line (PERFORMANCE section 2b). */
+/** The hot table: integers only, except the text; one row per line (PERFORMANCE section 2b). */
 export const agent_logs = linesTable(
   "agent_logs",
   {
@@ -191,7 +191,7 @@ export const agent_logs = linesTable(
   (table) => [index("agent_logs_agent").on(table.agent, table.id)],
 );
 
-/** The newest statistics an agent sent, one row an agent; buckets for insights come with their own table. */
+/** The newest statistics of each agent, one row per agent. */
 export const agent_stats = quietTable("agent_stats", {
   agent_id: text().primaryKey(),
   collected_at: integer().notNull(),

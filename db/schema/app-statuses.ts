@@ -1,10 +1,10 @@
-// What apps say of themselves, such as an assistant at its task. Inserted by the agent actor; the newest of each app are kept.
+// Statuses that apps report, such as an assistant's progress. Inserted by the agent actor; only the newest of each app are kept.
 import { index, integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
 
 export const app_statuses = sqliteTable(
   "app_statuses",
   {
-    /** Ascending: statuses of one millisecond have an order too. */
+    /** Ascending, so that statuses of the same millisecond are ordered. */
     key: integer().primaryKey(),
     id: text().notNull().unique(),
     agent_id: text().notNull(),

@@ -1,11 +1,11 @@
-// Who changed what, when and from where. Written in the same batch as the change (db/reports/audit/audit.ts) and never changed; deleted only by
-// retention (actors/audit/retention.ts). Refers to nothing: an entry outlives what it tells of.
+// Who changed what, when and from where. Written in the same batch as the change (db/reports/audit/audit.ts) and never changed; deleted
+// only by retention (actors/audit/retention.ts). References nothing: an entry outlives its entity.
 import { sql } from "drizzle-orm";
 import { index, integer, text } from "drizzle-orm/sqlite-core";
 import type { AuditAction, ResourceType } from "#schema/audit.ts";
 import { tableTouching } from "./touching.ts";
 
-/** Field -> what it was and is; secrets without their values. */
+/** By field: the old and the new value; secrets have no values. */
 export type AuditDiff = Readonly<Record<string, { old: unknown; new: unknown; secret: boolean }>>;
 
 const auditTable = tableTouching("audit");
@@ -13,12 +13,12 @@ const auditTable = tableTouching("audit");
 export const audit_logs = auditTable(
   "audit_logs",
   {
-    /** In the order of commits: tells apart what happened in the same millisecond. */
+    /** In commit order, which distinguishes events of the same millisecond. */
     key: integer().primaryKey(),
     id: text().notNull().unique(),
     time: integer().notNull(),
     organization_id: text(),
-    /** Null: the server itself, or a stranger. */
+    /** Null: the server itself, or an anonymous client. */
     user_id: text(),
     ip: text(),
     user_agent: text().notNull(),
@@ -27,7 +27,7 @@ export const audit_logs = auditTable(
     resource_id: text().notNull(),
     resource_target: text().notNull(),
     resource_icon: text().notNull().default(""),
-    /** The workspace that it belongs to, or is. */
+    /** The workspace that it belongs to or is. */
     workspace_id: text(),
     build_reason: text().notNull().default(""),
     diff: text({ mode: "json" }).$type<AuditDiff>().notNull(),
@@ -35,8 +35,8 @@ export const audit_logs = auditTable(
     status_code: integer().notNull(),
     request_id: text().notNull(),
   },
-  // Each ends with the order of the list. Kind and reason stand before it wherever one may ask for them with something else, so that what
-  // is often there but never together is not looked for entry by entry (db/reports/audit/plan.ts).
+  // Each index ends with the list's order. Kind and reason come first if they can be combined with another condition, so that combinations
+  // of frequent values that never occur together are not searched entry by entry (db/reports/audit/plan.ts).
   (table) => [
     index("audit_logs_time").on(table.time),
     index("audit_logs_kind").on(table.resource_type, table.action, table.build_reason, table.time),
@@ -47,7 +47,7 @@ export const audit_logs = auditTable(
       ...[table.user_id, table.organization_id, table.resource_type, table.action, table.build_reason, table.time],
     ),
     index("audit_logs_resource").on(table.resource_id, table.time),
-    // Many things may have one name: whatever else is asked for stands behind the time, so that no row is looked at for it.
+    // Many entities can share a name, so the index contains all other conditions after the time, and no row is read to check them.
     index("audit_logs_target").on(
       ...[sql`lower(${table.resource_target})`, table.time, table.user_id, table.organization_id],
       ...[table.resource_type, table.action, table.build_reason],

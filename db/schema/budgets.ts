@@ -1,5 +1,5 @@
-// Budgets: what model calls of a person, a group, an organization, a template, a chat or everyone may cost together in a period, and what
-// each has used in the periods that had a call.
+// Budgets: the maximum cost of all model calls of a person, group, organization, template, chat or everyone in a period, and the usage in
+// periods with any call.
 import { index, integer, primaryKey, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import type { BudgetPeriod, BudgetScope, BudgetUnit } from "#schema/ai/budget.ts";
 import { quietTable } from "./touching.ts";
@@ -9,7 +9,7 @@ export const budgets = quietTable(
   {
     id: text().primaryKey(),
     scope: text().$type<BudgetScope>().notNull(),
-    /** The id of the person, group, organization, template or root chat; empty for everyone. */
+    /** The ID of the person, group, organization, template or root chat; empty for everyone. */
     scope_id: text().notNull(),
     period: text().$type<BudgetPeriod>().notNull(),
     unit: text().$type<BudgetUnit>().notNull(),
@@ -22,21 +22,21 @@ export const budgets = quietTable(
 );
 
 /**
- * What was used of a budget in one period. A row is made from the ledger when the first call of the period begins, and grows in the batch of each row of
- * the ledger after that. The spend limit of a person is here as the budget `person:<user id>`.
+ * The usage of a budget in one period. The period's first call creates the row from the ledger, and every later ledger row updates it in
+ * the same batch. A person's spend limit is the budget `person:<user id>`.
  */
 export const budget_periods = quietTable(
   "budget_periods",
   {
     budget_id: text().notNull(),
-    /** Milliseconds since 1970; `ends_at` is not included. */
+    /** Milliseconds since 1970; `ends_at` is exclusive. */
     begins_at: integer().notNull(),
     ends_at: integer().notNull(),
     unit: text().$type<BudgetUnit>().notNull(),
     spent: integer().notNull(),
-    /** What was added to the budget for this period only. */
+    /** Added to the budget for this period only. */
     extra: integer().notNull().default(0),
-    /** When people were told that most of it is used; null: not yet. */
+    /** When people were warned that most of it is used; null: not yet. */
     warned_at: integer(),
   },
   (table) => [

@@ -1,10 +1,10 @@
-// The pull requests of chats: one row for each chat whose work was pushed to a git host that the deployment knows, with what that host
-// said of it last. Written by actors/chat/background/pull-requests.ts alone, outside of the chats' mailboxes: nothing of a chat depends on it.
+// Pull requests of chats: one row for each chat that pushed to a known git host, with the host's last answer. Written only by
+// actors/chat/background/pull-requests.ts, outside of the chats' mailboxes; nothing in a chat depends on it.
 import { integer, text } from "drizzle-orm/sqlite-core";
 import { chats } from "./chats.ts";
 import { quietTable } from "./touching.ts";
 
-/** What a host has answered, by the name of the question, and the mark that asks whether it still holds. */
+/** A host's answers by request, each with the validator for a conditional request. */
 export type KeptAnswers = Readonly<
   Record<string, { readonly path: string; readonly etag: string; readonly value: unknown }>
 >;
@@ -17,9 +17,9 @@ export const chat_diffs = quietTable("chat_diffs", {
   /** Without credentials. */
   remote_origin: text().notNull(),
   branch: text().notNull(),
-  /** When it was pushed, as far as we have seen. */
+  /** When the push was last seen. */
   pushed_at: integer().notNull(),
-  /** Null while there is no pull request. */
+  /** Null without a pull request. */
   pr_number: integer(),
   pr_state: text().$type<"open" | "closed" | "merged">(),
   pr_draft: integer({ mode: "boolean" }).notNull().default(false),
@@ -36,7 +36,7 @@ export const chat_diffs = quietTable("chat_diffs", {
   reviewer_count: integer().notNull().default(0),
   approved: integer({ mode: "boolean" }).notNull().default(false),
   changes_requested: integer({ mode: "boolean" }).notNull().default(false),
-  /** What the host is asked for only if it has changed. */
+  /** Cached answers for conditional requests to the host. */
   kept: text({ mode: "json" }).$type<KeptAnswers>().notNull().default({}),
   failures: integer().notNull().default(0),
   refreshed_at: integer(),

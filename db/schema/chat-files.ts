@@ -1,4 +1,4 @@
-// Files that people have uploaded for chats. The bytes are in the blob store under `hash`.
+// Files that people uploaded for chats. The bytes are in the blob store under `hash`.
 import { sql } from "drizzle-orm";
 import { index, integer, text } from "drizzle-orm/sqlite-core";
 import { chats } from "./chats.ts";
@@ -11,7 +11,7 @@ export const chat_files = quietTable(
     id: text().primaryKey(),
     organization_id: organizationId(),
     owner_id: userId(),
-    /** The one chat it belongs to since a message named it; null before, and then it goes after a while. */
+    /** The chat that it belongs to since a message referenced it. While null, the file is deleted after some time. */
     chat: integer().references(() => chats.key),
     /** SHA-256 of the bytes, hex. */
     hash: text().notNull(),

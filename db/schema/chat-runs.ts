@@ -1,5 +1,5 @@
-// Recorded model calls of chats whose owners want them recorded (facts/chats 4.18): a run is a turn or another errand of a chat, a step
-// one call of the model. Written by the recorder of actors/chat/background/recorder.ts, outside of the chat's mailbox: nothing depends on them.
+// Recorded model calls of chats whose owners enabled recording (facts/chats 4.18): a run is a turn or side task of a chat, a step is one
+// model call. Written by the recorder in actors/chat/background/recorder.ts, outside of the chat's mailbox; nothing depends on them.
 import { sql } from "drizzle-orm";
 import { index, integer, primaryKey, text } from "drizzle-orm/sqlite-core";
 import { chats } from "./chats.ts";
@@ -18,7 +18,7 @@ export const chat_runs = quietTable(
     provider: text().notNull(),
     model: text().notNull(),
     summary: text().notNull().default(""),
-    /** The newest message of the user, and the newest of all, when it began. */
+    /** The user's newest message, and the newest of all, when it began. */
     trigger_message_id: integer(),
     history_tip_message_id: integer(),
     started_at: integer().notNull(),
@@ -28,7 +28,7 @@ export const chat_runs = quietTable(
   (table) => [
     index("chat_runs_chat").on(table.chat, table.key),
     index("chat_runs_started").on(table.started_at),
-    // What a crash has cut off.
+    // Runs that a crash interrupted.
     index("chat_runs_open").on(table.key).where(sql`${table.status} = 'in_progress'`),
   ],
 );
@@ -42,7 +42,7 @@ export const chat_run_steps = quietTable(
     number: integer().notNull(),
     operation: text().$type<"stream" | "generate">().notNull(),
     status: text().$type<"completed" | "error" | "interrupted">().notNull(),
-    /** What the model was given and what it said, cut to a bounded size, as JSON. */
+    /** The model's input and output as JSON, truncated to a maximum size. */
     request: text({ mode: "json" }).$type<unknown>().notNull(),
     response: text({ mode: "json" }).$type<unknown>(),
     usage: text({ mode: "json" }).$type<Record<string, number>>(),

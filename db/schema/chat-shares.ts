@@ -1,5 +1,5 @@
-// With whom chats are shared: one row for each root chat and each person or group that may read it (sub-chats go with their root).
-// Written by the chat actor only.
+// Shares of chats: one row for each root chat and each person or group that can read it (sub-chats follow their root). Written only by the
+// chat actor.
 import { index, integer, primaryKey, text } from "drizzle-orm/sqlite-core";
 import { chats } from "./chats.ts";
 import { quietTable } from "./touching.ts";
@@ -10,14 +10,14 @@ export const chat_shares = quietTable(
     chat: integer()
       .notNull()
       .references(() => chats.key),
-    /** A user's id, or an organization's for all of its members. */
+    /** A user's ID, or an organization's for all of its members. */
     subject: text().notNull(),
     kind: text().$type<"user" | "group">().notNull(),
     role: text().$type<"read">().notNull(),
   },
   (table) => [
     primaryKey({ columns: [table.chat, table.subject] }),
-    // What is shared with someone.
+    // Chats shared with a subject.
     index("chat_shares_subject").on(table.subject, table.chat),
   ],
 );

@@ -1,5 +1,5 @@
-// Chats, their messages and what waits in their queues. Written by the chat actor only; pin_order by whichever chat of the owner is
-// pinned, in SQL alone (rule CH-19).
+// Chats, their messages and queues. Written only by the chat actor; pin_order is written by any chat of the owner that is pinned, in SQL
+// only (rule CH-19).
 import { sql } from "drizzle-orm";
 import { index, integer, primaryKey, text } from "drizzle-orm/sqlite-core";
 import type { BudgetPause } from "#schema/ai/budget.ts";
@@ -29,19 +29,19 @@ export const chats = quietTable(
     id: text().notNull().unique(),
     organization_id: organizationId(),
     owner_id: userId(),
-    /** Which part it is of, by its owner (src/base/parts.ts); never changes. */
+    /** The owner's shard (src/base/parts.ts); never changes. */
     part: integer().notNull().default(0),
     workspace_id: text(),
     parent_chat_id: text(),
     root_chat_id: text(),
-    /** What a sub-chat was started for; absent in root chats. */
+    /** The type of a sub-chat; null in root chats. */
     subagent_type: text().$type<"general" | "explore" | "computer_use">(),
     last_model_config_id: text().notNull(),
-    /** The model that the newest message had asked for when the default one took its place; absent when there was no such need. */
+    /** The model that the newest message requested, if the default replaced it; otherwise null. */
     replaced_model_config_id: text(),
     last_reasoning_effort: text().notNull().default(""),
     title: text().notNull(),
-    /** Absent until there is one. */
+    /** Null until one was generated. */
     summary: text(),
     last_turn_summary: text().notNull().default(""),
     client_type: text().$type<"api" | "ui">().notNull(),
@@ -51,17 +51,17 @@ export const chats = quietTable(
     dynamic_tools: text({ mode: "json" }).$type<DynamicTool[]>().notNull().default([]),
     /** What its model may do without asking; null: everything. */
     permissions: text({ mode: "json" }).$type<ChatPermissions>(),
-    /** The coding agent that it is led with; absent: a model of ours. */
+    /** The coding agent that runs it; null: Slipway's own loop. */
     coding_agent: text(),
-    /** The agent's session, the last message sent to it, and what people have chosen in it. */
+    /** The agent's session, the last message sent to it, and the options that people chose. */
     agent_session: text({ mode: "json" }).$type<AgentSessionState>(),
     pin_order: integer().notNull().default(0),
-    /** The newest assistant message the owner has seen. */
+    /** The newest assistant message that the owner has seen. */
     read_cursor: integer().notNull().default(0),
     created_at: integer().notNull(),
     updated_at: integer().notNull(),
 
-    // The execution state: changed by transitions alone (actors/chat/machine/state.ts).
+    // The execution state: changed only by transitions (actors/chat/machine/state.ts).
     status: text().notNull(),
     archived: integer({ mode: "boolean" }).notNull().default(false),
     last_error: text({ mode: "json" }).$type<ChatError>(),
@@ -76,9 +76,9 @@ export const chats = quietTable(
     }>(),
     requires_action_deadline: integer(),
     pending_calls: text({ mode: "json" }).$type<PendingCallRow[]>().notNull().default([]),
-    /** The turn that is owed makes the history shorter and ends, as its owner has asked; else null. */
+    /** The owner's compaction request if the turn that is due compacts the history; else null. */
     compaction: text({ mode: "json" }).$type<{ instructions: string; context: string; notice: string }>(),
-    /** The budget that has to be raised before the turn goes on; null: none. */
+    /** The budget that must be raised before the turn continues; null: none. */
     budget_pause: text({ mode: "json" }).$type<BudgetPause>(),
     snapshot_version: integer().notNull(),
     history_version: integer().notNull(),
@@ -90,7 +90,7 @@ export const chats = quietTable(
     asked_by: text(),
   },
   (table) => [
-    // Lists walk it backwards and stop when the page is full; pinned chats stand apart.
+    // Lists walk it backwards and stop when the page is full; pinned chats are separate.
     index("chats_owner")
       .on(table.owner_id, table.archived, table.updated_at, table.id)
       .where(sql`${table.parent_chat_id} is null`),
@@ -98,11 +98,11 @@ export const chats = quietTable(
     index("chats_children").on(table.owner_id, table.parent_chat_id).where(sql`${table.parent_chat_id} is not null`),
     index("chats_parent").on(table.parent_chat_id).where(sql`${table.parent_chat_id} is not null`),
     index("chats_workspace").on(table.workspace_id).where(sql`${table.workspace_id} is not null`),
-    // What has been archived for long enough to go.
+    // Archived chats for retention.
     index("chats_archived").on(table.updated_at).where(sql`${table.archived} = 1 and ${table.parent_chat_id} is null`),
-    // What goes on when a budget is raised.
+    // Chats to continue when a budget is raised.
     index("chats_budget_pause").on(table.key).where(sql`${table.budget_pause} is not null`),
-    // What a start must take up again.
+    // Chats to resume at startup.
     index("chats_busy").on(table.status).where(sql`${table.status} in ('running', 'interrupting')`),
   ],
 );
@@ -114,7 +114,7 @@ export const messages = quietTable(
     chat: integer()
       .notNull()
       .references(() => chats.key),
-    /** The snapshot version of the transition that touched it last. */
+    /** The snapshot version of the transition that last changed it. */
     revision: integer().notNull(),
     deleted: integer({ mode: "boolean" }).notNull().default(false),
     role: text().$type<"user" | "assistant" | "tool" | "system">().notNull(),
@@ -123,9 +123,9 @@ export const messages = quietTable(
     created_by: text(),
     model_config_id: text(),
     usage: text({ mode: "json" }).$type<Record<string, number>>(),
-    /** What its author asked of all chats when a hook was asked about it; null where no hook was. */
+    /** The author's custom prompt as a hook saw it; null if no hook was asked. */
     custom_prompt: text(),
-    /** A number: the row stands for all that came before it but so many messages just before it. */
+    /** If a number: the row replaces everything before it except this many messages immediately before it. */
     replayed: integer(),
     created_at: integer().notNull(),
   },
@@ -154,7 +154,7 @@ export const queued_messages = quietTable(
   (table) => [index("queued_messages_chat").on(table.chat, table.position)],
 );
 
-/** What was answered to requests that carried an `Idempotency-Key`, for a day: one that comes again gets the same answer. */
+/** Answers to requests with an `Idempotency-Key`, kept for a day, so that a retry gets the same answer. */
 export const chat_requests = quietTable(
   "chat_requests",
   {
@@ -162,7 +162,7 @@ export const chat_requests = quietTable(
       .notNull()
       .references(() => chats.key),
     key: text().notNull(),
-    /** SHA-256 of the request's body; empty where nobody asks. */
+    /** SHA-256 of the request's body; empty if it is not compared. */
     digest: text().notNull().default(""),
     answer: text({ mode: "json" }).$type<unknown>(),
     created_at: integer().notNull(),

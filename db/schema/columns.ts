@@ -1,4 +1,4 @@
-// Columns that many tables have: whose a row is.
+// Columns of owners that many tables share.
 import { text } from "drizzle-orm/sqlite-core";
 import { organizations, users } from "./users.ts";
 

@@ -1,5 +1,5 @@
-// Who was connected to which workspace, how, from where and for how long. A row is written when a connection begins and again when it
-// ends; deleted only by retention (actors/connections/upkeep.ts). Refers to nothing: a row outlives what it tells of.
+// Who was connected to which workspace, how, from where and for how long. A row is written at the beginning and the end of a connection;
+// deleted only by retention (actors/connections/upkeep.ts). References nothing: a row outlives its workspace.
 import { sql } from "drizzle-orm";
 import { index, integer, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import type { ConnectionType } from "#schema/connections.ts";
@@ -8,30 +8,30 @@ import { quietTable } from "./touching.ts";
 export const connection_logs = quietTable(
   "connection_logs",
   {
-    /** In the order of commits: tells apart what began in the same millisecond. */
+    /** In commit order, which distinguishes connections of the same millisecond. */
     key: integer().primaryKey(),
     id: text().notNull().unique(),
     connect_time: integer().notNull(),
     /** Null while it is open. */
     disconnect_time: integer(),
     disconnect_reason: text().notNull().default(""),
-    /** Of an HTTP answer, or of a program that has ended. */
+    /** The status of an HTTP answer, or the exit code of a program. */
     status_code: integer(),
     type: text().$type<ConnectionType>().notNull(),
     organization_id: text().notNull(),
     workspace_id: text().notNull(),
-    /** As it was called then. */
+    /** The workspace's name at that time. */
     workspace_name: text().notNull(),
     owner_id: text().notNull(),
     agent_id: text().notNull(),
     agent_name: text().notNull(),
-    /** By what its agent calls it; null for one that the server itself holds. */
+    /** The agent's ID of the connection; null for a connection that the server itself holds. */
     connection_id: text(),
-    /** Null: nobody knows. */
+    /** Null if unknown. */
     user_id: text(),
     ip: text(),
     user_agent: text().notNull().default(""),
-    /** The app's slug, the port, or what an editor calls itself. */
+    /** The app's slug, the port, or the name that an editor reports. */
     target: text().notNull().default(""),
   },
   (table) => [
@@ -41,7 +41,7 @@ export const connection_logs = quietTable(
     index("connection_logs_owner").on(table.owner_id, table.connect_time),
     index("connection_logs_user").on(table.user_id, table.connect_time),
     index("connection_logs_type").on(table.type, table.connect_time),
-    // Of what is open, which is little.
+    // Open connections, which are few.
     index("connection_logs_open").on(table.agent_id).where(sql`${table.disconnect_time} is null`),
     uniqueIndex("connection_logs_reported").on(table.agent_id, table.connection_id),
   ],

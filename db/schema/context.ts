@@ -1,6 +1,6 @@
-// What workspaces tell of instructions, skills and MCP servers, and which of it each chat has pinned. Snapshots are stored once, by their
-// digest, and go when nobody names them. Written by the agent actor (workspace_contexts, and dirty_since in SQL alone) and by the chat
-// actor (chat_contexts); personal skills by src/api/users.
+// Contexts of workspaces (instructions, skills and MCP servers), and the one that each chat has pinned. Snapshots are stored once, by
+// digest, and deleted when unreferenced. Written by the agent actor (workspace_contexts, and dirty_since in SQL only) and by the chat actor
+// (chat_contexts); personal skills by src/api/users.
 import { index, integer, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import type { StoredResource } from "#schema/chats/chat-context.ts";
 import { chats } from "./chats.ts";
@@ -9,16 +9,16 @@ import { quietTable } from "./touching.ts";
 import { workspaces } from "./workspaces.ts";
 
 export const context_snapshots = quietTable("context_snapshots", {
-  /** SHA-256 of everything in it, hex. */
+  /** SHA-256 of its whole content, hex. */
   id: text().primaryKey(),
   /** The same without MCP: a chat is dirty when this differs. */
   hash: text().notNull(),
   resources: text({ mode: "json" }).$type<StoredResource[]>().notNull(),
-  /** What was wrong with the scan as a whole; empty when nothing was. */
+  /** The error of the whole scan; empty for none. */
   error: text().notNull(),
 });
 
-/** What the workspace's agent has pushed last. */
+/** The context that a workspace's agent pushed last. */
 export const workspace_contexts = sqliteTable(
   "workspace_contexts",
   {
@@ -36,7 +36,7 @@ export const workspace_contexts = sqliteTable(
   (table) => [index("workspace_contexts_snapshot").on(table.snapshot)],
 );
 
-/** What a chat goes by until it is pinned again. */
+/** The context that a chat has pinned. */
 export const chat_contexts = quietTable(
   "chat_contexts",
   {
@@ -48,7 +48,7 @@ export const chat_contexts = quietTable(
       .notNull()
       .references(() => context_snapshots.id),
     pinned_at: integer().notNull(),
-    /** Since when the workspace tells something else; null while it does not. */
+    /** Since when the workspace's context differs; null while it does not. */
     dirty_since: integer(),
   },
   (table) => [index("chat_contexts_snapshot").on(table.snapshot)],

@@ -1,4 +1,4 @@
-// Deploy keys of people: a key pair for one repository, with which their workspaces and the server reach it.
+// Deploy keys of people: a key pair for one repository, used by their workspaces and the server.
 import { integer, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import { quietTable } from "./touching.ts";
 import { users } from "./users.ts";
@@ -10,14 +10,14 @@ export const deploy_keys = quietTable(
     user_id: text()
       .notNull()
       .references(() => users.id),
-    /** The repository on the web, and where ssh reaches it. */
+    /** The repository's web URL and ssh URL. */
     url: text().notNull(),
     ssh_url: text().notNull(),
-    /** Host and path of both, by which they are found (src/git/deploy-key.ts). */
+    /** Host and path of both, used for lookups (src/git/deploy-key.ts). */
     repository: text().notNull(),
     ssh_repository: text().notNull(),
     public_key: text().notNull(),
-    /** Sealed (src/base/encryption.ts) for the context `deploy_key:<user_id>:<id>`. */
+    /** Encrypted (src/base/encryption.ts) for the context `deploy_key:<user_id>:<id>`. */
     sealed_private_key: text().notNull(),
     created_at: integer().notNull(),
   },

@@ -1,4 +1,4 @@
-// The accounts at external-auth providers that users have linked, one row a user and provider. The providers themselves are a setting.
+// Accounts at external-auth providers that users linked, one row per user and provider. The providers themselves are a setting.
 import { integer, primaryKey, text } from "drizzle-orm/sqlite-core";
 import { userId } from "./columns.ts";
 import { quietTable } from "./touching.ts";
@@ -8,14 +8,14 @@ export const external_auth_links = quietTable(
   {
     user_id: userId(),
     provider_id: text().notNull(),
-    /** Access token, refresh token and what came along, sealed (src/base/encryption.ts) for `external_auth:<user_id>:<provider_id>`. */
+    /** Access token, refresh token and additional data, encrypted (src/base/encryption.ts) for `external_auth:<user_id>:<provider_id>`. */
     sealed_tokens: text().notNull(),
-    /** Null: the access token does not expire. */
+    /** Null if the access token does not expire. */
     expires_at: integer(),
     has_refresh_token: integer({ mode: "boolean" }).notNull(),
-    /** Why the link does not work any more, in words; empty while it does. */
+    /** Why the link no longer works, for people; empty while it works. */
     failure: text().notNull().default(""),
-    /** Raised by every write, so that what was decided on an older state is refused. */
+    /** Incremented by every write, so that decisions based on an older state are rejected. */
     version: integer().notNull().default(0),
     created_at: integer().notNull(),
     updated_at: integer().notNull(),

@@ -1,4 +1,4 @@
-// The key pair with which the workspaces of a user reach git servers, one row a user. Made on first need.
+// The key pair that a user's workspaces use for git servers, one row per user. Created on first use.
 import { integer, text } from "drizzle-orm/sqlite-core";
 import { quietTable } from "./touching.ts";
 import { users } from "./users.ts";
@@ -7,9 +7,9 @@ export const git_ssh_keys = quietTable("git_ssh_keys", {
   user_id: text()
     .primaryKey()
     .references(() => users.id),
-  /** As it stands in `authorized_keys`. */
+  /** In the format of `authorized_keys`. */
   public_key: text().notNull(),
-  /** Sealed (src/base/encryption.ts) for the context `git_ssh_key:<user_id>`. */
+  /** Encrypted (src/base/encryption.ts) for the context `git_ssh_key:<user_id>`. */
   sealed_private_key: text().notNull(),
   created_at: integer().notNull(),
   updated_at: integer().notNull(),

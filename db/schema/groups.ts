@@ -1,10 +1,10 @@
-// Groups: some members of an organization, who are given access together.
+// Groups of members of an organization that share access.
 import { sql } from "drizzle-orm";
 import { index, integer, primaryKey, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import { organizationId, userId } from "./columns.ts";
 import { tableTouching } from "./touching.ts";
 
-/** The group of all members has the organization's id, and a row only once something of it was set. */
+/** The group of all members has the organization's ID, and a row only after one of its properties was set. */
 export const groups = sqliteTable(
   "groups",
   {
@@ -13,7 +13,7 @@ export const groups = sqliteTable(
     name: text().notNull(),
     display_name: text().notNull().default(""),
     avatar_url: text().notNull().default(""),
-    /** What each member may add to the daily cost of their workspaces. */
+    /** Each member's allowance for the daily cost of their workspaces. */
     quota_allowance: integer().notNull().default(0),
     created_at: integer().notNull(),
     updated_at: integer().notNull(),
@@ -21,7 +21,7 @@ export const groups = sqliteTable(
   (table) => [uniqueIndex("groups_name").on(table.organization_id, sql`lower(${table.name})`)],
 );
 
-/** Nobody is listed in the group of all members. */
+/** The group of all members has no rows here. */
 export const group_members = tableTouching("callers", "workspaces")(
   "group_members",
   {

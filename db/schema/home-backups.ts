@@ -1,5 +1,5 @@
-// Home backups: copies of workspaces' files in a folder or a bucket. Written by the keeper of home backups, but for the first row of one that
-// somebody asks for. What is stored says the same of itself, so that a machine without this database can read it.
+// Home backups: copies of workspaces' files in a folder or a bucket. Written by the keeper of home backups, except the first row of a
+// requested one. The stored backup contains the same data, so that a machine without this database can read it.
 import { sql } from "drizzle-orm";
 import { index, integer, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import type { HomeBackupEngine, HomeBackupStatus } from "#schema/workspaces/home-backup.ts";
@@ -9,14 +9,14 @@ import { workspaces } from "./workspaces.ts";
 export const home_backups = quietTable(
   "home_backups",
   {
-    /** Also the id of the snapshot that it is copied from, as long as that takes. */
+    /** Also the ID of the temporary snapshot that it is copied from. */
     id: text().primaryKey(),
     workspace_id: text()
       .notNull()
       .references(() => workspaces.id),
     status: text().$type<HomeBackupStatus>().notNull(),
     engine: text().$type<HomeBackupEngine>(),
-    /** The folder or bucket it is in. */
+    /** The folder or bucket that contains it. */
     location: text().notNull(),
     bytes: integer().notNull().default(0),
     added_bytes: integer().notNull().default(0),
@@ -26,7 +26,7 @@ export const home_backups = quietTable(
   },
   (table) => [
     index("home_backups_workspace").on(table.workspace_id, table.created_at),
-    // One at a time: a second one is refused.
+    // One at a time; a second one is rejected.
     uniqueIndex("home_backups_creating").on(table.workspace_id).where(sql`${table.status} = 'creating'`),
     index("home_backups_status").on(table.status),
   ],

@@ -1,5 +1,5 @@
-// What was asked of the consumers of lifecycle hooks and what they decided. Written before a decision counts, never changed, and let go in
-// its time (actors/hooks/ledger.ts). Refers to nothing: a row outlives its chat, but not what was said in it.
+// Requests to the consumers of lifecycle hooks and their decisions. Written before a decision takes effect, never changed, and deleted by
+// retention (actors/hooks/ledger.ts). References nothing: a row outlives its chat, but not the chat's contents.
 import { index, integer, text } from "drizzle-orm/sqlite-core";
 import { quietTable } from "./touching.ts";
 
@@ -11,15 +11,15 @@ export const hook_dispatches = quietTable(
     event: text().notNull(),
     chat_id: text().notNull(),
     owner_id: text().notNull(),
-    /** Of the events of tools. */
+    /** Only for tool events. */
     tool_name: text(),
     mode: text().$type<"observe" | "enforce">().notNull(),
     source: text().$type<"deployment" | "workspace">().notNull(),
-    /** A decision, or why there was none (src/hooks/protocol.ts). */
+    /** A decision, or why none exists (src/hooks/protocol.ts). */
     result: text().notNull(),
     created_at: integer().notNull(),
     duration_ms: integer().notNull(),
-    /** What was sent and answered; null unless contents are asked for. */
+    /** The request and the answer; null unless recording of contents is enabled. */
     request: text(),
     response: text(),
   },

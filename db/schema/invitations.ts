@@ -1,4 +1,4 @@
-// People who were invited and have not come yet: what they are to get, and the hash of the link that lets them in once.
+// People who were invited and have not accepted yet: what they will get, and the hash of their one-time link.
 import { sql } from "drizzle-orm";
 import { index, integer, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import { organizationId, userId } from "./columns.ts";
@@ -17,13 +17,13 @@ export const invitations = quietTable(
     organization_id: organizationId(),
     organization_roles: text({ mode: "json" }).$type<string[]>().notNull(),
     group_ids: text({ mode: "json" }).$type<string[]>().notNull(),
-    /** With whose rights the invitation gives all of it. */
+    /** The user whose permissions the invitation is based on. */
     invited_by: userId(),
     created_at: integer().notNull(),
     expires_at: integer().notNull(),
-    /** When the link last went out by email; null: it did not. */
+    /** When the link was last sent by email; null: never. */
     sent_at: integer(),
-    /** Why it could not be sent; empty: nothing went wrong. */
+    /** Why it could not be sent; empty for no problem. */
     send_problem: text().notNull().default(""),
   },
   (table) => [

@@ -1,5 +1,5 @@
-// Provisioner jobs (template imports and workspace builds) and their logs. A job's rows are written by its owner: the workspace
-// actor for builds, the template-version actor for imports.
+// Provisioner jobs (template imports and workspace builds) and their logs. A job's rows are written by its owner: the workspace actor for
+// builds, the template-version actor for imports.
 import { sql } from "drizzle-orm";
 import { index, integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import type { PlannedResource } from "#schema/templates/template-version.ts";
@@ -18,7 +18,7 @@ export const jobs = sqliteTable(
     type: text().notNull(),
     provisioner: text().notNull(),
     file_id: text().notNull(),
-    /** {template_version_id, workspace_build_id}; a dry run has its input here, too. */
+    /** {template_version_id, workspace_build_id}; for a dry run, also its input. */
     input: text({ mode: "json" }).$type<JobInput>().notNull(),
     tags: text({ mode: "json" }).$type<Record<string, string>>().notNull().default({}),
     worker_id: text(),
@@ -30,11 +30,11 @@ export const jobs = sqliteTable(
     started_at: integer(),
     canceled_at: integer(),
     completed_at: integer(),
-    /** How often a worker has begun it: once, and again after each stop of the server in the meantime. */
+    /** How often a worker has begun it: once, and again after each interruption. */
     attempts: integer().notNull().default(0),
     logs_length: integer().notNull().default(0),
     logs_overflowed: integer({ mode: "boolean" }).notNull().default(false),
-    /** Stage timings the provisioner reported: {action, resource, source, stage, started_at, ended_at}. */
+    /** Stage timings reported by the provisioner: {action, resource, source, stage, started_at, ended_at}. */
     timings: text({ mode: "json" }).$type<JobTiming[]>().notNull().default([]),
   },
   (table) => [index("jobs_open").on(table.created_at).where(sql`${table.completed_at} is null`)],
@@ -43,12 +43,12 @@ export const jobs = sqliteTable(
 export type JobInput = {
   template_version_id?: string;
   workspace_build_id?: string;
-  /** Of a dry run: the part of its version. */
+  /** For a dry run: the shard of its version. */
   part?: number;
-  /** Of a dry run: the name and the complete parameter values of a workspace that is never made. */
+  /** For a dry run: the name and the complete parameter values of a workspace that is never created. */
   workspace_name?: string;
   parameters?: Record<string, string>;
-  /** Of a dry run that succeeded: what the workspace would have, as callers see it; absent where the template alone says it. */
+  /** For a successful dry run: the planned resources as callers see them; absent if the template alone determines them. */
   planned?: PlannedResource[];
 };
 

@@ -1,5 +1,5 @@
-// MCP servers that an organization offers to its chats. Written by src/api/mcp. Tokens of people who signed in at one lie with their
-// other linked accounts (external_auth_links), under the provider `mcp:<id>`.
+// MCP servers that an organization offers to its chats. Written by src/api/mcp. Tokens of people who signed in to one are stored with their
+// linked accounts (external_auth_links), under the provider `mcp:<id>`.
 import { integer, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import type { McpAuth, McpAvailability, McpOAuth, McpTransport } from "#schema/chats/mcp-server.ts";
 import { organizationId } from "./columns.ts";
@@ -9,7 +9,7 @@ export const mcp_servers = sqliteTable(
   {
     id: text().primaryKey(),
     organization_id: organizationId(),
-    /** The beginning of its tools' names. */
+    /** The prefix of its tools' names. */
     slug: text().notNull(),
     display_name: text().notNull(),
     description: text().notNull(),
@@ -17,21 +17,21 @@ export const mcp_servers = sqliteTable(
     url: text().notNull(),
     transport: text().$type<McpTransport>().notNull(),
     auth_type: text().$type<McpAuth>().notNull(),
-    /** The header that an API key stands in. */
+    /** The header for the API key. */
     api_key_header: text().notNull(),
     /** Names only; null for other kinds of auth. */
     oauth2: text({ mode: "json" }).$type<McpOAuth>(),
-    /** API key, custom headers and client secret as JSON, sealed (src/base/encryption.ts) for `mcp_server:<id>`. */
+    /** API key, custom headers and client secret as JSON, encrypted (src/base/encryption.ts) for `mcp_server:<id>`. */
     sealed_secrets: text().notNull(),
     tool_allow_list: text({ mode: "json" }).$type<string[]>().notNull(),
     tool_deny_list: text({ mode: "json" }).$type<string[]>().notNull(),
     availability: text().$type<McpAvailability>().notNull(),
     enabled: integer({ mode: "boolean" }).notNull(),
-    /** The model says why it calls a tool. */
+    /** Whether the model must state why it calls a tool. */
     model_intent: integer({ mode: "boolean" }).notNull(),
-    /** Chats that plan may use it, too. */
+    /** Whether chats in plan mode may use it. */
     allow_in_plan_mode: integer({ mode: "boolean" }).notNull(),
-    /** Raised by every change: connections of older versions are not used. */
+    /** Incremented by every change. Connections of older versions are not reused. */
     version: integer().notNull(),
     created_at: integer().notNull(),
     updated_at: integer().notNull(),

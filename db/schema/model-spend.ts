@@ -1,14 +1,14 @@
-// The ledger of model calls: what each has used and cost, for chats and for callers of the gateway. A row is written before the answer is
-// complete and never changed. It refers to nothing: what someone has spent stays spent when the chat, the workspace or the model is deleted.
+// The ledger of model calls: usage and cost of each, for chats and callers of the gateway. A row is written before the answer is complete
+// and never changed. References nothing: spending remains when the chat, the workspace or the model is deleted.
 import { index, integer, text } from "drizzle-orm/sqlite-core";
 import { quietTable } from "./touching.ts";
 
-/** What a model was asked for: the kinds of `chat_runs`, and calls through the gateway. */
+/** The purpose of a call: the kinds of `chat_runs`, and calls through the gateway. */
 export type SpendKind = "chat_turn" | "title_generation" | "quickgen" | "compaction" | "gateway";
 
 /**
- * How a call of the gateway ended. ok: with a whole answer. failed: by an error of the provider. aborted: the caller left. lost: the server
- * ended in the middle, so its cost is what was reserved for it.
+ * How a gateway call ended. ok: complete answer. failed: the provider returned an error. aborted: the caller disconnected. lost: the server
+ * ended during the call, so the reserved cost is charged.
  */
 export type CallOutcome = "ok" | "failed" | "aborted" | "lost";
 
@@ -16,10 +16,10 @@ export const model_spend = quietTable(
   "model_spend",
   {
     key: integer().primaryKey(),
-    /** The owner of the chat or the workspace, or the person whose token called. */
+    /** The owner of the chat or workspace, or of the token used. */
     user_id: text().notNull(),
     chat_id: text().notNull(),
-    /** The chat itself where it is a root chat. */
+    /** For a root chat, its own ID. */
     root_chat_id: text().notNull(),
     kind: text().$type<SpendKind>().notNull(),
     model_config_id: text().notNull(),
@@ -27,29 +27,29 @@ export const model_spend = quietTable(
     output_tokens: integer().notNull(),
     cache_read_tokens: integer().notNull(),
     cache_creation_tokens: integer().notNull(),
-    /** By the price in force then; null: the model had none. */
+    /** By the price at that time; null if the model had none. */
     cost_micros: integer(),
     created_at: integer().notNull(),
-    /** The workspace whose token called; empty for chats and for tokens of people. */
+    /** The workspace whose token was used; empty for chats and for people's tokens. */
     workspace_id: text().notNull().default(""),
-    /** The API key that called; empty for chats and for workspaces. */
+    /** The API key used; empty for chats and for workspaces. */
     key_id: text().notNull().default(""),
     provider_id: text().notNull().default(""),
-    /** The model that the caller asked for, and the one that was used; empty for chats. */
+    /** The model that the caller requested, and the model that was used; empty for chats. */
     asked_model: text().notNull().default(""),
     model: text().notNull().default(""),
     outcome: text().$type<CallOutcome>().notNull().default("ok"),
-    /** Whether the provider has not told the usage, so that it was estimated. */
+    /** Whether the usage was estimated, because the provider did not report it. */
     is_estimated: integer({ mode: "boolean" }).notNull().default(false),
-    /** Milliseconds from the call to the first byte of its answer, and to its end; null for chats, and where there was none. */
+    /** Milliseconds from the call to the first byte of its answer, and to its end; null for chats, and if there was no answer. */
     first_byte_ms: integer(),
     duration_ms: integer(),
-    /** The provider's own id of the request. */
+    /** The provider's request ID. */
     provider_request_id: text().notNull().default(""),
-    /** Whose organization and which template it was for; empty for a person's token, and where there was no workspace. */
+    /** The organization and the template of the call; empty for a person's token, and without a workspace. */
     organization_id: text().notNull().default(""),
     template_id: text().notNull().default(""),
-    /** The recording of its prompt and its answer, while that is kept; empty: it was not recorded. */
+    /** The recording of its prompt and answer, while kept; empty if it was not recorded. */
     recording_id: text().notNull().default(""),
   },
   (table) => [
@@ -59,15 +59,15 @@ export const model_spend = quietTable(
   ],
 );
 
-/** Prompts and answers of the gateway's calls, where an administrator has turned that on. Deleted with their retention and with their person. */
+/** Prompts and answers of gateway calls, if an administrator enabled recording. Deleted by retention and with their user. */
 export const model_recordings = quietTable(
   "model_recordings",
   {
     id: text().primaryKey(),
     user_id: text().notNull(),
-    /** Both texts, compressed and sealed for this row. */
+    /** Both texts, compressed and encrypted for this row. */
     sealed_texts: text().notNull(),
-    /** Bytes of the whole texts; what is kept of each is bounded. */
+    /** Size of the complete texts; only a bounded part of each is stored. */
     prompt_bytes: integer().notNull(),
     answer_bytes: integer().notNull(),
     created_at: integer().notNull(),
@@ -76,8 +76,8 @@ export const model_recordings = quietTable(
 );
 
 /**
- * Model calls that are under way, each with what it may cost: those of the gateway, and those of chats while a budget applies. The row is deleted
- * in the batch that writes the ledger's. The server that makes the call renews `alive_until`; a call that is not renewed was lost.
+ * Reservations of running model calls: those of the gateway, and those of chats while a budget applies. Deleted in the batch that writes
+ * the ledger row. The server that makes the call renews `alive_until`; a call that is not renewed is considered lost.
  */
 export const model_reservations = quietTable(
   "model_reservations",

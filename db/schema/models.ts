@@ -1,5 +1,5 @@
-// Providers of language models and the models they serve. Written by actors/models/model-settings.ts alone. What is deleted stays, without
-// its key, because messages name the model they were made with.
+// Language model providers and their models. Written only by actors/models/model-settings.ts. Deleted rows are kept, without API keys,
+// because messages name the model they were created with.
 import { sql } from "drizzle-orm";
 import { integer, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import type { CallConfig } from "#schema/chats/model-config.ts";
@@ -11,9 +11,9 @@ export const model_providers = sqliteTable(
     id: text().primaryKey(),
     provider: text().$type<ProviderKind>().notNull(),
     display_name: text().notNull(),
-    /** Empty: the provider's own address. */
+    /** Empty for the provider's default URL. */
     base_url: text().notNull(),
-    /** Sealed (src/base/encryption.ts) for the context `model_provider:<id>`; empty without a key. */
+    /** Encrypted (src/base/encryption.ts) for the context `model_provider:<id>`; empty without a key. */
     sealed_api_key: text().notNull(),
     enabled: integer({ mode: "boolean" }).notNull(),
     created_at: integer().notNull(),
@@ -41,7 +41,7 @@ export const model_configs = sqliteTable(
     is_default: integer({ mode: "boolean" }).notNull(),
     /** Tokens. */
     context_limit: integer().notNull(),
-    /** Percent of the context at which a history is made shorter; null: by the size of the context. */
+    /** Percent of the context at which a history is compacted; null: depends on the size of the context. */
     compression_threshold: integer(),
     model_config: text({ mode: "json" }).$type<CallConfig>().notNull(),
     created_at: integer().notNull(),

@@ -1,5 +1,5 @@
-// What people are told: their inbox, what is still to be sent outside, where browsers take it, and what they do not want to hear of.
-// Inserted in the batch of the change that it tells of; sent and let go by actors/notifications/.
+// Notifications: people's inboxes, pending deliveries, push subscriptions, and preferences. Inserted in the batch of the change they
+// describe; sent and deleted by actors/notifications/.
 import { sql } from "drizzle-orm";
 import { index, integer, primaryKey, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import { userId } from "./columns.ts";
@@ -10,23 +10,23 @@ export type NoticeAction = { label: string; url: string };
 export const notifications = quietTable(
   "notifications",
   {
-    /** In the order in which they were written. */
+    /** In the order of writing. */
     key: integer().primaryKey(),
     id: text().notNull().unique(),
     user_id: userId(),
     /** src/schema/notifications/kinds.ts */
     template_id: text().notNull(),
-    /** Ids of what it is about. */
+    /** IDs of the entities it is about. */
     targets: text({ mode: "json" }).$type<string[]>().notNull().default([]),
     title: text().notNull(),
     content: text().notNull(),
     icon: text().notNull().default(""),
     actions: text({ mode: "json" }).$type<NoticeAction[]>().notNull().default([]),
-    /** The same change told twice is one notice. */
+    /** Identifies the change, so that it produces only one notification. */
     dedupe: text().notNull(),
     created_at: integer().notNull(),
     read_at: integer(),
-    /** When its deliveries were written; null: they are not yet. */
+    /** When its deliveries were created; null: not yet. */
     dispatched_at: integer(),
   },
   (table) => [
@@ -37,7 +37,7 @@ export const notifications = quietTable(
   ],
 );
 
-/** What is on its way outside; gone when it has arrived or is given up. */
+/** Pending deliveries. Deleted when delivered or given up. */
 export const notification_deliveries = quietTable(
   "notification_deliveries",
   {
@@ -45,7 +45,7 @@ export const notification_deliveries = quietTable(
     notification_id: text().notNull(),
     user_id: text().notNull(),
     method: text().$type<"smtp" | "webpush">().notNull(),
-    /** Of web push: the subscription. */
+    /** For web push: the subscription. */
     subscription_id: text(),
     attempts: integer().notNull().default(0),
     due: integer().notNull(),
@@ -53,7 +53,7 @@ export const notification_deliveries = quietTable(
   (table) => [index("notification_deliveries_due").on(table.due)],
 );
 
-/** Where a browser takes what it is pushed. The address is a secret between the browser's maker, the browser and us: it is sealed. */
+/** Push subscriptions of browsers. The address is a secret of the push service, the browser and the server, so it is encrypted. */
 export const webpush_subscriptions = quietTable(
   "webpush_subscriptions",
   {
@@ -61,7 +61,7 @@ export const webpush_subscriptions = quietTable(
     user_id: userId(),
     /** SHA-256 of the address, hex. */
     endpoint_hash: text().notNull(),
-    /** JSON {endpoint, auth, p256dh}, sealed. */
+    /** JSON {endpoint, auth, p256dh}, encrypted. */
     sealed: text().notNull(),
     created_at: integer().notNull(),
   },

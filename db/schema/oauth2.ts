@@ -1,4 +1,4 @@
-// Programs that may ask people for access (OAuth 2), their secrets, and what people have granted them.
+// Applications that may request access from people (OAuth 2), their secrets, and the grants they got.
 import { sql } from "drizzle-orm";
 import { index, integer, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import { quietTable } from "./touching.ts";
@@ -12,14 +12,14 @@ export const oauth2_apps = quietTable(
     name: text().notNull(),
     icon: text().notNull().default(""),
     redirect_uris: text({ mode: "json" }).$type<string[]>().notNull(),
-    /** The most that it may ask for; empty: anything. */
+    /** The maximum scopes that it may request; empty: any. */
     scopes: text({ mode: "json" }).$type<string[]>().notNull().default([]),
-    /** client_secret_basic | client_secret_post | none: how it proves who it is. */
+    /** client_secret_basic | client_secret_post | none: how it authenticates. */
     auth_method: text().notNull(),
-    /** It has registered itself; no owner knows it. */
+    /** Whether it registered itself instead of being created by an owner. */
     self_registered: integer({ mode: "boolean" }).notNull().default(false),
     created_at: integer().notNull(),
-    /** Also when someone last granted it something. */
+    /** Also updated by each new grant. */
     updated_at: integer().notNull(),
   },
   (table) => [
@@ -37,7 +37,7 @@ export const oauth2_app_secrets = quietTable(
       .references(() => oauth2_apps.id, { onDelete: "cascade" }),
     /** SHA-256, hex. */
     secret_hash: text().notNull(),
-    /** By which people tell them apart. */
+    /** Shown to distinguish secrets. */
     last_characters: text().notNull(),
     created_at: integer().notNull(),
     last_used_at: integer(),
@@ -48,7 +48,7 @@ export const oauth2_app_secrets = quietTable(
 export const oauth2_grants = quietTable(
   "oauth2_grants",
   {
-    /** The key that it is about: who ends the key ends the grant. */
+    /** The key of the grant. Deleting the key deletes the grant. */
     key_id: text()
       .primaryKey()
       .references(() => api_keys.id, { onDelete: "cascade" }),
@@ -60,13 +60,13 @@ export const oauth2_grants = quietTable(
       .references(() => users.id),
     scopes: text({ mode: "json" }).$type<string[]>().notNull(),
     redirect_uri: text().notNull(),
-    /** SHA-256 of the code, hex; it stays, so that a second use is noticed. */
+    /** SHA-256 of the code, hex. Kept so that a second use is detected. */
     code_hash: text().notNull(),
-    /** S256: what the verifier must hash to, base64url. */
+    /** S256: the expected hash of the verifier, base64url. */
     code_challenge: text().notNull(),
     code_expires_at: integer().notNull(),
     redeemed_at: integer(),
-    /** SHA-256 of the part that all refresh tokens of the grant share, and of the one that counts. */
+    /** SHA-256 of the part that all refresh tokens of the grant share, and of the currently valid one. */
     family_hash: text(),
     refresh_hash: text(),
     refresh_expires_at: integer(),

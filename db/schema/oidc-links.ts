@@ -1,4 +1,4 @@
-// Accounts at OpenID Connect providers that sign a user in, and the sessions that such sign-ins have made.
+// Accounts at OpenID Connect providers that sign a user in, and the sessions of such sign-ins.
 import { index, integer, primaryKey, text } from "drizzle-orm/sqlite-core";
 import { userId } from "./columns.ts";
 import { quietTable } from "./touching.ts";
@@ -8,11 +8,11 @@ export const oidc_links = quietTable(
   "oidc_links",
   {
     issuer: text().notNull(),
-    /** The person's id there, the claim `sub`: never given to another. */
+    /** The person's ID at the provider, the claim `sub`, which is never reassigned. */
     subject: text().notNull(),
     user_id: userId(),
     created_at: integer().notNull(),
-    /** What the provider called the person at the last sign-in: only a change there changes the account. Null: not known yet. */
+    /** The username at the provider at the last sign-in: only a change there changes the account. Null: not known yet. */
     username: text(),
     name: text(),
   },
@@ -22,16 +22,16 @@ export const oidc_links = quietTable(
 export const oidc_sessions = quietTable(
   "oidc_sessions",
   {
-    /** The key of the sign-in: the row ends with it. */
+    /** The key of the session. The row is deleted with it. */
     key_id: text()
       .primaryKey()
       .references(() => api_keys.id, { onDelete: "cascade" }),
-    /** The provider's id in the setting. */
+    /** The provider's configured ID. */
     provider: text().notNull(),
     /** The provider's tokens, as JSON. */
     sealed_tokens: text().notNull(),
     has_refresh_token: integer({ mode: "boolean" }).notNull(),
-    /** When the provider last confirmed the person, or was asked to. */
+    /** When the provider last confirmed the session, or was last asked to. */
     checked_at: integer().notNull(),
   },
   (table) => [index("oidc_sessions_checked").on(table.checked_at)],

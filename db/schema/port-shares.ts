@@ -1,5 +1,5 @@
-// Ports of workspaces that others may open. The key is the agent's name, so a share outlives the builds of its workspace; written by
-// the workspace actor only, and gone with the workspace.
+// Shared ports of workspaces. The key contains the agent's name, so a share outlives builds; written only by the workspace actor, and
+// deleted with the workspace.
 import { integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import type { ShareLevel } from "#schema/workspaces/port-share.ts";
 import { workspaces } from "./workspaces.ts";

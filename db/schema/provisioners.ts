@@ -1,4 +1,4 @@
-// Workers of an organization that are processes of their own (verb `provisioner`), and the keys they sign in with.
+// Workers of an organization that run as separate processes (`slipway provisioner`), and the keys they sign in with.
 import { sql } from "drizzle-orm";
 import { index, integer, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import { organizationId } from "./columns.ts";
@@ -8,13 +8,13 @@ export const provisioner_keys = sqliteTable(
   {
     /** UUID. */
     id: text().primaryKey(),
-    /** The 10 characters before the hyphen of `<prefix>-<secret>`: what a key is looked up by. */
+    /** The 10 characters before the hyphen of `<prefix>-<secret>`, used for lookups. */
     prefix: text().notNull().default(""),
     organization_id: organizationId(),
     name: text().notNull(),
     /** SHA-256 of the secret, hex. */
     secret_hash: text().notNull(),
-    /** Tags that every worker with this key has. */
+    /** Tags of every worker with this key. */
     tags: text({ mode: "json" }).$type<Record<string, string>>().notNull().default({}),
     created_by: text().notNull(),
     created_at: integer().notNull(),
@@ -37,7 +37,7 @@ export const provisioner_daemons = sqliteTable(
     tags: text({ mode: "json" }).$type<Record<string, string>>().notNull(),
     slots: integer().notNull(),
     created_at: integer().notNull(),
-    /** When it last connected or left; while it is connected it is seen now. */
+    /** When it last connected or disconnected. */
     last_seen_at: integer().notNull(),
   },
   (table) => [

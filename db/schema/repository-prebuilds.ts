@@ -1,11 +1,11 @@
-// Repositories whose image is built ahead. Inserted and deleted by the domain; how a build went is written by the keeper on the first node
-// (actors/image-prebuilds).
+// Repositories whose image is built in advance. Inserted and deleted by the domain; the results of builds are written by the keeper on the
+// first node (actors/image-prebuilds).
 import { index, integer, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import type { RepositoryPrebuildStatus } from "#schema/templates/repository-prebuild.ts";
 import { organizationId, userId } from "./columns.ts";
 import { quietTable } from "./touching.ts";
 
-/** The images of one commit, by their names on the engine. */
+/** The images of one commit, by their names in the engine. */
 export type KeptImages = { readonly commit: string; readonly names: readonly string[] };
 
 export const repository_prebuilds = quietTable(
@@ -13,23 +13,23 @@ export const repository_prebuilds = quietTable(
   {
     id: text().primaryKey(),
     organization_id: organizationId(),
-    /** Whose linked account reads the repository. */
+    /** The user whose linked account reads the repository. */
     owner_id: userId(),
     url: text().notNull(),
     name: text().notNull(),
-    /** Hours between two looks without a push; 0: none. */
+    /** Hours between two checks without a push; 0: none. */
     interval_hours: integer().notNull().default(0),
     keep: integer().notNull(),
     status: text().$type<RepositoryPrebuildStatus>().notNull(),
     error: text().notNull().default(""),
     commit: text().notNull().default(""),
-    /** The kept images, the newest first. */
+    /** The kept images, newest first. */
     images: text({ mode: "json" }).$type<readonly KeptImages[]>().notNull().default([]),
     log: text().notNull().default(""),
-    /** Failed tries since the last one that succeeded. */
+    /** Failures since the last success. */
     tries: integer().notNull().default(0),
     built_at: integer(),
-    /** When it is next looked at without a push. */
+    /** When it is next checked without a push. */
     next_at: integer(),
     created_at: integer().notNull(),
   },

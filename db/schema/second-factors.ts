@@ -1,4 +1,4 @@
-// What proves a person alongside the password: codes of an authenticator app, and recovery codes for when it is lost.
+// Second factors: codes of an authenticator app, recovery codes for when it is lost, and passkeys.
 import { index, integer, primaryKey, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import { userId } from "./columns.ts";
 import { callerTable, quietTable } from "./touching.ts";
@@ -8,9 +8,9 @@ export const totp_factors = callerTable("totp_factors", {
   user_id: text()
     .primaryKey()
     .references(() => users.id),
-  /** Sealed (src/base/encryption.ts) for the context `totp:<user_id>`. */
+  /** Encrypted (src/base/encryption.ts) for the context `totp:<user_id>`. */
   sealed_secret: text().notNull(),
-  /** The step of 30 seconds whose code was taken last: neither it nor an earlier one counts again. */
+  /** The 30-second step of the last accepted code. Codes of this or an earlier step are rejected. */
   last_step: integer().notNull(),
   created_at: integer().notNull(),
 });
@@ -19,25 +19,25 @@ export const recovery_codes = quietTable(
   "recovery_codes",
   {
     user_id: userId(),
-    /** Of src/authentication/recovery-codes.ts; the row goes with its use. */
+    /** Computed by src/authentication/recovery-codes.ts. Using the code deletes the row. */
     code_hash: text().notNull(),
     created_at: integer().notNull(),
   },
   (table) => [primaryKey({ columns: [table.user_id, table.code_hash] })],
 );
 
-/** Passkeys: key pairs of WebAuthn, of which the public half is here. */
+/** WebAuthn passkeys: the public half of each key pair. */
 export const passkeys = callerTable(
   "passkeys",
   {
     id: text().primaryKey(),
     user_id: userId(),
     name: text().notNull(),
-    /** base64url, as browsers tell it. */
+    /** base64url, as reported by browsers. */
     credential_id: text().notNull(),
     /** COSE, base64url. */
     public_key: text().notNull(),
-    /** Of its last use: one that does not rise tells of a copy. Some authenticators always say 0. */
+    /** The counter of the last use. One that does not increase indicates a cloned authenticator. Some authenticators always report 0. */
     counter: integer().notNull(),
     transports: text({ mode: "json" }).$type<string[]>().notNull(),
     backed_up: integer({ mode: "boolean" }).notNull(),

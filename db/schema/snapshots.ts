@@ -1,5 +1,5 @@
-// Snapshots of workspaces: copies of their files at one moment. Written by the workspace actor only, and gone with the workspace. The files
-// themselves are where the provisioner has put them.
+// Snapshots of workspaces: copies of their files at one moment. Written only by the workspace actor, and deleted with the workspace. The
+// provisioner stores the files.
 import { index, integer, text } from "drizzle-orm/sqlite-core";
 import type { SnapshotMethod, SnapshotReason } from "#schema/workspaces/snapshot.ts";
 import { quietTable } from "./touching.ts";
@@ -14,14 +14,17 @@ export const workspace_snapshots = quietTable(
       .references(() => workspaces.id),
     name: text().notNull().default(""),
     reason: text().$type<SnapshotReason>().notNull(),
-    /** What is stored; `restoring` follows from a build that is active. */
+    /** The stored status; `restoring` is derived from an active build. */
     status: text().$type<"creating" | "ready" | "failed" | "deleting">().notNull(),
-    /** The provisioner that keeps the files. */
+    /** The provisioner that stores the files. */
     provisioner: text().notNull(),
-    /** The home backup that the files come from; null: the workspace. */
+    /** The home backup that contains the files; null: the workspace. */
     home_backup_id: text(),
     method: text().$type<SnapshotMethod>(),
-    /** What a module of the template has made for it, and what removes it: sealed (db/workspaces/snapshot-state.ts). Empty for files. */
+    /**
+     * What a module of the template has created for it, and how to delete that: encrypted (db/workspaces/snapshot-state.ts). Empty for
+     * files.
+     */
     sealed_state: text().notNull().default(""),
     bytes: integer().notNull().default(0),
     error: text().notNull().default(""),

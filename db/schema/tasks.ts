@@ -5,7 +5,7 @@ import { quietTable } from "./touching.ts";
 import { organizations, users } from "./users.ts";
 import { workspaces } from "./workspaces.ts";
 
-/** The last messages of an agent in the workspace, for stopped workspaces. */
+/** An agent's last messages, shown while the workspace is stopped. */
 export type TaskSnapshot = { readonly messages: readonly unknown[]; readonly at: number };
 
 export const tasks = quietTable(
@@ -24,7 +24,7 @@ export const tasks = quietTable(
       .notNull()
       .unique()
       .references(() => workspaces.id),
-    /** Chosen in advance; the chat is created when the workspace is usable. */
+    /** Chosen in advance. The chat is created when the workspace is usable. */
     chat_id: text().notNull(),
     prompt: text().notNull(),
     /** The coding agent of the chat; null: a model. */

@@ -1,4 +1,4 @@
-// Templates, their versions and the uploaded files they are made from.
+// Templates, their versions and the uploaded files that they are created from.
 import { sql } from "drizzle-orm";
 import { index, integer, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import type { Acl } from "#schema/workspaces/acl.ts";
@@ -52,22 +52,22 @@ export const templates = sqliteTable(
     time_til_dormant_ms: integer().notNull().default(0),
     time_til_dormant_autodelete_ms: integer().notNull().default(0),
     require_active_version: integer({ mode: "boolean" }).notNull().default(false),
-    /** Snapshots made on stop that each workspace keeps; 0: none is made. */
+    /** Number of snapshots on stop that each workspace keeps; 0 disables them. */
     snapshots_on_stop: integer().notNull().default(0),
-    /** Days for which the trash keeps the files of deleted workspaces; 0: they are removed. */
+    /** Days that the trash keeps the files of deleted workspaces; 0: they are deleted immediately. */
     trash_days: integer().notNull().default(7),
-    /** Whether the files of its workspaces are backed up by schedule. */
+    /** Whether scheduled home backups include its workspaces. */
     home_backups: integer({ mode: "boolean" }).notNull().default(true),
-    /** off | people | public: who starts a stopped workspace by connecting to it. */
+    /** off | people | public: who can start a stopped workspace by connecting to it. */
     wake_on_connect: text().notNull().default("people"),
-    /** The coding agent that chats and tasks in its workspaces begin with unless a person chooses otherwise; empty: none. */
+    /** The default coding agent of chats and tasks in its workspaces; empty: none. */
     default_coding_agent: text().notNull().default(""),
-    /** Its workspaces install the dotfiles of their owner. */
+    /** Whether its workspaces install their owner's dotfiles. */
     allow_dotfiles: integer({ mode: "boolean" }).notNull().default(true),
     max_port_share_level: text().notNull().default("public"),
     use_classic_parameter_flow: integer({ mode: "boolean" }).notNull().default(true),
     cors_behavior: text().notNull().default("simple"),
-    /** Who may use it: user id -> role. Null in `group_acl`: every member of the organization, the role `use`. */
+    /** Who may use it: maps a user ID to a role. Null in `group_acl`: every member of the organization has the role `use`. */
     user_acl: text({ mode: "json" }).$type<Acl>().notNull().default({}),
     group_acl: text({ mode: "json" }).$type<Acl>(),
   },
@@ -81,7 +81,7 @@ export const template_versions = sqliteTable(
   {
     id: text().primaryKey(),
     template_id: text(),
-    /** Which part it is of (src/base/parts.ts): by its template, or on its own where it was there before its template. Never changes. */
+    /** The shard (src/base/parts.ts): that of its template, or its own if it was created before its template. Never changes. */
     part: integer().notNull().default(0),
     organization_id: organizationId(),
     name: text().notNull(),
@@ -94,18 +94,20 @@ export const template_versions = sqliteTable(
     updated_at: integer().notNull(),
     archived: integer({ mode: "boolean" }).notNull().default(false),
     /**
-     * The parsed template.yaml (src/schema/templates/manifest.ts) once the import job has succeeded, or has failed only because values of
-     * variables are missing; null otherwise.
+     * The parsed template.yaml (src/schema/templates/manifest.ts) once the import has succeeded, or failed only because values of variables
+     * are missing; otherwise null.
      */
     manifest: text(),
-    /** What lists look for in the manifest: it declares an AI task; its workspaces run where the server does not start them. */
+    /**
+     * Copied from the manifest for lists: whether it declares an AI task, and whether its workspaces run outside of the server's control.
+     */
     has_ai_task: integer({ mode: "boolean" }).notNull().default(false),
     has_external_agent: integer({ mode: "boolean" }).notNull().default(false),
-    /** A template of Terraform that brings a module which copies the disks of its workspaces. */
+    /** Whether a Terraform template contains a module that copies the disks of its workspaces. */
     has_snapshot_module: integer({ mode: "boolean" }).notNull().default(false),
-    /** Empty, but in rows of versions before 0.2.0 until the first start (db/templates/variables.ts). */
+    /** Empty, except in rows from before 0.2.0 until the first start (db/templates/variables.ts). */
     variable_values: text({ mode: "json" }).$type<Record<string, string>>().notNull().default({}),
-    /** Values given to the manifest's variables, sealed; empty for none. */
+    /** Values of the manifest's variables, encrypted; empty for none. */
     sealed_variable_values: text().notNull().default(""),
   },
   (table) => [

@@ -1,17 +1,17 @@
-// What a table's rows are shown in, said where the table is. A statement touches what its table touches; anyone who keeps an answer hears of
-// it by a version of the store (`shownVersion`, `callersVersion`, `versionOf`).
+// Declares with each table which cached answers contain its rows. A statement touches what its table touches, and increments the store's
+// versions (`shownVersion`, `callersVersion`, `versionOf`).
 import { type SQLiteTable, sqliteTable } from "drizzle-orm/sqlite-core";
 
 /**
- * workspaces: lists of workspaces, and each of them. agents: one workspace, that of the agent the row belongs to. callers: who a caller is
- * and what they may do. audit: the audit log. lines: those of agents' logs, which are in no answer that is kept, and of which
- * PostgreSQL gets many at once (db/pg/gather.ts); who only reads them in a write touches them, too.
+ * workspaces: lists of workspaces, and each of them. agents: the workspace of the row's agent. callers: the identity and permissions of
+ * callers. audit: the audit log. lines: lines of agent logs, which no cached answer contains, and which PostgreSQL gets in bulk
+ * (db/pg/gather.ts); a write that only reads them touches them too.
  */
 export type Touch = "workspaces" | "agents" | "callers" | "audit" | "lines";
 
 const declared = new WeakMap<SQLiteTable, readonly Touch[]>();
 
-/** A table that says so; one made by `sqliteTable` touches workspaces, which is never wrong. */
+/** Returns a table constructor that declares these touches. Tables of plain `sqliteTable` touch workspaces, which is always safe. */
 export const tableTouching = (...touches: readonly Touch[]): typeof sqliteTable =>
   ((...definition: Parameters<typeof sqliteTable>) => {
     const table = sqliteTable(...definition);
@@ -19,13 +19,13 @@ export const tableTouching = (...touches: readonly Touch[]): typeof sqliteTable 
     return table;
   }) as typeof sqliteTable;
 
-/** A table whose rows are in no answer that is kept. */
+/** A table whose rows are in no cached answer. */
 export const quietTable = tableTouching();
-/** A table of rows that belong to one agent. */
+/** A table whose rows belong to one agent. */
 export const agentTable = tableTouching("agents");
-/** A table of lines of logs. */
+/** A table of log lines. */
 export const linesTable = tableTouching("lines");
-/** A table that only decides who a caller is. */
+/** A table that only affects the identity of callers. */
 export const callerTable = tableTouching("callers");
 
 export const listTouches = (table: SQLiteTable): readonly Touch[] => declared.get(table) ?? ["workspaces"];

@@ -1,22 +1,22 @@
-// Who used what, for the reports of insights. Minutes come in as masks of half-hour buckets (facts/platform 6.1) and are folded, once a
-// bucket is over, into one packed row for each user, template and 32 days (db/reports/usage/block.ts). Written by actors/usage/ only.
+// Usage data for the insights reports. Minutes are stored as masks of half-hour buckets (facts/platform 6.1). Finished buckets are
+// aggregated into one packed row per user, template and 32 days (db/reports/usage/block.ts). Written only by actors/usage/.
 import { blob, index, integer, primaryKey, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import { quietTable } from "./touching.ts";
 
-/** Integer keys of what usage is about. */
+/** Integer keys of users, templates and apps. */
 export const usage_keys = quietTable(
   "usage_keys",
   {
     key: integer().primaryKey(),
     /** 0 user, 1 template, 2 app */
     kind: integer().notNull(),
-    /** The id; of an app: JSON [slug, display_name, icon, "builtin" or "app"]. */
+    /** The ID; for an app: JSON [slug, display_name, icon, "builtin" or "app"]. */
     name: text().notNull(),
   },
   (table) => [uniqueIndex("usage_keys_name").on(table.kind, table.name)],
 );
 
-/** Minutes of buckets that are not folded yet. */
+/** Minutes of buckets that are not aggregated yet. */
 export const usage_minutes = quietTable(
   "usage_minutes",
   {
@@ -24,7 +24,7 @@ export const usage_minutes = quietTable(
     bucket: integer().notNull(),
     user: integer().notNull(),
     template: integer().notNull(),
-    /** 0: any use at all. */
+    /** 0: any usage at all. */
     app: integer().notNull(),
     /** Bit n: used in the nth minute of the bucket. */
     mask: integer().notNull(),
@@ -32,7 +32,7 @@ export const usage_minutes = quietTable(
   (table) => [primaryKey({ columns: [table.bucket, table.user, table.template, table.app] })],
 );
 
-/** Latencies that agents reported in buckets that are not folded yet. */
+/** Reported latencies in buckets that are not aggregated yet. */
 export const usage_latencies = quietTable(
   "usage_latencies",
   {
@@ -46,9 +46,9 @@ export const usage_latencies = quietTable(
   (table) => [primaryKey({ columns: [table.bucket, table.user, table.template, table.ms] })],
 );
 
-/** What reports over whole blocks need; small, so that a year of many users is read at once. */
+/** Data for reports over whole blocks; small, so that a year of many users can be read at a time. */
 export const usage_digests = quietTable("usage_digests", {
-  /** Block, user and template in one number (db/reports/usage/block.ts), so that rows lie in the order they are read. */
+  /** Block, user and template in one number (db/reports/usage/block.ts), so that rows are stored in the order they are read. */
   id: integer().primaryKey(),
   digest: blob({ mode: "buffer" }).notNull(),
 });
@@ -59,13 +59,13 @@ export const usage_details = quietTable("usage_details", {
   detail: blob({ mode: "buffer" }).notNull(),
 });
 
-/** How often something of a block was written, so that what a report took from it can be kept until it changes (db/reports/usage/parts.ts). */
+/** Number of writes per block, which lets reports cache their data until it changes (db/reports/usage/parts.ts). */
 export const usage_blocks = quietTable("usage_blocks", {
   block: integer().primaryKey(),
   version: integer().notNull(),
 });
 
-/** One row for each change of a user's status, made by triggers (db/migrations) in the transaction of the change itself. */
+/** One row per change of a user's status, created by triggers (db/migrations) in the same transaction. */
 export const user_status_changes = sqliteTable(
   "user_status_changes",
   {

@@ -1,4 +1,4 @@
-// Secrets of people, which their workspaces find in their environment or in files. Values are sealed.
+// Secrets of people, provided to their workspaces in environment variables or files. Values are encrypted.
 import { sql } from "drizzle-orm";
 import { integer, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import { quietTable } from "./touching.ts";
@@ -13,9 +13,9 @@ export const user_secrets = quietTable(
       .references(() => users.id),
     name: text().notNull(),
     description: text().notNull().default(""),
-    /** The variable that holds it; empty for none. */
+    /** The environment variable; empty for none. */
     env_name: text().notNull().default(""),
-    /** The file that holds it, absolute or below `~/`; empty for none. */
+    /** The file, absolute or below `~/`; empty for none. */
     file_path: text().notNull().default(""),
     sealed_value: text().notNull(),
     created_at: integer().notNull(),

@@ -1,4 +1,4 @@
-// People and what they may do.
+// Users and their permissions.
 import { sql } from "drizzle-orm";
 import {
   type AnySQLiteColumn,
@@ -28,25 +28,25 @@ export const users = tableTouching("callers", "workspaces")(
     /** Site roles other than the implied `member`. */
     roles: text({ mode: "json" }).$type<string[]>().notNull().default([]),
     theme_preference: text().notNull().default(""),
-    /** Of terminals in the browser. */
+    /** Font of terminals in the browser. */
     terminal_font: text().notNull().default(""),
-    /** When a required stop disturbs least, such as `CRON_TZ=Europe/Paris 0 22 * * *`; empty: midnight in UTC. */
+    /** The preferred time of a required stop, such as `CRON_TZ=Europe/Paris 0 22 * * *`; empty: midnight UTC. */
     quiet_hours_schedule: text().notNull().default(""),
-    /** They do not want to read again that nobody tells them of their tasks. */
+    /** Whether the user dismissed the hint that task notifications are off. */
     task_notification_alert_dismissed: integer({ mode: "boolean" }).notNull().default(false),
-    /** Their connections start stopped workspaces, where the template allows it. */
+    /** Whether the user's connections start stopped workspaces, if the template allows it. */
     wake_on_connect: integer({ mode: "boolean" }).notNull().default(true),
-    /** The repository with their dotfiles, which their workspaces install at each start; empty: none. */
+    /** The repository with the user's dotfiles, which their workspaces install at each start; empty: none. */
     dotfiles_url: text().notNull().default(""),
     /** Empty: the repository's default branch. */
     dotfiles_branch: text().notNull().default(""),
-    /** Runs in the clone; empty: the repository's install script, or else its files are linked. */
+    /** Runs in the clone; empty: runs the repository's install script, or else links its files. */
     dotfiles_install_command: text().notNull().default(""),
-    /** They have begun a chat at some time. */
+    /** Whether the user has ever started a chat. */
     has_ai_seat: integer({ mode: "boolean" }).notNull().default(false),
-    /** The account at github.com that this user has linked, by its number. */
+    /** The numeric ID of the linked github.com account. */
     github_com_user_id: integer(),
-    /** An administrator wants this user to have a second factor, whatever the deployment asks of others. */
+    /** Whether an administrator requires a second factor of this user, regardless of the deployment's setting. */
     second_factor_required: integer({ mode: "boolean" }).notNull().default(false),
     created_at: integer().notNull(),
     updated_at: integer().notNull(),
@@ -55,7 +55,7 @@ export const users = tableTouching("callers", "workspaces")(
   },
   (table) => [
     uniqueIndex("users_username").on(sql`lower(${table.username})`).where(sql`${table.deleted} = 0`),
-    // Everyone in the order of their names, for lists that are ordered by the owner.
+    // For lists ordered by the owner's name.
     index("users_by_name").on(sql`lower(${table.username})`, table.id),
     uniqueIndex("users_email").on(sql`lower(${table.email})`).where(sql`${table.deleted} = 0 and ${table.email} <> ''`),
   ],
@@ -108,15 +108,15 @@ export const api_keys = callerTable(
     /** SHA-256 of the secret, hex. */
     secret_hash: text().notNull(),
     token_name: text().notNull().default(""),
-    /** password, oidc (a sign-in) | token (made on the tokens page) | oauth2_provider_app (granted to an application) */
+    /** password, oidc (a sign-in) | token (created on the tokens page) | oauth2_provider_app (granted to an application) */
     login_type: text().notNull(),
     /** all | application_connect | limited: see `scopes`. */
     scope: text().notNull(),
-    /** What the key may be used for (src/schema/users/scopes.ts); empty where `scope` says it. */
+    /** What the key may be used for (src/schema/users/scopes.ts); empty if `scope` determines it. */
     scopes: text({ mode: "json" }).$type<string[]>().notNull().default([]),
-    /** Networks in CIDR form from which the key counts; empty: from everywhere. */
+    /** Networks in CIDR form from which the key is valid; empty: from everywhere. */
     allowed_addresses: text({ mode: "json" }).$type<string[]>().notNull().default([]),
-    /** Where the key was last used, as far as that was noted, and with which program. */
+    /** The recorded address and program of the key's last use. */
     ip_address: text().notNull().default(""),
     user_agent: text().notNull().default(""),
     lifetime_seconds: integer().notNull(),
@@ -124,12 +124,12 @@ export const api_keys = callerTable(
     updated_at: integer().notNull(),
     last_used: integer().notNull(),
     expires_at: integer().notNull(),
-    /** When anyone who uses it last proved with the password, and with a second factor, who they are; null: never. */
+    /** When the session's user last proved their identity with the password and any second factor; null: never. */
     password_proved_at: integer(),
     factor_proved_at: integer(),
-    /** The key it was made from: it ends with that one. Null: it stands alone. */
+    /** The key that it was created from, and is deleted with; null: none. */
     parent_id: text().references((): AnySQLiteColumn => api_keys.id, { onDelete: "cascade" }),
-    /** The one workspace it is for, also when that is deleted; null: every workspace its user may open. */
+    /** Restricts the key to one workspace, even after that is deleted; null: every workspace that its user may open. */
     workspace_id: text(),
   },
   (table) => [

@@ -1,5 +1,5 @@
-// Workspaces, their builds and what a build brought to life. Written by the workspace actor only; the agents' own rows
-// (db/schema/agents.ts) are inserted by its build and belong to the agent actor from then on.
+// Workspaces, their builds and the resources that builds created. Written only by the workspace actor; the agents' rows
+// (db/schema/agents.ts) are inserted by its build and then belong to the agent actor.
 import { sql } from "drizzle-orm";
 import { index, integer, primaryKey, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import type { Acl } from "#schema/workspaces/acl.ts";
@@ -28,28 +28,28 @@ export const workspaces = sqliteTable(
     deleting_at: integer(),
     next_start_at: integer(),
     deleted: integer({ mode: "boolean" }).notNull().default(false),
-    /** Deleted, with its files in the trash until then; null: they are gone, or it is not deleted. */
+    /** The workspace is deleted and its files are in the trash until then; null: the files are deleted, or the workspace is not. */
     trashed_until: integer(),
-    /** Size of these files; null: unknown. */
+    /** Size of those files; null: unknown. */
     trashed_bytes: integer(),
-    /** Who else may work with it: user id -> role. Ids of organizations in `group_acl` stand for all members of that organization. */
+    /** Who else has access: maps a user ID to a role. IDs of organizations in `group_acl` represent all members. */
     user_acl: text({ mode: "json" }).$type<Acl>().notNull().default({}),
     group_acl: text({ mode: "json" }).$type<Acl>().notNull().default({}),
-    /** The task it was made for (db/schema/tasks.ts). */
+    /** The task that it was created for (db/schema/tasks.ts). */
     task_id: text(),
-    /** Which part it is of (src/base/parts.ts): by its first owner, a prebuild by its template. Never changes. */
+    /** The shard (src/base/parts.ts): that of its first owner, or for a prebuild of its template. Never changes. */
     part: integer().notNull().default(0),
-    /** The build with the highest number; only its agents are alive. */
+    /** The build with the highest number. Only its agents are alive. */
     latest_build_id: text().notNull(),
-    /** Of the latest build, as src/schema/workspaces/build.ts derives it: lists look for it here. */
+    /** The status of the latest build, as src/schema/workspaces/build.ts derives it, stored for lists. */
     status: text().notNull().default("pending"),
-    /** Raised by every committed change of the workspace, its builds and its agents' snapshot; orders watch events. */
+    /** Incremented by every committed change of the workspace, its builds and its agents' snapshot; orders watch events. */
     version: integer().notNull().default(0),
   },
   (table) => [
     uniqueIndex("workspaces_name").on(table.owner_id, sql`lower(${table.name})`).where(sql`${table.deleted} = 0`),
     index("workspaces_template").on(table.template_id),
-    // What lists look for, and how they count (db/workspaces/lists.ts).
+    // For lists and counts (db/workspaces/lists.ts).
     index("workspaces_list").on(table.owner_id, table.status, sql`lower(${table.name})`),
     index("workspaces_status").on(table.status, table.deleted, table.dormant_at, table.organization_id),
     index("workspaces_alive")
@@ -58,14 +58,14 @@ export const workspaces = sqliteTable(
     index("workspaces_used").on(table.last_used_at).where(sql`${table.deleted} = 0`),
     index("workspaces_trashed").on(table.trashed_until).where(sql`${table.trashed_until} is not null`),
     index("workspaces_dormant").on(table.dormant_at).where(sql`${table.dormant_at} is not null`),
-    // The few that are shared, for the lists of those they are shared with.
+    // The few shared workspaces, for lists of the people they are shared with.
     index("workspaces_shared")
       .on(table.organization_id)
       .where(sql`(${table.user_acl} <> '{}' or ${table.group_acl} <> '{}')`),
   ],
 );
 
-/** Everything a build that comes is made of; ids and keys are chosen by anyone who plans it. */
+/** Everything that a future build consists of. The planner chooses IDs and keys. */
 export type PlannedBuild = {
   readonly id: string;
   readonly job_id: string;
@@ -77,23 +77,23 @@ export type PlannedBuild = {
   readonly reason: string;
   readonly orphan: boolean;
   readonly log_level: string;
-  /** Takes the place of what the build before has left; for repairs. */
+  /** Replaces the state that the previous build left; for repairs. */
   readonly told?: string;
-  /** True: asked for by someone who may not enter the workspace, so its agents get nothing of its owner's. */
+  /** Whether the build was requested by someone without access to the workspace, so that its agents get none of the owner's data. */
   readonly no_user_data?: boolean;
   readonly parameters: readonly { readonly name: string; readonly value: string }[];
-  /** Of a delete: for how many milliseconds the files stay in the trash; absent: they are removed. */
+  /** For a delete: milliseconds that the files stay in the trash; absent: they are deleted immediately. */
   readonly kept_ms?: number;
-  /** The files that the workspace gets in place of its own. */
+  /** The files that replace the workspace's own. */
   readonly restore?: {
     readonly workspace_id: string;
     readonly snapshot_id: string;
-    /** True: where the build does not succeed, the workspace keeps the files it has. */
+    /** If true and the build does not succeed, the workspace keeps its files. */
     readonly once?: boolean;
-    /** What the template's variable `slipway_snapshot` becomes, sealed for this workspace; added by its actor. */
+    /** The value of the template's variable `slipway_snapshot`, encrypted for this workspace; added by its actor. */
     readonly sealed_value?: string;
   };
-  /** Of the template version: what must do the job, and from which upload. */
+  /** From the template version: the provisioner for the job, and the upload. */
   readonly provisioner: string;
   readonly file_id: string;
   readonly tags: Readonly<Record<string, string>>;
@@ -120,23 +120,23 @@ export const workspace_builds = sqliteTable(
     max_deadline: integer(),
     created_at: integer().notNull(),
     updated_at: integer().notNull(),
-    /** What the provisioner must remember between builds (process ids, folders); opaque here. */
+    /** The provisioner's state between builds (process IDs, folders); opaque here. */
     state: text(),
-    /** Begins in the commit in which this one succeeds: the start of a restart. */
+    /** The follow-up build, which begins in the commit in which this one succeeds: the start of a restart. */
     followed_by: text({ mode: "json" }).$type<PlannedBuild>(),
-    /** Of a delete: for how many milliseconds the files stay in the trash; null: they are removed. */
+    /** For a delete: milliseconds that the files stay in the trash; null: they are deleted immediately. */
     kept_ms: integer(),
-    /** The snapshot whose files it puts in place of the workspace's own, and the workspace that the snapshot is of. */
+    /** The snapshot that it restores, and the workspace of that snapshot. */
     restored_snapshot_id: text(),
     restored_workspace_id: text(),
     /**
-     * What the template's variable `slipway_snapshot` is, sealed: that of the snapshot restored last. Each build has it from the one before, since
-     * without it the template would make empty disks. Empty for none.
+     * The value of the template's variable `slipway_snapshot`, encrypted: that of the snapshot restored last. Copied to each later build,
+     * since without it the template would create empty disks. Empty for none.
      */
     sealed_snapshot_value: text().notNull().default(""),
-    /** A later build does not do it again where this one has not succeeded: the workspace has files of its own. */
+    /** If this build fails, later builds do not restore again, because the workspace has its own files. */
     restores_once: integer({ mode: "boolean" }).notNull().default(false),
-    /** Asked for by someone who may not enter the workspace: its agents get no secrets, accounts or keys of the owner. */
+    /** Requested by someone without access to the workspace: its agents get no secrets, accounts or keys of the owner. */
     no_user_data: integer({ mode: "boolean" }).notNull().default(false),
   },
   (table) => [
@@ -179,7 +179,7 @@ export const workspace_resources = sqliteTable(
   (table) => [index("workspace_resources_job").on(table.job_id)],
 );
 
-/** Why the end of a workspace moved, or why the server did something to it on its own; the newest of each workspace are kept. */
+/** Why a workspace's deadline moved, or why the server acted on it automatically. Only the newest rows of each workspace are kept. */
 export const workspace_activity = quietTable(
   "workspace_activity",
   {

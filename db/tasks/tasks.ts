@@ -1,5 +1,5 @@
-// Tasks: a workspace made for one prompt with the chat that works on it. Written by src/domain/tasks, in the batch of the workspace where
-// that changes with it, and by the keeper that gives the prompt (actors/tasks/keeper.ts).
+// Tasks: a workspace created for one prompt, and the chat that works on it. Written by src/domain/tasks, in the workspace's batch if both
+// change, and by the keeper that delivers the prompt (actors/tasks/keeper.ts).
 import { and, desc, eq, sql } from "drizzle-orm";
 import { build, given, givenOrAll, insertInto, query, statement, updateBy } from "../engine/sql.ts";
 import { isAmongParts, ofParts } from "../parts.ts";
@@ -8,7 +8,7 @@ import { workspaces } from "../schema/workspaces.ts";
 
 export type TaskRow = typeof tasks.$inferSelect;
 
-/** A task goes with its workspace, whoever deletes that. */
+/** A task is deleted with its workspace, regardless of who deletes that. */
 const lives = and(eq(tasks.deleted, false), eq(workspaces.deleted, false));
 const living = () =>
   build
@@ -16,10 +16,10 @@ const living = () =>
     .from(tasks)
     .innerJoin(workspaces, eq(workspaces.id, tasks.workspace_id));
 
-/** {id}; not one that is deleted. */
+/** A task that is not deleted: {id}. */
 export const findTask = query(living().where(and(given(tasks.id), lives)));
 
-/** Letter case ignored, the newest where several are named so: {owner_id, name}. */
+/** Case-insensitive; the newest of several with this name: {owner_id, name}. */
 export const findTaskByName = query(
   living()
     .where(and(given(tasks.owner_id), sql`lower(${tasks.name}) = lower(${sql.placeholder("name")})`, lives))
@@ -27,7 +27,7 @@ export const findTaskByName = query(
     .limit(1),
 );
 
-/** Newest first: {owner_id, organization_id, limit}; null stands for all. For `scan`. */
+/** Newest first: {owner_id, organization_id, limit}; null matches all. For `scan`. */
 export const listTasks = query(
   living()
     .where(and(lives, givenOrAll(tasks.owner_id), givenOrAll(tasks.organization_id)))
@@ -35,14 +35,14 @@ export const listTasks = query(
     .limit(sql.placeholder("limit")),
 );
 
-/** What a template is notified of the task its workspace is for: {workspace_id}. */
+/** The task prompt that a workspace's template gets: {workspace_id}. */
 export const findTaskPrompt = query(
   build.select({ id: tasks.id, prompt: tasks.prompt }).from(tasks).where(given(tasks.workspace_id)),
 );
 
 const isOpen = and(lives, sql`${tasks.delivered_at} is null`);
 
-/** Those whose prompt is yet to be given. */
+/** Tasks whose prompt is not delivered yet. */
 export const listOpenTasks = ofParts(
   query(living().where(isOpen).limit(10_000)),
   query(
@@ -55,7 +55,7 @@ export const listOpenTasks = ofParts(
 export const insertTask = insertInto(tasks);
 export const updateTask = updateBy(tasks, tasks.id);
 
-/** From now on the prompt is what it is; refused as stale when it was changed since it was read, or is being given. */
+/** Fixes the prompt before delivery. Rejected as stale when it was changed since it was read, or is already being delivered. */
 export const beginDelivery = statement<{ id: string; known: number; delivered_at: number }>(
   build
     .update(tasks)
@@ -64,7 +64,7 @@ export const beginDelivery = statement<{ id: string; known: number; delivered_at
   { expect: 1 },
 );
 
-/** Another prompt for a task that was not given its first one yet; refused as stale when it was. */
+/** Replaces the prompt of a task before delivery. Rejected as stale after that. */
 export const replacePrompt = statement<{ id: string; prompt: string; updated_at: number }>(
   build
     .update(tasks)

@@ -1,4 +1,5 @@
-// Dry runs of template versions: jobs that plan a workspace and make none. Rows are those of db/workspaces/jobs.ts; written by the dry-run actor.
+// Dry runs of template versions: jobs that plan a workspace without creating it. The rows are those of db/workspaces/jobs.ts; written by
+// the dry-run actor.
 import { and, asc, eq, isNull, type SQL, sql } from "drizzle-orm";
 import { build, given, query } from "../engine/sql.ts";
 import { isAmongParts, ofParts } from "../parts.ts";
@@ -10,14 +11,14 @@ const isOpen = and(isNull(jobs.completed_at), isDryRun);
 const openDryRuns = (where: SQL | undefined) =>
   build.select({ id: jobs.id, tags: jobs.tags }).from(jobs).where(where).orderBy(asc(jobs.created_at));
 
-/** Older ones have none of their own. */
+/** Older dry runs do not have it. */
 const part = sql`coalesce(cast(${jobs.input} ->> 'part' as integer),
   (select v.part from template_versions v where v.id = ${jobs.input} ->> 'template_version_id'))`;
 
-/** Those that have not ended, oldest first: taken up again at start. */
+/** Open dry runs, oldest first, resumed at startup. */
 export const listOpenDryRuns = ofParts(query(openDryRuns(isOpen)), query(openDryRuns(and(isOpen, isAmongParts(part)))));
 
-/** How many of one person's have not ended: {initiator_id}. */
+/** Number of a person's open dry runs: {initiator_id}. */
 export const countOpenDryRuns = query(
   build
     .select({ count: sql<number>`count(*)` })

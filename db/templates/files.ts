@@ -1,4 +1,4 @@
-// Uploaded files: one row for each content a user has sent. The bytes are in the blob store (db/blobs.ts) under the row's hash.
+// Uploaded files: one row for each content that a user has sent. The bytes are in the blob store (db/blobs.ts) under the row's hash.
 import { and, eq } from "drizzle-orm";
 import { union } from "drizzle-orm/sqlite-core";
 import { build, findBy, given, insertInto, query } from "../engine/sql.ts";
@@ -9,10 +9,10 @@ export type FileRow = typeof files.$inferSelect;
 
 export const findFile = findBy(files, files.id);
 
-/** The same content sent before by the same user: {created_by, hash, mimetype}. */
+/** An earlier upload of the same content by the same user: {created_by, hash, mimetype}. */
 export const findFileByHash = findBy(files, files.created_by, files.hash, files.mimetype);
 
-/** Where versions were made of it: {file_id}. For `scan`. */
+/** Organizations with versions created from it: {file_id}. For `scan`. */
 export const listOrganizationsOfFile = query(
   build
     .selectDistinct({ organization_id: template_versions.organization_id })
@@ -20,7 +20,7 @@ export const listOrganizationsOfFile = query(
     .where(given(template_versions.file_id)),
 );
 
-/** Templates with a version that was made of it, and who may use them: {file_id}. */
+/** Templates with a version created from it, and who may use them: {file_id}. */
 export const listTemplatesOfFile = query(
   build
     .selectDistinct({
@@ -33,7 +33,7 @@ export const listTemplatesOfFile = query(
     .where(and(given(template_versions.file_id), eq(templates.deleted, false))),
 );
 
-/** The hashes that some row names. */
+/** Hashes that any row references. */
 export const listHashes = query(
   union(build.select({ hash: files.hash }).from(files), build.select({ hash: chat_files.hash }).from(chat_files)),
 );

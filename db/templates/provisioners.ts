@@ -1,4 +1,4 @@
-// Workers and their keys: written by the HTTP edge alone, when a key is made or removed and when a worker comes or goes.
+// Workers and their keys: written only by the HTTP edge, when a key is created or deleted and when a worker connects or disconnects.
 import { and, asc, desc, sql } from "drizzle-orm";
 import { build, deleteBy, findBy, given, insertInto, query, updateBy } from "../engine/sql.ts";
 import { provisioner_daemons, provisioner_keys } from "../schema/provisioners.ts";
@@ -6,15 +6,15 @@ import { provisioner_daemons, provisioner_keys } from "../schema/provisioners.ts
 export type ProvisionerKeyRow = typeof provisioner_keys.$inferSelect;
 export type ProvisionerDaemonRow = typeof provisioner_daemons.$inferSelect;
 
-/** Workers of one list. */
+/** Maximum workers of a list. */
 const DAEMON_LIMIT = 1_000;
 
 export const findProvisionerKey = findBy(provisioner_keys, provisioner_keys.id);
 
-/** By the characters before the hyphen of the key itself. */
+/** By the characters before the key's hyphen. */
 export const findProvisionerKeyByPrefix = findBy(provisioner_keys, provisioner_keys.prefix);
 
-/** By organization and name, whatever the letter case. */
+/** By organization and name, case-insensitive. */
 export const findProvisionerKeyByName = query(
   build
     .select()
@@ -27,7 +27,7 @@ export const findProvisionerKeyByName = query(
     ),
 );
 
-/** Those of an organization, oldest first. */
+/** The keys of an organization, oldest first. */
 export const listProvisionerKeys = query(
   build
     .select()
@@ -40,7 +40,7 @@ export const listProvisionerKeys = query(
 export const insertProvisionerKey = insertInto(provisioner_keys);
 export const deleteProvisionerKey = deleteBy(provisioner_keys, provisioner_keys.id);
 
-/** By organization and name, whatever the letter case. */
+/** By organization and name, case-insensitive. */
 export const findProvisionerDaemon = query(
   build
     .select()
@@ -53,7 +53,7 @@ export const findProvisionerDaemon = query(
     ),
 );
 
-/** Those of an organization, the last seen first. */
+/** The workers of an organization, most recently seen first. */
 export const listProvisionerDaemons = query(
   build
     .select()

@@ -1,4 +1,4 @@
-// Repositories whose image is built ahead.
+// Repositories whose image is built in advance.
 import { asc, count, eq } from "drizzle-orm";
 import { build, deleteBy, findBy, insertInto, query, updateBy } from "../engine/sql.ts";
 import { repository_prebuilds } from "../schema/repository-prebuilds.ts";
@@ -6,10 +6,10 @@ import { users } from "../schema/users.ts";
 
 export type RepositoryPrebuildRow = typeof repository_prebuilds.$inferSelect;
 
-/** {id}. */
+/** Parameters: {id}. */
 export const findRepositoryPrebuild = findBy(repository_prebuilds, repository_prebuilds.id);
 
-/** By the names of their repositories, with the user names of the people who added them. */
+/** Ordered by repository name, with the usernames of the people who added them. */
 export const listRepositoryPrebuilds = query(
   build
     .select({ prebuild: repository_prebuilds, owner_name: users.username })
@@ -20,7 +20,7 @@ export const listRepositoryPrebuilds = query(
 
 export const countRepositoryPrebuilds = query(build.select({ count: count() }).from(repository_prebuilds));
 
-/** Refused as `constraint` when the organization has one of this repository. */
+/** Rejected as `constraint` when the organization already has this repository. */
 export const insertRepositoryPrebuild = insertInto(repository_prebuilds);
 export const updateRepositoryPrebuild = updateBy(repository_prebuilds, repository_prebuilds.id);
 export const deleteRepositoryPrebuild = deleteBy(repository_prebuilds, repository_prebuilds.id);

@@ -1,4 +1,4 @@
-// Templates. A deleted one keeps its row, because deleted workspaces still name it; its name becomes free again.
+// Templates. A deleted one keeps its row, because deleted workspaces reference it; its name becomes available again.
 import { and, asc, desc, eq, isNotNull, sql } from "drizzle-orm";
 import type { Acl } from "#schema/workspaces/acl.ts";
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
@@ -20,10 +20,10 @@ export const findTemplate = query(
     .where(and(given(templates.id), alive)),
 );
 
-/** The same, also when it has been deleted: for what is left of its workspaces. */
+/** The same, including deleted templates, for remains of their workspaces. */
 export const findTemplateEvenDeleted = findBy(templates, templates.id);
 
-/** By name within an organization, without letter case: {organization_id, name}. */
+/** By name within an organization, case-insensitive: {organization_id, name}. */
 export const findTemplateByName = query(
   build
     .select()
@@ -33,7 +33,7 @@ export const findTemplateByName = query(
     ),
 );
 
-/** Distinct owners of workspaces that are not deleted; what is kept ready is nobody's. */
+/** Distinct owners of workspaces that are not deleted, excluding prebuilds. */
 const activeUsers = sql<number>`(select count(distinct ${workspaces.owner_id}) from ${workspaces}
   where ${workspaces.template_id} = ${templates.id} and ${workspaces.deleted} = 0
   and ${workspaces.owner_id} <> ${PREBUILDS_USER_ID})`;
@@ -50,12 +50,12 @@ const shown = {
   /** 1 when its active version declares an AI task. */
   has_ai_task: sql<number>`exists (select 1 from ${template_versions} where ${template_versions.id} = ${templates.active_version_id}
     and ${template_versions.has_ai_task} = 1)`,
-  /** 1 when its active version brings a module that copies disks. */
+  /** 1 when its active version contains a module that copies disks. */
   has_snapshot_module: sql<number>`exists (select 1 from ${template_versions} where ${template_versions.id} = ${templates.active_version_id}
     and ${template_versions.has_snapshot_module} = 1)`,
 };
 
-/** A template with what its answer shows of others: {id}. */
+/** A template with the related data of its answer: {id}. */
 export const findTemplateShown = query(
   build
     .select(shown)
@@ -67,7 +67,7 @@ export const findTemplateShown = query(
 const shownTemplate = findTemplateShown({ id: "" }).map;
 export type ShownTemplate = ReturnType<typeof shownTemplate>;
 
-/** All templates by name; the caller leaves out what may not be seen. */
+/** All templates by name. The caller must filter by access. */
 export const listTemplates = query(
   build
     .select(shown)
@@ -79,7 +79,7 @@ export const listTemplates = query(
     .limit(10_000),
 );
 
-/** Lists of who may use them, of templates where such a list was set. */
+/** The access lists of templates that have one. */
 export const listTemplateAccess = query(
   build
     .select({
@@ -92,7 +92,7 @@ export const listTemplateAccess = query(
     .limit(10_000),
 );
 
-/** How many workspaces that are not deleted were made from it: {id}. */
+/** Number of workspaces of the template that are not deleted: {id}. */
 export const countWorkspacesByTemplate = query(
   build
     .select({ count: sql<number>`count(*)` })
@@ -100,7 +100,7 @@ export const countWorkspacesByTemplate = query(
     .where(and(eq(workspaces.template_id, sql.placeholder("id")), eq(workspaces.deleted, false))),
 );
 
-/** Who has a workspace of it: {id}. */
+/** Owners of the template's workspaces: {id}. */
 export const listWorkspaceOwnersByTemplate = query(
   build
     .selectDistinct({ owner_id: workspaces.owner_id })
@@ -108,7 +108,7 @@ export const listWorkspaceOwnersByTemplate = query(
     .where(and(eq(workspaces.template_id, sql.placeholder("id")), eq(workspaces.deleted, false))),
 );
 
-/** Milliseconds each of the newest succeeded builds took, by transition: {id}. For `scan`. */
+/** Milliseconds that each of the newest successful builds took, by transition: {id}. For `scan`. */
 export const listBuildTimes = query(
   build
     .select({
@@ -131,7 +131,7 @@ export const listBuildTimes = query(
     .limit(500),
 );
 
-/** Marks it deleted; refused as stale when it is already, or when workspaces of it exist: {id, now}. */
+/** Marks it as deleted. Rejected as stale when it already is, or when it has workspaces: {id, now}. */
 export const deleteTemplate = statement<{ id: string; now: number }>(
   build
     .update(templates)
@@ -146,7 +146,7 @@ export const deleteTemplate = statement<{ id: string; now: number }>(
   { expect: 1, alone: "templates" },
 );
 
-/** Changes nothing; refuses the batch as stale when the template is deleted. For anyone who makes a workspace of it: {id}. */
+/** A guard for creating a workspace: rejects the batch as stale when the template is deleted: {id}. */
 export const guardTemplate = statement<{ id: string }>(
   build
     .update(templates)
@@ -181,13 +181,13 @@ const writeAccess = statement<{
   { expect: 1 },
 );
 
-/** Who may use it. Refused as stale when the list is not as it was read. */
+/** Replaces the access list. Rejected as stale when it has changed since it was read. */
 export const setTemplateAccess = (
   { id, user_acl, group_acl }: Pick<TemplateRow, "id" | "user_acl" | "group_acl">,
   next: { readonly user_acl: Acl; readonly group_acl: Acl; readonly updated_at: number },
 ): Statement => writeAccess({ id, user_before: user_acl, group_before: group_acl, ...next });
 
-/** {organization_id}. For `scan`. */
+/** Parameters: {organization_id}. For `scan`. */
 export const listTemplatesByOrganization = query(
   build
     .select()
@@ -196,7 +196,7 @@ export const listTemplatesByOrganization = query(
     .limit(10_000),
 );
 
-/** Returns templates of the organization whose list names the person: {organization_id, user_id}. For `scan`. */
+/** Templates of the organization whose access list contains the person: {organization_id, user_id}. For `scan`. */
 export const listTemplatesGivenTo = query(
   build
     .select({ id: templates.id })

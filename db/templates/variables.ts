@@ -1,5 +1,5 @@
-// What a template's variables hold, sealed: the values given to a version, all of them, since which are secrets is known only once the
-// template has been read (rule TP-31); and in its manifest what belongs to a sensitive variable (rule TP-37).
+// Encrypts values of template variables: all values given to a version, because which of them are secret is known only after the template
+// was read (rule TP-31), and everything about sensitive variables in its manifest (rule TP-37).
 import { and, gt, isNotNull, ne, sql } from "drizzle-orm";
 import type { Encryption } from "#base/encryption.ts";
 import { changeValues } from "#base/template-secrets.ts";
@@ -13,11 +13,11 @@ type Values = Readonly<Record<string, string>>;
 
 const toSealContext = (version_id: string): string => `template_variables:${version_id}`;
 
-/** What is stored of the values given to a version; empty for none. */
+/** Returns the stored form of a version's values; empty for none. */
 export const sealVariables = (encryption: Encryption, version_id: string, values: Values): string =>
   Object.keys(values).length === 0 ? "" : encryption.seal(JSON.stringify(values), toSealContext(version_id));
 
-/** Name -> value. Throws `UnsealError` when they were sealed with another key. */
+/** Maps names to values. Throws `UnsealError` when they were encrypted with another key. */
 export const openVariables = (
   encryption: Encryption,
   version: { readonly id: string; readonly sealed_variable_values: string },
@@ -30,8 +30,8 @@ export const openVariables = (
       >);
 
 /**
- * The manifest as it is stored: defaults of sensitive variables are sealed. A plan of Terraform has filled in `values` and defaults: texts
- * of agents that hold one are sealed, too; no build reads them, and values that are marked as sensitive are left out.
+ * Returns the manifest as stored, with encrypted defaults of sensitive variables. A Terraform plan has inserted `values` and defaults:
+ * agent texts that contain one are encrypted too, since no build reads them, and values marked as sensitive are removed.
  */
 export const sealManifest = (
   encryption: Encryption,
@@ -58,7 +58,7 @@ export const sealManifest = (
   };
 };
 
-/** The variables as the template declares them. Throws `UnsealError`. */
+/** Returns the variables as the template declares them. Throws `UnsealError`. */
 export const openDefaults = (
   encryption: Encryption,
   version_id: string,
@@ -97,7 +97,7 @@ const listReadable = query(
     .where(ne(template_versions.variable_values, sql`'{}'`)),
 );
 
-/** {after}: the next versions whose manifest names something sensitive, by id. */
+/** The next versions, by ID, whose manifest contains something sensitive: {after}. */
 const listSensitive = query(
   build
     .select({
@@ -120,7 +120,7 @@ const listSensitive = query(
 const changeVersion = updateBy(template_versions, template_versions.id);
 const SEALED = "manifests_sealed";
 
-/** Seals what older versions have left readable. Called at every start, before anything reads them. */
+/** Encrypts values that older versions stored in plain text. Called at every start, before anything reads them. */
 export const sealReadableVariables = async (store: Store, encryption: Encryption): Promise<void> => {
   const rows = await store.all(listReadable());
   if (rows.length > 0) {
@@ -133,7 +133,7 @@ export const sealReadableVariables = async (store: Store, encryption: Encryption
   if ((await store.get(findSetting({ key: SEALED }))) === undefined) await sealManifests(store, encryption);
 };
 
-/** Once for a deployment: every version since then is sealed as it is imported. */
+/** Runs once per deployment, since every later import encrypts its manifest. */
 const sealManifests = async (store: Store, encryption: Encryption): Promise<void> => {
   for (let after = ""; ; ) {
     const rows = await store.all(listSensitive({ after }));

@@ -1,4 +1,4 @@
-// Versions of templates. Written by the template-version actor; the template they belong to is named in the row.
+// Versions of templates. Written by the template-version actor; the row names the template.
 import { and, asc, desc, eq, getTableColumns, isNull, type SQL, sql } from "drizzle-orm";
 import type { Manifest } from "#schema/templates/manifest.ts";
 import { build, findBy, given, insertInto, query, statement, updateBy } from "../engine/sql.ts";
@@ -9,7 +9,7 @@ import { users } from "../schema/users.ts";
 
 export type TemplateVersionRow = typeof template_versions.$inferSelect;
 
-/** A version whole, with its manifest as stored (JSON text, null until the import has succeeded): {id}. */
+/** A complete version with its stored manifest (JSON text, null until the import has succeeded): {id}. */
 export const findTemplateVersion = findBy(template_versions, template_versions.id);
 
 const { manifest: _manifest, ...light } = getTableColumns(template_versions);
@@ -38,7 +38,7 @@ const selectShown = () =>
     .innerJoin(jobs, eq(jobs.id, template_versions.job_id))
     .leftJoin(templates, eq(templates.id, template_versions.template_id));
 
-/** A version with its job, its creator and its template, as its answer shows them: {id}. */
+/** A version with its job, its creator and its template, as in its answer: {id}. */
 export const findVersionShown = query(selectShown().where(given(template_versions.id)));
 const shownVersion = findVersionShown({ id: "" }).map;
 export type ShownVersion = ReturnType<typeof shownVersion>;
@@ -48,7 +48,7 @@ export const findVersionByName = query(
   selectShown().where(and(given(template_versions.template_id), given(template_versions.name))),
 );
 
-/** The one that was made before another of the same template: {template_id, id}. */
+/** The previous version of the same template: {template_id, id}. */
 export const findVersionBefore = query(
   selectShown()
     .where(
@@ -63,8 +63,8 @@ export const findVersionBefore = query(
 );
 
 /**
- * Versions of a template, oldest first: {template_id, archived, after, limit, offset}. `archived` 1 shows archived ones too,
- * `after` is a version's id or empty, `limit` -1 is everything.
+ * Versions of a template, oldest first: {template_id, archived, after, limit, offset}. `archived` 1 includes archived ones, `after` is a
+ * version's ID or empty, `limit` -1 means no limit.
  */
 export const listVersionsByTemplate = query(
   selectShown()
@@ -82,8 +82,8 @@ export const listVersionsByTemplate = query(
 );
 
 /**
- * Versions of a template that nothing needs: not archived, not the active one, and the latest build of no workspace that is there.
- * With `all` 0 only those whose import has failed or was cancelled: {template_id, all}. For `scan`.
+ * Unused versions of a template: not archived, not active, and not used by the latest build of any existing workspace. With `all` 0, only
+ * those whose import failed or was canceled: {template_id, all}. For `scan`.
  */
 export const listUnusedVersions = query(
   build
@@ -115,13 +115,13 @@ const openImports = (where: SQL | undefined) =>
     .where(where)
     .orderBy(asc(jobs.created_at));
 
-/** Versions whose import job has not ended, oldest first: taken up again at start. */
+/** Versions with an open import job, oldest first, resumed at startup. */
 export const listOpenImports = ofParts(
   query(openImports(isOpenImport)),
   query(openImports(and(isOpenImport, isAmongParts(template_versions.part)))),
 );
 
-/** The columns that are derived from a manifest, alongside the manifest itself. */
+/** Returns the manifest's column and those derived from it. */
 export const manifestColumns = (
   manifest: Manifest,
 ): Pick<TemplateVersionRow, "manifest" | "has_ai_task" | "has_external_agent" | "has_snapshot_module"> => ({
@@ -134,7 +134,7 @@ export const manifestColumns = (
 export const insertTemplateVersion = insertInto(template_versions);
 export const updateTemplateVersion = updateBy(template_versions, template_versions.id);
 
-/** Gives a version without template to a template; refused as stale when it has one. */
+/** Assigns a version without a template to one. Rejected as stale when it has one. */
 export const adoptVersion = statement<{ id: string; template_id: string; updated_at: number }>(
   build
     .update(template_versions)

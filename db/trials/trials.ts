@@ -1,5 +1,5 @@
-// Trials: their rows, and what their ways have changed. Written by the keeper of trials (actors/trials/keeper.ts), but for the first row, which goes
-// with the fork.
+// Trials: their rows, and the diffs of their ways. Written by the keeper of trials (actors/trials/keeper.ts), except the first row, which
+// is part of the fork's batch.
 import { and, desc, eq, max, notInArray, sql } from "drizzle-orm";
 import { MAX_OPEN_WAYS } from "#schema/chats/trial.ts";
 import { build, findBy, given, insertInto, query, type Statement, statement } from "../engine/sql.ts";
@@ -17,10 +17,10 @@ const withPart = () =>
     .from(trials)
     .innerJoin(workspaces, eq(workspaces.id, trials.workspace_id));
 
-/** With the part that writes it: {id}. */
+/** Includes the shard that writes it: {id}. */
 export const findTrial = query(withPart().where(given(trials.id)));
 
-/** All of a chat, the newest first: {chat_id, limit}. */
+/** All trials of a chat, newest first: {chat_id, limit}. */
 export const listTrials = query(
   build
     .select()
@@ -32,7 +32,7 @@ export const listTrials = query(
 
 const isOpen = notInArray(trials.status, ["kept", "discarded"]);
 
-/** Those of a chat of which no way is kept or discarded yet: {chat_id}. */
+/** Trials of a chat of which no way has been kept or discarded: {chat_id}. */
 export const listOpenTrialsOfChat = query(
   build
     .select({ id: trials.id })
@@ -43,7 +43,7 @@ export const listOpenTrialsOfChat = query(
 const open = () =>
   build.select({ id: trials.id }).from(trials).innerJoin(workspaces, eq(workspaces.id, trials.workspace_id));
 
-/** All open trials: taken up again at start. */
+/** All open trials, resumed at startup. */
 export const listOpenTrials = ofParts(
   query(open().where(isOpen)),
   query(open().where(and(isOpen, isAmongParts(workspaces.part)))),
@@ -69,7 +69,7 @@ const save = statement<
   { expect: 1 },
 );
 
-/** The next state of a trial; refused as stale when someone has changed it since it was read. */
+/** Stores the next state of a trial. Rejected as stale when it has changed since it was read. */
 export const saveTrial = ({
   id,
   status,
@@ -81,7 +81,7 @@ export const saveTrial = ({
   revision: known,
 }: TrialRow): Statement => save({ id, status, error, ways, keep, open_ways, updated_at, known });
 
-/** Changes nothing; refuses the batch as stale when the owner has more open ways than a person may have: {id, owner_id}. */
+/** A guard: rejects the batch as stale when the owner has more open ways than allowed: {id, owner_id}. */
 export const guardOpenWays = statement<{ id: string; owner_id: string }>(
   build
     .update(trials)
@@ -103,7 +103,7 @@ export const findLastMessage = query(
     .where(given(messages.chat)),
 );
 
-/** How many ways of a person are open: {owner_id}. */
+/** Number of a person's open ways: {owner_id}. */
 export const countOpenWays = query(
   build
     .select({ count: sql<number>`coalesce(sum(${trials.open_ways}), 0)` })
@@ -125,10 +125,10 @@ export const putTrialDiff = statement<typeof trial_diffs.$inferInsert>(
     }),
 );
 
-/** {trial_id, number}. */
+/** Parameters: {trial_id, number}. */
 export const findTrialDiff = findBy(trial_diffs, trial_diffs.trial_id, trial_diffs.number);
 
-/** What is kept of the trials of a chat that is deleted; open ones go when their forks are deleted. */
+/** Deletes the trials of a deleted chat. Open ones are deleted when their forks are. */
 export const forgetTrials = (chat_id: string): Statement[] =>
   [
     "delete from trial_diffs where trial_id in (select id from trials where chat_id = ?1 and status in ('kept', 'discarded'))",

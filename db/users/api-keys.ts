@@ -11,7 +11,7 @@ const hasSecondFactor = or(
   exists(build.select({ one: sql`1` }).from(passkeys).where(eq(passkeys.user_id, users.id))),
 );
 
-/** The key with its user, for signing a request in. */
+/** A key with its user, for authenticating a request. */
 export const findKeyWithUser = query(
   build
     .select({
@@ -51,7 +51,7 @@ export const findKeyByName = query(
     .where(and(given(api_keys.user_id), eq(api_keys.token_name, sql.placeholder("name")))),
 );
 
-/** Tokens (not sign-ins) of a user that expire after `now`, oldest first. Pass 0 to include the expired. */
+/** A user's tokens (not sign-ins) that expire after `now`, oldest first. 0 includes expired ones. */
 export const listTokens = query(
   build
     .select()
@@ -63,7 +63,7 @@ export const listTokens = query(
     .limit(1000),
 );
 
-/** Tokens of everyone, with the names of their owners. Pass 0 to include the expired. For `store.scan`. */
+/** Everyone's tokens, with the names of their owners. 0 includes expired ones. For `store.scan`. */
 export const listAllTokens = query(
   build
     .select({ key: api_keys, username: users.username })
@@ -76,7 +76,7 @@ export const listAllTokens = query(
     .limit(10_000),
 );
 
-/** What it takes to know a key of this user when it is seen, the newest first: {user_id}. */
+/** Data to recognize this user's keys, newest first: {user_id}. */
 export const listKeyHashes = query(
   build
     .select({ id: api_keys.id, secret_hash: api_keys.secret_hash })
@@ -89,7 +89,7 @@ export const listKeyHashes = query(
 export const insertKey = insertInto(api_keys);
 export const updateKey = updateBy(api_keys, api_keys.id);
 
-/** Notes the use of a key, unless it was ended or changed in the meantime. */
+/** Records the use of a key, unless it was revoked or changed concurrently. */
 export const touchKey = statement<{
   id: string;
   now: number;
@@ -110,8 +110,8 @@ export const touchKey = statement<{
     .where(and(given(api_keys.id), eq(api_keys.expires_at, sql.placeholder("known_expires_at")))),
 );
 
-/** A guard: refuses the batch as `stale` when this key was revoked in the meantime, so that it leaves no others behind. */
-export const isKeyStill = statement<{ id: string; now: number }>(
+/** A guard: rejects the batch as `stale` when this key was revoked, so that it cannot create others. */
+export const guardKey = statement<{ id: string; now: number }>(
   build
     .update(api_keys)
     .set({ id: sql`${api_keys.id}` })
@@ -121,11 +121,11 @@ export const isKeyStill = statement<{ id: string; now: number }>(
 
 export const deleteKey = deleteBy(api_keys, api_keys.id);
 
-/** Neither made on the tokens page nor granted to an application. */
+/** Neither created on the tokens page nor granted to an application. */
 const isOfSignIn = notInArray(api_keys.login_type, ["token", "oauth2_provider_app"]);
 const isSession = and(isOfSignIn, eq(api_keys.scope, "all"));
 
-/** Sign-ins of a user that count now, the last used first. Those of single apps' hosts are part of the sign-in they came from. */
+/** A user's valid sign-ins, most recently used first. Those for hosts of single apps belong to the sign-in they came from. */
 export const listSessions = query(
   build
     .select()
@@ -135,17 +135,17 @@ export const listSessions = query(
     .limit(1000),
 );
 
-/** Ends every sign-in of a user but `except`; tokens and what applications were granted stay. */
+/** Ends every sign-in of a user except `except`. Keeps tokens and grants of applications. */
 export const deleteSessionsByUser = statement<{ user_id: string; except: string }>(
   build.delete(api_keys).where(and(given(api_keys.user_id), isOfSignIn, ne(api_keys.id, sql.placeholder("except")))),
 );
 
-/** Ends every key that is for one workspace alone: {workspace_id}. */
+/** Revokes every key that is restricted to this workspace: {workspace_id}. */
 export const deleteKeysByWorkspace = statement<{ workspace_id: string }>(
   build.delete(api_keys).where(given(api_keys.workspace_id)),
 );
 
-/** Ends every key of a user, such as after a new password; `except` stays. */
+/** Revokes every key of a user except `except`, for example after a password change. */
 export const deleteKeysByUser = statement<{ user_id: string; except: string }>(
   build
     .delete(api_keys)

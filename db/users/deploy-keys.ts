@@ -1,16 +1,16 @@
-// Deploy keys of people. Written by src/domain/users/deploy-keys.ts; how many a person may have is checked by the insert itself.
+// Deploy keys of people. Written by src/domain/users/deploy-keys.ts; the insert itself checks the limit per person.
 import { and, asc, desc } from "drizzle-orm";
 import { build, deleteBy, given, query, type Statement, statement } from "../engine/sql.ts";
 import { deploy_keys } from "../schema/deploy-keys.ts";
 
 export type DeployKeyRow = typeof deploy_keys.$inferSelect;
 
-/** By repository: {user_id}. */
+/** Ordered by repository: {user_id}. */
 export const listDeployKeys = query(
   build.select().from(deploy_keys).where(given(deploy_keys.user_id)).orderBy(asc(deploy_keys.repository)),
 );
 
-/** {user_id, id}. */
+/** Parameters: {user_id, id}. */
 export const findDeployKey = query(
   build
     .select()
@@ -18,7 +18,7 @@ export const findDeployKey = query(
     .where(and(given(deploy_keys.user_id), given(deploy_keys.id))),
 );
 
-/** By the repository on the web: {user_id, repository}. */
+/** By the repository's web URL: {user_id, repository}. */
 export const findDeployKeyByRepository = query(
   build
     .select()
@@ -26,7 +26,7 @@ export const findDeployKeyByRepository = query(
     .where(and(given(deploy_keys.user_id), given(deploy_keys.repository))),
 );
 
-/** By what ssh asks for, on whichever port, the newest first: {user_id, ssh_repository}. */
+/** By the repository as ssh requests it, on any port, newest first: {user_id, ssh_repository}. */
 export const listDeployKeysBySsh = query(
   build
     .select()
@@ -35,7 +35,7 @@ export const listDeployKeysBySsh = query(
     .orderBy(desc(deploy_keys.created_at)),
 );
 
-/** Refused as `stale` when the person has `most` already, as `constraint` when there is one for the repository. */
+/** Rejected as `stale` when the person has `most` already, as `constraint` when the repository has one. */
 export const insertDeployKey = (row: DeployKeyRow, most: number): Statement => ({
   touches: [],
   sql: `insert into deploy_keys
@@ -52,7 +52,7 @@ export const insertDeployKey = (row: DeployKeyRow, most: number): Statement => (
   alone: "personal",
 });
 
-/** Refused as `stale` when none exists. */
+/** Rejected as `stale` when none exists. */
 export const deleteDeployKey = statement<{ user_id: string; id: string }>(
   build.delete(deploy_keys).where(and(given(deploy_keys.user_id), given(deploy_keys.id))),
   { expect: 1 },

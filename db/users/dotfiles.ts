@@ -1,4 +1,4 @@
-// The dotfiles of people, which are columns of their accounts.
+// People's dotfiles, stored in columns of their accounts.
 import { and, eq, ne, sql } from "drizzle-orm";
 import { build, query } from "../engine/sql.ts";
 import { templates } from "../schema/templates.ts";
@@ -6,7 +6,7 @@ import { users } from "../schema/users.ts";
 
 const place = sql.placeholder;
 
-/** What a workspace is to install: {owner_id, template_id}. Missing where the owner has none, or the template allows none. */
+/** The dotfiles to install in a workspace: {owner_id, template_id}. No row if the owner has none, or the template does not allow them. */
 export const findDotfilesToInstall = query(
   build
     .select({

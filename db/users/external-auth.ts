@@ -12,7 +12,7 @@ const oneLink = and(ofUser, given(external_auth_links.provider_id));
 const known = and(oneLink, eq(external_auth_links.version, place("known_version")));
 
 export const findLink = query(build.select().from(external_auth_links).where(oneLink));
-/** Of everyone, with their names: the first thousand by name. */
+/** Everyone's links with their names: the first thousand by name. */
 export const listAllLinks = query(
   build
     .select({ link: external_auth_links, username: users.username })
@@ -31,7 +31,7 @@ const tokens = {
   updated_at: place("updated_at") as never,
 };
 
-/** A new link, or new tokens in the place of the old ones; the new tokens always count. */
+/** Inserts a link, or replaces its tokens. New tokens always win. */
 export const putLink = statement<Omit<LinkRow, "failure" | "version">>(
   build
     .insert(external_auth_links)
@@ -58,7 +58,7 @@ export const putLink = statement<Omit<LinkRow, "failure" | "version">>(
 
 type Known = { user_id: string; provider_id: string; known_version: number };
 
-/** Refreshed tokens. Refused as `stale` when the link was changed or removed in the meantime. */
+/** Stores refreshed tokens. Rejected as `stale` when the link was changed or deleted concurrently. */
 export const refreshLink = statement<Known & Omit<LinkRow, "failure" | "version" | "created_at">>(
   build
     .update(external_auth_links)
@@ -67,7 +67,7 @@ export const refreshLink = statement<Known & Omit<LinkRow, "failure" | "version"
   { expect: 1 },
 );
 
-/** Notes that the link works no more. Refused as `stale` when it was changed or removed in the meantime. */
+/** Marks the link as broken. Rejected as `stale` when it was changed or deleted concurrently. */
 export const failLink = statement<Known & { failure: string; updated_at: number }>(
   build
     .update(external_auth_links)
@@ -80,7 +80,7 @@ export const failLink = statement<Known & { failure: string; updated_at: number 
   { expect: 1 },
 );
 
-/** Refused as `stale` when none exists. */
+/** Rejected as `stale` when none exists. */
 export const deleteLink = statement<{ user_id: string; provider_id: string }>(
   build.delete(external_auth_links).where(oneLink),
   { expect: 1 },
@@ -88,5 +88,5 @@ export const deleteLink = statement<{ user_id: string; provider_id: string }>(
 
 export const deleteLinksByUser = deleteBy(external_auth_links, external_auth_links.user_id);
 
-/** Those of everyone at one provider. */
+/** Deletes everyone's links at one provider. */
 export const deleteLinksAt = deleteBy(external_auth_links, external_auth_links.provider_id);

@@ -1,4 +1,4 @@
-// The git key pairs of users. Written by their own routes; the first one to need a pair makes it.
+// Users' git key pairs. Written by their own routes, and created on first use.
 import { sql } from "drizzle-orm";
 import { build, deleteBy, findBy, statement } from "../engine/sql.ts";
 import { git_ssh_keys } from "../schema/git-ssh-keys.ts";
@@ -16,10 +16,10 @@ const row = {
   updated_at: place("updated_at"),
 };
 
-/** Does nothing when the user has a pair already: anyone who lost the race reads the winner's. */
+/** Does nothing when the user already has a pair. The loser of a race reads the winner's. */
 export const insertGitSshKey = statement<GitSshKeyRow>(build.insert(git_ssh_keys).values(row).onConflictDoNothing());
 
-/** Puts this pair in the place of the one before; `created_at` stays that of the first. */
+/** Replaces the pair and keeps `created_at` of the first one. */
 export const replaceGitSshKey = statement<GitSshKeyRow>(
   build
     .insert(git_ssh_keys)

@@ -1,4 +1,5 @@
-// Groups of an organization and who is in them. The group of all members has no rows of members: that is anyone who is in the organization.
+// Groups of an organization and their members. The group of all members has no member rows, since it contains every member of the
+// organization.
 import { and, asc, count, eq, ne, sql } from "drizzle-orm";
 import { build, deleteBy, given, insertInto, query, type Statement, statement, updateBy } from "../engine/sql.ts";
 import { group_members, groups } from "../schema/groups.ts";
@@ -6,10 +7,10 @@ import { organization_members, users } from "../schema/users.ts";
 
 export type GroupRow = typeof groups.$inferSelect;
 
-/** {id}. The group of all members is found only when something of it was set. */
+/** {id}. The group of all members is found only after one of its properties was set. */
 export const findGroup = query(build.select().from(groups).where(given(groups.id)));
 
-/** Without letter case: {organization_id, name}. */
+/** Case-insensitive: {organization_id, name}. */
 export const findGroupByName = query(
   build
     .select()
@@ -17,7 +18,7 @@ export const findGroupByName = query(
     .where(and(given(groups.organization_id), sql`lower(${groups.name}) = lower(${sql.placeholder("name")})`)),
 );
 
-/** By name: {organization_id}. */
+/** Ordered by name: {organization_id}. */
 export const listGroupsByOrganization = query(
   build
     .select()
@@ -27,7 +28,7 @@ export const listGroupsByOrganization = query(
     .limit(1000),
 );
 
-/** Several by their ids: {ids} is a JSON array. */
+/** Several groups by ID: {ids} is a JSON array. */
 export const listGroups = query(
   build
     .select()
@@ -36,7 +37,7 @@ export const listGroups = query(
     .orderBy(asc(sql`lower(${groups.name})`)),
 );
 
-/** Its members who are not deleted, by username: {group_id, limit, offset}. Not for the group of all members. */
+/** Members that are not deleted, by username: {group_id, limit, offset}. Not for the group of all members. */
 export const listGroupMembers = query(
   build
     .select({ user: users })
@@ -48,7 +49,7 @@ export const listGroupMembers = query(
     .offset(sql.placeholder("offset")),
 );
 
-/** {group_id}. */
+/** Parameters: {group_id}. */
 export const countGroupMembers = query(
   build
     .select({ count: count() })
@@ -57,7 +58,7 @@ export const countGroupMembers = query(
     .where(and(given(group_members.group_id), eq(users.deleted, false))),
 );
 
-/** Ids of all its members: {group_id}. */
+/** IDs of all members: {group_id}. */
 export const listGroupMemberIds = query(
   build.select({ user_id: group_members.user_id }).from(group_members).where(given(group_members.group_id)),
 );
@@ -68,10 +69,10 @@ export const updateGroup = updateBy(groups, groups.id);
 const deleteMembers = deleteBy(group_members, group_members.group_id);
 const deleteOne = deleteBy(groups, groups.id);
 
-/** The group with its memberships. */
+/** Deletes the group with its memberships. */
 export const deleteGroup = (id: string): Statement[] => [deleteMembers(id), deleteOne(id)];
 
-/** The groups of an organization that is deleted; after their members no longer exist. */
+/** Deletes the groups of a deleted organization, after their members were removed. */
 export const deleteGroupsByOrganization = deleteBy(groups, groups.organization_id);
 
 type Membership = { readonly group_id: string; readonly organization_id: string; readonly user_id: string };
@@ -87,7 +88,7 @@ const insertMember = statement<Membership>(
     .onConflictDoNothing(),
 );
 
-/** Changes nothing; refuses the batch as stale when the user is no member of the organization. */
+/** A guard: rejects the batch as stale when the user is not a member of the organization. */
 const guardMember = statement<Membership>(
   build
     .update(organization_members)
@@ -96,16 +97,16 @@ const guardMember = statement<Membership>(
   { expect: 1 },
 );
 
-/** Puts members of the organization into the group; who is there already stays. Refused as stale when one is no member. */
+/** Adds members of the organization to the group; existing ones stay. Rejected as stale when a user is not a member. */
 export const addToGroup = (memberships: readonly Membership[]): Statement[] =>
   memberships.length === 0 ? [] : [guardMember(memberships), insertMember(memberships)];
 
-/** Takes a user out; no change is no error. */
+/** Removes a user. Does nothing if they are not in the group. */
 export const takeFromGroup = statement<{ readonly group_id: string; readonly user_id: string }>(
   build.delete(group_members).where(and(given(group_members.group_id), given(group_members.user_id))),
 );
 
-/** What someone's groups allow in an organization, the group of all members included: {organization_id, user_id}. */
+/** The sum of a user's allowances from their groups in an organization, including the group of all members: {organization_id, user_id}. */
 export const sumAllowance = query(
   build
     .select({ budget: sql<number>`coalesce(sum(${groups.quota_allowance}), 0)` })
@@ -119,7 +120,7 @@ export const sumAllowance = query(
     ),
 );
 
-/** One row when any group of the organization has an allowance, so that costs are counted there: {organization_id}. */
+/** A row when any group of the organization has an allowance, which enables cost limits: {organization_id}. */
 export const findAnyAllowance = query(
   build
     .select({ id: groups.id })

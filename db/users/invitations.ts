@@ -16,12 +16,12 @@ import { organizations, users } from "../schema/users.ts";
 
 export type InvitationRow = typeof invitations.$inferSelect;
 
-/** {id}. */
+/** Parameters: {id}. */
 export const findInvitation = findBy(invitations, invitations.id);
-/** {token_hash}. */
+/** Parameters: {token_hash}. */
 export const findInvitationByToken = findBy(invitations, invitations.token_hash);
 
-/** Without letter case: {email}. */
+/** Case-insensitive: {email}. */
 export const findInvitationByEmail = query(
   build
     .select()
@@ -29,7 +29,7 @@ export const findInvitationByEmail = query(
     .where(sql`lower(${invitations.email}) = lower(${sql.placeholder("email")})`),
 );
 
-/** Newest first, with who invited and whereto. */
+/** Newest first, with the inviter and the organization. */
 export const listInvitations = query(
   build
     .select({ invitation: invitations, inviter: users.username, organization: organizations.name })
@@ -42,7 +42,7 @@ export const listInvitations = query(
 
 export const countInvitations = query(build.select({ count: count() }).from(invitations));
 
-/** Refused as `constraint` when the address was invited in the meantime. */
+/** Rejected as `constraint` when the address was invited concurrently. */
 export const insertInvitation = insertInto(invitations);
 export const updateInvitation = updateBy(invitations, invitations.id);
 
@@ -51,13 +51,13 @@ const drop = statement<{ id: string; token_hash: string }>(
   { expect: 1 },
 );
 
-/** Refused as `stale` when it was used, revoked or renewed in the meantime. */
+/** Rejected as `stale` when it was used, revoked or renewed concurrently. */
 export const useInvitation = ({ id, token_hash }: Pick<InvitationRow, "id" | "token_hash">): Statement =>
   drop({ id, token_hash });
 
 export const deleteInvitation = deleteBy(invitations, invitations.id);
 
-/** Forgets what expired long ago: {before}. */
+/** Deletes invitations that expired before {before}. */
 export const deleteOldInvitations = statement<{ before: number }>(
   build.delete(invitations).where(lt(invitations.expires_at, sql.placeholder("before"))),
 );

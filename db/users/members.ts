@@ -15,8 +15,8 @@ export const listMemberships = query(
 );
 
 /**
- * Finds the organization that a person has belonged to for the longest: {user_id}. Administrators of other organizations cannot change it by adding
- * the person there.
+ * The organization that a person has belonged to for the longest: {user_id}. Administrators of other organizations cannot change it by
+ * adding the person there.
  */
 export const findHomeOrganization = query(
   build
@@ -32,13 +32,13 @@ const listGroupIds = query(
   build.select({ id: group_members.group_id }).from(group_members).where(given(group_members.user_id)),
 );
 
-/** Where someone belongs: roles by organization, and groups by id. The group of all members has its organization's id. */
+/** A user's roles by organization, and IDs of their groups. The group of all members has its organization's ID. */
 export type Memberships = {
   readonly organizations: Readonly<Record<string, string[]>>;
   readonly groups: readonly string[];
 };
 
-/** As it is at this moment; of a user who is not there: nothing. */
+/** Reads the current memberships; none for a user who does not exist. */
 export const readMemberships = async (store: Pick<Store, "all">, user_id: string): Promise<Memberships> => {
   const [rows, groups] = await Promise.all([
     store.all(listMemberships({ user_id })),
@@ -102,13 +102,13 @@ const leaveGroups = statement<Pair>(
 );
 
 /**
- * Ends a membership, and those of the organization's groups (rule GR-3). Refused as stale when none exists. The membership first: anyone who puts
- * the member into a group in the meantime holds its row until the group's can be seen.
+ * Ends a membership, including the organization's groups (rule GR-3). Rejected as stale when none exists. The membership must come first: a
+ * transaction that adds the member to a group holds its row until the group membership is visible.
  */
 export const endMembership = (pair: Pair): Statement[] => [deleteMember(pair), leaveGroups(pair)];
 
-/** A guard: refuses the batch as `stale` when this is the person's only membership. */
-export const belongsElsewhere = statement<Pair>(
+/** A guard: rejects the batch as `stale` when this is the person's only membership. */
+export const guardOtherMembership = statement<Pair>(
   build
     .update(organization_members)
     .set({ updated_at: sql`${organization_members.updated_at}` })
@@ -125,13 +125,13 @@ export const belongsElsewhere = statement<Pair>(
 const deleteMembersByOrganization = deleteBy(organization_members, organization_members.organization_id);
 const deleteGroupMembersByOrganization = deleteBy(group_members, group_members.organization_id);
 
-/** Ends every membership, when the organization is deleted. */
+/** Ends every membership of a deleted organization. */
 export const endMembershipsByOrganization = (organization_id: string): Statement[] => [
   deleteMembersByOrganization(organization_id),
   deleteGroupMembersByOrganization(organization_id),
 ];
 
-/** Returns ten of the people who look after templates there, those of the organization first: {organization_id}. */
+/** Ten of the organization's template administrators, those of the organization itself first: {organization_id}. */
 export const listTemplateAdministrators = query(
   build
     .select({ id: users.id, username: users.username, name: users.name, avatar_url: users.avatar_url })

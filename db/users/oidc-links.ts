@@ -3,15 +3,15 @@ import { and, sql } from "drizzle-orm";
 import { build, deleteBy, findBy, given, insertInto, query, statement } from "../engine/sql.ts";
 import { oidc_links } from "../schema/oidc-links.ts";
 
-/** {issuer, subject}. */
+/** Parameters: {issuer, subject}. */
 export const findOidcLink = findBy(oidc_links, oidc_links.issuer, oidc_links.subject);
 
 export type OidcLink = typeof oidc_links.$inferSelect;
 
-/** Refused as `constraint` when someone has this account already. */
+/** Rejected as `constraint` when a user already has this account. */
 export const insertOidcLink = insertInto(oidc_links);
 
-/** Remembers what the provider calls the person. */
+/** Stores the person's names at the provider. */
 export const updateOidcLink = statement<{ issuer: string; subject: string; username: string; name: string }>(
   build
     .update(oidc_links)
@@ -19,13 +19,13 @@ export const updateOidcLink = statement<{ issuer: string; subject: string; usern
     .where(and(given(oidc_links.issuer), given(oidc_links.subject))),
 );
 
-/** One row when the user has a link at any issuer: {user_id}. */
+/** A row when the user has a link at any issuer: {user_id}. */
 export const findAnyOidcLink = query(
   build.select({ issuer: oidc_links.issuer }).from(oidc_links).where(given(oidc_links.user_id)).limit(1),
 );
 
-/** A guard: refuses the batch as `stale` when the user was linked in the meantime, also by another node. */
-export const isUnlinkedStill = statement<{ user_id: string }>(
+/** A guard: rejects the batch as `stale` when the user was linked concurrently, also by another node. */
+export const guardUnlinked = statement<{ user_id: string }>(
   build
     .update(oidc_links)
     .set({ subject: sql`${oidc_links.subject}` })

@@ -1,4 +1,4 @@
-// What the provider gave for a session that began there.
+// Data from the OpenID Connect provider about a session that began there.
 import { and, asc, eq, gt, lt, sql } from "drizzle-orm";
 import { build, findBy, given, insertInto, query, statement, updateBy } from "../engine/sql.ts";
 import { oidc_sessions } from "../schema/oidc-links.ts";
@@ -6,13 +6,13 @@ import { api_keys } from "../schema/users.ts";
 
 export type OidcSession = typeof oidc_sessions.$inferSelect;
 
-/** {key_id}. */
+/** Parameters: {key_id}. */
 export const findOidcSession = findBy(oidc_sessions, oidc_sessions.key_id);
 
 export const insertOidcSession = insertInto(oidc_sessions);
 export const updateOidcSession = updateBy(oidc_sessions, oidc_sessions.key_id);
 
-/** Returns sessions with a refresh token that were used since the provider was last asked, oldest first: {before, now}. */
+/** Sessions with a refresh token that were used since the provider was last asked, oldest first: {before, now}. */
 export const listDueOidcSessions = query(
   build
     .select({ session: oidc_sessions, user_id: api_keys.user_id })
@@ -30,7 +30,7 @@ export const listDueOidcSessions = query(
     .limit(50),
 );
 
-/** Takes a session for one check: refused as `stale` when another node took it. */
+/** Claims a session for one check. Rejected as `stale` when another node has claimed it. */
 export const takeOidcSession = statement<{ key_id: string; known_checked_at: number; now: number }>(
   build
     .update(oidc_sessions)

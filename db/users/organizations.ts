@@ -30,7 +30,7 @@ export const findDefaultOrganization = query(
     .where(and(eq(organizations.is_default, true), alive)),
 );
 
-/** All organizations by name; the caller leaves out what may not be seen. */
+/** All organizations by name. The caller must filter by access. */
 export const listOrganizations = query(
   build.select().from(organizations).where(alive).orderBy(asc(organizations.name)).limit(1000),
 );
@@ -40,7 +40,7 @@ export const updateOrganization = updateBy(organizations, organizations.id);
 
 const one = { one: sql`1` };
 
-/** Refused as `stale` for the default organization and while there are templates or workspaces in it. */
+/** Rejected as `stale` for the default organization and while it has templates or workspaces. */
 export const deleteOrganization = statement<{ id: string; now: number }>(
   build
     .update(organizations)

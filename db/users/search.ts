@@ -1,15 +1,15 @@
-// Lists of users: what they are narrowed to, a page of one, and how many there are.
+// Lists of users: filters, pages, and counts.
 import { and, count, eq, exists, getTableColumns, gte, inArray, lt, ne, or, type SQL, sql } from "drizzle-orm";
 import { build, type Query, query } from "../engine/sql.ts";
 import { organization_members, users } from "../schema/users.ts";
 import { alive, type User } from "./users.ts";
 
-/** What a list of users is narrowed to; whatever is absent does not matter. Times are milliseconds. */
+/** Filters of a list of users. Absent members are ignored. Times are in milliseconds. */
 export type UserFilter = {
-  /** Part of the username, the name or the email address. */
+  /** Part of the username, the display name or the email address. */
   text?: string | undefined;
   statuses?: readonly User["status"][] | undefined;
-  /** Users who have any of these site roles; `member` is everyone. */
+  /** Users with any of these site roles; `member` matches everyone. */
   roles?: readonly string[] | undefined;
   login_types?: readonly string[] | undefined;
   last_seen_after?: number | undefined;
@@ -17,13 +17,13 @@ export type UserFilter = {
   created_after?: number | undefined;
   created_before?: number | undefined;
   github_com_user_id?: number | undefined;
-  /** Only this user and the members of these organizations: what a caller without wider rights may see. */
+  /** Only this user and the members of these organizations, for callers without broader permissions. */
   visible?: { user_id: string; organizations: readonly string[] } | undefined;
-  /** The account that owns prepared workspaces is nobody's colleague. */
+  /** The account that owns prebuilds, which is never listed. */
   except: string;
 };
 
-/** `%` and `_` in the text stand for themselves. */
+/** Escapes `%` and `_` in the text. */
 const contains = (column: typeof users.username | typeof users.email | typeof users.name, text: string): SQL =>
   sql`instr(lower(${column}), ${text.toLowerCase()}) > 0`;
 
@@ -67,7 +67,7 @@ const visibleTo = ({ user_id, organizations }: NonNullable<UserFilter["visible"]
 
 export type ListedUser = User & { organization_ids: string[] };
 
-/** One page of users by username. `after` is the username of the last one seen. For `store.scan`. */
+/** Returns a page of users by username. `after` is the last username of the previous page. For `store.scan`. */
 export const searchUsers = (
   filter: UserFilter,
   page: { limit: number; offset: number; after?: string | undefined },

@@ -1,11 +1,11 @@
-// Secrets of people. Written by src/domain/users/secrets.ts; how many a person may have is checked by the insert itself.
+// Secrets of people. Written by src/domain/users/secrets.ts; the insert itself checks the limit per person.
 import { and, asc, sql } from "drizzle-orm";
 import { build, deleteBy, given, query, type Statement, statement, updateBy } from "../engine/sql.ts";
 import { user_secrets } from "../schema/user-secrets.ts";
 
 export type UserSecretRow = typeof user_secrets.$inferSelect;
 
-/** By name: {user_id}. */
+/** Ordered by name: {user_id}. */
 export const listUserSecrets = query(
   build
     .select()
@@ -14,7 +14,7 @@ export const listUserSecrets = query(
     .orderBy(asc(sql`lower(${user_secrets.name})`)),
 );
 
-/** Letter case ignored: {user_id, name}. */
+/** Case-insensitive: {user_id, name}. */
 export const findUserSecret = query(
   build
     .select()
@@ -22,7 +22,7 @@ export const findUserSecret = query(
     .where(and(given(user_secrets.user_id), sql`lower(${user_secrets.name}) = lower(${sql.placeholder("name")})`)),
 );
 
-/** Refused as `stale` when the person has `most` already, as `constraint` when a name, variable or file is taken. */
+/** Rejected as `stale` when the person has `most` already, as `constraint` when a name, variable or file is taken. */
 export const insertUserSecret = (row: UserSecretRow, most: number): Statement => ({
   touches: [],
   sql: `insert into user_secrets
@@ -41,7 +41,7 @@ export const insertUserSecret = (row: UserSecretRow, most: number): Statement =>
 
 export const updateUserSecret = updateBy(user_secrets, user_secrets.id);
 
-/** Refused as `stale` when none exists. */
+/** Rejected as `stale` when none exists. */
 export const deleteUserSecret = statement<{ user_id: string; id: string }>(
   build.delete(user_secrets).where(and(given(user_secrets.user_id), given(user_secrets.id))),
   { expect: 1 },

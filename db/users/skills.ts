@@ -1,16 +1,16 @@
-// Personal skills. Written by src/api/users/skills.ts; at most 100 a person, which the insert itself checks.
+// Personal skills. Written by src/api/users/skills.ts; at most 100 per person, which the insert itself checks.
 import { and, asc } from "drizzle-orm";
 import { build, deleteBy, findBy, given, query, type Statement, statement, updateBy } from "../engine/sql.ts";
 import { user_skills } from "../schema/context.ts";
 
 export type UserSkillRow = typeof user_skills.$inferSelect;
 
-/** By name: {user_id}. */
+/** Ordered by name: {user_id}. */
 export const listUserSkills = query(
   build.select().from(user_skills).where(given(user_skills.user_id)).orderBy(asc(user_skills.name)),
 );
 
-/** Names and descriptions, by name: {user_id}. */
+/** Names and descriptions, ordered by name: {user_id}. */
 export const listUserSkillNames = query(
   build
     .select({ name: user_skills.name, description: user_skills.description })
@@ -19,10 +19,10 @@ export const listUserSkillNames = query(
     .orderBy(asc(user_skills.name)),
 );
 
-/** {user_id, id}. */
+/** Parameters: {user_id, id}. */
 export const findUserSkill = findBy(user_skills, user_skills.user_id, user_skills.id);
 
-/** Refused as `stale` when the person has `most` skills already, as `constraint` when the name is taken. */
+/** Rejected as `stale` when the person has `most` skills already, as `constraint` when the name is taken. */
 export const insertUserSkill = (row: UserSkillRow, most: number): Statement => ({
   touches: [],
   sql: `insert into user_skills (id, user_id, name, description, content, created_at, updated_at)
@@ -34,7 +34,7 @@ export const insertUserSkill = (row: UserSkillRow, most: number): Statement => (
 
 export const updateUserSkill = updateBy(user_skills, user_skills.id);
 
-/** Refused as `stale` when none exists. */
+/** Rejected as `stale` when none exists. */
 export const deleteUserSkill = statement<{ user_id: string; id: string }>(
   build.delete(user_skills).where(and(given(user_skills.user_id), given(user_skills.id))),
   { expect: 1 },

@@ -1,4 +1,4 @@
-// Users. Names and addresses are compared without letter case.
+// Users. Names and addresses are compared case-insensitively.
 import { and, asc, eq, ne, notExists, type SQL, sql } from "drizzle-orm";
 import type { Alone } from "../engine/alone.ts";
 import { build, given, insertInto, query, type Statement, statement, updateBy } from "../engine/sql.ts";
@@ -8,17 +8,17 @@ import { workspaces } from "../schema/workspaces.ts";
 
 export type User = typeof users.$inferSelect;
 
-/** Has not been deleted. */
+/** The condition that the user is not deleted. */
 export const alive = eq(users.deleted, false);
 
-/** A site owner who may sign in. */
+/** The condition that the user is a site owner who may sign in. */
 const isOwner = and(
   alive,
   ne(users.status, "suspended"),
   sql`exists (select 1 from json_each(${users.roles}) where value = 'owner')`,
 );
 
-/** A guard of a user who is there: changes nothing, and refuses the batch as `stale` where the condition does not hold. */
+/** Builds a guard on an existing user: changes nothing, and rejects the batch as `stale` when the condition is false. */
 const guard = <Values extends { id: string }>(condition: SQL | undefined, options: { alone?: Alone } = {}) =>
   statement<Values>(
     build
@@ -66,7 +66,7 @@ export const findUserByEmail = query(
     .where(and(sql`lower(${users.email}) = lower(${sql.placeholder("email")})`, alive)),
 );
 
-/** What everyone may know of several users who are not deleted: {ids} is a JSON array. */
+/** Public data of several users who are not deleted: {ids} is a JSON array. */
 export const listMinimalUsers = query(
   build
     .select({ id: users.id, username: users.username, name: users.name, avatar_url: users.avatar_url })
@@ -84,7 +84,7 @@ export const listUsersByIds = query(
     .orderBy(asc(sql`lower(${users.username})`)),
 );
 
-/** One row when there is any person at all (built-in accounts do not count). */
+/** A row when any person exists (built-in accounts do not count). */
 export const findAnyUser = query(
   build
     .select({ id: users.id })
@@ -97,7 +97,7 @@ export const findAnyUser = query(
 export const insertUser = insertInto(users);
 export const updateUser = updateBy(users, users.id);
 
-/** One row when the user has a seat already: {id}. */
+/** A row when the user has a seat already: {id}. */
 const findSeat = query(
   build
     .select({ id: users.id })
@@ -105,11 +105,14 @@ const findSeat = query(
     .where(and(given(users.id), eq(users.has_ai_seat, true))),
 );
 
-/** What gives the user a seat, with their first chat; nothing when they have one, since writing users makes every caller reread. */
+/**
+ * Returns the statements that give a user a seat with their first chat; none if they have one, since writing users invalidates all cached
+ * callers.
+ */
 export const takeSeat = async (store: Pick<Store, "get">, id: string): Promise<Statement[]> =>
   (await store.get(findSeat({ id }))) ? [] : [updateUser(id, { has_ai_seat: true })];
 
-/** Notes that the user was here; a dormant account wakes up, a suspended one stays suspended. */
+/** Records that the user was active. Reactivates a dormant account; a suspended one stays suspended. */
 export const touchUser = statement<{ id: string; now: number }>(
   build
     .update(users)
@@ -121,8 +124,8 @@ export const touchUser = statement<{ id: string; now: number }>(
 );
 
 /**
- * A guard, for anyone who makes what will be the user's: refuses the batch as `stale` when they are deleted. It looks for a row that must not be
- * there, so it holds no row that other writes of the user wait for: that nobody is deleted in the meantime is by its name.
+ * A guard for creating something that belongs to the user: rejects the batch as `stale` when they are deleted. It matches no row of an
+ * existing user, so that it does not lock the row against other writes; its name in `alone` prevents concurrent deletion.
  */
 export const guardUser = statement<{ id: string }>(
   build
@@ -132,7 +135,7 @@ export const guardUser = statement<{ id: string }>(
   { expect: 0, alone: "users", touches: [] },
 );
 
-/** Refused as `stale` while the user owns a workspace. The name and the address are free again. */
+/** Rejected as `stale` while the user owns a workspace. The name and the address become available again. */
 export const deleteUser = statement<{ id: string; now: number }>(
   build
     .update(users)
@@ -152,10 +155,10 @@ export const deleteUser = statement<{ id: string; now: number }>(
   { expect: 1, alone: "users" },
 );
 
-/** A guard: refuses the batch as `stale` when this user is no owner any more. Two owners cannot undo each other at once. */
-export const isStillOwner = guard<{ id: string }>(isOwner, { alone: "owners" });
+/** A guard: rejects the batch as `stale` when this user is no longer an owner. Two owners cannot demote each other concurrently. */
+export const guardOwner = guard<{ id: string }>(isOwner, { alone: "owners" });
 
-/** {id}: another owner who may sign in. */
+/** Another owner who may sign in: {id}. */
 export const findOtherOwner = query(
   build
     .select({ id: users.id })
@@ -165,13 +168,13 @@ export const findOtherOwner = query(
 );
 
 /**
- * A guard: refuses the batch as `stale` when the password was changed since this hash was compared. Comparing takes a while, and who
- * has set a new password wants nobody signed in with the old one.
+ * A guard: rejects the batch as `stale` when the password was changed since this hash was compared. Comparing is slow, and the old password
+ * must not sign anyone in after a change.
  */
-export const isPasswordStill = guard<{ id: string; password_hash: string }>(given(users.password_hash));
+export const guardPassword = guard<{ id: string; password_hash: string }>(given(users.password_hash));
 
-/** A guard: refuses the batch as `stale` when this user was given a role, be it of the site or of an organization. */
-export const isWithoutRolesStill = guard<{ id: string }>(
+/** A guard: rejects the batch as `stale` when this user was given a role of the site or of an organization. */
+export const guardWithoutRoles = guard<{ id: string }>(
   and(
     sql`json_array_length(${users.roles}) = 0`,
     sql`not exists (select 1 from ${organization_members} where ${organization_members.user_id} = ${users.id} and json_array_length(${organization_members.roles}) > 0)`,

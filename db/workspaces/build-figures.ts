@@ -1,13 +1,13 @@
-// How many builds ended in a range, how, and how long they took: by stretches of time or by template. For `store.scan`.
+// Number, results and durations of builds in a range, by time interval or by template. For `store.scan`.
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import type { Query } from "../engine/sql.ts";
 
-/** Times in milliseconds, [from, to); `step` is the length of a stretch, `templates` undefined all of them. */
+/** Times in milliseconds, [from, to); `step` is the length of an interval; `templates` undefined: all. */
 export type FiguresOf = {
   readonly from: number;
   readonly to: number;
   readonly step: number;
-  /** Clocks went `forward` at this time. */
+  /** Clocks moved `forward` at this time. */
   readonly changed_at: number;
   readonly forward: number;
   readonly templates: readonly string[] | undefined;
@@ -17,12 +17,12 @@ export type BuildFigures = {
   readonly builds: number;
   readonly failed: number;
   readonly canceled: number;
-  /** Of those that worked, from the moment someone began them, nearest rank; null when none did. */
+  /** The median duration of successful builds since they were requested, by nearest rank; null without any. */
   readonly p50_ms: number | null;
   readonly p95_ms: number | null;
 };
 
-/** A group is a number of a stretch, a template's id, or one for all. */
+/** The group key: the number of an interval, a template's ID, or a constant for everything. */
 const GROUPS = {
   stretch: "(jobs.completed_at - ?1 + case when jobs.completed_at >= ?4 then ?5 else 0 end) / ?3",
   template: "w.template_id",
@@ -51,7 +51,7 @@ const toSql = (group: string): string => `
     max(case when place = (worked * 95 + 99) / 100 then ms end)
   from ranked group by slot order by slot`;
 
-/** Builds that started workspaces of people; those that are only kept ready are nobody's. One row for each group that has any. */
+/** Builds that started workspaces of people, excluding prebuilds. One row per group with any. */
 export const sumBuilds = (
   by: keyof typeof GROUPS,
   { from, to, step, templates, changed_at, forward }: FiguresOf,

@@ -1,10 +1,10 @@
-// What a build has left behind, as it lies in the database. That of Terraform holds every secret of the workspace, so it is sealed; where a
-// worker of its own remembers a place, that stays readable, because the queue chooses by it.
+// The stored state of a build. Terraform's contains all secrets of the workspace, so it is encrypted; a remote worker's place remains
+// readable, because the queue depends on it.
 import type { Encryption } from "#base/encryption.ts";
 
 const toSealContext = (workspace_id: string): string => `build_state:${workspace_id}`;
 
-/** Provisioners whose states are sealed. */
+/** Provisioners whose states are encrypted. */
 const SEALED = new Set(["terraform", "external"]);
 
 type Sealed = { readonly place?: string; readonly sealed: string };
@@ -18,7 +18,7 @@ const splitState = (text: string): Partial<Sealed> => {
   }
 };
 
-/** What is stored. `provisioner` is that of the build. */
+/** Returns the stored form. `provisioner` is the build's. */
 export const sealState = (
   encryption: Encryption,
   { workspace_id, provisioner }: { readonly workspace_id: string; readonly provisioner: string },
@@ -30,7 +30,7 @@ export const sealState = (
   return JSON.stringify({ ...(typeof place === "string" ? { place } : {}), sealed } satisfies Sealed);
 };
 
-/** What was sealed; what was not is answered as it is. Throws `UnsealError`. */
+/** Decrypts an encrypted state, and returns any other unchanged. Throws `UnsealError`. */
 export const openState = (encryption: Encryption, workspace_id: string, stored: string | null): string | null => {
   const { sealed } = stored === null ? {} : splitState(stored);
   if (typeof sealed !== "string") return stored;

@@ -1,4 +1,4 @@
-// Builds of workspaces: reading by key and number, and the statements of the workspace actor.
+// Builds of workspaces: reads by key and number, and the statements of the workspace actor.
 import { and, asc, desc, eq, isNull, lt, sql } from "drizzle-orm";
 import { build, findBy, given, insertInto, query, updateBy } from "../engine/sql.ts";
 import { isAmongParts, ofParts } from "../parts.ts";
@@ -9,7 +9,7 @@ export type BuildRow = typeof workspace_builds.$inferSelect;
 
 export const findBuild = findBy(workspace_builds, workspace_builds.id);
 
-/** The values a build was made with, by name: {build_id}. */
+/** The parameter values of a build, by name: {build_id}. */
 export const listBuildParameters = query(
   build
     .select({ name: workspace_build_parameters.name, value: workspace_build_parameters.value })
@@ -25,7 +25,7 @@ const openBuilds = () =>
     .from(jobs)
     .innerJoin(workspace_builds, eq(workspace_builds.job_id, jobs.id));
 
-/** Builds whose job has not ended, oldest first: taken up again at start. */
+/** Builds with an open job, oldest first, resumed at startup. */
 export const listOpenBuilds = ofParts(
   query(openBuilds().where(isOpen).orderBy(asc(jobs.created_at))),
   query(
@@ -36,7 +36,7 @@ export const listOpenBuilds = ofParts(
   ),
 );
 
-/** Workspaces that should be running now: the latest build is a start that ended well. For `scan`: {provisioner, after, limit}. */
+/** Workspaces that should be running: the latest build is a successful start. For `scan`: {provisioner, after, limit}. */
 export const listRunning = query(
   build
     .select({ id: workspaces.id, state: workspace_builds.state })
@@ -66,7 +66,7 @@ export const findBuildByNumber = query(
     .where(and(given(workspace_builds.workspace_id), given(workspace_builds.build_number))),
 );
 
-/** Numbers below this one, newest first: the ids of a page of builds; {workspace_id, below, since, limit, offset}. */
+/** IDs of a page of builds with numbers below this one, newest first: {workspace_id, below, since, limit, offset}. */
 export const listBuildIds = query(
   build
     .select({ id: workspace_builds.id })

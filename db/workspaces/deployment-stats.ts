@@ -1,4 +1,4 @@
-// What is counted over all workspaces at once: how many are in which state, and what agents that are there have reported.
+// Statistics of all workspaces: how many are in each state, and the reports of existing agents.
 import { and, count, eq, gte, sql } from "drizzle-orm";
 import { build, query, type RowOfQuery } from "../engine/sql.ts";
 import { agent_stats, agents } from "../schema/agents.ts";

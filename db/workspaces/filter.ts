@@ -1,11 +1,11 @@
-// What a search of workspaces asks for, as conditions on the row `w` (facts/platform 3.3). Agent status and health are derived in SQL
-// as actors/agent/status.ts derives them in code; a test compares the two. Used by db/workspaces/lists.ts.
+// Conditions of a workspace search on the row `w` (facts/platform 3.3). Agent status and health are derived in SQL as in
+// actors/agent/status.ts; a test compares the two. Used by db/workspaces/lists.ts.
 import { EVERYONE } from "#schema/workspaces/acl.ts";
 import type { Value } from "../engine/sql.ts";
 
 /**
- * Which workspaces the caller may see: all, or those of some organizations, one's own, and those shared where one is a member; with
- * `only`, no other than that one.
+ * Which workspaces the caller may see: all, or those of some organizations, their own, and those shared with them where they are a member;
+ * `only` restricts that to a single one.
  */
 export type Scope =
   | "all"
@@ -19,9 +19,9 @@ export type Scope =
 
 export type WorkspaceFilter = {
   readonly scope: Scope;
-  /** Milliseconds since 1970, for what depends on the time. */
+  /** Milliseconds since 1970, for conditions that depend on time. */
   readonly now: number;
-  /** Milliseconds of silence after which an agent counts as disconnected. */
+  /** Milliseconds of silence after which an agent is considered disconnected. */
   readonly silence_ms: number;
   readonly ids?: readonly string[];
   readonly owner_id?: string;
@@ -36,7 +36,7 @@ export type WorkspaceFilter = {
   readonly last_used_before?: number;
   readonly outdated?: boolean;
   readonly healthy?: boolean;
-  /** Of the latest build's template version. */
+  /** From the latest build's template version. */
   readonly has_ai_task?: boolean;
   readonly has_external_agent?: boolean;
   readonly shared?: boolean;
@@ -47,7 +47,7 @@ export type WorkspaceFilter = {
   readonly parameters?: readonly { readonly name: string; readonly value?: string }[];
 };
 
-/** One condition with what its question marks stand for. */
+/** A condition with the parameters of its question marks. */
 export type Part = { readonly sql: string; readonly params: readonly Value[] };
 
 const part = (sql: string, ...params: Value[]): Part => ({ sql, params });
@@ -70,7 +70,7 @@ const agentStatus = ({ now, silence_ms }: WorkspaceFilter): Part =>
 
 const SHOWN_AGENTS = "from agents a where a.build_id = w.latest_build_id";
 
-/** Only what runs has agents that are shown. */
+/** Only running workspaces have agents that are shown. */
 const hasUnhealthyAgent = (filter: WorkspaceFilter): Part => {
   const status = agentStatus(filter);
   return part(
@@ -88,10 +88,10 @@ const ofVersion = (column: "has_ai_task" | "has_external_agent", yes: boolean): 
     yes ? 1 : 0,
   );
 
-/** As the index `workspaces_shared` has it, which it must repeat word by word to be of use. */
+/** Must repeat the definition of the index `workspaces_shared` word for word to use it. */
 const isShared = (row: string): string => `(${row}.user_acl <> '{}' or ${row}.group_acl <> '{}')`;
 
-/** The group of all members of an organization has the organization's id (rule SH-3). */
+/** The group of all members has the organization's ID (rule SH-3). */
 const sharedWithGroup = (text: string): Part[] => {
   const [first = "", second] = text.toLowerCase().split("/");
   const name = second ?? first;
@@ -127,7 +127,7 @@ const sharedWithUser = (who: string): Part =>
     who,
   );
 
-/** What is one's own or shared with one, by its indexes. */
+/** The caller's own workspaces and those shared with them, using indexes. */
 const ownOrShared = ({ user_id, member_of, groups }: Exclude<Scope, "all">): Part =>
   part(
     `w.id in (select own.id from workspaces own where own.owner_id = ? union all
@@ -141,7 +141,7 @@ const ownOrShared = ({ user_id, member_of, groups }: Exclude<Scope, "all">): Par
 
 const both = (a: Part, b: Part): Part => part(`${a.sql} and ${b.sql}`, ...a.params, ...b.params);
 
-/** What the caller may see, as conditions of which no row fulfils two: all of some organizations, and what else is one's own. */
+/** Returns what the caller may see as mutually exclusive conditions: everything in some organizations, and their other workspaces. */
 export const toScopes = ({ scope, ...filter }: WorkspaceFilter): Part[] => {
   if (scope === "all") return [part("true")];
   const { organizations, only } = scope;
@@ -156,17 +156,17 @@ export const toScopes = ({ scope, ...filter }: WorkspaceFilter): Part[] => {
   return [part(`${isNarrow({ scope, ...filter }) ? "+" : ""}w.organization_id ${AMONG}`, managed), else_];
 };
 
-/** The same as one condition. */
+/** Returns the same as one condition. */
 export const toScope = (filter: WorkspaceFilter): Part => {
   const parts = toScopes(filter);
   const [first = part("false")] = parts;
   if (parts.length === 1) return first;
-  // Nothing is found by it, only looked at: plain columns would tempt the planner.
+  // Used only as a filter; plain columns would tempt the planner to start with it.
   const seen = parts.map(({ sql }) => `(${sql.replace(/^w\.organization_id/, "+w.organization_id")})`);
   return part(`(${seen.join(" or ")})`, ...parts.flatMap(({ params }) => params));
 };
 
-/** What few rows answer, so that those are found first. The status alone is not among it. */
+/** Returns whether few rows match, so that they should be found first. The status alone does not qualify. */
 export const isNarrow = (filter: WorkspaceFilter): boolean =>
   (filter.scope !== "all" && filter.scope.organizations.length === 0) ||
   NARROW.some((key) => filter[key] !== undefined) ||
@@ -178,13 +178,13 @@ const NARROW = [
   ...(["shared_with_user", "shared_with_group"] as const),
 ];
 
-/** All but what the caller may see; never empty. A plus keeps SQLite from beginning with that column. */
+/** Returns all conditions except access; never empty. A unary plus keeps SQLite from starting with that column. */
 export const toConditions = (filter: WorkspaceFilter): Part[] => {
   const given = <T>(value: T | undefined, make: (value: T) => Part | Part[]): Part[] =>
     value === undefined ? [] : [make(value)].flat();
   const { status } = filter;
   return [
-    // Deleted ones are listed only when they are asked for.
+    // Deleted workspaces are listed only on request.
     ...(status === "deleted" ? [] : [part("w.deleted = 0")]),
     part(filter.dormant ? "w.dormant_at is not null" : "w.dormant_at is null"),
     ...given(status, (text) => part(`${isNarrow(filter) ? "+" : ""}w.status = ?`, text)),

@@ -1,5 +1,5 @@
-// Forks of workspaces: their rows, and how far their copies have come. Written by the keeper of forks (actors/forks/keeper.ts), but for the first
-// row, which goes with the snapshot.
+// Forks of workspaces: their rows, and the progress of their copies. Written by the keeper of forks (actors/forks/keeper.ts), except the
+// first row, which is part of the snapshot's batch.
 import { and, desc, eq, inArray, isNull, max, sql } from "drizzle-orm";
 import { build, findBy, given, insertInto, query, updateBy } from "../engine/sql.ts";
 import { isAmongParts, ofParts } from "../parts.ts";
@@ -14,7 +14,7 @@ export const findFork = findBy(workspace_forks, workspace_forks.id);
 
 const isOpen = inArray(workspace_forks.status, ["copying", "creating"]);
 
-/** All of a workspace, the newest first: {workspace_id, limit}. */
+/** All forks of a workspace, newest first: {workspace_id, limit}. */
 export const listForks = query(
   build
     .select()
@@ -24,7 +24,7 @@ export const listForks = query(
     .limit(sql.placeholder("limit")),
 );
 
-/** Those of a workspace that are being made: {workspace_id}. */
+/** Forks of a workspace that are being created: {workspace_id}. */
 export const listForksUnderWay = query(
   build
     .select({ id: workspace_forks.id })
@@ -34,7 +34,7 @@ export const listForksUnderWay = query(
 
 const open = () => build.select({ id: workspace_forks.id }).from(workspace_forks);
 
-/** Those that are being made: taken up again at start. */
+/** Forks that are being created, resumed at startup. */
 export const listOpenForks = ofParts(
   query(open().where(isOpen)),
   query(
@@ -44,7 +44,7 @@ export const listOpenForks = ofParts(
   ),
 );
 
-/** The builds that give copies their files, with what became of them: {restored_snapshot_id}. */
+/** Builds that restore the files of copies, with their results: {restored_snapshot_id}. */
 export const listBuildsOfFork = query(
   build
     .select({
@@ -63,7 +63,7 @@ export const listBuildsOfFork = query(
     .where(given(workspace_builds.restored_snapshot_id)),
 );
 
-/** The chats of an owner in a workspace with their newest messages, the chat used last first: {workspace_id, owner_id, limit}. */
+/** An owner's chats in a workspace with their newest messages, most recently used first: {workspace_id, owner_id, limit}. */
 export const listChatsToCopy = query(
   build
     .select({ id: chats.id, up_to: max(messages.id) })

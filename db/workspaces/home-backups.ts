@@ -1,5 +1,5 @@
-// Home backups: their rows, which are due, and how old and large they are. Written by the keeper of home backups
-// (actors/home-backups/keeper.ts), but for the first row of one that somebody asks for.
+// Home backups: their rows, due backups, and figures on age and size. Written by the keeper of home backups
+// (actors/home-backups/keeper.ts), except the first row of a requested one.
 import { and, asc, desc, eq, inArray, isNotNull, isNull, lt, ne, type SQL, sql } from "drizzle-orm";
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import { build, deleteBy, findBy, given, insertInto, query, updateBy } from "../engine/sql.ts";
@@ -15,7 +15,7 @@ export type HomeBackupRow = typeof home_backups.$inferSelect;
 
 export const findHomeBackup = findBy(home_backups, home_backups.id);
 
-/** All of a workspace, the newest first: {workspace_id}. */
+/** All backups of a workspace, newest first: {workspace_id}. */
 export const listHomeBackups = query(
   build
     .select()
@@ -24,7 +24,7 @@ export const listHomeBackups = query(
     .orderBy(desc(home_backups.created_at), desc(home_backups.id)),
 );
 
-/** Home backups whose files are being brought back now: nothing of them may go. */
+/** Home backups that are being restored, and must not be deleted. */
 export const listFetchedNow = query(
   build
     .select({ id: sql<string>`${workspace_snapshots.home_backup_id}`.as("id") })
@@ -49,12 +49,12 @@ const places = () =>
     .innerJoin(workspace_builds, eq(workspace_builds.id, workspaces.latest_build_id))
     .innerJoin(jobs, eq(jobs.id, workspace_builds.job_id));
 
-/** A workspace with who keeps its files: {id}. */
+/** A workspace and the provisioner of its files: {id}. */
 export const findHome = query(places().where(given(workspaces.id)));
 const asHome = findHome({ id: "" }).map;
 export type Home = ReturnType<typeof asHome>;
 
-/** Which backup, and whose. */
+/** Columns that identify the backup and its owner. */
 const IDENTITY = {
   id: home_backups.id,
   workspace_id: home_backups.workspace_id,
@@ -74,7 +74,7 @@ const open = (more?: SQL) =>
 
 const ofOwnParts = isAmongParts(workspaces.part);
 
-/** Backups that are being made or removed, oldest first: taken up again until they are. */
+/** Backups that are being created or deleted, oldest first. They are retried until done. */
 export const listOpenHomeBackups = ofParts(open(), open(ofOwnParts));
 
 const left = (more?: SQL) =>
@@ -93,16 +93,16 @@ const left = (more?: SQL) =>
       ),
   );
 
-/** Snapshots from which nothing is copied any more. */
+/** Snapshots from which no backup is being copied anymore. */
 export const listLeftSnapshots = ofParts(left(), left(ofOwnParts));
 
-/** Good for what is there now: made since, or of a workspace that has not run since. */
+/** There is an up-to-date backup: created since then, or of a workspace that has not run since. */
 const isCurrent = sql`exists (
   select 1 from ${home_backups} b where b.workspace_id = ${workspaces.id} and b.status = 'ready' and b.error = ''
     and b.location = ${sql.placeholder("location")}
     and (b.created_at > ${sql.placeholder("since")}
       or (${workspace_builds.transition} = 'stop' and ${jobs.completed_at} <= b.created_at)))`;
-/** Being made, or tried a moment ago. */
+/** A backup is being created, or failed recently. */
 const isTried = sql`exists (
   select 1 from ${home_backups} b where b.workspace_id = ${workspaces.id}
     and (b.status = 'creating' or (b.status = 'failed' and b.created_at > ${sql.placeholder("tried_since")})))`;
@@ -123,7 +123,7 @@ const due = (more?: SQL) =>
       .limit(1_000),
   );
 
-/** Workspaces whose files are to be backed up now: {location, since, tried_since}. */
+/** Workspaces that are due for a backup: {location, since, tried_since}. */
 export const listDueHomes = withParts(due(), due(ofOwnParts));
 
 const unverified = (more?: SQL) =>
@@ -147,7 +147,7 @@ const unverified = (more?: SQL) =>
       .limit(100),
   );
 
-/** The newest of each workspace that was not read back since: {location, before}. */
+/** The newest backup of each workspace that was not verified since: {location, before}. */
 export const listUnverifiedHomeBackups = withParts(unverified(), unverified(ofOwnParts));
 
 const abandoned = (more?: SQL) =>
@@ -168,12 +168,12 @@ const abandoned = (more?: SQL) =>
       .limit(100),
   );
 
-/** Those of workspaces that were deleted permanently long ago: {before}. */
+/** Backups of workspaces that were permanently deleted before: {before}. */
 export const listAbandonedHomeBackups = withParts(abandoned(), abandoned(ofOwnParts));
 
 const isReady = sql`${home_backups.status} = 'ready'`;
 
-/** Each workspace that has backups or is to have some, with how it stands: {}. */
+/** Each workspace that has backups or is scheduled for them, with their state. No parameters. */
 export const listHomesWithBackups = query(
   build
     .select({
@@ -221,7 +221,7 @@ export const listHomesWithBackups = query(
 const asStanding = listHomesWithBackups({}).map;
 export type HomeStanding = ReturnType<typeof asStanding>;
 
-/** Refuses the batch as `constraint` where one is being made already. */
+/** Rejects the batch as `constraint` when one is already being created. */
 export const insertHomeBackup = insertInto(home_backups);
 export const updateHomeBackup = updateBy(home_backups, home_backups.id);
 export const deleteHomeBackup = deleteBy(home_backups, home_backups.id);

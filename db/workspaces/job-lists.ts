@@ -1,4 +1,4 @@
-// Provisioner jobs of an organization as lists show them, the newest first, with what they are about.
+// Provisioner jobs of an organization for lists, newest first, with what they are about.
 import { and, desc, eq, sql } from "drizzle-orm";
 import { build, given, query, type RowOfQuery } from "../engine/sql.ts";
 import { jobs } from "../schema/jobs.ts";
@@ -25,7 +25,7 @@ const selectJobs = () =>
     )
     .leftJoin(templates, eq(templates.id, template_versions.template_id));
 
-/** {organization_id, initiator (id or empty: all), limit}. For `scan`. */
+/** Parameters: {organization_id, initiator (id or empty: all), limit}. For `scan`. */
 export const listJobsByOrganization = query(
   selectJobs()
     .where(
@@ -38,6 +38,6 @@ export const listJobsByOrganization = query(
     .limit(sql.placeholder("limit")),
 );
 
-/** {organization_id, id}. */
+/** Parameters: {organization_id, id}. */
 export const findJobInOrganization = query(selectJobs().where(and(given(jobs.organization_id), given(jobs.id))));
 export type ListedJob = RowOfQuery<typeof findJobInOrganization>;

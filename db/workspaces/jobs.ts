@@ -1,5 +1,5 @@
-// Provisioner jobs and their logs: template imports and workspace builds. Rows are written by the job's owner alone (the workspace
-// or the template-version actor); the reads here are by key, except the list of open jobs at start.
+// Provisioner jobs and their logs: template imports and workspace builds. Rows are written only by the job's owner (the workspace or
+// template-version actor); reads are by key, except the list of open jobs at startup.
 import { and, asc, desc, gt, lt, sql } from "drizzle-orm";
 import { build, findBy, given, insertInto, query, updateBy } from "../engine/sql.ts";
 import { job_logs, jobs } from "../schema/jobs.ts";
@@ -7,7 +7,7 @@ import { job_logs, jobs } from "../schema/jobs.ts";
 export type JobRow = typeof jobs.$inferSelect;
 export type JobLogRow = typeof job_logs.$inferSelect;
 
-/** Lines of one page of a job's log. */
+/** Page size of a job's log. */
 export const JOB_LOG_PAGE = 5_000;
 
 export const findJob = findBy(jobs, jobs.id);
@@ -17,7 +17,7 @@ export const insertJob = insertInto(jobs);
 /** By the job's UUID. */
 export const updateJob = updateBy(jobs, jobs.id);
 
-/** Ids come from `store.reserve("job_logs", n)`. */
+/** IDs come from `store.reserve("job_logs", n)`. */
 export const insertJobLogs = insertInto(job_logs);
 
 const page = and(

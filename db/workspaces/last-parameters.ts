@@ -1,9 +1,9 @@
-// What someone last filled in for a template: the values of their newest build of it.
+// The parameter values that a user last entered for a template: those of their newest build of it.
 import { asc, eq, sql } from "drizzle-orm";
 import { build, query } from "../engine/sql.ts";
 import { workspace_build_parameters } from "../schema/workspaces.ts";
 
-/** By name: {owner_id, template_id}. Workspaces that are deleted count, too. */
+/** By name: {owner_id, template_id}. Includes deleted workspaces. */
 export const listLastParameters = query(
   build
     .select({ name: workspace_build_parameters.name, value: workspace_build_parameters.value })

@@ -1,11 +1,11 @@
-// Lists and searches of workspaces, run on a reader Worker: which ones, in which order, and how many (facts/platform 3.3). Only ids
-// come from here; what is shown of them is read by key. Every condition has an index (a test reads the plans), and written by hand
-// because the order of the joins is what makes a page of many cheap: people by name, then the workspaces of each by name.
+// Lists and searches of workspaces, run on a reader Worker: which ones, in which order, and how many (facts/platform 3.3). Returns only
+// IDs; details are read by key. Every condition has an index (a test reads the query plans). Handwritten, because the order of joins makes
+// a page of a long list cheap: people by name, then the workspaces of each by name.
 
 import type { Query } from "../engine/sql.ts";
 import { isNarrow, type Part, toConditions, toScope, toScopes, type WorkspaceFilter } from "./filter.ts";
 
-/** `limit` rows at most; `favorites_of` is anyone who looks. With `after` those with larger ids, in the order of ids. */
+/** At most `limit` rows; `favorites_of` is the viewer. With `after`: those with greater IDs, in the order of IDs. */
 export type Wanted = { readonly favorites_of: string; readonly limit: number; readonly after?: string | undefined };
 
 type Rank = "favorites" | "running" | "others";
@@ -13,20 +13,19 @@ type Rank = "favorites" | "running" | "others";
 /** Statuses that most workspaces have. */
 const COMMON = ["running", "stopped"];
 
-/** So much of a name is in few of them; all names are looked at in their index. */
+/** A part of a name this long matches few workspaces. Their index contains all names. */
 const isName = ({ name = "", status }: WorkspaceFilter): boolean => name.length >= 3 && status === undefined;
 
-/** Few rows are found first and sorted then; for the rest people no longer exist through by name until the page is full. */
+/** Few matches are found first and then sorted. Otherwise, iterates over people by name until the page is full. */
 const isFew = (filter: WorkspaceFilter): boolean =>
   isNarrow(filter) || isName(filter) || (filter.status !== undefined && !COMMON.includes(filter.status));
 
-/** A row of a page: an id, or in the first row how many there are on all pages. */
+/** A row of a page: an ID, or in the first row the number of workspaces on all pages. */
 type PageRow = { readonly id: string | null; readonly count: number };
 
 /**
- * How many match, and the ids of the first `limit` of them: the viewer's favorites, what runs, and the rest, each by owner and name; or those
- * behind a cursor.
- * One statement, so that a workspace which moves from one part to another in the meantime is in exactly one of them.
+ * Returns the number of matches, and the IDs of the first `limit` of them: the viewer's favorites, running ones, and the rest, each by
+ * owner and name; or those after a cursor. A single statement, so that a workspace whose rank changes concurrently appears exactly once.
  */
 export const pageOfWorkspaces = (filter: WorkspaceFilter, wanted: Wanted): Query<PageRow> => {
   const { after } = wanted;
@@ -42,7 +41,7 @@ export const pageOfWorkspaces = (filter: WorkspaceFilter, wanted: Wanted): Query
   };
 };
 
-/** The parts in which something can be found. */
+/** Returns the ranks that can have matches. */
 const listRanks = ({ status }: WorkspaceFilter): readonly Rank[] => {
   if (status === undefined) return ["favorites", "running", "others"];
   return status === "running" ? ["favorites", "running"] : ["favorites", "others"];
@@ -50,7 +49,7 @@ const listRanks = ({ status }: WorkspaceFilter): readonly Rank[] => {
 
 const IS_AFTER = "w.id > ?";
 
-/** By what never changes, so that workspaces which start and stop in the meantime are on one page each. */
+/** Ordered by ID, which never changes, so that each workspace is on exactly one page even if its status changes. */
 const idsAfter = (filter: WorkspaceFilter, after: string, limit: number): Part => {
   const parts: Part[] = [...toConditions(filter), toScope(filter), { sql: IS_AFTER, params: [after] }];
   return {
@@ -70,7 +69,7 @@ const rankedIds = (filter: WorkspaceFilter, rank: Rank, wanted: Wanted): Part =>
     { sql: mine, params: [wanted.favorites_of] },
     ...(filter.status === undefined && !isMarked ? [selectRank(rank, byName)] : []),
   ];
-  // In the order of the index: nothing is sorted but what is found.
+  // Uses the index's order, so that only matches are sorted.
   const index = rank === "running" || filter.status !== undefined ? "workspaces_list" : "workspaces_name";
   const from = byName
     ? `users u cross join workspaces w indexed by ${index} on w.owner_id = u.id`
@@ -87,7 +86,7 @@ const selectRank = (rank: Rank, byName: boolean): Part => ({
   params: [],
 });
 
-/** What SQLite does not find on its own. */
+/** Returns the index that SQLite would not choose itself. */
 const chooseIndex = (filter: WorkspaceFilter): string => {
   const { shared, shared_with_user, shared_with_group } = filter;
   if (shared === true || shared_with_user !== undefined || shared_with_group !== undefined) {

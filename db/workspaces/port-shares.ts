@@ -1,5 +1,5 @@
-// Port shares: the key is workspace, agent name and port. Written by the workspace actor. What is read for callers is never more open
-// than the template allows by now, even before a lowered maximum has reached every workspace (rule SH-12).
+// Port shares: the key is workspace, agent name and port. Written by the workspace actor. Reads for callers never exceed the template's
+// current maximum, even before a lowered one has reached every workspace (rule SH-12).
 import { and, asc, eq, exists, or, type SQL, sql } from "drizzle-orm";
 import { SHARE_LEVELS, type ShareLevel } from "#schema/workspaces/port-share.ts";
 import { build, deleteBy, findBy, given, query, statement } from "../engine/sql.ts";
@@ -10,14 +10,14 @@ import { workspaces } from "../schema/workspaces.ts";
 
 export type PortShareRow = typeof port_shares.$inferSelect;
 
-/** Grows with openness: where the level's name stands in the list of all. */
+/** The level's position in the list of all levels, from closed to open. */
 const rank = (
   level: typeof port_shares.share_level | typeof agent_apps.sharing_level | typeof templates.max_port_share_level,
 ): SQL<number> => sql`instr(${sql.raw(`'${SHARE_LEVELS.join(",")}'`)}, ${level})`;
 
 const isAbove = sql`${rank(port_shares.share_level)} > ${rank(templates.max_port_share_level)}`;
 
-/** As callers see them, by port and agent: {workspace_id}. */
+/** Shares as callers see them, by port and agent: {workspace_id}. */
 export const listPortShares = query(
   build
     .select({
@@ -37,10 +37,10 @@ export const listPortShares = query(
     .orderBy(asc(port_shares.port), asc(port_shares.agent_name)),
 );
 
-/** As they are stored: {workspace_id}. */
+/** Shares as stored: {workspace_id}. */
 export const listStoredPortShares = findBy(port_shares, port_shares.workspace_id);
 
-/** Apps that are declared more open than the template's settings allow. */
+/** Apps that are declared with a higher share level than the template allows. */
 const hasAppAbove = exists(
   build
     .select({ one: sql`1` })
@@ -55,8 +55,8 @@ const hasAppAbove = exists(
 );
 
 /**
- * Workspaces that share a port or a declared app more openly than their template allows: {template_id}; null for those of all templates, by
- * their ports alone, since nobody has an app open yet. For `scan`.
+ * Workspaces that share a port or a declared app above their template's maximum: {template_id}; null for all templates, checking only
+ * ports, since no app is open yet. For `scan`.
  */
 export const listWorkspacesAboveLevel = query(
   build
@@ -75,7 +75,7 @@ export const listWorkspacesAboveLevel = query(
 
 const place = sql.placeholder;
 
-/** Makes it, or replaces the one of the same agent and port. */
+/** Inserts a share, or replaces that of the same agent and port. */
 export const savePortShare = statement<PortShareRow>(
   build
     .insert(port_shares)
@@ -98,10 +98,10 @@ export const deletePortShare = statement<Pick<PortShareRow, "workspace_id" | "ag
     .where(and(given(port_shares.workspace_id), given(port_shares.agent_name), given(port_shares.port))),
 );
 
-/** All of a workspace, when it is deleted. */
+/** Deletes all shares of a deleted workspace. */
 export const deletePortSharesByWorkspace = deleteBy(port_shares, port_shares.workspace_id);
 
-/** Changes nothing; refuses the batch as stale when the template's maximum is another by now: {id, level}. */
+/** A guard: rejects the batch as stale when the template's maximum has changed: {id, level}. */
 export const guardShareLevel = statement<{ id: string; level: ShareLevel }>(
   build
     .update(templates)

@@ -1,4 +1,4 @@
-// Workspaces that are kept ready for someone: those of a template, those that can be claimed, and when a template's are looked at.
+// Prebuilds: those of a template, those that can be claimed, and when a template's prebuilds are checked.
 import { and, asc, eq, sql } from "drizzle-orm";
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import { build, given, query, type RowOfQuery, type Statement, statement } from "../engine/sql.ts";
@@ -9,7 +9,7 @@ import { jobs } from "../schema/jobs.ts";
 import { workspace_builds, workspaces } from "../schema/workspaces.ts";
 import { findSetting, putSetting } from "../settings.ts";
 
-// In the text, not bound: the index of names by owner holds living workspaces only.
+// A literal instead of a parameter, because the index of names by owner contains only workspaces that are not deleted.
 const unclaimed = and(eq(workspaces.owner_id, PREBUILDS_USER_ID), sql`${workspaces.deleted} = 0`);
 
 /** The unclaimed workspaces of a template, oldest first: {template_id}. */
@@ -34,7 +34,7 @@ export const listPrebuilds = query(
 );
 export type PrebuildRow = RowOfQuery<typeof listPrebuilds>;
 
-/** Those of a preset that run and whose agents are all ready, longest ready first: {version_id, preset_id}. */
+/** Running prebuilds of a preset whose agents are all ready, longest ready first: {version_id, preset_id}. */
 export const listReadyPrebuilds = query(
   build
     .select({ id: workspaces.id })
@@ -59,7 +59,7 @@ export const listReadyPrebuilds = query(
     .limit(200),
 );
 
-/** Who asked for the build with this number: {workspace_id, build_number}. */
+/** Who requested the build with this number: {workspace_id, build_number}. */
 export const findBuildInitiator = query(
   build
     .select({ initiator_id: workspace_builds.initiator_id })
@@ -67,7 +67,7 @@ export const findBuildInitiator = query(
     .where(and(given(workspace_builds.workspace_id), given(workspace_builds.build_number))),
 );
 
-/** Gives it to an owner; refused as stale when it is nobody's to be claimed any more (rule PB-7). */
+/** Assigns a prebuild to an owner. Rejected as stale when it is no longer unclaimed (rule PB-7). */
 export const takePrebuild = statement<{ id: string; owner_id: string; name: string }>(
   build
     .update(workspaces)
@@ -78,11 +78,12 @@ export const takePrebuild = statement<{ id: string; owner_id: string; name: stri
 
 const [ACTOR, NAME] = ["prebuilds", "reconcile"] as const;
 
-/** The template's prebuilds are looked at from `due` on, however often it was asked for; milliseconds since 1970. */
-export const lookAtPrebuilds = (template_id: string, due: number): Statement => setTimer(ACTOR, template_id, NAME, due);
+/** Schedules a check of the template's prebuilds at `due`, in milliseconds since 1970. */
+export const schedulePrebuildCheck = (template_id: string, due: number): Statement =>
+  setTimer(ACTOR, template_id, NAME, due);
 
-/** Those of all templates that may have some. */
-export const lookAtAllPrebuilds = (due: number): Statement => ({
+/** Schedules a check for all templates that may have prebuilds. */
+export const scheduleAllPrebuildChecks = (due: number): Statement => ({
   touches: [],
   sql: `update timers set due = ? where actor = '${ACTOR}' and name = '${NAME}'`,
   rows: [[due]],
@@ -90,29 +91,29 @@ export const lookAtAllPrebuilds = (due: number): Statement => ({
 
 const PAUSED = "prebuilds_paused";
 
-/** Whether an administrator has stopped that workspaces are made and removed to be kept ready. */
+/** Returns whether an administrator has paused prebuilds. */
 export const readPrebuildsPaused = async (store: Pick<Store, "get">): Promise<boolean> =>
   (await store.get(findSetting({ key: PAUSED })))?.value === "true";
 
 export const putPrebuildsPaused = (paused: boolean): Statement => putSetting({ key: PAUSED, value: String(paused) });
 
-/** The same, unless they are looked at sooner. */
-export const lookAtPrebuildsBy = (template_id: string, due: number): Statement => ({
+/** The same, unless an earlier check is scheduled. */
+export const schedulePrebuildCheckBy = (template_id: string, due: number): Statement => ({
   touches: [],
   sql: `insert into timers (id, actor, actor_id, name, due) values (?, '${ACTOR}', ?, '${NAME}', ?)
     on conflict (id) do update set due = min(timers.due, excluded.due)`,
   rows: [[`${ACTOR}/${template_id}/${NAME}`, template_id, due]],
 });
 
-/** Not again, unless someone has asked for it since it was set to `due`. */
-export const forgetPrebuilds = (template_id: string, due: number): Statement => ({
+/** Removes the check, unless it was rescheduled since it was set to `due`. */
+export const clearPrebuildCheck = (template_id: string, due: number): Statement => ({
   touches: [],
   sql: "delete from timers where id = ? and due = ?",
   rows: [[`${ACTOR}/${template_id}/${NAME}`, due]],
 });
 
-/** Moves the next look on, unless something has happened since it was set to `due`. */
-export const putOffPrebuilds = (template_id: string, due: number, later: number): Statement => ({
+/** Postpones the check, unless it was rescheduled since it was set to `due`. */
+export const postponePrebuildCheck = (template_id: string, due: number, later: number): Statement => ({
   touches: [],
   sql: "update timers set due = ? where id = ? and due = ?",
   rows: [[later, `${ACTOR}/${template_id}/${NAME}`, due]],

@@ -1,10 +1,10 @@
-// What someone's workspaces in an organization cost a day, and the guard that keeps a build from going beyond what their groups allow.
+// The daily cost of a user's workspaces in an organization, and the guard that keeps a build within their groups' allowances.
 import { and, eq, sql } from "drizzle-orm";
 import { build, given, query, statement } from "../engine/sql.ts";
 import { group_members, groups } from "../schema/groups.ts";
 import { workspace_builds, workspaces } from "../schema/workspaces.ts";
 
-/** The daily cost of the latest builds of someone's workspaces: {organization_id, owner_id}. */
+/** The daily cost of the latest builds of a user's workspaces: {organization_id, owner_id}. */
 export const sumDailyCost = query(
   build
     .select({ consumed: sql<number>`coalesce(sum(${workspace_builds.daily_cost}), 0)` })
@@ -21,7 +21,7 @@ const allowed = sql`(select coalesce(sum(g.quota_allowance), 0) from ${groups} g
   and (g.id = ${workspaces.organization_id} or g.id in (select m.group_id from ${group_members} m
     where m.user_id = ${workspaces.owner_id})))`;
 
-/** Changes nothing; refuses the batch as stale when this cost, with that of the owner's other workspaces, is above what is allowed. */
+/** A guard: rejects the batch as stale when this cost, together with that of the owner's other workspaces, exceeds the allowance. */
 export const guardQuota = statement<{ workspace_id: string; daily_cost: number }>(
   build
     .update(workspaces)

@@ -1,12 +1,12 @@
-// The workspaces that someone has made from repositories, for offering these repositories again.
+// The repositories of a user's workspaces, for offering them again.
 import { and, desc, eq, like, sql } from "drizzle-orm";
 import { build, query } from "../engine/sql.ts";
 import { workspace_build_parameters, workspace_builds, workspaces } from "../schema/workspaces.ts";
 
-/** Rows that are looked at: several workspaces may be of one repository. */
+/** Maximum rows read, since several workspaces may use the same repository. */
 const MAX_ROWS = 100;
 
-/** {owner_id}: the last used first, deleted ones, too. `value` is the plan of a repository. */
+/** Most recently used first, including deleted ones: {owner_id}. `value` is the plan of a repository. */
 export const listRepositoryWorkspaces = query(
   build
     .select({
@@ -22,7 +22,7 @@ export const listRepositoryWorkspaces = query(
     .where(
       and(
         eq(workspaces.owner_id, sql.placeholder("owner_id")),
-        // Plans are JSON with this member; what else a parameter holds is no plan.
+        // Plans are JSON with this member; no other parameter value has it.
         like(workspace_build_parameters.value, '{%"ref_kind":%'),
       ),
     )

@@ -1,9 +1,9 @@
-// What builds brought to life. Rows are written with the start of a build and shown once it has succeeded.
+// Resources created by builds. Rows are written when a build starts and shown once it has succeeded.
 import { asc, sql } from "drizzle-orm";
 import { build, deleteBy, given, insertInto, query } from "../engine/sql.ts";
 import { workspace_resources } from "../schema/workspaces.ts";
 
-// The lowest place among its agents, then the name (facts/platform 2.5); what has no agent comes last.
+// By the lowest position among its agents, then by name (facts/platform 2.5); resources without an agent come last.
 const order = [
   sql`coalesce((select min(a.display_order) from agents a where a.resource_id = ${workspace_resources.id}), 1000000)`,
   asc(workspace_resources.name),
@@ -30,5 +30,5 @@ export const listResourcesByJobs = query(
 );
 
 export const insertResource = insertInto(workspace_resources);
-/** By job. */
+/** Deletes by job. */
 export const deleteResources = deleteBy(workspace_resources, workspace_resources.job_id);

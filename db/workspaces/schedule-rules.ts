@@ -4,7 +4,7 @@ import { build, query } from "../engine/sql.ts";
 import { templates } from "../schema/templates.ts";
 import { users } from "../schema/users.ts";
 
-/** {template_id, owner_id}, also of a deleted template. */
+/** {template_id, owner_id}; includes deleted templates. */
 export const findScheduleRules = query(
   build
     .select({

@@ -1,5 +1,5 @@
-// Organizations in which workspaces may not be shared: a setting of each, on unless a row says otherwise. The workspace actor guards
-// its batches with it; nothing here changes a workspace.
+// Organizations in which workspaces may not be shared: enabled unless a row disables it. Guards batches of the workspace actor; nothing
+// here changes a workspace.
 import { and, eq, sql } from "drizzle-orm";
 import { build, given, query, type Statement, statement } from "../engine/sql.ts";
 import { settings } from "../schema/core.ts";
@@ -9,7 +9,7 @@ import { workspaces } from "../schema/workspaces.ts";
 const PREFIX = "sharing_disabled/";
 const isOff = sql`exists (select 1 from ${settings} where ${settings.key} = ${sql.raw(`'${PREFIX}'`)} || ${organizations.id})`;
 
-/** One row when sharing is off there: {organization_id}. */
+/** A row when sharing is disabled: {organization_id}. */
 export const findSharingOff = query(
   build
     .select({ id: organizations.id })
@@ -26,11 +26,11 @@ const put = statement<{ key: string }>(
 );
 const drop = statement<{ key: string }>(build.delete(settings).where(given(settings.key)));
 
-/** Switches it; no change is no error. */
+/** Enables or disables sharing. Idempotent. */
 export const setSharingOff = (organization_id: string, off: boolean): Statement =>
   (off ? put : drop)({ key: PREFIX + organization_id });
 
-/** Changes nothing; refuses the batch as stale when sharing is off there by now: {organization_id}. */
+/** A guard: rejects the batch as stale when sharing is disabled: {organization_id}. */
 export const guardSharing = statement<{ organization_id: string }>(
   build
     .update(organizations)
@@ -45,7 +45,7 @@ export const guardSharing = statement<{ organization_id: string }>(
   { expect: 1, alone: "sharing" },
 );
 
-/** Returns workspaces of the organization that name the person themselves: {organization_id, user_id}. For `scan`. */
+/** Workspaces of the organization that are shared with the person directly: {organization_id, user_id}. For `scan`. */
 export const listWorkspacesSharedWith = query(
   build
     .select({ id: workspaces.id })
@@ -54,7 +54,7 @@ export const listWorkspacesSharedWith = query(
       and(
         given(workspaces.organization_id),
         eq(workspaces.deleted, false),
-        // Word by word as the index `workspaces_shared` has it.
+        // Must match the definition of the index `workspaces_shared` word for word.
         sql`(${workspaces.user_acl} <> '{}' or ${workspaces.group_acl} <> '{}')`,
         sql`exists (select 1 from json_each(${workspaces.user_acl}) e where e.key = ${sql.placeholder("user_id")})`,
       ),
@@ -62,7 +62,7 @@ export const listWorkspacesSharedWith = query(
     .limit(10_000),
 );
 
-/** Workspaces that are shared where they may not be: {organization_id}, null for everywhere. For `scan`. */
+/** Workspaces that are shared although sharing is disabled: {organization_id}, null for all. For `scan`. */
 export const listForbiddenSharing = query(
   build
     .select({ id: workspaces.id })
@@ -73,7 +73,7 @@ export const listForbiddenSharing = query(
         isOff,
         sql`${organizations.id} = coalesce(${sql.placeholder("organization_id")}, ${organizations.id})`,
         eq(workspaces.deleted, false),
-        // Word by word as the index `workspaces_shared` has it.
+        // Must match the definition of the index `workspaces_shared` word for word.
         sql`(${workspaces.user_acl} <> '{}' or ${workspaces.group_acl} <> '{}')`,
       ),
     )

@@ -10,7 +10,7 @@ export type SnapshotRow = typeof workspace_snapshots.$inferSelect;
 
 export const findSnapshot = findBy(workspace_snapshots, workspace_snapshots.id);
 
-/** All of a workspace, the newest first: {workspace_id}. */
+/** All snapshots of a workspace, newest first: {workspace_id}. */
 export const listSnapshots = query(
   build
     .select()
@@ -19,7 +19,7 @@ export const listSnapshots = query(
     .orderBy(desc(workspace_snapshots.created_at), desc(workspace_snapshots.id)),
 );
 
-/** The snapshots of a workspace that builds are restoring now: {workspace_id}. */
+/** Snapshots of a workspace that builds are restoring now: {workspace_id}. */
 export const listRestoring = query(
   build
     .selectDistinct({ id: workspace_snapshots.id })
@@ -44,7 +44,7 @@ const open = () =>
     .innerJoin(workspaces, eq(workspaces.id, workspace_snapshots.workspace_id));
 const isOpen = inArray(workspace_snapshots.status, ["creating", "deleting", "failed"]);
 
-/** Snapshots that are being created or deleted, or have failed and may have left files, oldest first: resumed at start. */
+/** Snapshots that are being created or deleted, or that failed and may have left files, oldest first; resumed at startup. */
 export const listOpenSnapshots = ofParts(
   query(open().where(isOpen).orderBy(asc(workspace_snapshots.created_at))),
   query(
@@ -54,7 +54,7 @@ export const listOpenSnapshots = ofParts(
   ),
 );
 
-/** Changes nothing; refuses the batch as stale when the snapshot is no longer ready. For whoever makes a build that restores it: {id}. */
+/** A guard for a build that restores the snapshot: rejects the batch as stale when it is no longer ready: {id}. */
 export const guardSnapshot = statement<{ id: string }>(
   build
     .update(workspace_snapshots)
@@ -66,7 +66,10 @@ export const guardSnapshot = statement<{ id: string }>(
 export const insertSnapshot = insertInto(workspace_snapshots);
 export const updateSnapshot = updateBy(workspace_snapshots, workspace_snapshots.id);
 export const deleteSnapshot = deleteBy(workspace_snapshots, workspace_snapshots.id);
-/** Those whose files go with the workspace when it is deleted; what a module of the template has made is removed one by one: {workspace_id}. */
+/**
+ * Deletes the rows of snapshots whose files are deleted with the workspace. What a module of the template created is deleted one by one:
+ * {workspace_id}.
+ */
 export const deleteFilesOfSnapshots = statement<{ workspace_id: string }>(
   build
     .delete(workspace_snapshots)

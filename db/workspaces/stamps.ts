@@ -1,9 +1,9 @@
-// Everything that a shown workspace is made of and that can change, as one short text read in one go: when it is the same as before,
-// the answer made before is still right. Written by hand because it is the hottest read there is (PERFORMANCE section 4).
+// Everything mutable that a displayed workspace depends on, as one short text from a single read: if it is unchanged, the cached answer is
+// still valid. Handwritten because it is the hottest read (PERFORMANCE section 4).
 import type { Acl } from "#schema/workspaces/acl.ts";
 import type { Query, Value } from "../engine/sql.ts";
 
-/** What decides about access, and the stamp. */
+/** The columns for the access check, and the stamp. */
 export type WorkspaceStamp = {
   readonly id: string;
   readonly owner_id: string;
@@ -14,7 +14,7 @@ export type WorkspaceStamp = {
   readonly stamp: string;
 };
 
-// Workspaces, their builds and jobs raise `version` with every change. What agents report is in their own rows.
+// Workspaces, their builds and jobs increment `version` with every change. Agents' reports are in their own rows.
 const SQL = `select w.id, w.owner_id, w.organization_id, w.deleted, w.user_acl, w.group_acl,
   w.version || ' ' || w.updated_at || ' ' || w.last_used_at || ' ' || w.favorite || ' ' || w.latest_build_id
   || ' ' || t.updated_at || ' ' || t.active_version_id || ' ' || u.updated_at || ' ' || o.updated_at
@@ -59,7 +59,7 @@ const map = (row: Value[]): WorkspaceStamp => ({
 
 export const findWorkspaceStamp = (id: string): Query<WorkspaceStamp> => ({ sql: ONE, params: [id], map });
 
-/** The same of several workspaces, in no order. For `scan`. */
+/** The same for several workspaces, unordered. For `scan`. */
 export const listWorkspaceStamps = (ids: readonly string[]): Query<WorkspaceStamp> => ({
   sql: SEVERAL,
   params: [JSON.stringify(ids)],

@@ -1,9 +1,9 @@
-// Workspaces as rows of a list, read on a reader Worker: all the caller may see, or those of them with these ids. Written by hand:
-// one statement for thousands of rows, agents included.
+// Workspaces as rows of a list, read on a reader Worker: all that the caller may see, or those with these IDs. Handwritten: a single
+// statement for thousands of rows, including agents.
 import type { Query, Value } from "../engine/sql.ts";
 import { type Scope, toScope } from "./filter.ts";
 
-/** An agent as it is stored: its status is derived by anyone who shows it. Times are milliseconds since 1970. */
+/** An agent as stored; its status is derived when it is shown. Times are milliseconds since 1970. */
 export type SummaryAgent = {
   readonly id: string;
   readonly name: string;
@@ -13,7 +13,7 @@ export type SummaryAgent = {
   readonly first_connected_at: number | null;
   readonly last_connected_at: number | null;
   readonly disconnected_at: number | null;
-  /** It has no parent: only such agents make a workspace healthy or not. */
+  /** Whether it has no parent. Only such agents affect a workspace's health. */
   readonly top: 0 | 1;
 };
 
@@ -23,7 +23,7 @@ const AGENTS = `(select json_group_array(json_object('id', a.id, 'name', a.name,
     'disconnected_at', a.disconnected_at, 'top', case when a.parent_id is null then 1 else 0 end))
   from (select * from agents s where s.build_id = w.latest_build_id order by s.key) a)`;
 
-/** The columns, by the names the rows have. */
+/** The columns by their names in rows. */
 const COLUMNS = {
   id: "w.id",
   name: "w.name",
@@ -72,7 +72,7 @@ const SELECT = `select ${NAMES.map((name) => COLUMNS[name]).join(", ")}
 const map = (row: Value[]): SummaryRow =>
   Object.fromEntries(NAMES.map((name, at) => [name, row[at] as Value])) as SummaryRow;
 
-/** What of these the caller may see and is there; all of it without `ids`. For `scan`. */
+/** The existing workspaces among these that the caller may see; all of them without `ids`. For `scan`. */
 export const listWorkspaceSummaries = (scope: Scope, ids?: readonly string[]): Query<SummaryRow> => {
   const among = ids === undefined ? "" : "and w.id in (select value from json_each(?))";
   const narrow = ids === undefined ? {} : { ids };
@@ -84,7 +84,7 @@ export const listWorkspaceSummaries = (scope: Scope, ids?: readonly string[]): Q
   };
 };
 
-/** Ids of all the caller may see, the viewer's own first and of those the one used last: in the order in which someone looks at them. */
+/** IDs of all workspaces that the caller may see, in the order people look at them: the viewer's own first, most recently used first. */
 export const listSeenWorkspaces = (scope: Scope, viewer_id: string): Query<string> => {
   const seen = toScope({ scope, now: 0, silence_ms: 0, dormant: false });
   return {
@@ -95,7 +95,7 @@ export const listSeenWorkspaces = (scope: Scope, viewer_id: string): Query<strin
   };
 };
 
-/** The workspaces that show something of this template, person or organization. For `scan`. */
+/** Workspaces that display something of this template, person or organization. For `scan`. */
 export const listWorkspacesShowing = (id: string): Query<string> => ({
   sql: `select w.id from workspaces w where w.deleted = 0 and w.owner_id = ?
     union select w.id from workspaces w where w.deleted = 0 and w.template_id = ?
@@ -104,7 +104,7 @@ export const listWorkspacesShowing = (id: string): Query<string> => ({
   map: ([found]) => found as string,
 });
 
-/** The workspaces with an agent whose last sign of life came in this time; milliseconds since 1970. For `scan`. */
+/** Workspaces with an agent whose last heartbeat was in this range; milliseconds since 1970. For `scan`. */
 export const listWorkspacesSilentSince = (from: number, to: number): Query<string> => ({
   sql: `select distinct w.id from workspaces w join agents a on a.build_id = w.latest_build_id
     where w.status = 'running' and w.deleted = 0 and a.last_connected_at > ? and a.last_connected_at <= ?`,

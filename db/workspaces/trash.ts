@@ -1,11 +1,11 @@
-// Deleted workspaces whose files are still there.
+// Deleted workspaces whose files are in the trash.
 import { and, asc, desc, eq, isNotNull, sql } from "drizzle-orm";
 import { build, given, query } from "../engine/sql.ts";
 import { templates } from "../schema/templates.ts";
 import { users } from "../schema/users.ts";
 import { workspaces } from "../schema/workspaces.ts";
 
-/** For `scan`, those deleted last first: {limit}. */
+/** Most recently deleted first: {limit}. For `scan`. */
 export const listTrash = query(
   build
     .select({
@@ -31,7 +31,7 @@ export const listTrash = query(
     .limit(sql.placeholder("limit")),
 );
 
-/** An owner's, the one that would go first in front: {owner_id}. */
+/** An owner's workspaces in the trash, next to be deleted first: {owner_id}. */
 export const listTrashByOwner = query(
   build
     .select({ id: workspaces.id })

@@ -1,5 +1,5 @@
-// A workspace or a build as callers see it, read in one join: the workspace, its people and places, the build with its job. Used by
-// src/api/workspaces and src/api/builds; resources and agents are read alongside it by the build's job.
+// A workspace or a build as callers see it, read in one join: the workspace, its related people and places, the build with its job. Used by
+// src/api/workspaces and src/api/builds; resources and agents are read separately by the build's job.
 import { and, eq, sql } from "drizzle-orm";
 import { alias } from "drizzle-orm/sqlite-core";
 import { build, given, query, type RowOf } from "../engine/sql.ts";
@@ -68,7 +68,7 @@ const columns = {
   },
 };
 
-/** The join; `on` says which builds of a workspace take part. */
+/** The join; `on` selects the builds of a workspace. */
 export const selectViews = (on: ReturnType<typeof eq>) =>
   build
     .select(columns)
@@ -81,7 +81,7 @@ export const selectViews = (on: ReturnType<typeof eq>) =>
     .innerJoin(jobs, eq(jobs.id, workspace_builds.job_id))
     .innerJoin(initiators, eq(initiators.id, workspace_builds.initiator_id));
 
-/** The build that makes a workspace what it is. */
+/** The workspace's latest build. */
 export const isLatest = eq(workspace_builds.id, workspaces.latest_build_id);
 
 export type WorkspaceView = RowOf<ReturnType<typeof selectViews>>;
@@ -89,7 +89,7 @@ export type WorkspaceView = RowOf<ReturnType<typeof selectViews>>;
 /** A workspace with its latest build: {id}. */
 export const findWorkspaceView = query(selectViews(isLatest).where(given(workspaces.id)));
 
-/** Several workspaces with their latest builds, by their ids in a JSON array, in no order: {ids}. For `scan`. */
+/** Several workspaces with their latest builds, unordered: {ids}, a JSON array. For `scan`. */
 export const listWorkspaceViews = query(
   selectViews(isLatest).where(sql`${workspaces.id} in (select value from json_each(${sql.placeholder("ids")}))`),
 );
@@ -99,7 +99,7 @@ const isOwn = eq(workspace_builds.workspace_id, workspaces.id);
 /** A build with its workspace: {id} is the build's. */
 export const findBuildView = query(selectViews(isOwn).where(given(workspace_builds.id)));
 
-/** Several builds of one workspace, by their ids in a JSON array; the caller puts them in order: {workspace_id, build_ids}. */
+/** Several builds of one workspace, unordered: {workspace_id, build_ids}, a JSON array. */
 export const listBuildViews = query(
   selectViews(isOwn).where(
     and(

@@ -1,5 +1,5 @@
-// Workspaces: reading by key and by owner and name; the statements of the workspace actor. What a caller sees of a workspace is
-// read whole by db/workspaces/views.ts, lists and searches by db/workspaces/lists.ts.
+// Workspaces: reads by key and by owner and name, and the statements of the workspace actor. Complete views for callers are in
+// db/workspaces/views.ts, lists and searches in db/workspaces/lists.ts.
 import { and, desc, sql } from "drizzle-orm";
 import { build, findBy, given, insertInto, query, updateBy } from "../engine/sql.ts";
 import { users } from "../schema/users.ts";
@@ -9,7 +9,7 @@ export type WorkspaceRow = typeof workspaces.$inferSelect;
 
 export const findWorkspace = findBy(workspaces, workspaces.id);
 
-/** What decides who may see it: {id}. */
+/** What decides who may see a workspace: {id}. */
 export const findWorkspacePlace = query(
   build
     .select({
@@ -32,7 +32,7 @@ const place = findWorkspacePlace({ id: "" }).map;
 export type WorkspacePlace = ReturnType<typeof place>;
 
 /**
- * The id of an owner's workspace by name, letter case ignored: {owner_id, name}. A living one comes first, then the one deleted
+ * The ID of an owner's workspace by name, case-insensitive: {owner_id, name}. Prefers a workspace that is not deleted, then the one deleted
  * last (facts/platform 3.3).
  */
 export const findWorkspaceByName = query(
@@ -44,7 +44,7 @@ export const findWorkspaceByName = query(
     .limit(1),
 );
 
-/** What a build is told about the owner: {id}, also of a deleted user. */
+/** The owner's data for a build: {id}; includes deleted users. */
 export const findWorkspaceOwner = query(
   build.select({ id: users.id, username: users.username, email: users.email }).from(users).where(given(users.id)),
 );

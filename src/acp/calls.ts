@@ -1,8 +1,8 @@
-// A coding agent's tool calls as a chat has them: with the names and arguments of Slipway's own tools where they do the same, so that rules,
-// hooks, diffs and approvals know them. The agent's own name for a tool is never used as one of ours. Pure.
+// Maps a coding agent's tool calls to those of a chat: with the names and arguments of Slipway's own tools where they do the same, so that
+// rules, hooks, diffs and approvals recognize them. The agent's own tool names are never treated as ours. Pure.
 import type { ToolCallContent, ToolCallUpdate, ToolKind } from "./connection.ts";
 
-/** A call with everything from its updates. */
+/** A call, merged from all of its updates. */
 export type AgentToolCall = {
   readonly id: string;
   readonly title: string;
@@ -24,14 +24,14 @@ const NEW: Omit<AgentToolCall, "id"> = {
   raw_output: undefined,
 };
 
-/** What is kept of a call's arguments and of its result. More is nothing that a person reads, and would hold everybody up. */
+/** Maximum size of a call's arguments and of its result. Larger ones are not readable and would slow everyone down. */
 const MAX_VALUES = 20_000;
 const MAX_CHARACTERS = 1024 * 1024;
 /** Diffs, texts and files of a call. An edit that shows only some of its changes would mislead whoever approves it, so none are kept. */
 const MAX_ENTRIES = 500;
 const LEFT_OUT = { left_out: "This is too large to be shown." };
 
-/** Whether a value of the agent's is small enough to be shown, compared and stored. */
+/** True if a value from the agent is small enough to show, compare and store. */
 const isShowable = (value: unknown): boolean => {
   let [values, characters] = [0, 0];
   const waiting: unknown[] = [value];
@@ -57,12 +57,12 @@ const isShort = (list: readonly unknown[] | null | undefined): boolean => (list?
 
 const kept = (value: unknown): unknown => (isShowable(value) ? value : LEFT_OUT);
 
-/** Returns the call after an update. What the update leaves out stays. */
-export const updatedCall = (known: AgentToolCall | undefined, update: ToolCallUpdate): AgentToolCall => {
+/** Returns the call after an update. Fields that the update omits are unchanged. */
+export const applyUpdate = (known: AgentToolCall | undefined, update: ToolCallUpdate): AgentToolCall => {
   const before = known ?? { id: update.toolCallId, ...NEW };
   if (!isShort(update.content) || !isShort(update.locations)) {
     const { content: _, locations: __, ...rest } = update;
-    return updatedCall({ ...before, content: [], paths: [] }, { ...rest, rawInput: LEFT_OUT });
+    return applyUpdate({ ...before, content: [], paths: [] }, { ...rest, rawInput: LEFT_OUT });
   }
   return {
     id: before.id,
@@ -77,8 +77,8 @@ export const updatedCall = (known: AgentToolCall | undefined, update: ToolCallUp
   };
 };
 
-/** Returns an update that moves the files of an edit to other paths. */
-export const movedFiles = (call: AgentToolCall, paths: ReadonlyMap<string, string>): ToolCallUpdate => {
+/** Returns an update that changes the paths of an edit's files. */
+export const moveFiles = (call: AgentToolCall, paths: ReadonlyMap<string, string>): ToolCallUpdate => {
   const moved = (path: string): string => paths.get(path) ?? path;
   return {
     toolCallId: call.id,
@@ -90,17 +90,17 @@ export const movedFiles = (call: AgentToolCall, paths: ReadonlyMap<string, strin
 export const isOver = ({ status }: Pick<AgentToolCall, "status">): boolean =>
   status === "completed" || status === "failed";
 
-/** Whether enough is known of the call to show it: agents may announce one before its arguments are complete. */
+/** True if enough of the call is known to show it: agents may announce a call before its arguments are complete. */
 export const isDescribed = ({ status, raw_input, content }: AgentToolCall): boolean =>
   status !== "pending" || !isEmpty(raw_input) || content.length > 0;
 
 export type ChatTool = { readonly tool_name: string; readonly args: Readonly<Record<string, unknown>> };
 
-/** Returns the tool and its arguments as the chat has them. */
-export const toolOf = (call: AgentToolCall): ChatTool => {
+/** Returns the chat's tool and arguments for the call. */
+export const toChatTool = (call: AgentToolCall): ChatTool => {
   const { kind, title } = call;
   const changes = diffsOf(call);
-  // What runs is a command, whatever else the agent attaches to it.
+  // A call of kind execute is a command, whatever else the agent attaches.
   if (kind === "edit" || (changes.length > 0 && kind !== "execute")) return editOf(call, changes);
   if (kind === "execute") return { tool_name: "execute", args: commandOf(call) };
   const path = pathOf(call);
@@ -108,7 +108,7 @@ export const toolOf = (call: AgentToolCall): ChatTool => {
   return { tool_name: `agent_${kind}`, args: { title, ...objectOf(call.raw_input) } };
 };
 
-/** Returns what the call has answered so far, as text. `readTerminal`: what a terminal that the call shows has printed. */
+/** Returns the call's output so far, as text. `readTerminal` returns the output of a terminal that the call shows. */
 export const outputOf = (
   { content, raw_output }: AgentToolCall,
   readTerminal: (id: string) => string | undefined,
@@ -124,13 +124,13 @@ export const outputOf = (
   return typeof raw_output === "string" ? raw_output : "";
 };
 
-/** Returns the result of a call that is over. */
-export const resultOf = (
+/** Returns the result of a finished call. */
+export const toResult = (
   call: AgentToolCall,
   output: string,
 ): { readonly result: Record<string, unknown>; readonly is_error: boolean } => {
   const is_error = call.status === "failed";
-  const { tool_name } = toolOf(call);
+  const { tool_name } = toChatTool(call);
   if (is_error) return { result: { error: output === "" ? "The call failed." : output }, is_error };
   if (tool_name === "execute") return { result: { output, ...exitOf(call) }, is_error };
   const ok = tool_name === "edit_files" || tool_name === "write_file" ? { ok: true } : {};
@@ -161,7 +161,7 @@ const editOf = (call: AgentToolCall, changes: readonly Change[]): ChatTool => {
   return { tool_name: "edit_files", args: { files, title: call.title } };
 };
 
-/** The files of an edit that shows no changes. */
+/** Returns the files of an edit that includes no changes. */
 const namedFiles = (call: AgentToolCall): readonly string[] =>
   call.paths.length > 0 ? call.paths : [pathOf(call)].flatMap((path) => (path === undefined ? [] : [path]));
 
@@ -173,7 +173,7 @@ const pathOf = ({ raw_input, paths }: AgentToolCall): string | undefined => {
 
 const SHELL_FLAG = /^-[a-z]*c$/;
 
-/** Agents that tell no arguments put the command into the title. */
+/** Agents that send no arguments put the command into the title. */
 const commandOf = ({ raw_input, title }: AgentToolCall): Readonly<Record<string, unknown>> => {
   const { command, cmd, cwd, workdir } = objectOf(raw_input);
   const given = command ?? cmd;
@@ -189,7 +189,7 @@ const commandOf = ({ raw_input, title }: AgentToolCall): Readonly<Record<string,
   return { command: title.replace(/^`([\s\S]*)`$/, "$1"), ...place };
 };
 
-/** Returns the words as a line that a shell reads as them. */
+/** Quotes the words as a shell command line. */
 export const quoteWords = (words: readonly string[]): string => words.map(quoted).join(" ");
 
 const quoted = (word: string): string =>

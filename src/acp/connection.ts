@@ -1,4 +1,4 @@
-// A connection to a coding agent over the Agent Client Protocol: sessions, prompts, and what the agent asks of its client.
+// A connection to a coding agent over the Agent Client Protocol: sessions, prompts, and the agent's requests to its client.
 import type {
   ClientConnection,
   ContentBlock,
@@ -36,36 +36,36 @@ export type {
 
 type TerminalOf = { readonly sessionId: string; readonly terminalId: string };
 
-/** What the agent asks of its client. Whatever these reject with is the answer's error. */
+/** The agent's requests to its client. A rejection becomes the error of the response. */
 export type AgentRequests = {
-  /** In the order in which the agent has sent them. */
+  /** Called in the order in which the agent sent the updates. */
   update(session_id: string, update: SessionUpdate): void;
   permission(request: RequestPermissionRequest): Promise<RequestPermissionResponse>;
   writeFile(request: WriteTextFileRequest): Promise<void>;
-  /** Runs a command; resolves with the ID of its terminal. */
+  /** Runs a command and returns the ID of its terminal. */
   createTerminal(request: CreateTerminalRequest): Promise<string>;
   terminalOutput(terminal: TerminalOf): Promise<TerminalOutputResponse>;
   /** Resolves when the command has ended. */
   terminalExit(terminal: TerminalOf): Promise<TerminalExitStatus>;
-  /** Ends the command; what it has printed can still be read. */
+  /** Kills the command. Its output can still be read. */
   killTerminal(terminal: TerminalOf): Promise<void>;
 };
 
-/** Where the agent finds its MCP server, and what it proves itself with. */
+/** The URL and the token of the agent's MCP server. */
 export type McpPlace = { readonly url: string; readonly token: string };
 
 export type SessionInfo = { readonly session_id: string; readonly options: readonly SessionOption[] };
 
-/** What a prompt may hold besides text. */
+/** The content that a prompt may contain in addition to text. */
 export type PromptAbilities = { readonly images: boolean; readonly documents: boolean };
 
-/** As agents name the tools of Slipway's MCP server. */
+/** Name of Slipway's MCP server, with which agents prefix its tools. */
 const MCP_SERVER = "slipway";
 
-/** A cold start on a busy machine; a longer one is broken. */
+/** Long enough for a cold start on a busy machine. */
 const ANSWER_MS = 180_000;
 
-/** A message of the agent's: above it the connection is closed. */
+/** Maximum size of a message from the agent. A larger one closes the connection. */
 export const MAX_MESSAGE_BYTES = 32 * 1024 * 1024;
 
 const TOO_LONG = `It sent a message that is longer than ${MAX_MESSAGE_BYTES / 1024 ** 2} MiB, which is the limit.`;
@@ -84,14 +84,17 @@ export class AcpConnection {
     this.#info = info;
   }
 
-  /** Greets the agent and signs in where it wants that. Rejects in words when it does not answer or speaks another version. */
+  /**
+   * Initializes the connection and authenticates if the agent requires it. Rejects with a message if the agent does not answer or speaks
+   * another version.
+   */
   static async open(
     stdio: ProgramStdio,
     clock: Clock,
     { version, auth_method }: { readonly version: string; readonly auth_method: string },
     requests: AgentRequests,
   ): Promise<AcpConnection> {
-    // Loaded by the first agent: it brings a parser of the whole protocol with it.
+    // Loaded with the first agent, because it includes a parser for the whole protocol.
     const { client, ndJsonStream, PROTOCOL_VERSION } = await import("@agentclientprotocol/sdk");
     const app = client({ name: "slipway" })
       .onNotification("session/update", ({ params }) => requests.update(params.sessionId, params.update))
@@ -119,7 +122,7 @@ export class AcpConnection {
       clock,
       connection.agent.request("initialize", {
         protocolVersion: PROTOCOL_VERSION,
-        // The agent reads files directly, also missing ones. Writes and commands follow the rules of the chat.
+        // The agent reads files directly, including ones that may not exist. Writes and commands follow the rules of the chat.
         clientCapabilities: { fs: { readTextFile: false, writeTextFile: true }, terminal: true },
         clientInfo: { name: "slipway", version },
       }),
@@ -140,7 +143,7 @@ export class AcpConnection {
     return opened;
   }
 
-  /** Whether an earlier session can be loaded. */
+  /** True if an earlier session can be loaded. */
   get canLoad(): boolean {
     return this.#info.agentCapabilities?.loadSession === true;
   }
@@ -150,7 +153,7 @@ export class AcpConnection {
     return { images: image === true, documents: embeddedContext === true };
   }
 
-  /** Whether the agent can be given MCP servers that are reached by HTTP. */
+  /** True if the agent supports MCP servers over HTTP. */
   get canReachMcp(): boolean {
     return this.#info.agentCapabilities?.mcpCapabilities?.http === true;
   }
@@ -175,7 +178,7 @@ export class AcpConnection {
     return [{ type: "http", name: MCP_SERVER, url: mcp.url, headers }];
   }
 
-  /** Sets an option of the session. Returns the options as they are then: the choice of one may change others. */
+  /** Sets an option of the session and returns all options, since one choice may change others. */
   async setOption(
     session_id: string,
     options: readonly SessionOption[],
@@ -193,7 +196,7 @@ export class AcpConnection {
     return withConfig(withCurrent(options, id, value), configOptions);
   }
 
-  /** Resolves when the agent's turn has ended, however long it takes. */
+  /** Resolves at the end of the agent's turn, without a timeout. */
   prompt(session_id: string, prompt: ContentBlock[]): Promise<PromptResponse> {
     return this.#connection.agent.request("session/prompt", { sessionId: session_id, prompt });
   }

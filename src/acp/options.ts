@@ -1,4 +1,4 @@
-// What an agent lets people choose in a session, in one form: its modes, and those of its configuration options that have a list of values. Pure.
+// The options of an agent's session in one form: its modes, and its configuration options that have a list of values. Pure.
 import type { SessionConfigOption, SessionModeState } from "@agentclientprotocol/sdk";
 import type { AgentOption } from "#schema/chats/agent-option.ts";
 
@@ -9,14 +9,14 @@ const MODE = "mode";
 const MAX_OPTIONS = 20;
 const MAX_CHOICES = 200;
 const MAX_WORDS = 200;
-/** Longer IDs could not be chosen: see `ChosenOptions`. */
+/** Longer IDs cannot be selected: see `ChosenOptions`. */
 const MAX_OPTION_ID = 256;
 const MAX_CHOICE_ID = 1_024;
 
 export const isModeOption = ({ id, category }: Pick<AgentOption, "id" | "category">): boolean =>
   id === MODE || category === MODE;
 
-/** Returns the options of a session. Agents that have modes in both forms have the older one, which all of them understand. */
+/** Returns the options of a session. If an agent offers modes in both forms, the older form is used, which all of them support. */
 export const readOptions = (
   modes: SessionModeState | null | undefined,
   config: readonly SessionConfigOption[] | null | undefined,
@@ -34,7 +34,7 @@ export const readOptions = (
   return [mode, ...others.filter((one) => !isModeOption(one))].slice(0, MAX_OPTIONS);
 };
 
-/** Returns the options after the agent has changed its configuration: modes of the older form stay. An agent that says nothing has changed nothing. */
+/** Returns the options after a configuration change by the agent. Modes in the older form are kept. An empty update changes nothing. */
 export const withConfig = (
   known: readonly SessionOption[],
   config: readonly SessionConfigOption[] | null | undefined,
@@ -45,11 +45,11 @@ export const withConfig = (
   return modes.length === 0 ? others : [...modes, ...others.filter((one) => !isModeOption(one))];
 };
 
-/** Returns the options with another current choice of one. */
+/** Returns the options with another current choice for one of them. */
 export const withCurrent = (known: readonly SessionOption[], id: string, current: string): SessionOption[] =>
   known.map((one) => (one.id === id ? { ...one, current: cutId(current) } : one));
 
-/** As callers see them. */
+/** Converts the options to the API's form. */
 export const toAgentOptions = (options: readonly SessionOption[]): AgentOption[] =>
   options.map(({ via: _, ...shown }) => shown);
 

@@ -1,5 +1,5 @@
-// The coding agents that Slipway knows how to run. None of them is part of Slipway: each is installed into the workspace by its script,
-// under its own licence. All are disabled until an administrator enables them.
+// The built-in coding agents. None is part of Slipway: each is installed into the workspace by its script, under its own license. All are
+// disabled until an administrator enables them.
 import type { CodingAgent, CodingAgentInput } from "#schema/ai/coding-agents.ts";
 
 /** Installs npm packages unless the workspace's image already has the program. */
@@ -57,7 +57,7 @@ export const PRESETS: readonly CodingAgent[] = [
       ...["-c", 'model_providers.slipway.base_url="$OPENAI_BASE_URL"'],
       ...["-c", 'model_providers.slipway.env_key="OPENAI_API_KEY"'],
       ...["-c", 'model_providers.slipway.wire_api="responses"'],
-      // It asks before each command that may change something; its own sandbox requires programs that few images have.
+      // It asks before each command that may change something. Its own sandbox requires programs that few images have.
       ...["-c", 'approval_policy="untrusted"'],
       ...["-c", 'sandbox_mode="danger-full-access"'],
     ],
@@ -118,7 +118,7 @@ export const resolveProfile = (name: string, stored: CodingAgent | undefined): C
   return Object.assign({ instructions_file, skills_folder, own_instructions }, stored);
 };
 
-/** Returns the presets and the agents of administrators, by name. */
+/** Returns the presets and the administrators' agents, by name. */
 export const withPresets = (stored: readonly CodingAgent[]): readonly CodingAgent[] => {
   const kept = new Map(stored.map((agent) => [agent.name, agent]));
   const names = new Set([...PRESETS, ...stored].map(({ name }) => name));

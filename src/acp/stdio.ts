@@ -1,11 +1,11 @@
-// The standard input and output of a coding agent that the daemon runs in a workspace, as streams, and what it asks of its MCP server. Bytes
-// are asked for and sent by their offsets, so a request that is repeated after a broken connection neither loses nor doubles any.
+// The standard input and output of a coding agent in a workspace, as streams, and its requests to its MCP server. Bytes are read and
+// written by offset, so a request repeated after a broken connection neither loses nor duplicates any.
 import type { Clock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
 import type { AgentProgramOutput, StartAgentProgram } from "#schema/agents/agent-program.ts";
 import { TooManyValuesError, ValueCounter } from "./message-limit.ts";
 
-/** Asks the daemon. Rejects with words when the workspace cannot be reached. */
+/** Sends a request to the daemon. Rejects with a message if the workspace is unreachable. */
 export type AskDaemon = <T>(call: {
   readonly path: string;
   readonly method: "GET" | "POST";
@@ -16,18 +16,18 @@ export type AskDaemon = <T>(call: {
   readonly body?: Uint8Array;
 }) => Promise<T>;
 
-/** What the program finds once it runs. `mcp_url`: absent where the daemon is older than its MCP server. */
+/** The environment of the running program. `mcp_url` is missing if the daemon is too old to have an MCP server. */
 type Started = { readonly directory: string; readonly mcp_url?: string | undefined };
 
-/** Answers a JSON-RPC request of the program's as its MCP server. Never rejects. */
+/** Answers the program's JSON-RPC requests as its MCP server. Never rejects. */
 type AnswerMcp = (message: string) => Promise<string>;
 
 const WAIT_MS = 25_000;
-/** What is handed on at once: each message in it is read and taken before others have their turn. */
+/** Maximum number of bytes processed at once, so that other work gets its turn. */
 const PIECE_BYTES = 64 * 1024;
 /** A piece that took longer than this is followed by a pause, so that an agent that writes without end takes a third of the event loop at most. */
 const LONG_PIECE_MS = 5;
-/** A program that writes word by word is read in pieces. */
+/** Output is read in batches, since programs write word by word. */
 const PACE_MS = 20;
 
 export class ProgramStdio {
@@ -54,13 +54,13 @@ export class ProgramStdio {
       start: (controller) => {
         void this.#read(controller);
       },
-      // The reader has closed the stream: nothing may be put into it any more.
+      // The reader has closed the stream, so nothing may be added.
       cancel: () => this.#over.abort(),
     });
     this.writable = new WritableStream<Uint8Array>({ write: (bytes) => this.#write(bytes) });
   }
 
-  /** Starts the program; `started` tells when it runs. Rejects when the workspace cannot be reached, or once the signal fires. */
+  /** Starts the program; `started` resolves when it runs. Rejects if the workspace is unreachable, or once the signal fires. */
   static async start(
     ask: AskDaemon,
     clock: Clock,
@@ -72,12 +72,12 @@ export class ProgramStdio {
     return new ProgramStdio(ask, clock, json.id, answerMcp);
   }
 
-  /** Resolves with the folder in which the program works, once it runs; rejects when it could not be installed or started. */
+  /** Resolves with the program's working folder once it runs. Rejects if it could not be installed or started. */
   get started(): Promise<Started> {
     return this.#started.promise;
   }
 
-  /** Resolves with the reason when the program has ended or cannot be reached any more. */
+  /** Resolves with the reason when the program has ended or has become unreachable. */
   get ended(): Promise<string> {
     return this.#ended.promise;
   }
@@ -87,7 +87,7 @@ export class ProgramStdio {
     return this.#excess;
   }
 
-  /** Ends the program and all it has started. Not waited for: a workspace that is away has no such program. */
+  /** Kills the program and its child processes. Does not wait: an unreachable workspace has no such program. */
   end(): void {
     this.#over.abort();
     void this.#ask({ method: "POST", path: `${this.#path}/end`, json: {}, ends: true }).catch(() => {});
@@ -136,7 +136,7 @@ export class ProgramStdio {
   async #answer(number: number, message: string): Promise<void> {
     const body = new TextEncoder().encode(await this.#answerMcp(message));
     const path = `${this.#path}/answer?number=${number}`;
-    // A program that has ended waits for no answer.
+    // A program that has ended does not wait for an answer.
     await this.#ask({ method: "POST", path, body, patient: true, signal: this.#over.signal }).catch(() => {});
   }
 

@@ -1,12 +1,12 @@
-// All routes as one Elysia app: the API, its document, the pages. Read and made while the server listens already (src/server.ts): with what
-// only routes need, it is half of what a start takes.
+// All routes as one Elysia app: the API, its document and the pages. It is loaded and built while the server is already listening
+// (src/server.ts), because everything that only the routes need takes half of the startup time.
 import { type AnyElysia, Elysia } from "elysia";
 import { AppError } from "#base/errors.ts";
 import type { Metrics } from "#base/metrics.ts";
 import { COMMON_HEADERS } from "#base/network/common-headers.ts";
 import { readAppearance } from "#domain/deployment/appearance.ts";
 import { BEGINNING, DOORS } from "#src/web/app/shell/first-data.ts";
-import { type Face, wearing } from "#src/web/face.ts";
+import { applyBranding, type Face } from "#src/web/face.ts";
 import { loadWeb } from "#src/web/load.ts";
 import { MOVED, PAGES, ROOTS } from "#src/web/pages.ts";
 import { agentProgramFiles } from "./agents/programs.ts";
@@ -22,7 +22,7 @@ import { BodyReaders } from "./http/body/body-shape.ts";
 import { isCompat, type UserCaller } from "./http/caller.ts";
 import { swaggerPage } from "./http/document/swagger.ts";
 import { errorResponse, getPath } from "./http/errors.ts";
-import { firstAnswers } from "./http/first-answers.ts";
+import { preloadInitialData } from "./http/first-answers.ts";
 import { Operations, variablesIn } from "./http/operations.ts";
 import { onceLoaded, webPages } from "./http/pages.ts";
 import { addRoutes, routes } from "./http/routes.ts";
@@ -36,32 +36,33 @@ import { pageLinks } from "./workspaces/page-links.ts";
 
 type AppContext = ApiContext & { readonly metrics: Metrics | undefined };
 
-/** What the browser loads; from source it is built once for all servers of a process. */
+/** What the browser loads. When run from source, it is built once for all servers of a process. */
 const web = onceLoaded(loadWeb);
 
 const operationsByApp = new WeakMap<AnyElysia, Operations>();
 
-/** What the routes of an app have declared, read once. */
+/** Collects the declared operations of an app, once. */
 export const collectOperations = (app: AnyElysia): Operations => {
   const known = operationsByApp.get(app) ?? new Operations(app.routes);
   operationsByApp.set(app, known);
   return known;
 };
 
-/** What a request was about to change, where its operation declares that. */
+/** Returns the change that a request was about to make, if its operation declares one. */
 const findAttempt = (operations: Operations, { method, url }: Request): Attempt | undefined => {
   const found = operations.find(method, getPath(url));
   const target = found?.declared.audit;
   return target && { target, params: variablesIn(found, getPath(url)) };
 };
 
-/** All routes as one Elysia app; it does not listen. `count` counts what a page asks for its reader, and throws where that is too much. */
+/** Creates the Elysia app with all routes; it does not listen. `count` counts the requests of a page and throws when there are too many. */
 export const createApp = (
   ctx: AppContext,
   count: (request: Request, caller: UserCaller) => void = () => {},
 ): AnyElysia => {
-  // Elysia would look for the path behind the eleventh character, which in `http://nas/` is behind its first slash (rule HT-1). The
-  // other way it looks behind the seventh, which in `https://` is the second slash; there names of one or two characters are refused.
+  // By default, Elysia searches for the path after the eleventh character, but in `http://nas/` the first slash comes before that (rule
+  // HT-1). With this option it searches after the seventh, which in `https://` is the second slash; with TLS, hostnames of one or two
+  // characters are rejected.
   const standardHostname = ctx.config.tls_cert_file !== undefined;
   const base: AnyElysia = new Elysia({ normalize: true, handler: { standardHostname } })
     .headers(COMMON_HEADERS)
@@ -88,8 +89,13 @@ export const createApp = (
     const { application_name, logo_url } = await readAppearance(ctx);
     return { name: application_name, logo: logo_url };
   };
-  const tellFirst = firstAnswers({ ctx, beginning: BEGINNING, count, ask: async (request) => app.fetch(request) });
-  /** Nobody is signed in at a door, or they would not be there. */
+  const tellFirst = preloadInitialData({
+    ctx,
+    beginning: BEGINNING,
+    count,
+    ask: async (request) => app.fetch(request),
+  });
+  /** Preloads data into a page, except for sign-in pages, whose visitors are not signed in. */
   const first = (request: Request): Tell | undefined =>
     getPath(request.url) in DOORS ? undefined : tellFirst(request);
   const all = documented(ctx)
@@ -98,7 +104,7 @@ export const createApp = (
     .use(oauth2Protocol(ctx))
     .use(swaggerPage(() => addRoutes(new Elysia(), documented(ctx)), web))
     .use(pageLinks(ctx))
-    .use(webPages({ pages: PAGES, roots: ROOTS, moved: MOVED }, web, wearing(face), first));
+    .use(webPages({ pages: PAGES, roots: ROOTS, moved: MOVED }, web, applyBranding(face), first));
   const app: AnyElysia = addRoutes(base, all, withValidators);
   const operations = collectOperations(app);
   const bodies = new BodyReaders(app.routes);
@@ -113,6 +119,6 @@ export const createApp = (
   return app;
 };
 
-/** Everything the OpenAPI document describes. */
+/** All routes that the OpenAPI document describes. */
 const documented = (ctx: AppContext): AnyElysia =>
   routes().use(health(ctx)).use(agentProgramFiles(ctx)).use(derp(ctx)).use(api(ctx)).use(chatDesktop(ctx));

@@ -1,4 +1,4 @@
-// What this server is: read by clients before they sign in.
+// Version and identity of this server, read by clients before sign-in.
 import { t } from "elysia";
 import { WIRE_VERSION } from "#base/version.ts";
 import { vapidKeys } from "#db/notifications/settings.ts";

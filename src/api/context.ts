@@ -1,4 +1,4 @@
-// What the HTTP edge works with: what use cases have, and what belongs to connections.
+// Dependencies of the HTTP layer: those of the use cases and those of connections.
 import type { PrebuildKeeper } from "#actors/prebuilds/keeper.ts";
 import type { LivingNode } from "#db/pg/living-node.ts";
 import type { DomainContext } from "#domain/context.ts";
@@ -13,10 +13,10 @@ export interface ApiContext extends DomainContext {
   readonly requests: Requests;
   readonly streams: OpenStreams;
   readonly addresses: Addresses;
-  /** This process as a node of a cluster; undefined where there is one server. */
+  /** This process as a node of a cluster; undefined on a single server. */
   readonly cluster: LivingNode | undefined;
-  /** Why presets have fewer ready than they want. */
+  /** Why presets have fewer prebuilt workspaces ready than configured. */
   readonly prebuilds: Pick<PrebuildKeeper, "problems">;
-  /** Tells the audit log of changes that were refused. */
+  /** Records rejected changes in the audit log. */
   readonly refused: RefusedChanges;
 }

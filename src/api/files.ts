@@ -1,5 +1,5 @@
-// Uploads that templates are made from. The body goes to disk as it comes in and is refused while it streams when it is too large;
-// what was answered is on disk (rules TP-1 to TP-4).
+// Uploads that templates are created from. The body is streamed to disk and rejected as soon as it exceeds the limit. A response means the
+// file is on disk (rules TP-1 to TP-4).
 import { t } from "elysia";
 import { PieceCount } from "#base/body-pieces.ts";
 import { AppError, forbidden, invalidField } from "#base/errors.ts";
@@ -60,7 +60,7 @@ export const files = (ctx: ApiContext) =>
       }),
     });
 
-/** Stores the body; 403 for anyone who may not make templates anywhere, 413 and 415 as declared. */
+/** Stores the body. Rejects with 403 for callers who cannot create templates anywhere, and with 413 and 415 as declared. */
 const upload = async (
   ctx: ApiContext,
   caller: UserCaller,
@@ -91,7 +91,7 @@ const archiveType = (header: string | null): ArchiveType => {
   });
 };
 
-/** The body as it comes in; 413 as soon as it is known to be larger than the limit. */
+/** Yields the body as it arrives. Rejects with 413 as soon as it is known to exceed the limit. */
 export async function* bounded(request: Request, limit: number): AsyncGenerator<Uint8Array> {
   if (Number(request.headers.get("content-length") ?? 0) > limit) throw tooLarge(limit);
   const count = new PieceCount();
@@ -114,7 +114,7 @@ const download = async (ctx: ApiContext, caller: UserCaller, id: string, format:
   return new Response(convert ? await streamZip(path).catch(notConvertible) : Bun.file(path), {
     headers: {
       "content-type": type,
-      // Never shown by a browser, whatever is inside.
+      // Never rendered by a browser, regardless of its content.
       "content-disposition": `attachment; filename="${file.id}.${extension}"`,
       "x-content-type-options": "nosniff",
       "content-security-policy": "default-src 'none'; sandbox",

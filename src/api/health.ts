@@ -1,4 +1,4 @@
-// For machines that watch this server: alive, and ready for work.
+// Health checks for monitoring: liveness and readiness.
 import { t } from "elysia";
 import { rfc3339 } from "#base/clock.ts";
 import { COMMON_HEADERS } from "#base/network/common-headers.ts";
@@ -10,7 +10,7 @@ import { routes } from "./http/routes.ts";
 
 const tags = ["General"];
 
-/** What is answered to GET /healthz. */
+/** Answers GET /healthz. */
 export const alive = (): Response =>
   new Response("OK", { headers: { "content-type": "text/plain; charset=utf-8", ...COMMON_HEADERS } });
 
@@ -53,11 +53,11 @@ export const health = (ctx: ApiContext) =>
       },
     );
 
-/** What keeps a node of a cluster from its work; undefined for a server without a cluster. */
+/** Returns why a cluster node is not ready; undefined without a cluster. */
 const whyNotServing = ({ cluster }: ApiContext): string | undefined =>
   cluster && cluster.serves_ms <= 0 ? LAPSED[cluster.state.standby === "missing" ? "missing" : "other"] : undefined;
 
-/** What keeps the database from its work. */
+/** Returns why the database is not ready. */
 const findTrouble = ({ store }: ApiContext): string | undefined => {
   const { trouble } = store;
   if (trouble === undefined) return undefined;
@@ -72,10 +72,10 @@ const LAPSED = {
   other: "The database does not confirm that this node is the active one.",
 } as const;
 
-/** What a node is in; nothing of a server without a cluster. */
+/** Returns the node's state in the cluster; empty without a cluster. */
 const nodeState = ({ cluster }: ApiContext): Partial<NodeState> => {
   if (!cluster) return {};
-  // Not who has the lease: anyone may ask here.
+  // The lease holder is left out, because this endpoint is public.
   const { holder: _, ...shown } = cluster.state;
   return shown;
 };

@@ -1,4 +1,4 @@
-// Every resource of the API, one line each. A new resource is added here and nowhere else.
+// Lists all resources of the API, one line each. New resources are added only here.
 import type { AnyElysia } from "elysia";
 import { administration } from "./administration/index.ts";
 import { agents } from "./agents/index.ts";
@@ -44,7 +44,7 @@ import { workspacesByOwner } from "./workspaces/by-owner.ts";
 import { workspaces } from "./workspaces/index.ts";
 import { prebuilds } from "./workspaces/prebuilds.ts";
 
-/** In the order in which the document lists them. */
+/** In the order of the document. */
 const RESOURCES: readonly ((ctx: ApiContext) => AnyElysia)[] = [
   buildinfo,
   deployment,
@@ -89,6 +89,9 @@ const RESOURCES: readonly ((ctx: ApiContext) => AnyElysia)[] = [
   codingAgents,
 ];
 
-/** All routes under /api/v2. The types of their handlers end here: nobody asks for them, and the chain of all is too deep for the compiler. */
+/**
+ * Returns all routes under /api/v2. Handler types are dropped here, because nothing uses them and the combined chain is too deep for the
+ * compiler.
+ */
 export const api = (ctx: ApiContext): AnyElysia =>
   RESOURCES.reduce((app: AnyElysia, resource) => app.use(resource(ctx)), routes({ prefix: "/api/v2" }));

@@ -1,15 +1,15 @@
-// Signing in at one OpenID Connect provider: authorization code with PKCE, state and nonce, by `openid-client`, over our own guarded way
-// out. Says what went wrong in words for people; nothing a provider says is trusted further than its shape (rules OI-2, OI-3).
+// Signs users in at one OpenID Connect provider: authorization code with PKCE, state and nonce, using `openid-client` with our own guarded
+// fetch. Errors have messages for users. A provider's responses are checked for their shape and not trusted further (rules OI-2, OI-3).
 import type { Configuration, CustomFetch, IDToken } from "openid-client";
 import type { Clock } from "#base/clock.ts";
 import type { OidcSetting } from "#base/config/oidc-settings.ts";
 import { OutboundError } from "#base/outbound.ts";
 
-/** `denied`: the provider, or the person there, said no. `invalid`: its answer does not hold. `unavailable`: it cannot be asked. */
+/** `denied`: the provider or the user refused. `invalid`: the response failed validation. `unavailable`: the provider is unreachable. */
 export class OidcError extends Error {
   override readonly name = "OidcError";
   readonly kind: "denied" | "invalid" | "unavailable";
-  /** The error code of the protocol, such as `invalid_grant`; empty: none. */
+  /** The protocol's error code, such as `invalid_grant`; empty if none exists. */
   readonly code: string;
 
   constructor(kind: OidcError["kind"], message: string, cause?: unknown, code = "") {
@@ -19,29 +19,29 @@ export class OidcError extends Error {
   }
 }
 
-/** What has to be the same when the browser returns. */
+/** Values that must match when the browser returns. */
 export type Checks = { readonly state: string; readonly nonce: string; readonly verifier: string };
 
-/** What a sign-in brings along: the claims, and the tokens with which the session is kept and ended. */
+/** The result of a sign-in: the claims, and the tokens that maintain and end the session. */
 export type Completed = {
   readonly claims: Claims;
   readonly id_token: string;
-  /** Absent where the provider gives none. */
+  /** Undefined if the provider issues none. */
   readonly refresh_token: string | undefined;
 };
 
-/** What the provider says of the person; `sub` is theirs forever. */
+/** The provider's claims about the user; `sub` is permanent. */
 export type Claims = Readonly<Record<string, unknown>> & { readonly sub: string };
 
 type Fetch = (url: URL, init: RequestInit) => Promise<Response>;
 type Library = typeof import("openid-client");
 
 export const SCOPES: readonly string[] = ["openid", "email", "profile"];
-/** What a provider publishes of itself is asked for again after so long. */
+/** The provider's metadata is reloaded after this. */
 const FRESH_MS = 3_600_000;
 const TIMEOUT_S = 10;
 
-/** What people call the provider. */
+/** Returns the provider's display name. */
 export const providerName = ({ id, display_name = id }: Pick<OidcSetting, "id" | "display_name">): string =>
   display_name;
 
@@ -61,7 +61,7 @@ export class OidcClient {
     return providerName(this.setting);
   }
 
-  /** Where the browser goes, and what to check when it returns. Throws OidcError. */
+  /** Returns the URL for the browser, and the values to check when it returns. Throws OidcError. */
   async begin(redirect_uri: string): Promise<{ url: URL; checks: Checks }> {
     return this.#asking(async (library, config) => {
       const verifier = library.randomPKCECodeVerifier();
@@ -78,7 +78,7 @@ export class OidcClient {
     });
   }
 
-  /** What the provider says of who returned to `callback`, the redirect URI with its query. Throws OidcError. */
+  /** Returns the result for `callback`, the redirect URI with its query. Throws OidcError. */
   async complete(callback: URL, { state, nonce, verifier }: Checks): Promise<Completed> {
     return this.#asking(async (library, config) => {
       const tokens = await library.authorizationCodeGrant(config, callback, {
@@ -94,8 +94,8 @@ export class OidcClient {
   }
 
   /**
-   * Asks whether the sign-in that gave this refresh token still counts, and returns what the provider says now. The claims hold only `sub`
-   * where the provider says no more. Throws OidcError; its code is `invalid_grant` when the sign-in has ended.
+   * Checks whether the session of this refresh token is still valid, and returns the provider's current data. The claims contain only `sub`
+   * if the provider returns no others. Throws OidcError; its code is `invalid_grant` when the session has ended.
    */
   async refresh({ refresh_token, subject }: { refresh_token: string; subject: string }): Promise<Completed> {
     return this.#asking(async (library, config) => {
@@ -106,7 +106,7 @@ export class OidcClient {
     });
   }
 
-  /** Returns where a browser ends the session at the provider and returns from; undefined when the provider has no such place. */
+  /** Returns the URL that ends the session at the provider and redirects back; undefined if the provider has none. */
   async endSession(id_token: string, back: URL): Promise<URL | undefined> {
     return this.#asking(async (library, config) => {
       if (!config.serverMetadata().end_session_endpoint) return undefined;
@@ -116,7 +116,7 @@ export class OidcClient {
     });
   }
 
-  /** Most providers tell the address and the groups only at the userinfo endpoint. */
+  /** Most providers return the email address and groups only from the userinfo endpoint. */
   async #allClaims(library: Library, config: Configuration, access_token: string, claims: Claims): Promise<Claims> {
     if (!config.serverMetadata().userinfo_endpoint) return claims;
     const more = await library.fetchUserInfo(config, access_token, claims.sub);
@@ -124,7 +124,7 @@ export class OidcClient {
   }
 
   async #asking<T>(work: (library: Library, config: Configuration) => Promise<T>): Promise<T> {
-    // Loaded with the first sign-in: a start does not wait for it.
+    // Loaded with the first sign-in, so that it does not delay the start.
     const library = await import("openid-client");
     try {
       return await work(library, await this.#configuration(library));
@@ -146,14 +146,14 @@ export class OidcClient {
       {
         [library.customFetch]: this.#send,
         timeout: TIMEOUT_S,
-        // Also where TLS leads to the provider: what ends TLS on the way could say who signs in.
+        // Required even with TLS: a proxy that terminates TLS could forge the identity.
         execute: [library.enableNonRepudiationChecks, ...(isPlain ? [library.allowInsecureRequests] : [])],
       },
     );
     const known = { config, until: now + FRESH_MS };
     this.#known = known;
     config.catch(() => {
-      // The next one asks again.
+      // The next sign-in retries.
       if (this.#known === known) this.#known = undefined;
     });
     return config;
@@ -191,5 +191,5 @@ const findRootCause = (error: unknown): unknown =>
     ? findRootCause(error.cause)
     : error;
 
-/** A word of the protocol, not whatever a provider writes. */
+/** Accepts only protocol error codes, not arbitrary text from a provider. */
 const codeIn = (word: unknown): string => (typeof word === "string" && /^[\w.-]{1,64}$/.test(word) ? word : "an error");

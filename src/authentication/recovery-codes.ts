@@ -1,13 +1,13 @@
-// Recovery codes: ten one-use codes of 80 bits for who has lost the device with the second factor. Only their hashes are stored; with 80
-// bits of chance in each, a fast hash is enough.
+// Recovery codes: ten single-use codes of 80 bits for users who have lost the device with their second factor. Only their hashes are
+// stored; with 80 random bits each, a fast hash is enough.
 import { secretBytes, sha256 } from "#base/ids.ts";
 
 const COUNT = 10;
 const BYTES = 10;
-/** Letters and digits that are not taken for one another (Crockford's base 32). */
+/** Letters and digits that are hard to confuse (Crockford's base 32). */
 const ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz";
 
-/** Ten new codes, such as `8k2m-x0pq-7v3c-hd5n`. */
+/** Generates ten codes, such as `8k2m-x0pq-7v3c-hd5n`. */
 export const newRecoveryCodes = (): string[] => Array.from({ length: COUNT }, newCode);
 
 const newCode = (): string => {
@@ -17,7 +17,7 @@ const newCode = (): string => {
   return letters.replace(/(.{4})(?=.)/g, "$1-");
 };
 
-/** The hash of a code however it was typed; undefined for what cannot be one. */
+/** Returns the hash of a code regardless of its formatting; undefined if it cannot be one. */
 export const recoveryCodeHash = (typed: string): string | undefined => {
   const plain = typed.toLowerCase().replace(/[\s-]/g, "").replaceAll("o", "0").replace(/[il]/g, "1");
   return /^[0-9a-hjkmnp-tv-z]{16}$/.test(plain) ? sha256(`recovery ${plain}`) : undefined;

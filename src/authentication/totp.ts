@@ -1,5 +1,5 @@
-// Time-based one-time codes (RFC 6238, 4226): six digits, SHA-1, 30 seconds, as every authenticator app takes them. Pure; whether a code was
-// used before is decided where it is stored (db/second-factors.ts).
+// Time-based one-time codes (RFC 6238, 4226): six digits, SHA-1, 30 seconds, as every authenticator app supports them. Pure; the database
+// layer rejects reused codes (db/second-factors.ts).
 import { createHmac, timingSafeEqual } from "node:crypto";
 
 const STEP_MS = 30_000;
@@ -9,7 +9,7 @@ export const SECRET_BYTES = 20;
 
 const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 
-/** RFC 4648 without padding: how apps take a secret that is typed. */
+/** Encodes as RFC 4648 without padding, the form in which apps accept a typed secret. */
 export const base32 = (bytes: Uint8Array): string => {
   let text = "";
   let [bits, value] = [0, 0];
@@ -20,7 +20,7 @@ export const base32 = (bytes: Uint8Array): string => {
   return bits > 0 ? text + ALPHABET[(value << (5 - bits)) & 31] : text;
 };
 
-/** The bytes of a text that `base32` made. */
+/** Decodes the output of `base32`. */
 export const fromBase32 = (text: string): Uint8Array => {
   const bytes: number[] = [];
   let [bits, value] = [0, 0];
@@ -34,10 +34,10 @@ export const fromBase32 = (text: string): Uint8Array => {
   return new Uint8Array(bytes);
 };
 
-/** The step of 30 seconds that a time (milliseconds since 1970) lies in. */
+/** Returns the 30-second step of a time (milliseconds since 1970). */
 export const stepAt = (now: number): number => Math.floor(now / STEP_MS);
 
-/** The code of a step. `secret`: base32. */
+/** Returns the code of a step. `secret` is base32. */
 export const computeCode = (secret: string, step: number): string => {
   const counter = Buffer.alloc(8);
   counter.writeBigUInt64BE(BigInt(step));
@@ -47,7 +47,7 @@ export const computeCode = (secret: string, step: number): string => {
   return String(number % 10 ** DIGITS).padStart(DIGITS, "0");
 };
 
-/** The step whose code this is: the present one, or the one before or after it for clocks that differ. Undefined: it is wrong. */
+/** Returns the step of this code: the current, previous or next one, to allow for clock differences. Undefined if the code is wrong. */
 export const findStep = (secret: string, code: string, now: number): number | undefined => {
   if (!/^\d{6}$/.test(code)) return undefined;
   const present = stepAt(now);
@@ -57,7 +57,7 @@ export const findStep = (secret: string, code: string, now: number): number | un
   );
 };
 
-/** What the QR code of an enrolment holds. `account` tells several accounts of one app apart. */
+/** Returns the content of the QR code for enrollment. `account` distinguishes several accounts in one app. */
 export const otpauthUri = (secret: string, { issuer, account }: { issuer: string; account: string }): string =>
   `otpauth://totp/${encodeURIComponent(issuer)}:${encodeURIComponent(account)}?${[
     `secret=${secret}`,

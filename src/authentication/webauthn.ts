@@ -1,12 +1,12 @@
-// WebAuthn by `@simplewebauthn/server`, loaded with the first passkey: what browsers are asked, and whether what they answer holds. User
-// verification is always demanded, so that a passkey stands for possession and person at once.
+// WebAuthn with `@simplewebauthn/server`, loaded with the first passkey: creates the options for browsers and verifies their responses.
+// User verification is always required, so that a passkey proves both possession and identity.
 import type {
   AuthenticationResponseJSON,
   AuthenticatorTransport,
   RegistrationResponseJSON,
 } from "@simplewebauthn/server";
 
-/** A passkey as it is stored: base64url texts. */
+/** A stored passkey; texts are base64url. */
 export type StoredPasskey = {
   readonly credential_id: string;
   readonly public_key: string;
@@ -14,13 +14,13 @@ export type StoredPasskey = {
   readonly transports: readonly string[];
 };
 
-/** Whom passkeys are for: a host name, and the one origin where they are used. */
+/** The relying party: a host name, and the only origin where its passkeys are used. */
 export type Party = { readonly id: string; readonly origin: string };
 
-/** What a browser is asked, with the challenge that its answer must hold. */
+/** The options for a browser, and the challenge that its response must contain. */
 export type Asked = { readonly options: Record<string, unknown>; readonly challenge: string };
 
-/** Browsers take no address for a name, and give no passkeys without encryption but on this machine. */
+/** Returns undefined for IP addresses, and without HTTPS except on localhost, because browsers support no passkeys there. */
 export const toParty = ({ hostname, origin, protocol }: URL): Party | undefined => {
   const isAddress = /^[\d.]+$/.test(hostname) || hostname.startsWith("[");
   return !isAddress && (protocol === "https:" || hostname === "localhost") ? { id: hostname, origin } : undefined;
@@ -35,7 +35,7 @@ const allowed = (known: readonly StoredPasskey[]) =>
 
 type Holder = { readonly id: string; readonly email: string; readonly name: string };
 
-/** Asks for a new passkey that is found without a name, on a device that has none of these. */
+/** Creates the options for registering a discoverable passkey, on a device that has none of these. */
 export const askToRegister = async (party: Party, user: Holder, known: readonly StoredPasskey[]): Promise<Asked> => {
   const { generateRegistrationOptions } = await import("@simplewebauthn/server");
   const options = await generateRegistrationOptions({
@@ -51,7 +51,7 @@ export const askToRegister = async (party: Party, user: Holder, known: readonly 
   return { options: { ...options }, challenge: options.challenge };
 };
 
-/** The new passkey; undefined when the answer does not hold. */
+/** Returns the new passkey; undefined if the response is invalid. */
 export const registered = async (
   party: Party,
   challenge: string,
@@ -76,12 +76,12 @@ export const registered = async (
       backed_up: info.credentialBackedUp,
     };
   } catch {
-    // Whatever is wrong with it was made elsewhere, and is of no use to who sent it.
+    // The sender cannot fix an invalid response, so no reason is given.
     return undefined;
   }
 };
 
-/** Asks for one of these passkeys, or for any that the device has for us. */
+/** Creates the options for signing in with one of these passkeys, or with any passkey for this server. */
 export const askToProve = async (party: Party, known: readonly StoredPasskey[] = []): Promise<Asked> => {
   const { generateAuthenticationOptions } = await import("@simplewebauthn/server");
   const options = await generateAuthenticationOptions({
@@ -92,7 +92,7 @@ export const askToProve = async (party: Party, known: readonly StoredPasskey[] =
   return { options: { ...options }, challenge: options.challenge };
 };
 
-/** The counter of the passkey after this answer; undefined when it does not hold. */
+/** Returns the passkey's new counter; undefined if the response is invalid. */
 export const proved = async (
   party: Party,
   challenge: string,

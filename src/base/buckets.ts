@@ -1,4 +1,4 @@
-// Values counted by size, for histograms.
+// Counts values by size, for histograms.
 const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 export type HistogramValue = {
@@ -7,7 +7,7 @@ export type HistogramValue = {
   readonly metricName: string;
 };
 
-/** Values counted by size; seconds by default. */
+/** Counts values by size; in seconds by default. */
 export class Buckets {
   readonly #bounds: readonly number[];
   readonly #counts: number[];
@@ -29,7 +29,7 @@ export class Buckets {
     }
   }
 
-  /** In the form the registry prints: each bucket holds those before it, too. */
+  /** Returns the values as the registry prints them: each bucket includes all smaller ones. */
   values(name: string, label: Readonly<Record<string, string>> = {}): HistogramValue[] {
     let total = 0;
     const rows = this.#bounds.map((le, i): HistogramValue => {

@@ -1,18 +1,17 @@
-// Time comes in through this door, so that tests decide what time it is. Nothing else reads the wall clock or sets a timer
-// (checked by test/architecture.test.ts).
+// The clock. All code gets the time and sets timers through it, so that tests control time (checked by test/architecture.test.ts).
 
 export interface Timer {
   cancel(): void;
 }
 
 export interface Clock {
-  /** Milliseconds since 1970, UTC. */
+  /** Returns milliseconds since 1970, UTC. */
   now(): number;
-  /** Milliseconds of a clock that never jumps; only differences mean something. */
+  /** Returns milliseconds of a clock that never jumps; only differences are meaningful. */
   monotonic(): number;
   /** Calls `run` once after `ms` milliseconds. Does not keep the process alive. */
   after(ms: number, run: () => void): Timer;
-  /** Calls `run` every `ms` milliseconds until cancelled. Does not keep the process alive. */
+  /** Calls `run` every `ms` milliseconds until canceled. Does not keep the process alive. */
   every(ms: number, run: () => void): Timer;
 }
 
@@ -77,17 +76,17 @@ export class EndingClock implements Clock, Disposable {
   }
 }
 
-/** The time of what has not happened, for clients that take no absent member. */
+/** The time of something that has not happened, for clients that require the member. */
 export const NEVER = "0001-01-01T00:00:00Z";
 
-/** RFC 3339 in UTC with milliseconds, the form of every time in an answer (facts/platform 3.1). */
+/** Formats a time as RFC 3339 in UTC with milliseconds, like every time in a response (facts/platform 3.1). */
 export const rfc3339 = (ms: number): string => new Date(ms).toISOString();
 
-/** RFC 3339 or undefined, for times that have not happened: such members are left out of the answer. */
+/** Formats a time as RFC 3339, or returns undefined for one that has not happened, so that the response omits it. */
 export const rfc3339OrAbsent = (ms: number | null | undefined): string | undefined =>
   ms === null || ms === undefined ? undefined : rfc3339(ms);
 
-/** Keeps the process alive until cancelled, which the clock's timers do not: for a program that waits for others only. */
+/** Keeps the process alive until canceled, which the clock's timers do not. For programs that only wait for others. */
 export const holdProcess = (): Timer => {
   const timer = setInterval(() => {}, 2 ** 30);
   return { cancel: () => clearInterval(timer) };

@@ -1,5 +1,5 @@
-// The settings of the server and of the daemon, as the rest of the product sees them. Pure: the command line, the environment
-// and the file reader are handed in by src/main.ts. The tables are in ./config/.
+// Settings of the server, daemon, client and worker as the rest of the code sees them. Pure: src/main.ts passes in the command line, the
+// environment and the file reader. The tables are in ./config/.
 import { isIPv4 } from "node:net";
 import { CLIENT_ENV_PREFIX, CLIENT_SETTINGS, type ClientConfig } from "./config/client-settings.ts";
 import { DAEMON_ENV_PREFIX, DAEMON_SETTINGS, type DaemonConfig } from "./config/daemon-settings.ts";
@@ -17,7 +17,7 @@ import { type Problem, UsageError } from "./usage-error.ts";
 export type { Config, DaemonConfig, Input };
 export type LoadedConfig = Loaded<typeof SERVER_SETTINGS>;
 
-/** Switches of the tests are no settings, whatever their names (see base/failpoint.ts and test/support). */
+/** Test switches are not settings, whatever their names (see base/failpoint.ts and test/support). */
 const findTestVariables = (env: Input["env"]): string[] =>
   Object.keys(env).filter((name) => name.startsWith("SLIPWAY_TEST_") || name === "SLIPWAY_FAILPOINT");
 
@@ -25,7 +25,7 @@ const CLIENT_VARIABLES = listVariables(CLIENT_SETTINGS, CLIENT_ENV_PREFIX);
 const WORKER_VARIABLES = listVariables(WORKER_SETTINGS, WORKER_ENV_PREFIX);
 const DAEMON_VARIABLES = listVariables(DAEMON_SETTINGS, DAEMON_ENV_PREFIX);
 
-/** Every variable whose value is a secret, of whatever verb: a server may be started where those of others are set. */
+/** All variables with secret values, of every command, because a server can be started where variables of other commands are set. */
 export const SECRET_VARIABLES: readonly string[] = [
   ...listSecretVariables(SERVER_SETTINGS),
   ...listSecretVariables(CLIENT_SETTINGS, CLIENT_ENV_PREFIX),
@@ -33,13 +33,13 @@ export const SECRET_VARIABLES: readonly string[] = [
   ...listSecretVariables(DAEMON_SETTINGS, DAEMON_ENV_PREFIX),
 ];
 
-/** The server's settings: flag before environment before file before default. Throws UsageError. */
+/** Loads the server's settings. Precedence: flag, environment, file, default. Throws UsageError. */
 export const loadConfig = (input: Input): LoadedConfig =>
   loadSettings(
     {
       table: SERVER_SETTINGS,
       prefix: "SLIPWAY_",
-      // A server may be started from inside a workspace, where the daemon's variables are set.
+      // A server can be started inside a workspace, where the daemon's variables are set.
       otherVariables: [...findTestVariables(input.env), ...DAEMON_VARIABLES, ...CLIENT_VARIABLES, ...WORKER_VARIABLES],
       together: (config) => [
         ...firstUserIsWhole(config),
@@ -54,10 +54,10 @@ export const loadConfig = (input: Input): LoadedConfig =>
     input,
   );
 
-/** What the daemon runs with. */
+/** Settings of the daemon. */
 export type DaemonSettings = Omit<DaemonConfig, "url" | "token"> & { url: URL; token: string };
 
-/** The daemon's settings; the token comes from the token file when it is not given itself. Throws UsageError. */
+/** Loads the daemon's settings; the token is read from the token file unless given directly. Throws UsageError. */
 export const loadDaemonConfig = (input: Input): DaemonSettings => {
   const { config } = loadSettings({ table: DAEMON_SETTINGS, prefix: DAEMON_ENV_PREFIX, otherVariables: [] }, input);
   const { url, token = secretIn("token_file", config.token_file, input) } = config;
@@ -70,13 +70,13 @@ export const loadDaemonConfig = (input: Input): DaemonSettings => {
   return { ...config, url, token };
 };
 
-/** What the command line keeps of a sign-in. */
+/** The session that the command line stores after sign-in. */
 type KeptSession = { url: string; token: string };
 
 /**
- * Where the server is and who asks, for the verbs that talk to one: flag before environment before the kept session. The session's
- * token is for the session's server only (rule CV-2). Other SLIPWAY_ variables are no mistake here: these verbs also run in
- * workspaces and alongside servers. Throws UsageError.
+ * Loads the server's URL and the token for client commands. Precedence: flag, environment, stored session. The session's token is used only
+ * for the session's server (rule CV-2). Other SLIPWAY_ variables are ignored, because these commands also run in workspaces and next to
+ * servers. Throws UsageError.
  */
 export const loadClientConfig = (
   { env, readFile }: Omit<Input, "argv">,
@@ -94,10 +94,10 @@ export const loadClientConfig = (
   return { url, token: config.token ?? (isSame ? session.token : undefined) };
 };
 
-/** What a worker of its own runs with. */
+/** Settings of an external worker. */
 export type WorkerSettings = Omit<WorkerConfig, "url" | "key"> & { url: URL; key: string };
 
-/** The settings of the verb `provisioner`; the key comes from the key file when it is not given itself. Throws UsageError. */
+/** Loads the settings of the `provisioner` command; the key is read from the key file unless given directly. Throws UsageError. */
 export const loadWorkerConfig = (input: Input): WorkerSettings => {
   const together = (config: WorkerConfig) => registryIsWhole(config, WORKER_ENV_PREFIX);
   const rules = { table: WORKER_SETTINGS, prefix: WORKER_ENV_PREFIX, otherVariables: [], together };
@@ -130,16 +130,16 @@ function secretIn(setting: string, file: string | undefined, input: Input): stri
   }
 }
 
-/** Where the server is reached: the setting, or the bound address when none exists. `port` is the real one. */
+/** Returns the URL of the server: the setting, or the bound address. `port` is the actual port. */
 export const accessUrl = (config: Config, port: number): URL => {
   if (config.access_url !== undefined) return config.access_url;
-  // "Every address" is no address to connect to; this machine is reached by its loopback name.
+  // A wildcard address cannot be connected to, so its loopback equivalent is used.
   const host = { "0.0.0.0": "127.0.0.1", "::": "::1" }[config.address.host] ?? config.address.host;
   const scheme = config.tls_cert_file === undefined ? "http" : "https";
   return new URL(`${scheme}://${addressKind.print({ host, port })}`);
 };
 
-/** The names a Host header may carry, lower case, without port, IPv6 in brackets. */
+/** Returns the allowed Host header names: lower case, without port, IPv6 in brackets. */
 export const allowedHosts = (config: Config): readonly string[] => {
   if (config.allowed_hosts !== undefined) return config.allowed_hosts;
   const bound = config.address.host.includes(":") ? `[${config.address.host}]` : config.address.host;
@@ -148,14 +148,16 @@ export const allowedHosts = (config: Config): readonly string[] => {
   return [...new Set(["localhost", "127.0.0.1", "[::1]", bound, ...(access ? [access] : []), container])];
 };
 
-/** The name that containers have for the machine they run on. */
+/** The hostname of the host machine inside containers. */
 const HOST_OF_CONTAINERS = "host.docker.internal";
 
-/** True for the names and addresses that this machine has for itself; IPv6 with or without brackets. */
+/** Returns whether a name or address means this machine; IPv6 with or without brackets. */
 export const isLoopback = (host: string): boolean =>
   /^(.+\.)?localhost$/i.test(host) || host === "[::1]" || host === "::1" || (isIPv4(host) && host.startsWith("127."));
 
-/** Where containers reach the server: the setting, or the access URL with a name that means this machine inside of them, too. */
+/**
+ * Returns the URL at which containers reach the server: the setting, or the access URL with a hostname that also works inside containers.
+ */
 export const containerAccessUrl = (setting: URL | undefined, access: URL): URL => {
   if (setting) return setting;
   const url = new URL(access);
@@ -164,10 +166,10 @@ export const containerAccessUrl = (setting: URL | undefined, access: URL): URL =
 };
 
 /**
- * Returns why containers of an engine on this machine cannot reach the server, and which settings change that; undefined where they can, or
- * it is not known. On Linux a container reaches its host by the address of a bridge, at which a server on loopback does not listen.
+ * Returns why local containers cannot reach the server and which settings fix that; undefined if they can or it is unknown. On Linux, a
+ * container reaches its host through a bridge address, where a server bound to loopback does not listen.
  */
-export const containersCutOff = (config: Config, platform: string = process.platform): string | undefined => {
+export const findContainerAccessProblem = (config: Config, platform: string = process.platform): string | undefined => {
   const { docker_access_url, access_url } = config;
   const isElsewhere = docker_access_url !== undefined || (access_url !== undefined && !isLoopback(access_url.hostname));
   if (platform !== "linux" || isElsewhere || !listensOnLoopback(config)) return undefined;
@@ -175,14 +177,14 @@ export const containersCutOff = (config: Config, platform: string = process.plat
   return `Containers cannot reach the server, which listens on ${addressKind.print(config.address)} alone. Set address to ${addressKind.print({ host: "0.0.0.0", port })}, or docker_access_url to a URL that leads to the server from a container.`;
 };
 
-/** True when nothing but this machine can connect directly; a proxy in front may still let others in. */
+/** Returns whether only this machine can connect directly; a reverse proxy may still let others in. */
 export const listensOnLoopback = (config: Config): boolean => isLoopback(config.address.host);
 
 /**
- * The settings that suggest that people beyond this machine use the server, in words such as `access_url is https://s.example`. Empty
- * when none exist. A proxy in front connects from loopback, so the address the server listens on says little on its own.
+ * Returns the settings that suggest people on other machines use the server, as text such as `access_url is https://s.example`; empty if
+ * none exist. A reverse proxy connects from loopback, so the bound address alone is not enough to tell.
  */
-export const signsOfOthers = (config: Config): string[] => {
+export const listSharedUseSettings = (config: Config): string[] => {
   const { access_url, wildcard_access_url: wildcard, trusted_proxies, allowed_hosts = [] } = config;
   const apps = wildcard?.replace(/^\*\./, "").replace(/:\d+$/, "");
   const names = allowed_hosts.filter((host) => !isLoopback(host) && host !== HOST_OF_CONTAINERS);
@@ -196,10 +198,10 @@ export const signsOfOthers = (config: Config): string[] => {
 };
 
 /**
- * True when nothing suggests that anyone but the people of this machine uses the server. Decides whether local workspaces are offered
- * without being asked for, and whether private addresses of models may be reached.
+ * Returns whether nothing suggests that people on other machines use the server. Decides whether local workspaces are offered by default,
+ * and whether private addresses of models can be reached.
  */
-export const onlyThisMachine = (config: Config): boolean => signsOfOthers(config).length === 0;
+export const isUsedOnlyLocally = (config: Config): boolean => listSharedUseSettings(config).length === 0;
 
 function firstUserIsWhole(config: Config): Problem[] {
   const keys = ["admin_email", "admin_username", "admin_password"] as const;
@@ -218,7 +220,7 @@ function tlsIsWhole({ tls_cert_file, tls_key_file }: Config): Problem[] {
   return [{ name, from: "not given", detail: "https needs both tls_cert_file and tls_key_file, or none of them" }];
 }
 
-/** Anyone who names a part of it believes that uploads are there. */
+/** Rejects partial settings: someone who sets one of them believes that uploads are stored there. */
 function storageIsWhole(config: Config): Problem[] {
   const keys = ["s3_bucket", "s3_access_key", "s3_secret_key"] as const;
   const given = [...keys, "s3_endpoint" as const].filter((key) => config[key] !== undefined);
@@ -230,7 +232,7 @@ function storageIsWhole(config: Config): Problem[] {
   return [...found, { name: toVariableName(given[0] ?? "s3_bucket"), from: "without database_url", detail: alone }];
 }
 
-/** Anyone who names a part of it believes that homes are backed up. */
+/** Rejects partial settings: someone who sets one of them believes that homes are backed up. */
 function homeBackupsAreWhole(config: Config): Problem[] {
   const keys = ["home_backup_s3_bucket", "home_backup_s3_access_key", "home_backup_s3_secret_key"] as const;
   const given = [...keys, "home_backup_s3_endpoint" as const].filter((key) => config[key] !== undefined);
@@ -277,7 +279,7 @@ function hookIsWhole({ hook_url, hook_secret, hook_previous_secret }: Config): P
   return [{ name: toVariableName("hook_secret"), from: "not given", detail }];
 }
 
-/** The block of docs/configuration.md that lists every setting. */
+/** Returns the part of docs/configuration.md that lists all settings. */
 export const settingsMarkdown = (): string => settingsTable(SERVER_SETTINGS);
 
 function clusterIsWhole({ database_url, backup_interval }: Config): Problem[] {

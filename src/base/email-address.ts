@@ -1,12 +1,15 @@
-// What counts as an email address, in requests, settings, the command line, and what providers say (rule ID-27).
+// Validates and normalizes email addresses for requests, settings, the command line, and identity providers (rule ID-27).
 import { HIDDEN } from "./hidden-characters.ts";
 
 export const MAX_EMAIL_LENGTH = 254;
 
-/** Joiners, too: an address that differs from another one by them alone looks the same. The rest ends an address in a header of a mail. */
+/** Includes joiners, because an address that differs only in them looks identical. The other characters end an address in a mail header. */
 const OUTSIDE = `\\s${HIDDEN}\\u200c\\u200d\\ufe00-\\ufe0f@<>()\\[\\]\\\\,;:"`;
 
-/** Dots of other scripts, which names of hosts take for a dot. One at the end changes nothing either, so that it would make a twin of an address. */
+/**
+ * Dots of other scripts that are treated as dots in hostnames. A trailing one changes nothing either, so it would create a second form of
+ * the same address.
+ */
 const OTHER_DOTS = "\\u3002\\uff0e\\uff61";
 
 export const EMAIL_PATTERN = `^[^${OUTSIDE}]+@[^${OUTSIDE}${OTHER_DOTS}]*[^${OUTSIDE}${OTHER_DOTS}.]$`;
@@ -18,12 +21,14 @@ const pattern = new RegExp(EMAIL_PATTERN);
 
 export const isEmailAddress = (text: string): boolean => text.length <= MAX_EMAIL_LENGTH && pattern.test(text);
 
-/** Returns whether the address is in NFKC. One with the Kelvin sign in place of "K" isn't: NFKC makes another address of it. */
+/**
+ * Returns whether the address is in NFKC. One with the Kelvin sign in place of "K" is not, because NFKC turns it into a different address.
+ */
 export const hasOneForm = (text: string): boolean => text.normalize("NFKC") === text;
 
 /**
- * Returns the form in which addresses are stored and compared: NFKC, with letters beyond ASCII in lower case. ASCII letters stay as they are
- * written; the database ignores their case.
+ * Returns the form in which addresses are stored and compared: NFKC, with non-ASCII letters in lower case. ASCII letters are kept, because
+ * the database ignores their case.
  */
 export const normalizeEmail = (text: string): string =>
   text
@@ -31,5 +36,5 @@ export const normalizeEmail = (text: string): string =>
     .replace(/[^\0-\x7f]+/g, (letters) => letters.toLowerCase())
     .normalize("NFKC");
 
-/** Returns what two addresses of one person have in common. */
+/** Returns a key that is equal for all spellings of an address. */
 export const emailKey = (text: string): string => normalizeEmail(text).toLowerCase();

@@ -1,6 +1,6 @@
-// Secrets that must be readable again (private keys, tokens of other services) are sealed before they are stored: AES-256-GCM with a
-// key in a file of its own alongside the database, so that a copy of the database alone tells nothing. Refuses what was altered, sealed
-// with another key, or sealed for another place.
+// Encrypts secrets that must be readable again (private keys, tokens of other services) before they are stored: AES-256-GCM with a key in a
+// separate file next to the database, so that a copy of the database alone is useless. Decryption fails for data that was altered,
+// encrypted with another key, or encrypted for another context.
 import { createCipheriv, createDecipheriv, createHash, createHmac, randomBytes } from "node:crypto";
 import {
   chmodSync,
@@ -17,27 +17,27 @@ import { join } from "node:path";
 
 const ALGORITHM = "aes-256-gcm";
 const KEY_BYTES = 32;
-/** Random for each sealing: 2^32 of them under one key are safe, a server makes thousands. */
+/** Random nonces: 2^32 encryptions under one key are safe, and a server makes thousands. */
 export const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const VERSION = "v1";
 
-/** A number by chance that seals one thing. */
+/** Returns a random nonce for a single encryption. */
 export const newNonce = (): Uint8Array<ArrayBuffer> => new Uint8Array(randomBytes(NONCE_BYTES));
 
-/** What was sealed cannot be opened; the message says why and holds no secret. */
+/** Thrown when a value cannot be decrypted; the message gives the reason and contains no secret. */
 export class UnsealError extends Error {
   override readonly name = "UnsealError";
 }
 
-/** The file of the key is missing or damaged; the message says what to do. */
+/** Thrown when the key file is missing or damaged; the message says what to do. */
 export class EncryptionKeyError extends Error {
   override readonly name = "EncryptionKeyError";
 }
 
 export class Encryption {
   readonly #key: Uint8Array;
-  /** Says which key sealed something, without telling anything of it. */
+  /** Identifies the key without revealing anything about it. */
   readonly #name: string;
 
   constructor(key: Uint8Array) {
@@ -46,7 +46,10 @@ export class Encryption {
     this.#name = createHash("sha256").update("slipway key name").update(key).digest("hex").slice(0, 8);
   }
 
-  /** `v1.<name of the key>.<base64url of nonce, ciphertext and tag>`. It opens only for the same context, such as `git_ssh_key:<user id>`. */
+  /**
+   * Returns `v1.<key name>.<base64url of nonce, ciphertext and tag>`. It can only be decrypted with the same context, such as
+   * `git_ssh_key:<user id>`.
+   */
   seal(secret: string, context: string): string {
     const nonce = randomBytes(NONCE_BYTES);
     const cipher = createCipheriv(ALGORITHM, this.#key, nonce).setAAD(this.#bound(context));
@@ -54,12 +57,12 @@ export class Encryption {
     return `${this.prefix}${sealed.toString("base64url")}`;
   }
 
-  /** What everything begins with that this key has sealed. */
+  /** Returns the prefix of everything encrypted with this key. */
   get prefix(): string {
     return `${VERSION}.${this.#name}.`;
   }
 
-  /** The secret. Throws `UnsealError`. */
+  /** Returns the secret. Throws `UnsealError`. */
   open(envelope: string, context: string): string {
     const [version, name, body = ""] = envelope.split(".");
     if (version !== VERSION) throw new UnsealError("the sealed value has an unknown form");
@@ -77,7 +80,7 @@ export class Encryption {
     }
   }
 
-  /** A secret in the form of a UUID (122 bits) that is the same for the same context, and tells nothing of any other. */
+  /** Returns a secret in the form of a UUID (122 bits) that is always the same for a context and reveals nothing about other contexts. */
   deriveUuid(context: string): string {
     const hex = createHmac("sha256", this.#key).update(`derive\0${context}`).digest("hex");
     const variant = "89ab"[Number.parseInt(hex.charAt(16), 16) & 3];
@@ -93,7 +96,7 @@ export const keyFile = (directory: string): string => join(directory, "encryptio
 
 export const hasKey = (directory: string): boolean => existsSync(keyFile(directory));
 
-/** The key of this data directory, made where none exists, readable by the server's user only. Throws `EncryptionKeyError`. */
+/** Opens the key of a data directory. Creates one if none exists, readable only by the server's user. Throws `EncryptionKeyError`. */
 export const openEncryption = (directory: string): Encryption => {
   const file = keyFile(directory);
   const text = readIfThere(file);
@@ -104,7 +107,7 @@ export const openEncryption = (directory: string): Encryption => {
   return new Encryption(Buffer.from(text.trim(), "hex"));
 };
 
-/** A key that is given in words: 64 hexadecimal digits. Throws `EncryptionKeyError`. */
+/** Parses a key of 64 hexadecimal digits. Throws `EncryptionKeyError`. */
 export const parseEncryptionKey = (digits: string): Encryption => {
   if (!/^[0-9a-f]{64}\s*$/.test(digits))
     throw new EncryptionKeyError(
@@ -122,13 +125,13 @@ const readIfThere = (file: string): string | undefined => {
   }
 };
 
-/** Puts a key that is given in words into the data directory. Throws `EncryptionKeyError`. */
+/** Writes a given key to the data directory. Throws `EncryptionKeyError`. */
 export const putKey = (directory: string, digits: string): void => {
   parseEncryptionKey(digits);
   makeKey(directory, keyFile(directory), Buffer.from(digits.trim(), "hex"));
 };
 
-/** Flushed, name and all, before anything is sealed with it: a lost key would take every sealed value along. */
+/** Flushes the file and its directory entry before the key is used, because losing the key would lose every encrypted value. */
 const makeKey = (directory: string, file: string, key: Uint8Array = randomBytes(KEY_BYTES)): Uint8Array => {
   mkdirSync(directory, { recursive: true, mode: 0o700 });
   const temporary = `${file}.new`;

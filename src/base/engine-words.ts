@@ -1,13 +1,13 @@
-// What an engine of containers says for itself.
+// Reads the error messages of container engines.
 
-/** The own words of an error answer, or its status. */
-export const engineWords = async (response: Response): Promise<string> => {
+/** Returns the message of an error response, or its status. */
+export const readEngineError = async (response: Response): Promise<string> => {
   const text = (await response.text()).slice(0, 4096).trim();
   try {
     const { message } = JSON.parse(text) as { message?: unknown };
     if (typeof message === "string" && message !== "") return message;
   } catch {
-    // Not JSON: something in between has answered.
+    // Not JSON: something between us and the engine responded.
   }
   return text || `status ${response.status}`;
 };

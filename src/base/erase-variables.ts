@@ -1,16 +1,16 @@
-// Takes variables out of what the system shows of this process. On Linux /proc/<pid>/environ is the memory in which the process was
-// given its variables, and every program of the same user can read it; taking a variable out of `process.env` changes nothing there.
+// Erases variables from the process environment that the system exposes. On Linux, /proc/<pid>/environ is the memory in which the process
+// received its variables, and every program of the same user can read it; deleting a variable from `process.env` does not change it.
 import { closeSync, openSync, readFileSync, readSync, writeSync } from "node:fs";
 
 /** Field numbers in /proc/<pid>/stat, counted from 1 (proc_pid_stat(5)). */
 const ENV_START = 50;
 const ENV_END = 51;
-/** The first field behind the name in parentheses. */
+/** The first field after the name in parentheses. */
 const FIRST = 3;
 
 /**
- * Overwrites the variables with these names by zeros, name and value, in the memory of this process. Takes less than a millisecond.
- * Answers false where the system does not allow it, or keeps no such memory (other systems than Linux).
+ * Overwrites these variables with zeros, name and value, in the memory of this process. Takes less than a millisecond. Returns false where
+ * the system does not allow it or has no such memory (systems other than Linux).
  */
 export const eraseVariables = (names: readonly string[]): boolean => {
   try {

@@ -1,7 +1,7 @@
-// The one error type of the product. Code below the HTTP edge throws `AppError`; the edge (src/api/http/errors.ts) is the only
-// place that turns a kind into a status. Anything else that is thrown is `internal`: logged, never shown.
+// Defines the only error type of the code. Code below the HTTP layer throws `AppError`; only src/api/http/errors.ts turns a kind into a
+// status. Anything else that is thrown is `internal`: logged, never shown.
 
-/** Every way a request can fail, with the HTTP status it becomes. A closed set: add here, nowhere else. */
+/** All kinds of errors with their HTTP status. This list is closed: add new kinds only here. */
 export const STATUS = {
   invalid: 400,
   unauthenticated: 401,
@@ -27,20 +27,20 @@ export const STATUS = {
 
 export type ErrorKind = keyof typeof STATUS;
 
-/** One broken field: `field` is the JSON or query name, `detail` says which rule it broke. */
+/** One invalid field: `field` is the JSON or query name, `detail` is the violated rule. */
 export type Validation = { field: string; detail: string };
 
 export class AppError extends Error {
   override readonly name = "AppError";
   readonly kind: ErrorKind;
-  /** Safe to show to the caller, one sentence. Empty when there is nothing to add. */
+  /** One sentence that is safe to show to the caller; empty if there is nothing to add. */
   readonly detail: string;
   readonly validations: readonly Validation[];
-  /** Seconds after which it may be tried again, where that is known. */
+  /** Seconds after which the request can be retried, if known. */
   readonly retry_after: number | undefined;
-  /** A word for programs, where the status alone does not say which of several reasons it is. */
+  /** A machine-readable reason where the status alone is ambiguous. */
   readonly reason: string | undefined;
-  /** More members of the answer, for programs. */
+  /** Additional members of the response, for programs. */
   readonly members: Readonly<Record<string, unknown>>;
 
   constructor(
@@ -65,31 +65,34 @@ export class AppError extends Error {
   }
 }
 
-/** 400 with one entry per broken field (facts/platform 3.1). */
+/** Returns a 400 with one entry per invalid field (facts/platform 3.1). */
 export const invalid = (message: string, validations: readonly Validation[] = [], detail = ""): AppError =>
   new AppError("invalid", message, { validations, detail });
 
-/** 400 for a single broken field. */
+/** Returns a 400 for one invalid field. */
 export const invalidField = (field: string, detail: string): AppError =>
   invalid("Validation failed.", [{ field, detail }]);
 
-/** 404. The same words for "is not there" and "you may not see it", so that existence never leaks (facts/platform 3.1). */
+/**
+ * Returns a 404. The message is the same for resources that do not exist and those the caller may not see, so that existence never leaks
+ * (facts/platform 3.1).
+ */
 export const notFound = (): AppError =>
   new AppError("not_found", "Resource not found or you do not have access to this resource.");
 
-/** 403: the caller may see the thing but not do this to it. */
+/** Returns a 403: the caller can see the resource but not do this to it. */
 export const forbidden = (detail = ""): AppError => new AppError("forbidden", "Forbidden.", { detail });
 
-/** 409 with a reason in words. */
+/** Returns a 409 with a reason. */
 export const conflict = (message: string, validations: readonly Validation[] = []): AppError =>
   new AppError("conflict", message, { validations });
 
-/** 503: nothing was begun, because who had to do it could not be reached or is not the one to do it any more. It may be asked again, elsewhere. */
+/** A 503 for work that was not started, because its owner could not be reached or has changed. The request can be retried elsewhere. */
 export class NotBegun extends AppError {
   constructor(message: string) {
     super("overloaded", message, { retry_after: 1 });
   }
 }
 
-/** The kind of any thrown value: unknown errors are `internal`. */
+/** Returns the kind of any thrown value; unknown errors are `internal`. */
 export const toErrorKind = (error: unknown): ErrorKind => (error instanceof AppError ? error.kind : "internal");

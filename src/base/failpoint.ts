@@ -1,7 +1,7 @@
-// Named places at which a test may kill the process, to prove that what was acknowledged survives (RELIABILITY section 5, check 2).
-// Without the hidden setting SLIPWAY_FAILPOINT this is one comparison with undefined.
+// Named points where a test can kill the process, to prove that acknowledged data survives (RELIABILITY section 5, check 2). Without the
+// hidden setting SLIPWAY_FAILPOINT, each costs one comparison with undefined.
 
-/** Every failpoint there is; the crash test reads this list so that none goes untested. */
+/** All failpoints; the crash test reads this list so that none remains untested. */
 export const FAILPOINTS = [
   "before_commit",
   "after_commit",
@@ -11,7 +11,7 @@ export const FAILPOINTS = [
   "in_upload",
 ] as const;
 
-/** Those on the way of a build of Terraform, at a server and at a worker; their crash test reads this list. */
+/** Failpoints of a Terraform build, on the server and on a worker; their crash test reads this list. */
 export const BUILD_FAILPOINTS = [
   "build_claimed",
   "build_prepared",
@@ -20,10 +20,13 @@ export const BUILD_FAILPOINTS = [
   "build_forget",
 ] as const;
 
-/** On the way of a move into a data directory: rows, uploads, and each name that is given; its test reads this list. */
+/** Failpoints of a move into a data directory: rows, uploads, and each renamed file; its test reads this list. */
 export const MOVE_FAILPOINTS = ["move_row", "move_upload", "move_name"] as const;
 
-/** On the way of a snapshot and of its restore: copied and not in place, in place and not reported, between the two homes; its test reads this list. */
+/**
+ * Failpoints of a snapshot and its restore: copied but not in place, in place but not reported, between the two homes; its test reads this
+ * list.
+ */
 export const SNAPSHOT_FAILPOINTS = [
   "snapshot_frozen",
   "snapshot_copied",
@@ -32,13 +35,19 @@ export const SNAPSHOT_FAILPOINTS = [
   "snapshot_discarded",
 ] as const;
 
-/** On the way of a snapshot by a module of the template: made and not reported, reported and still on this machine, removed; its test reads this list. */
+/**
+ * Failpoints of a snapshot by a template module: created but not reported, reported but still on this machine, removed; its test reads this
+ * list.
+ */
 export const MODULE_FAILPOINTS = ["module_applied", "module_stored", "module_removed"] as const;
 
-/** On the way of a fork: asked for, one of its workspaces made, its chats copied, its files given, its snapshot to be deleted; its test reads this list. */
+/**
+ * Failpoints of a fork: requested, one workspace created, chats copied, files restored, snapshot about to be deleted; its test reads this
+ * list.
+ */
 export const FORK_FAILPOINTS = ["fork_asked", "fork_made", "fork_chats", "fork_filled", "fork_ended"] as const;
 
-/** On the way of a home backup: its snapshot ready, its data stored, listed, an old one removed in part, files fetched back; its test reads this list. */
+/** Failpoints of a home backup: snapshot ready, data stored, listed, an old one partly removed, files fetched; its test reads this list. */
 export const HOME_BACKUP_FAILPOINTS = [
   "home_backup_snapshot",
   "home_backup_stored",
@@ -47,19 +56,19 @@ export const HOME_BACKUP_FAILPOINTS = [
   "home_backup_fetched",
 ] as const;
 
-/** On the way of an image that is built ahead: begun, built, older ones removed; its test reads this list. */
+/** Failpoints of a repository prebuild: started, built, older images removed; its test reads this list. */
 export const PREBUILD_FAILPOINTS = ["prebuild_begun", "prebuild_built", "prebuild_pruned"] as const;
 
 /**
- * On the way of a trial: asked for, a chat has its prompt, a check begins, has ended, the kept files are copied, are being restored, are there, its
- * chat is there too, a fork is deleted; its test reads this list.
+ * Failpoints of a trial: requested, a chat has its prompt, a check starts, has ended, the kept files are copied, are being restored, are in
+ * place, its chat exists too, a fork is deleted; its test reads this list.
  */
 export const TRIAL_FAILPOINTS = [
   ...(["trial_asked", "trial_delivered", "trial_checking", "trial_checked", "trial_copied"] as const),
   ...(["trial_restoring", "trial_restored", "trial_moved", "trial_deleted"] as const),
 ] as const;
 
-/** Of `slipway upgrade`, forward and back; its kill tests read this list. */
+/** Failpoints of `slipway upgrade`, forward and back; its kill tests read this list. */
 export const UPGRADE_FAILPOINTS = [
   "upgrade_unpacked",
   "upgrade_backed_up",
@@ -71,7 +80,7 @@ export const UPGRADE_FAILPOINTS = [
   "upgrade_program_back",
 ] as const;
 
-/** Of a node of a cluster alone: there it stands still (SIGSTOP) with a commit half sent, until somebody lets it go on. */
+/** Points where a cluster node stops (SIGSTOP) with a commit half sent, until the test resumes it. */
 export const STOPPOINTS = ["after_guard"] as const;
 
 const ALL = [
@@ -93,7 +102,7 @@ export type Failpoint = (typeof ALL)[number];
 let armed: Failpoint | undefined;
 let remaining = 0;
 
-/** Arms `name[:n]`: the process kills itself the n-th time (default 1) it passes there. Throws for an unknown name. */
+/** Arms `name[:n]`: the process kills itself the n-th time (default 1) it reaches the point. Throws for an unknown name. */
 export const armFailpoint = (text: string): void => {
   const [name, count] = text.split(":");
   const found = ALL.find((point) => point === name);
@@ -102,13 +111,13 @@ export const armFailpoint = (text: string): void => {
   remaining = Number(count ?? 1);
 };
 
-/** What is armed, in the form `armFailpoint` takes, for a Worker that must arm the same. */
+/** Returns the armed point in the format of `armFailpoint`, for a Worker that must arm the same one. */
 export const armedFailpoint = (): string | undefined => armed && `${armed}:${remaining}`;
 
-/** True when this point is armed, for one that is reached only by waiting. */
+/** Returns whether this point is armed, for points that are reached only by waiting. */
 export const isArmed = (name: Failpoint): boolean => armed === name;
 
-/** Dies here, as if by `kill -9`, or stands still, when this point is armed and its turn has come. It stands still once. */
+/** Kills the process as if by `kill -9`, or stops it once, if this point is armed and its count has been reached. */
 export const failpoint = (name: Failpoint): void => {
   if (armed === undefined || armed !== name) return;
   remaining -= 1;

@@ -1,4 +1,4 @@
-// What a file is by its first bytes. Pure; used by uploads to chats and by the daemon, which never hands bytes out as text.
+// Detects a file's type by its first bytes. Pure. Used by uploads to chats and by the daemon, which never returns binary data as text.
 
 const SIGNATURES: readonly (readonly [type: string, fits: (head: string) => boolean])[] = [
   ["image/png", (head) => head.startsWith("\u0089PNG\r\n\u001a\n")],
@@ -10,22 +10,22 @@ const SIGNATURES: readonly (readonly [type: string, fits: (head: string) => bool
   ["application/gzip", (head) => head.startsWith("\u001f\u008b")],
 ];
 const LONGEST = 16;
-/** Control characters of texts: blanks, line ends, escape sequences. */
+/** Control characters that occur in text: whitespace, line ends, escape sequences. */
 const IN_TEXT = new Set([8, 9, 10, 11, 12, 13, 27]);
 
 /** For unknown content. */
 export const ANY_TYPE = "application/octet-stream";
-/** So many bytes from the beginning of a file tell whether it is text. */
+/** Number of leading bytes used to decide whether a file is text. */
 export const LOOKED_AT = 8_192;
 
-/** The media type that the first bytes name; undefined for texts and everything else. */
+/** Returns the media type of a known signature; undefined for text and everything else. */
 export const detectSignature = (bytes: Uint8Array): string | undefined => {
   const head = String.fromCharCode(...bytes.subarray(0, LONGEST));
   return SIGNATURES.find(([, fits]) => fits(head))?.[0];
 };
 
 /**
- * The media type of what is no text, by the beginning of a file; undefined for text. Text in an older encoding is text: it has no
+ * Returns the media type of a binary file by its first bytes; undefined for text. Text in an older encoding is text, because it has no
  * control characters.
  */
 export const detectBinaryType = (head: Uint8Array): string | undefined => {
@@ -36,7 +36,7 @@ export const detectBinaryType = (head: Uint8Array): string | undefined => {
   return looked.includes(0) || (hasControl && !isUtf8(looked)) ? ANY_TYPE : undefined;
 };
 
-/** Also when the last character is cut. */
+/** Returns true even when the last character is cut off. */
 const isUtf8 = (bytes: Uint8Array): boolean => {
   try {
     new TextDecoder("utf-8", { fatal: true }).decode(bytes, { stream: true });

@@ -1,4 +1,4 @@
-// Identifiers and secrets. UUIDs name things in the API; short random strings are credentials.
+// Generates identifiers and secrets. UUIDs identify resources in the API; short random strings are credentials.
 import { randomBytes, timingSafeEqual } from "node:crypto";
 import { customAlphabet } from "nanoid";
 
@@ -7,10 +7,10 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 export const NIL_UUID = "00000000-0000-0000-0000-000000000000";
 
-/** A random (version 4) UUID in lower case. */
+/** Returns a random (version 4) UUID in lower case. */
 export const uuid = (): string => crypto.randomUUID();
 
-/** True for the canonical 36-character form, any letter case. */
+/** Returns whether the text has the canonical 36-character form, in any letter case. */
 export const isUuid = (text: string): boolean => UUID.test(text);
 
 /** The public half of an API key: 10 letters and digits (facts/platform 8.2). */
@@ -22,10 +22,10 @@ export const keySecret = customAlphabet(ALPHANUMERIC, 22);
 /** A one-time secret for links, 43 letters and digits, 256 bits. */
 export const linkToken = customAlphabet(ALPHANUMERIC, 43);
 
-/** So many random bytes, for keys and nonces. */
+/** Returns random bytes for keys and nonces. */
 export const secretBytes = (count: number): Uint8Array => new Uint8Array(randomBytes(count));
 
-/** SHA-256 of a secret, hex. Secrets are stored only in this form. */
+/** Returns the SHA-256 of a secret in hex, the only form in which secrets are stored. */
 export const sha256 = (secret: string | Uint8Array): string =>
   new Bun.CryptoHasher("sha256").update(secret).digest("hex");
 
@@ -36,17 +36,17 @@ export const sameDigest = (a: string, b: string): boolean => {
   return x.length === y.length && x.length > 0 && timingSafeEqual(x, y);
 };
 
-/** 16 raw bytes of a UUID, as the agent protocol carries them (facts/wire 1.5). */
+/** Returns the 16 raw bytes of a UUID, as used in the agent protocol (facts/wire 1.5). */
 export const uuidBytes = (id: string): Uint8Array => new Uint8Array(Buffer.from(id.replaceAll("-", ""), "hex"));
 
-/** The canonical text of 16 raw bytes. Throws when there are not exactly 16. */
+/** Returns the canonical text of 16 raw bytes. Throws unless there are exactly 16. */
 export const uuidFromBytes = (bytes: Uint8Array): string => {
   if (bytes.length !== 16) throw new RangeError(`a UUID has 16 bytes, got ${bytes.length}`);
   const hex = Buffer.from(bytes).toString("hex");
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 };
 
-/** The version 8 UUID that belongs to this text: always the same, and the text cannot be derived from it. */
+/** Returns a version 8 UUID derived from a text: always the same, and it does not reveal the text. */
 export const uuidFor = (text: string): string => {
   const bytes = Buffer.from(sha256(text), "hex").subarray(0, 16);
   bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x80;

@@ -2,13 +2,13 @@
 // of thousands of different names holds the event loop for a quarter of a second, and what is nested a hundred thousand deep cannot be
 // written again. Bodies of requests (rule HT-6), and answers of workspaces and of MCP servers that are such, are refused.
 
-/** Texts shorter than this cannot hold enough to matter. */
+/** Shorter texts cannot contain enough to matter. */
 export const CHEAP_BYTES = 64 * 1024;
-/** Members of one object; the largest maps that callers send have some hundreds. */
+/** Maximum members of one object; the largest maps that callers send have some hundreds. */
 export const MAX_MEMBERS = 10_000;
-/** Values of all lists and objects together. Each is looked at while everyone else waits, also where the list may have a hundred. */
+/** Maximum values in all lists and objects together. Validating each blocks the event loop, even when a list may only have a hundred. */
 export const MAX_VALUES = 100_000;
-/** Lists and objects inside one another. */
+/** Maximum nesting depth. */
 export const MAX_DEPTH = 1_000;
 
 const QUOTE = 0x22;
@@ -23,7 +23,7 @@ const CLOSE_LIST = 0x5d;
 /** What is wrong with the text, to finish the sentence "The request body ..." or "The answer ..."; undefined when nothing is. It need not be valid. */
 export const tooCostly = (text: Uint8Array): string | undefined => {
   if (text.length < CHEAP_BYTES) return undefined;
-  /** Members so far of the objects around this place. */
+  /** Member counts of the enclosing objects. */
   const outer: number[] = [];
   let lists = 0;
   let members = 0;
@@ -60,7 +60,7 @@ export const tooCostly = (text: Uint8Array): string | undefined => {
 
 const TOO_DEEP = `is nested more than ${MAX_DEPTH} deep.`;
 
-/** Where the string that begins at `from` ends. */
+/** Returns the position of the quote that ends the string beginning at `from`. */
 const closingQuote = (text: Uint8Array, from: number): number => {
   for (let at = text.indexOf(QUOTE, from); at >= 0; at = text.indexOf(QUOTE, at + 1)) {
     let backslashes = 0;

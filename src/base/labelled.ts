@@ -1,4 +1,4 @@
-// Figures with labels.
+// Metrics with labels.
 
-/** A figure with labels: one number for each combination. */
+/** A metric with one number per combination of labels. */
 export type Labelled = readonly { readonly labels: Readonly<Record<string, string>>; readonly value: number }[];

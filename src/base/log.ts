@@ -1,6 +1,6 @@
-// The log: `log("db").info("opened", { path })`. Areas are the folders and nouns of the product; src/main.ts configures it once
-// per run, and before that nothing is written. Never put a token, password, key, request body or log line of a workspace into
-// a message or a property: nothing here can tell a secret from another text.
+// The log: `log("db").info("opened", { path })`. Areas are the folders and nouns of the code. src/main.ts configures logging once per run;
+// before that, nothing is written. Never log a token, password, key, request body or workspace log line: this module cannot recognize
+// secrets.
 import { configureSync, getLogger, type Logger, type LogLevel, type LogRecord, resetSync } from "@logtape/logtape";
 import { rfc3339 } from "./clock.ts";
 import { recentLog } from "./recent-log.ts";
@@ -11,28 +11,28 @@ const ROOT = "slipway";
 
 export type Level = "trace" | "debug" | "info" | "warn" | "error";
 
-/** The level of everything, and of the areas that have one of their own. */
+/** The default level, and the levels of individual areas. */
 export type LogLevels = { readonly level: Level; readonly areas: Readonly<Record<string, Level>> };
 
 export interface LogOptions {
   level: Level | LogLevels;
   format: "text" | "json";
-  /** Receives one line with its line end. Must not throw. */
+  /** Receives one line including its newline. Must not throw. */
   write(line: string): void;
 }
 
-/** The logger of an area, such as `db`, `http` or `provisioner`. Cheap; keep it in a constant of the module. */
+/** Returns the logger of an area, such as `db`, `http` or `provisioner`. Cheap; keep it in a module constant. */
 export const log = (area: string): Logger => getLogger([ROOT, area]);
 
-/** The area that says what became of each request (./trace.ts). */
+/** The area that logs the outcome of each request (./trace.ts). */
 export const TRACE_AREA = "trace";
 
 let traceWanted = false;
 
-/** True when the area `trace` is at level debug or lower. Asked on hot paths: one comparison. */
+/** Returns whether the area `trace` is at level debug or lower. One comparison, because hot paths call it. */
 export const wantsTrace = (): boolean => traceWanted;
 
-/** Sets levels, format and target for the whole process; a later call replaces an earlier one. */
+/** Sets levels, format and target for the whole process, replacing earlier settings. */
 export const configureLogging = ({ level, format, write }: LogOptions): void => {
   const { level: general, areas } = typeof level === "string" ? { level, areas: {} } : level;
   const formatted = format === "json" ? jsonLine : textLine;
@@ -56,7 +56,7 @@ export const configureLogging = ({ level, format, write }: LogOptions): void => 
         sinks: ["out" as const],
         parentSinks: "override" as const,
       })),
-      // The library's notes about itself, such as a sink that throws.
+      // The library's own messages, such as a sink that throws.
       { category: ["logtape", "meta"], lowestLevel: "warning", sinks: ["out"] },
     ],
   });
@@ -64,13 +64,13 @@ export const configureLogging = ({ level, format, write }: LogOptions): void => 
 
 const nameOfTheirs = (level: Level): LogLevel => (level === "warn" ? "warning" : level);
 
-/** Switches the log off again and forgets where it went. */
+/** Disables the log and resets its target. */
 export const resetLogging = (): void => {
   traceWanted = false;
   resetSync();
 };
 
-/** Whether the log has a line about this error, or about what has caused it, already: a full disk would fill the log. */
+/** Returns whether the error or its cause was already logged; otherwise a full disk would flood the log. */
 const isReported = (error: unknown): boolean =>
   error instanceof Error && (("isReported" in error && error.isReported === true) || isReported(error.cause));
 
@@ -89,7 +89,7 @@ function jsonLine(record: LogRecord): string {
     area: getCategory(record),
     message: said(record),
   };
-  // Ours last: a property named `level` does not replace the level.
+  // Slipway's fields last, so that a property named `level` does not replace the level.
   return `${JSON.stringify({ ...record.properties, ...head }, jsonValue)}\n`;
 }
 
@@ -103,7 +103,7 @@ const formatFields = (record: LogRecord): string =>
     .map(([key, value]) => ` ${key}=${textValue(value)}`)
     .join("");
 
-/** Control characters come from outside (names, paths, errors of others) and must not move the reader's cursor. */
+/** Control characters come from outside (names, paths, other programs' errors) and must not move the terminal's cursor. */
 const plain = (text: string): string => text.replace(/(?![\n\t])\p{Cc}/gu, "\ufffd");
 
 const levelName = (record: LogRecord): string => (record.level === "warning" ? "warn" : record.level);

@@ -1,6 +1,5 @@
-// Figures of this process for Prometheus. What is counted on hot paths is a plain number in an object here; names, labels and text are
-// made only when someone asks (PERFORMANCE section 3: a scrape pays, a log line does not). Refuses labels that are not bounded by the
-// code: never an ID, name or address of a person.
+// Metrics of this process for Prometheus. Values counted on hot paths are plain numbers in an object here; names, labels and text are
+// created only on a scrape (PERFORMANCE section 3). Labels must be bounded by the code: never an ID, name or address of a person.
 
 import { Counter, Gauge, type Metric, Registry } from "prom-client";
 import { Buckets, type HistogramValue } from "./buckets.ts";
@@ -10,7 +9,7 @@ import type { Labelled } from "./labelled.ts";
 export class Metrics {
   readonly registry = new Registry();
   readonly clock: Clock;
-  /** Answered requests by `method route status`; the three are words of the code. */
+  /** Answered requests by `method route status`, all three of which are bounded by the code. */
   readonly requests = new Map<string, number>();
   readonly requestSeconds = new Buckets();
   readonly mailboxSeconds = new Buckets();
@@ -29,7 +28,7 @@ export class Metrics {
     this.requestSeconds.observe(seconds);
   }
 
-  /** A figure that goes up and down, read when it is asked for. */
+  /** Registers a value that goes up and down, read on each scrape. */
   gauge(name: string, help: string, read: () => number | Labelled, labelNames: string[] = []): void {
     const gauge: Gauge = new Gauge({
       name,
@@ -43,7 +42,7 @@ export class Metrics {
     });
   }
 
-  /** A figure that only goes up. */
+  /** Registers a value that only goes up. */
   counter(name: string, help: string, read: () => number | Labelled, labelNames: string[] = []): void {
     const counter: Counter = new Counter({
       name,
@@ -61,7 +60,7 @@ export class Metrics {
     this.#histogram(name, help, () => buckets.values(name));
   }
 
-  /** One histogram for each value of a label, as they are when someone asks. */
+  /** Registers one histogram per value of a label, read on each scrape. */
   histograms(name: string, help: string, label: string, all: ReadonlyMap<string, Buckets>): void {
     this.#histogram(name, help, () =>
       [...all].flatMap(([value, buckets]) => buckets.values(name, Object.fromEntries([[label, value]]))),
@@ -70,7 +69,7 @@ export class Metrics {
 
   #histogram(name: string, help: string, read: () => HistogramValue[]): void {
     const get = async () => ({ name, help, type: "histogram", values: read(), aggregator: "sum" });
-    // The registry asks a metric for nothing but this.
+    // The registry uses only this part of a metric.
     this.registry.registerMetric({ name, get, reset: () => {} } as unknown as Metric);
   }
 

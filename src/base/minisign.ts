@@ -1,5 +1,5 @@
-// Signatures of released files in minisign's format (Ed25519 over the BLAKE2b of the file), so that `minisign -V` and `slipway upgrade` check
-// the same ones. Pure, but for reading the file.
+// Signs and verifies release files in minisign's format (Ed25519 over the file's BLAKE2b), so that `minisign -V` and `slipway upgrade`
+// accept the same signatures. Pure except for reading the file.
 import { createPrivateKey, createPublicKey, type KeyObject, sign, verify } from "node:crypto";
 
 const KEY_ID_BYTES = 8;
@@ -16,7 +16,7 @@ export class SignatureError extends Error {
 
 export type PublicKey = { readonly id: string; readonly key: KeyObject };
 
-/** A key that signs: its 32 bytes of seed, and the public half. */
+/** A signing key: its 32-byte seed and the public key. */
 export type SigningKey = { readonly id: Buffer; readonly seed: Buffer; readonly publicKey: Buffer };
 
 /** Returns the public key of a line such as `RWQ...`, or of a whole `.pub` file. Throws SignatureError. */
@@ -32,14 +32,14 @@ export const parsePublicKey = (text: string): PublicKey => {
 export const printPublicKey = ({ id, publicKey }: SigningKey): string =>
   Buffer.concat([Buffer.from("Ed"), id, publicKey]).toString("base64");
 
-/** Returns BLAKE2b-512 of a file, which is what is signed. */
+/** Returns the BLAKE2b-512 of a file, which is what gets signed. */
 export const digestOf = async (path: string): Promise<Buffer> => {
   const hasher = new Bun.CryptoHasher("blake2b512");
   for await (const chunk of Bun.file(path).stream()) hasher.update(chunk);
   return hasher.digest() as Buffer;
 };
 
-/** Returns the text of a `.minisig` for a file with this digest. What `comment` says is signed, too. */
+/** Returns the text of a `.minisig` for a file with this digest. The signature covers `comment` too. */
 export const signDigest = (digest: Uint8Array, comment: string, signer: SigningKey): string => {
   const key = createPrivateKey({ key: Buffer.concat([PKCS8, signer.seed]), format: "der", type: "pkcs8" });
   const signature = sign(null, digest, key);
@@ -54,8 +54,8 @@ export const signDigest = (digest: Uint8Array, comment: string, signer: SigningK
 };
 
 /**
- * Returns the trusted comment of a signature that one of `keys` has made over `digest`. Throws SignatureError when none has, or the text is no
- * signature.
+ * Returns the trusted comment of a signature that one of `keys` made over `digest`. Throws SignatureError when none did, or the text is not
+ * a signature.
  */
 export const verifyDigest = (digest: Uint8Array, text: string, keys: readonly PublicKey[]): string => {
   const [, line = "", trusted = "", last = ""] = text.split(/\r?\n/);
@@ -81,7 +81,7 @@ export const verifyDigest = (digest: Uint8Array, text: string, keys: readonly Pu
   return comment;
 };
 
-/** Returns the public half of a seed. */
+/** Returns the public key of a seed. */
 export const publicBytesOf = (seed: Uint8Array): Buffer => {
   const key = createPrivateKey({ key: Buffer.concat([PKCS8, seed]), format: "der", type: "pkcs8" });
   return createPublicKey(key).export({ format: "der", type: "spki" }).subarray(SPKI.length);
@@ -90,7 +90,7 @@ export const publicBytesOf = (seed: Uint8Array): Buffer => {
 const publicKeyOf = (bytes: Uint8Array): KeyObject =>
   createPublicKey({ key: Buffer.concat([SPKI, bytes]), format: "der", type: "spki" });
 
-/** Minisign shows ids with the last byte first. */
+/** Minisign displays IDs with the last byte first. */
 const shownId = (id: string): string => Buffer.from(id, "hex").reverse().toString("hex").toUpperCase();
 
 const lastLine = (text: string): string => text.trim().split(/\r?\n/).at(-1)?.trim() ?? "";

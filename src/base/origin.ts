@@ -1,34 +1,34 @@
-// Who a piece of work is done for, and from where: what the audit log tells of a change. It goes along on its own from the request through
-// handlers and mailboxes, so that no command has to carry it; work that the server does on its own has none (rule AU-3).
+// The origin of a piece of work for the audit log: who it is done for and from where. It propagates automatically from the request through
+// handlers and mailboxes, so commands need not carry it; the server's own work has none (rule AU-3).
 import { AsyncLocalStorage } from "node:async_hooks";
 
 export type Origin = {
-  /** Null: unknown. */
+  /** Null if unknown. */
   readonly user_id: string | null;
-  /** Null: no request. */
+  /** Null if there is no request. */
   readonly ip: string | null;
   readonly user_agent: string;
-  /** UUID; the zero UUID where there is no request. */
+  /** A UUID; the zero UUID if there is no request. */
   readonly request_id: string;
-  /** What the request is answered with when it succeeds. */
+  /** The status of the response on success. */
   readonly status_code?: number;
-  /** What else there is to say, such as the agent that asked for it; part of `additional_fields`. */
+  /** Additional data, such as the agent that sent the request; part of `additional_fields`. */
   readonly note?: Readonly<Record<string, string>>;
 };
 
-/** Made only when an entry is written; gives the same each time. */
+/** Called only when an entry is written; returns the same value each time. */
 export type OriginOf = () => Origin;
 
 const origins = new AsyncLocalStorage<OriginOf | undefined>();
 
-/** Runs `work`, and all that it awaits, for this origin; undefined: for the server itself. */
+/** Runs `work`, and everything it awaits, with this origin; undefined means the server itself. */
 export const withOrigin = <T>(origin: OriginOf | undefined, work: () => T): T =>
   origins.getStore() === origin ? work() : origins.run(origin, work);
 
-/** To be handed on to work that continues elsewhere, such as in a mailbox. */
+/** Returns the current origin, to pass it to work that continues elsewhere, such as in a mailbox. */
 export const originNow = (): OriginOf | undefined => origins.getStore();
 
-/** Makes an origin at its first use. */
+/** Returns an origin that is computed on first use. */
 export const lazyOrigin = (make: () => Origin): OriginOf => {
   let made: Origin | undefined;
   return () => {

@@ -1,16 +1,16 @@
-// Requests to the outside world: the only door for URLs that a setting, an answer or a person names. Every address behind the name is
-// looked at and the checked one is connected to, so a name that changes its mind meets the same answer; redirects are never followed;
-// time and size are bounded (rules EA-1 to EA-3). Refuses addresses that are not public unless a setting allows their network.
+// Sends requests to URLs from settings, responses or people; all such requests go through here. Every address of the hostname is checked
+// and the connection is made to a checked address, so DNS rebinding does not help; redirects are never followed; time and size are bounded
+// (rules EA-1 to EA-3). Rejects non-public addresses unless a setting allows their network.
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import type { Clock } from "./clock.ts";
-import { placeOfAddress } from "./network/address-place.ts";
-import { failureWords } from "./network/failure-words.ts";
+import { classifyAddress } from "./network/address-place.ts";
+import { describeNetworkError } from "./network/failure-words.ts";
 import { NetworkList, NOT_PUBLIC } from "./network/networks.ts";
 import { onActiveNode } from "./network/read-here.ts";
-import { beginOutside } from "./network/request-part.ts";
+import { markSideEffect } from "./network/request-part.ts";
 
-/** Why nothing usable returned. `refused`: never sent. `failed`: no connection, silence, or too much of an answer. */
+/** Thrown when there is no usable response. `refused`: never sent. `failed`: no connection, a timeout, or a response that is too large. */
 export class OutboundError extends Error {
   override readonly name = "OutboundError";
   readonly reason: "refused" | "failed";
@@ -25,28 +25,28 @@ export type OutboundRequest = {
   method?: string;
   headers?: Readonly<Record<string, string>>;
   body?: string | Uint8Array<ArrayBuffer>;
-  /** Ends the request early. */
+  /** Cancels the request. */
   signal?: AbortSignal;
 };
 
-/** The whole answer; a redirect is an answer like any other. */
+/** The whole response; redirects are returned like any other response. */
 export type OutboundAnswer = { readonly status: number; readonly headers: Headers; readonly text: string };
 
-/** Every address of a name. */
+/** Returns every address of a name. */
 export type Resolve = (name: string) => Promise<readonly string[]>;
 
 export type OutboundOptions = {
   clock: Clock;
-  /** Networks that are not public and may be called all the same, such as 10.0.0.0/8. */
+  /** Non-public networks that may still be called, such as 10.0.0.0/8. */
   allowed: readonly string[];
-  /** Whether loopback and private networks may be called all the same: where only people of this machine use the server. */
+  /** Whether loopback and private networks may be called, which is the case when only people on this machine use the server. */
   reaches_private?: boolean;
-  /** The setting that names the allowed networks, for messages. */
+  /** The setting with the allowed networks, for messages. */
   setting?: string;
   resolve?: Resolve;
-  /** Milliseconds until a request is given up. */
+  /** Milliseconds until a request times out. */
   timeout_ms?: number;
-  /** Bytes of an answer that are read. */
+  /** Maximum bytes of a response that are read. */
   max_bytes?: number;
 };
 
@@ -54,7 +54,7 @@ const systemResolve: Resolve = async (name) => (await lookup(name, { all: true }
 
 const TIMEOUT_MS = 10_000;
 const MAX_BYTES = 1_048_576;
-/** Milliseconds in which a name is looked up for someone who only wants to know. */
+/** DNS timeout in milliseconds for checks that send no request. */
 const LOOKUP_MS = 3_000;
 
 export class Outbound {
@@ -66,11 +66,11 @@ export class Outbound {
     this.#allowed = new NetworkList(options.allowed);
   }
 
-  /** Sends the request and reads the whole answer. Throws OutboundError; its words name the host, never the query. */
+  /** Sends the request and reads the whole response. Throws OutboundError; its message names the host, never the query. */
   async fetch(url: URL, request: OutboundRequest = {}): Promise<OutboundAnswer> {
-    // What it asks for may be there once only, such as a token for a code.
+    // Its result may be available only once, such as a token for a code.
     onActiveNode();
-    beginOutside();
+    markSideEffect();
     const { clock, timeout_ms = TIMEOUT_MS } = this.#options;
     checkScheme(url);
     const late = new AbortController();
@@ -82,19 +82,19 @@ export class Outbound {
     } catch (error) {
       if (error instanceof OutboundError) throw error;
       if (late.signal.aborted) throw new OutboundError("failed", `${url.host} did not respond in time.`);
-      throw new OutboundError("failed", `${url.host} cannot be reached (${failureWords(error)}).`, error);
+      throw new OutboundError("failed", `${url.host} cannot be reached (${describeNetworkError(error)}).`, error);
     } finally {
       limit.cancel();
     }
   }
 
   /**
-   * Sends the request and answers as soon as the head of the answer has come: for streams, which have no known end. Only `signal` bounds
-   * the time; the body ends with an error after `max_bytes`. Throws OutboundError.
+   * Sends the request and returns once the response headers have arrived. For streams, which have no known end: only `signal` limits the
+   * time, and the body fails after `max_bytes`. Throws OutboundError.
    */
   async open(url: URL, init: RequestInit = {}): Promise<Response> {
     onActiveNode();
-    beginOutside();
+    markSideEffect();
     const { max_bytes = MAX_BYTES } = this.#options;
     checkScheme(url);
     try {
@@ -106,13 +106,13 @@ export class Outbound {
       return new Response(body, { status, statusText, headers: response.headers });
     } catch (error) {
       if (error instanceof OutboundError || init.signal?.aborted) throw error;
-      throw new OutboundError("failed", `${url.host} cannot be reached (${failureWords(error)}).`, error);
+      throw new OutboundError("failed", `${url.host} cannot be reached (${describeNetworkError(error)}).`, error);
     }
   }
 
   /**
-   * Why a request to this URL would be refused as things are; undefined when it would be sent, or when its name leads nowhere now. For
-   * anyone who keeps the URL for later.
+   * Returns why a request to this URL would currently be rejected; undefined if it would be sent or its name does not resolve now. For
+   * callers that store the URL for later.
    */
   async refusalOf(url: URL): Promise<string | undefined> {
     const late = new AbortController();
@@ -129,8 +129,8 @@ export class Outbound {
   }
 
   /**
-   * An address of the host that may be called, for a program that makes its own connection. All of them must be: a name with one bad address is not
-   * to be trusted with the others. Throws OutboundError.
+   * Returns an allowed address of the host, for a program that makes its own connection. All addresses of the host must be allowed: a name
+   * with one bad address is not trusted at all. Throws OutboundError.
    */
   async resolveAddress(url: URL): Promise<string> {
     const host = url.hostname.replace(/^\[|\]$/g, "");
@@ -149,7 +149,7 @@ export class Outbound {
   #mayCall(address: string): boolean {
     if (isIP(address) === 0) return false;
     if (!NOT_PUBLIC.has(address) || this.#allowed.has(address)) return true;
-    return this.#options.reaches_private === true && placeOfAddress(address) === "private";
+    return this.#options.reaches_private === true && classifyAddress(address) === "private";
   }
 
   async #send(url: URL, address: string, request: OutboundRequest, signal: AbortSignal): Promise<OutboundAnswer> {
@@ -175,7 +175,7 @@ const checkScheme = (url: URL): void => {
   throw new OutboundError("refused", `${url.protocol}// is not supported: use http or https.`);
 };
 
-/** What `fetch` is given so that this address is connected to and no other. */
+/** Returns the arguments of `fetch` that connect to exactly this address. */
 const requestTo = (
   url: URL,
   address: string,
@@ -189,10 +189,10 @@ const requestTo = (
     ...request,
     headers: { "user-agent": "slipway", ...headers, host: url.host },
     redirect: "manual",
-    // The certificate must be that of the name, though the address is connected to.
+    // The certificate must match the hostname, although the connection is made to the address.
     ...(url.protocol === "https:" && isIP(url.hostname) === 0 ? { tls: { serverName: url.hostname } } : {}),
   };
-  // Bun's types have no serverName here; its fetch checks the certificate against it.
+  // Bun's types lack serverName; its fetch checks the certificate against it.
   return [target, init as RequestInit];
 };
 

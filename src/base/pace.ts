@@ -1,11 +1,11 @@
-// Work that comes in a burst, spread over turns of the event loop: anyone who waits here is let through one a turn, so that what else is
-// due (other requests, reads, pings) is served in between. Used where hundreds of the same can arrive together, each taking a millisecond.
+// Spreads a burst of work over turns of the event loop: one caller proceeds per turn, so that other requests, reads and pings are served in
+// between. Used where hundreds of equal tasks of a millisecond each can arrive together.
 export class Pace {
   readonly #waiting: (() => void)[] = [];
-  /** Someone has been let through in this turn. */
+  /** True when a caller has proceeded in this turn. */
   #taken = false;
 
-  /** Resolves immediately for the first caller in this turn of the event loop, for others in turn. */
+  /** Resolves immediately for the first caller in this turn of the event loop, and for one more per turn after that. */
   next(): Promise<void> {
     if (!this.#taken) {
       this.#taken = true;

@@ -1,12 +1,12 @@
-// Which part of a deployment something belongs to. Nodes of a cluster share out parts, never single things, and what is written of a part is
-// written by one node (docs/spec/cluster-nodes.md). Pure.
+// Assigns everything in a deployment to a part. Cluster nodes distribute parts, never individual resources, and only one node writes to a
+// part (docs/spec/cluster-nodes.md). Pure.
 
-/** How many parts there are. Rows hold numbers of parts, so this never changes. */
+/** Number of parts. Rows store part numbers, so this must never change. */
 export const PARTS = 256;
 
 /**
- * The part of anyone who or whatever an id names: always the same. Stored where a thing is made, and never asked again of what is there: a
- * prebuild changes its owner, and keeps its part. SQL computes the same in the migrations that brought the columns.
+ * Returns the part of an ID, which is always the same. It is stored when a resource is created and not recomputed later: a prebuild changes
+ * its owner but keeps its part. SQL computes the same in the migrations that added the columns.
  */
 export const partOf = (id: string): number => {
   let value = 0;
@@ -14,24 +14,26 @@ export const partOf = (id: string): number => {
   return value % PARTS;
 };
 
-/** Of this part is the node that does what there is once only, and it alone writes for that. */
+/** The part of cluster-wide singletons: its node runs them and is the only one that writes for them. */
 export const FIRST_PART = 0;
 
-/** Another node of the cluster: `address` is host:port at which it is reached, `id` its name. */
+/** Another node of the cluster: `address` is its host:port, `id` its name. */
 export type OtherNode = { readonly id: string; readonly address: string };
 
-/** Which parts this node has now. It serves and writes for them until it hands them over. */
+/** The parts this node owns now. It serves and writes to them until it hands them off. */
 export interface Parts {
   has(part: number): boolean;
-  /** Part 0, and with it what there is once only: keepers, retention, whatever belongs to no part. */
+  /** Part 0, which includes cluster-wide singletons: keepers, retention, and everything that belongs to no part. */
   readonly isFirst: boolean;
-  /** Raised before parts come that another node may have had: what was known of them is old. Absent where none ever do. */
+  /**
+   * Incremented before parts arrive that another node may have owned, which invalidates caches about them. Absent where parts never arrive.
+   */
   readonly comings?: number;
-  /** The other node that has it; undefined while no node has it, and where this one does. */
+  /** Returns the other node that owns a part; undefined when no node owns it, or this one does. */
   nodeOf(part: number): OtherNode | undefined;
 }
 
-/** All other nodes that have parts. */
+/** Returns all other nodes that own parts. */
 export const otherNodes = (parts: Parts): OtherNode[] => {
   const nodes = new Map<string, OtherNode>();
   for (let part = 0; part < PARTS; part++) {
@@ -41,19 +43,19 @@ export const otherNodes = (parts: Parts): OtherNode[] => {
   return [...nodes.values()];
 };
 
-/** Where there is one server, or one active node. */
+/** For a single server, or a single active node. */
 export const ALL_PARTS: Parts = { has: () => true, isFirst: true, comings: 0, nodeOf: () => undefined };
 
-/** For what only reads, alongside the parts that its node may have: it does nothing on its own. */
+/** For read-only code next to the parts its node may own: it does no background work. */
 export const NO_PARTS: Parts = { has: () => false, isFirst: false, comings: 0, nodeOf: () => undefined };
 
-/** Numbers of parts; undefined: all of them, and nothing has to be said of any. */
+/** Part numbers; undefined means all parts, so queries need no condition. */
 export type PartNumbers = readonly number[] | undefined;
 
-/** The same, where a list may be all there are. */
+/** Converts a list that may contain all parts. */
 export const selectParts = (parts: readonly number[]): PartNumbers => (parts.length === PARTS ? undefined : parts);
 
-/** What this node has now. */
+/** Returns the parts this node owns now. */
 export const ownParts = (parts: Parts): PartNumbers =>
   parts === ALL_PARTS
     ? undefined

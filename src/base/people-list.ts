@@ -1,19 +1,19 @@
-// Reads a pasted list of people: addresses with commas, semicolons or lines between them, `Ada Lovelace <ada@example.com>`, and CSV with a
-// name and an address in each line. Pure; the page and the command line share it.
+// Parses a pasted list of people: addresses separated by commas, semicolons or lines, `Ada Lovelace <ada@example.com>`, and CSV with a name
+// and an address per line. Pure; shared by the page and the command line.
 import { emailKey, isEmailAddress } from "./email-address.ts";
 
 export type ListedPerson = { readonly email: string; readonly name: string };
 export type PeopleList = {
   readonly people: readonly ListedPerson[];
-  /** Lines in which no address was found. */
+  /** Lines without an address. */
   readonly unreadable: readonly string[];
 };
 
-/** More than anyone invites: the rest is not looked at. */
+/** More than anyone invites; further lines are ignored. */
 const MAX_LINES = 10_000;
 const MAX_NAME = 128;
 
-/** The cells of a line; separators inside of quotes belong to the cell. */
+/** Returns the cells of a line; separators inside quotes belong to the cell. */
 const splitCells = (line: string): string[] =>
   [...line.matchAll(/\s*"((?:[^"]|"")*)"([^,;\t]*)|[^,;\t]+/g)]
     .map(([all, quoted, rest]) => (quoted === undefined ? all : `${quoted.replaceAll('""', '"')}${rest ?? ""}`).trim())
@@ -29,14 +29,14 @@ const readLine = (line: string): readonly ListedPerson[] => {
   const cells = splitCells(line);
   const people = cells.flatMap((cell) => personIn(cell) ?? []);
   const [only] = people;
-  // Addresses with blanks between them.
+  // Addresses separated by whitespace.
   if (!only && !line.includes("<")) return line.split(/[\s,;]+/).flatMap((word) => personIn(word) ?? []);
   if (people.length !== 1 || !only || only.name !== "") return people;
   const name = cells.filter((cell) => !personIn(cell)).join(" ");
   return [{ email: only.email, name: name.slice(0, MAX_NAME) }];
 };
 
-/** Returns everyone in the list once, in its order. A first line of headings is left out. */
+/** Returns each person in the list once, in order. Skips a header line. */
 export const readPeople = (text: string): PeopleList => {
   const lines = text
     .split(/\r\n|[\r\n]/, MAX_LINES)

@@ -1,5 +1,5 @@
-// Figures of the process itself, under the names that dashboards for Prometheus know. The ready-made set of prom-client is not used: its
-// walks over heap spaces and collections held the event loop up for 20 ms at each scrape.
+// Process metrics under their standard Prometheus names. prom-client's default metrics are not used, because inspecting heap spaces and
+// collections blocked the event loop for 20 ms on each scrape.
 import { existsSync } from "node:fs";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import type { Labelled } from "./labelled.ts";
@@ -21,7 +21,7 @@ export const presentProcess = (metrics: Metrics): void => {
   if (existsSync(DESCRIPTORS)) {
     metrics.gauge("process_open_fds", "Open file descriptors.", () => countOpenFiles());
   }
-  // Looked at 20 times a second: 100 times took 5 ms of processor time of each second, and the log path pays no more for all other figures.
+  // Samples 20 times a second, because 100 times would take 5 ms of CPU time per second.
   const delay = monitorEventLoopDelay({ resolution: 50 });
   delay.enable();
   const seconds = (): Labelled => {

@@ -1,16 +1,16 @@
-// How the program travels into a container: where it lies there, and the tar that an engine unpacks.
+// Packs the program for a container: its path there, and the tar that an engine unpacks.
 
-/** Where the daemon lies inside of every container. */
+/** Path of the daemon in every container. */
 export const PROGRAM_PATH = "/opt/slipway/slipway";
 
-/** A tar with the one file, as a stream: the program is a hundred megabytes. `path` is where it is to lie. */
+/** Returns a tar with one file, as a stream because the program has a hundred megabytes. `path` is the target path. */
 export const tarWith = (file: string, path: string): ReadableStream<Uint8Array> => {
   const source = Bun.file(file);
   const { size } = source;
   const parts = (async function* (): AsyncGenerator<Uint8Array> {
     yield header(path.replace(/^\//, ""), size);
     for await (const chunk of source.stream()) yield chunk;
-    // Up to a whole block, then two empty ones.
+    // Padding to a full block, then two empty blocks.
     yield new Uint8Array(((512 - (size % 512)) % 512) + 1024);
   })();
   return toStream(parts);
@@ -28,21 +28,21 @@ const toStream = (parts: AsyncGenerator<Uint8Array>): ReadableStream<Uint8Array>
     },
   });
 
-/** A tar with nothing in it. */
+/** Returns a tar without entries. */
 export const emptyTar = (): ReadableStream<Uint8Array> => new Blob([tarEnd()]).stream();
 
-/** A file of a tar that is put together of parts. */
+/** Returns one file entry, for a tar assembled from parts. */
 export const tarEntry = (name: string, bytes: Uint8Array): Uint8Array =>
   Buffer.concat([header(name, bytes.length), bytes, new Uint8Array((512 - (bytes.length % 512)) % 512)]);
 
-/** A folder of such a tar, and whose it is. */
+/** Returns one folder entry with its owner. */
 export const tarFolder = (name: string, owner: Owner): Uint8Array =>
   header(`${name.replace(/^\/|\/$/g, "")}/`, 0, owner);
 
-/** The end of such a tar. */
+/** Returns the end marker of an assembled tar. */
 export const tarEnd = (): Uint8Array => new Uint8Array(1024);
 
-/** One stream of several parts. */
+/** Concatenates streams. */
 export const joinStreams = (parts: readonly (Uint8Array | ReadableStream<Uint8Array>)[]): ReadableStream<Uint8Array> =>
   toStream(
     (async function* (): AsyncGenerator<Uint8Array> {

@@ -1,11 +1,11 @@
-// This program as it runs now, to start it again for work that wants a process of its own.
+// The running program itself, to start it again for work in a separate process.
 
 const isCompiled = import.meta.path.startsWith("/$bunfs/") || import.meta.path.includes("~BUN");
 
-/** The file of this program when it runs compiled; undefined from source. */
+/** Returns the path of this program when compiled; undefined when run from source. */
 export const ownBinary = (): string | undefined => (isCompiled ? process.execPath : undefined);
 
-/** The compiled binary, or the runtime with the source; the verb comes behind it. */
+/** Returns the compiled binary, or the runtime with the source file; the command is appended. */
 export const ownProgram = (): string[] =>
   isCompiled
     ? [process.execPath]

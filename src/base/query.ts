@@ -1,12 +1,12 @@
-// The search language of every `q` parameter (facts/platform 3.3): words, and `key:value` terms whose values may be quoted.
-// A list reads the keys it knows and then calls `end`, which refuses all mistakes together. Pure.
+// Parses the search language of all `q` parameters (facts/platform 3.3): words, and `key:value` terms whose values can be quoted. A list
+// reads the keys it knows and then calls `end`, which reports all mistakes together. Pure.
 import { invalid, type Validation } from "./errors.ts";
 import { isUuid } from "./ids.ts";
 
 type Term = {
   readonly key: string;
   readonly value: string;
-  /** The value has a colon outside quotes: times may, nothing else. */
+  /** The value has a colon outside quotes, which is allowed only in times. */
   readonly hasColon: boolean;
 };
 
@@ -15,7 +15,7 @@ const FALSE = ["0", "f", "false"];
 const TIME = /^\d{4}-\d{2}-\d{2}t\d{2}:\d{2}:\d{2}(\.\d{1,9})?(z|[+-]\d{2}:\d{2})$/;
 
 export class SearchQuery {
-  /** The words without a key, joined by blanks, in lower case. */
+  /** The words without a key, joined by spaces, in lower case. */
   readonly free: string;
   readonly #terms: readonly Term[];
   readonly #asked = new Set<string>();
@@ -41,24 +41,24 @@ export class SearchQuery {
     this.free = free.join(" ").trim();
   }
 
-  /** True when the search has the key, whatever its value. */
+  /** Returns whether the search has the key, with any value. */
   has(key: string): boolean {
     return this.#of(key).length > 0;
   }
 
-  /** The one value of a key; absent and empty are undefined. */
+  /** Returns the single value of a key; undefined if absent or empty. */
   text(key: string): string | undefined {
     const [term] = this.#single(key);
     return term === undefined || this.#colonProblem(term) ? undefined : term.value || undefined;
   }
 
-  /** All values of a key that may be repeated or hold a comma-separated list. */
+  /** Returns all values of a key that can be repeated or contain a comma-separated list. */
   list(key: string): string[] {
     const terms = this.#of(key).filter((term) => !this.#colonProblem(term));
     return terms.flatMap((term) => term.value.split(",").map((one) => one.trim())).filter((one) => one !== "");
   }
 
-  /** A list of which every value is one of `allowed`. */
+  /** Returns a list whose values are all in `allowed`. */
   choices<T extends string>(key: string, allowed: readonly T[]): T[] {
     return this.list(key).filter((value): value is T => {
       const isKnown = (allowed as readonly string[]).includes(value);
@@ -67,7 +67,7 @@ export class SearchQuery {
     });
   }
 
-  /** One value of `allowed`. */
+  /** Returns one value of `allowed`. */
   choice<T extends string>(key: string, allowed: readonly T[]): T | undefined {
     return this.#one(key, this.choices(key, allowed));
   }
@@ -83,7 +83,7 @@ export class SearchQuery {
     return TRUE.includes(value);
   }
 
-  /** A whole number from 0 on. */
+  /** Returns a non-negative integer. */
   whole(key: string): number | undefined {
     const value = this.text(key);
     if (value === undefined) return undefined;
@@ -92,7 +92,7 @@ export class SearchQuery {
     return undefined;
   }
 
-  /** Milliseconds since 1970 of an RFC 3339 time, quoted or bare. */
+  /** Returns an RFC 3339 time, quoted or bare, as milliseconds since 1970. */
   time(key: string): number | undefined {
     const [term] = this.#single(key);
     if (term === undefined) return undefined;
@@ -102,7 +102,7 @@ export class SearchQuery {
     return undefined;
   }
 
-  /** A list of UUIDs. */
+  /** Returns a list of UUIDs. */
   uuids(key: string): string[] {
     return this.list(key).filter((value) => {
       if (!isUuid(value)) this.refuse(key, `"${value}" is not a UUID.`);
@@ -110,7 +110,7 @@ export class SearchQuery {
     });
   }
 
-  /** The free text as `name` or `owner/name`. */
+  /** Returns the free text as `name` or `owner/name`. */
   ownerAndName(): { owner?: string; name?: string } {
     const parts = this.free.split("/");
     if (parts.length > 2) this.refuse("q", "The free text has more than one slash; write owner/name.");
@@ -119,12 +119,12 @@ export class SearchQuery {
     return Object.fromEntries(Object.entries(pair).filter(([, value]) => value !== ""));
   }
 
-  /** Notes a fault; callers do it for what only they can see, such as the name of something that does not exist. */
+  /** Records a mistake; callers use it for mistakes only they can detect, such as an unknown name. */
   refuse(key: string, detail: string): void {
     this.#problems.push({ field: key, detail });
   }
 
-  /** Throws 400 with one validation for each fault, keys that nothing has asked for among them. */
+  /** Throws 400 with one validation per mistake, including keys that were never read. */
   end(message: string): void {
     const unknown = this.#terms.map((term) => term.key).filter((key) => !this.#asked.has(key));
     const known = [...this.#asked].join(", ");
@@ -143,7 +143,7 @@ export class SearchQuery {
     return terms;
   }
 
-  /** Not the first of several: what was asked for is not what would be found. */
+  /** Rejects several values instead of using the first, which would return results the caller did not ask for. */
   #one<T>(key: string, values: readonly T[]): T | undefined {
     if (this.#single(key).length === 1 && values.length > 1) this.refuse(key, "This key takes one value.");
     return values[0];
@@ -155,7 +155,7 @@ export class SearchQuery {
   }
 }
 
-/** A word with its quotes taken off, `\"` between them being one that stays; `colons` are the places of colons that stood outside quotes. */
+/** A word without its quotes; `\"` between them stands for a quote. `colons` are the positions of colons outside quotes. */
 type Word = { text: string; colons: number[]; isQuoted: boolean };
 
 const split = (text: string): { words: Word[]; closed: boolean } => {

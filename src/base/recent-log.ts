@@ -1,9 +1,9 @@
-// The last lines of this process's own log, kept in memory for administrators who look at them in the browser. Bounded in lines and bytes; what
-// could be a secret or name a person is taken out when a line is read (./redact.ts), not when it is written: most are never looked at.
+// Keeps the last lines of this process's log in memory for administrators in the browser. Bounded in lines and bytes. Secrets and personal
+// data are removed when a line is read (./redact.ts), not when it is written, because most lines are never read.
 import { redacted } from "./redact.ts";
 
 export type RecentLine = {
-  /** Grows by one with each line since the start of the process. */
+  /** Incremented with each line since the process started. */
   readonly id: number;
   /** Milliseconds since 1970. */
   readonly at: number;
@@ -18,7 +18,7 @@ const LONGEST = 4_096;
 
 export class RecentLog {
   readonly #lines: RecentLine[] = [];
-  /** Lines that were read, as they were shown. */
+  /** Redacted forms of lines that were read. */
   readonly #shown = new WeakMap<RecentLine, RecentLine>();
   readonly #listeners = new Set<() => void>();
   #characters = 0;
@@ -35,7 +35,7 @@ export class RecentLog {
     for (const listener of this.#listeners) listener();
   }
 
-  /** Lines with a higher id, the oldest first, the newest `most` of them; without secrets. */
+  /** Returns lines with a higher ID without secrets, oldest first, limited to the newest `most`. */
   after(id: number, most: number, fits: (line: RecentLine) => boolean = () => true): RecentLine[] {
     const found = this.#lines.filter((line) => line.id > id && fits(line)).slice(-most);
     return found.map((line) => this.#show(line));
@@ -49,17 +49,17 @@ export class RecentLog {
     return shown;
   }
 
-  /** The id of the newest line; 0 before the first. */
+  /** Returns the ID of the newest line; 0 before the first. */
   get last(): number {
     return this.#last;
   }
 
-  /** Hears that there are more. The listener must not write to the log, nor throw. */
+  /** Calls the listener when there are new lines. The listener must not log or throw. */
   onMore(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
   }
 }
 
-/** Of this process. */
+/** The recent log of this process. */
 export const recentLog = new RecentLog();

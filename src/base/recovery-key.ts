@@ -1,6 +1,6 @@
-// The recovery key of home backups, as people read and type it.
+// The text form of the recovery key of home backups.
 
-/** The key in its one form, groups joined by hyphens; undefined for what cannot be one. */
+/** Returns the key in its canonical form, groups joined by hyphens; undefined if the text is not a key. */
 export const parseRecoveryKey = (text: string): string | undefined => {
   const digits = text.replaceAll(/[\s-]/g, "").toLowerCase();
   if (!/^[0-9a-f]{32}$/.test(digits)) return undefined;

@@ -1,6 +1,6 @@
-// What a release is on the address it is published at: files with signatures alongside them, and `release.json`, which says what they are.
+// Describes a published release: files with signatures next to them, and `release.json`, which lists them.
 
-/** Names the version and every file of a release. */
+/** Contains the version and all files of a release. */
 export const RELEASE_FILE = "release.json";
 
 export type Release = {
@@ -8,7 +8,7 @@ export type Release = {
   readonly files: readonly { readonly name: string; readonly size: number; readonly sha256: string }[];
 };
 
-/** Reads `release.json`; undefined for a text of another form. */
+/** Parses `release.json`; undefined if it has another format. */
 export const readRelease = (text: string): Release | undefined => {
   let release: Partial<Release> | null;
   try {
@@ -24,14 +24,14 @@ export const readRelease = (text: string): Release | undefined => {
 const isFile = (one: Partial<Release["files"][number]> | null): boolean =>
   typeof one?.name === "string" && typeof one.size === "number" && typeof one.sha256 === "string";
 
-/** The name of the program for a system, such as `slipway-linux-amd64.gz`. */
+/** Returns the file name of the program for a system, such as `slipway-linux-amd64.gz`. */
 export const releasedName = (system: string): string =>
   `slipway-${system}${system.startsWith("windows") ? ".exe" : ""}.gz`;
 
-/** What the signature of a file says in its trusted comment, so that one file cannot pass for another, or for one of another version. */
+/** Returns the trusted comment of a file's signature, which binds it to its name and version. */
 export const signedAs = (version: string, name: string): string => `slipway ${version} ${name}`;
 
-/** Reads a trusted comment; undefined for one that no release has. */
+/** Parses a trusted comment; undefined if it is not from a release. */
 export const readSignedAs = (comment: string): { version: string; name: string } | undefined => {
   const [, version, name] = /^slipway (\d+\.\d+\.\d+(?:-[\w.-]+)?(?:\+[\w.-]+)?) (\S+)$/.exec(comment) ?? [];
   return version === undefined || name === undefined ? undefined : { version, name };

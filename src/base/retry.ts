@@ -1,14 +1,14 @@
-// Waiting that can be cut short, trying again, and one piece of work after another.
+// Cancelable waits, retries, and serialized work.
 import type { Clock } from "./clock.ts";
 import type { Random } from "./random.ts";
 
-/** Resolves after `ms` milliseconds on the clock, or immediately when the signal fires. */
+/** Resolves after `ms` milliseconds on the clock, or immediately when the signal aborts. */
 export const pause = (clock: Clock, ms: number, signal?: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
     if (signal?.aborted) return resolve();
     const over = (): void => {
       timer.cancel();
-      // A signal that lives as long as the program must not collect listeners.
+      // Otherwise a signal that lives as long as the program would accumulate listeners.
       signal?.removeEventListener("abort", over);
       resolve();
     };
@@ -16,7 +16,7 @@ export const pause = (clock: Clock, ms: number, signal?: AbortSignal): Promise<v
     signal?.addEventListener("abort", over);
   });
 
-/** True when `work` is over within `ms` milliseconds; false when it is still running then. Throws what `work` throws. */
+/** Returns whether `work` finishes within `ms` milliseconds. Throws what `work` throws. */
 export const within = async (clock: Clock, ms: number, work: Promise<unknown>): Promise<boolean> => {
   const over = new AbortController();
   try {
@@ -26,7 +26,7 @@ export const within = async (clock: Clock, ms: number, work: Promise<unknown>): 
   }
 };
 
-/** Resolves when the signal fires. */
+/** Resolves when the signal aborts. */
 export const aborted = (signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
     if (signal.aborted) resolve();
@@ -36,18 +36,18 @@ export const aborted = (signal: AbortSignal): Promise<void> =>
 const FIRST_MS = 100;
 
 /**
- * Milliseconds before try number `failures` + 1; `failures` counts from 0. Doubles with each up to the ceiling, and half of it is left to
- * chance, so that many that have failed together do not return at the same moment (rule DM-2).
+ * Returns the milliseconds before attempt number `failures` + 1; `failures` starts at 0. The delay doubles up to the ceiling, and half of
+ * it is random, so that clients that failed together do not retry at the same moment (rule DM-2).
  */
 export const backoff = (failures: number, ceiling_ms: number, random: Random): number => {
   const whole = Math.min(ceiling_ms, FIRST_MS * 2 ** Math.min(failures, 30));
   return Math.round(whole * (0.5 + random() / 2));
 };
 
-/** Milliseconds before the next try, after so many failures; undefined: no retry, and the error is thrown. */
+/** Returns the milliseconds before the next attempt; undefined means no retry, and the error is thrown. */
 export type Again = (error: unknown, failures: number) => number | undefined;
 
-/** The first answer. Throws what is not to be tried again, and the last error once the signal fires. */
+/** Returns the first success. Throws errors that are not retried, and the last error once the signal aborts. */
 export const retry = async <T>(clock: Clock, ask: () => Promise<T>, again: Again, signal?: AbortSignal): Promise<T> => {
   for (let failures = 1; ; failures++) {
     try {
@@ -61,7 +61,7 @@ export const retry = async <T>(clock: Clock, ask: () => Promise<T>, again: Again
   }
 };
 
-/** A way in for work that must not meet: each piece begins when the one before it is over, whatever became of that. */
+/** Returns a function that runs tasks one at a time: each starts when the previous one has ended, whether or not it failed. */
 export const oneAtATime = (): (<T>(work: () => Promise<T>) => Promise<T>) => {
   let last: Promise<unknown> = Promise.resolve();
   return (work) => {
@@ -72,8 +72,8 @@ export const oneAtATime = (): (<T>(work: () => Promise<T>) => Promise<T>) => {
 };
 
 /**
- * Work that is asked for more often than it can be done: it begins immediately, and again when it was asked for in the meantime, however often. It
- * never meets itself, and must not reject.
+ * Returns a function that runs the work immediately, and once more if it was requested again in the meantime, however often. Runs never overlap.
+ * The work must not reject.
  */
 export const coalesced = (work: () => Promise<void>): (() => void) => {
   let [isRunning, isDue] = [false, false];

@@ -1,12 +1,11 @@
-// What the server does, as spans of traces: a request, a commit, a build, a turn and the calls in it. Without a collector (setting
-// otlp_endpoint) no span is made, and callers pay one comparison. src/telemetry is the other side; nothing else knows OpenTelemetry.
-//
-// Attributes are words of the code, figures and ids of workspaces and chats: never names or ids of people, paths, queries, contents or keys.
+// Trace spans of the server's work: requests, commits, builds, turns and the calls in them. Without a collector (setting otlp_endpoint) no
+// spans are created, and callers pay one comparison. src/telemetry implements the tracer; nothing else depends on OpenTelemetry. Attributes
+// are constants of the code, numbers, and IDs of workspaces and chats: never names or IDs of people, paths, queries, contents or keys.
 import { AsyncLocalStorage } from "node:async_hooks";
 
 export type SpanAttributes = Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>;
 
-/** The W3C headers by which one program continues the trace of another. */
+/** The W3C headers with which one program continues another's trace. */
 export type TraceHeaders = { readonly traceparent: string; readonly tracestate?: string };
 
 export type SpanOptions = {
@@ -15,7 +14,7 @@ export type SpanOptions = {
   readonly attributes?: SpanAttributes;
   /** Default: the current span. */
   readonly parent?: Span | undefined;
-  /** When it began, milliseconds since 1970; default: now. */
+  /** Start time in milliseconds since 1970; default: now. */
   readonly began?: number;
 };
 
@@ -23,12 +22,12 @@ export interface Span {
   /** Whether a request caused it; false for the server's own work. */
   readonly isRequest: boolean;
   readonly isOver: boolean;
-  /** What continues the trace elsewhere. */
+  /** Headers that continue the trace in another program. */
   readonly headers: TraceHeaders;
   rename(name: string): void;
   /** Adds attributes; undefined ones are left out. */
   set(attributes: SpanAttributes): void;
-  /** Marks it as failed. `type` is a word of the code or the name of an error, never its message. */
+  /** Marks the span as failed. `type` is a constant of the code or the name of an error, never its message. */
   fail(type: string): void;
   /** Ends it, once. */
   end(): void;
@@ -36,37 +35,37 @@ export interface Span {
 
 export interface Tracer {
   begin(options: SpanOptions, parent: Span | undefined, link?: Span): Span;
-  /** What another program has begun; undefined for headers that are none of W3C's. */
+  /** Returns a span started by another program; undefined if the headers are not valid W3C headers. */
   adopt(headers: TraceHeaders): Span | undefined;
 }
 
-/** What became of spans: spans that reached the collector, and dropped spans by reason. */
+/** Number of exported spans, and of dropped spans by reason. */
 export type SpanCounts = { exported: number; buffer_full: number; export_failed: number };
 
-/** Spans that go to a collector until it is disposed. */
+/** Exports spans to a collector until disposed. */
 export type Telemetry = AsyncDisposable & { readonly counts: Readonly<SpanCounts> };
 
 let tracer: Tracer | undefined;
 const current = new AsyncLocalStorage<Span | undefined>();
 
-/** Spans go to this one from now on; undefined: nowhere. One for each process. */
+/** Sets the process-wide tracer; undefined disables tracing. */
 export const setTracer = (next: Tracer | undefined): void => {
   tracer = next;
 };
 
-/** True when spans are wanted. */
+/** Returns whether tracing is enabled. */
 export const isTraced = (): boolean => tracer !== undefined;
 
-/** The span that this work is part of. */
+/** Returns the span of the current work. */
 export const currentSpan = (): Span | undefined => (tracer ? current.getStore() : undefined);
 
-/** Begins a span, which its caller ends; undefined when none is wanted. */
+/** Starts a span, which its caller must end; undefined when tracing is disabled. */
 export const beginSpan = (options: SpanOptions): Span | undefined =>
   tracer?.begin(options, options.parent ?? current.getStore());
 
 /**
- * Runs work that outlasts its reason, such as a build, as a span that ends with it. It belongs to the trace of the request that
- * asked for it; another reason, such as the turn before, is linked, so that a trace does not grow without end.
+ * Runs work that outlasts its cause, such as a build, in a span that ends with it. The span belongs to the trace of the request that caused
+ * it; any other cause, such as the previous turn, is only linked, so that traces do not grow without limit.
  */
 export const inOwnSpan = async <T>(
   options: () => SpanOptions,
@@ -83,13 +82,13 @@ export const inOwnSpan = async <T>(
   }
 };
 
-/** The span that another program has begun, by what it has sent. */
+/** Returns the span that another program started, from its headers. */
 export const adoptSpan = (headers: TraceHeaders): Span | undefined => tracer?.adopt(headers);
 
 /** Runs `work` as part of the span. */
 export const withinSpan = <T>(span: Span | undefined, work: () => T): T => (span ? current.run(span, work) : work());
 
-/** Runs `work` as part of a span of its own, which ends with it and has failed when it throws. */
+/** Runs `work` in a new span that ends with it and is marked as failed when it throws. */
 export const inSpan = async <T>(
   options: () => SpanOptions,
   work: (span: Span | undefined) => Promise<T>,
@@ -106,13 +105,13 @@ export const inSpan = async <T>(
   }
 };
 
-/** The same work, which belongs to the present span on every stack. */
+/** Binds work to the current span, wherever it is called from. */
 export const carrySpan = <T>(work: () => T): (() => T) => {
   const span = currentSpan();
   return span ? () => current.run(span, work) : work;
 };
 
-/** What an error is called in a span: its kind where it has one. */
+/** Returns an error's name in a span: its kind if it has one. */
 export const errorType = (error: unknown): string => {
   if (!(error instanceof Error)) return "unknown";
   const { kind } = error as { kind?: unknown };

@@ -1,30 +1,30 @@
-// Ed25519 key pairs in the forms that OpenSSH and git servers read (openssh-key-v1, authorized_keys). Used for the key pair with which
-// workspaces reach git servers, and as the host keys of their SSH servers.
+// Ed25519 key pairs in the formats of OpenSSH and git servers (openssh-key-v1, authorized_keys). Used for the key pair that workspaces
+// present to git servers, and for the host keys of their SSH servers.
 import { createHash, generateKeyPairSync } from "node:crypto";
 
 export type SshKeyPair = {
-  /** PEM, with a line end at its end: OpenSSH refuses it without. */
+  /** PEM with a trailing newline, which OpenSSH requires. */
   readonly private_key: string;
   /** `ssh-ed25519 <base64>`, without a comment. */
   readonly public_key: string;
 };
 
 const TYPE = "ssh-ed25519";
-/** Unencrypted keys are padded to this, the block size of the cipher `none`. */
+/** Unencrypted keys are padded to the block size of the cipher `none`. */
 const BLOCK = 8;
 
-/** A new key pair. */
+/** Generates a key pair. */
 export const makeSshKeyPair = (): SshKeyPair => {
   const { d = "", x = "" } = generateKeyPairSync("ed25519").privateKey.export({ format: "jwk" });
   const seed = Buffer.from(d, "base64url");
   const point = Buffer.from(x, "base64url");
   const publicBlob = Buffer.concat([field(TYPE), field(point)]);
-  // A reader sees by two equal numbers that it has decrypted well; here nothing is encrypted, and any number will do.
+  // Two equal numbers show a reader that decryption succeeded. This key is not encrypted, so any number will do.
   const check = createHash("sha256").update(seed).digest().subarray(0, 4);
   const comment = field("");
   const secret = padded(Buffer.concat([check, check, publicBlob, field(Buffer.concat([seed, point])), comment]));
   const magic = Buffer.from("openssh-key-v1\0");
-  // Cipher, key derivation and its options: the server seals the whole file instead.
+  // Cipher, key derivation and its options: the server encrypts the whole file instead.
   const open = [field("none"), field("none"), field("")];
   const file = Buffer.concat([magic, ...open, uint32(1), field(publicBlob), field(secret)]);
   const lines = file.toString("base64").match(/.{1,70}/g) ?? [];

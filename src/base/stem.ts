@@ -1,21 +1,21 @@
-// English word stems by the published Snowball "English" (Porter 2) algorithm: what `deploys`, `deployed` and `deployments` have in
-// common. Used by src/base/words.ts for the index of what was said and for searches in it. Pure; takes words in lower case.
+// Stems English words with the Snowball "English" (Porter 2) algorithm, so that `deploys`, `deployed` and `deployments` match. Used by
+// src/base/words.ts for the search index of chats and for searches. Pure; takes words in lower case.
 
 const DOUBLE = /(bb|dd|ff|gg|mm|nn|pp|rr|tt)$/;
 const SHORT_SYLLABLE = /([^aeiouy][aeiouy][^aeiouywxY]|^[aeiouy][^aeiouy])$/;
 
-/** Words that the rules get wrong, with their stems. */
+/** Words the rules get wrong, with their stems. */
 const EXCEPTIONS: ReadonlyMap<string, string> = new Map(
   "skis:ski skies:sky dying:die lying:lie tying:tie idly:idl gently:gentl ugly:ugli early:earli only:onli singly:singl sky:sky news:news howe:howe atlas:atlas cosmos:cosmos bias:bias andes:andes"
     .split(" ")
     .map((pair) => pair.split(":") as [string, string]),
 );
-/** Words that stay as they are once a plural's s no longer exists. */
+/** Words that stay unchanged after a plural's s has been removed. */
 const KEPT = new Set("inning outing canning herring earring proceed exceed succeed".split(" "));
-/** Beginnings after which the first region begins, though the rule would have it begin earlier. */
+/** Prefixes after which the first region starts, although the rule would have it start earlier. */
 const BEGINNING = /^(gener|commun|arsen)/;
 
-/** Endings with what they become, the longest first: `ending>replacement`. */
+/** Parses suffix rules `ending>replacement`, longest first. */
 const endings = (text: string): readonly (readonly [string, string])[] =>
   text
     .split(" ")
@@ -27,15 +27,15 @@ const SECOND = endings(
 );
 const THIRD = endings("tional>tion ational>ate alize>al icate>ic iciti>ic ical>ic ful> ness> ative>");
 const FOURTH = endings("al> ance> ence> er> ic> able> ible> ant> ement> ment> ent> ism> ate> iti> ous> ive> ize> ion>");
-/** Endings that go only behind certain letters. */
+/** Suffixes that are removed only after certain letters. */
 const BEHIND: Readonly<Record<string, RegExp>> = { ogi: /l$/, li: /[cdeghkmnrt]$/, ion: /[st]$/ };
 
-/** The stem of one word; words that are not plain a to z stay as they are. */
+/** Returns the stem of one word; words with letters other than a to z stay unchanged. */
 export const stemWord = (word: string): string => {
   if (word.length <= 2 || !/^[a-z]+$/.test(word)) return word;
   const known = EXCEPTIONS.get(word);
   if (known) return known;
-  // A y that is a consonant is written Y in the meantime.
+  // Marks a consonant y as Y.
   const marked = word.replace(/^y/, "Y").replace(/([aeiouy])y/g, "$1Y");
   const r1 = BEGINNING.exec(marked)?.[0].length ?? regionFrom(marked, 0);
   const r2 = regionFrom(marked, r1);
@@ -51,7 +51,7 @@ export const stemWord = (word: string): string => {
   ).toLowerCase();
 };
 
-/** The place behind the first consonant that follows a vowel, from `start` on. */
+/** Returns the position after the first consonant that follows a vowel, searching from `start`. */
 const regionFrom = (word: string, start: number): number => {
   const match = /[aeiouy][^aeiouy]/.exec(word.slice(start));
   return match ? start + match.index + 2 : word.length;
@@ -76,7 +76,7 @@ const withoutTense = (word: string, r1: number): string => {
   return rest.length <= r1 && SHORT_SYLLABLE.test(rest) ? `${rest}e` : rest;
 };
 
-/** The longest ending that the word has decides; it is replaced when it lies in its region and behind the right letters. */
+/** Applies the longest matching suffix, which is replaced if it lies in its region and after the right letters. */
 const shortened = (
   word: string,
   rules: readonly (readonly [string, string])[],

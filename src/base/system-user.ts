@@ -1,5 +1,5 @@
-// Users of this machine, from the password file and the system's other sources. The runtime's own answer is taken from USER and SHELL, which a
-// service does not have.
+// Looks up users of this machine in the password file and the system's other sources. The runtime's own lookup uses USER and SHELL, which a
+// service may not have.
 import { readFileSync } from "node:fs";
 
 export type SystemUser = { readonly name: string; readonly uid: number; readonly gid: number; readonly shell: string };
@@ -17,7 +17,7 @@ const readPasswordFile = (): string => {
   }
 };
 
-/** The user of this name or number; undefined where the machine knows none. */
+/** Returns the user with this name or number; undefined if none exists. */
 export const findSystemUser = (user: string | number): SystemUser | undefined => {
   const isMeant = (one: SystemUser): boolean => (typeof user === "string" ? one.name : one.uid) === user;
   const find = (text: string): SystemUser | undefined =>
@@ -30,6 +30,6 @@ export const findSystemUser = (user: string | number): SystemUser | undefined =>
   return find(Bun.spawnSync(["getent", "passwd", String(user)], { env: {} }).stdout.toString());
 };
 
-/** Whether people can work with it: service accounts have a shell that refuses everyone. */
+/** Returns whether people can use the shell: service accounts have one that rejects everyone. */
 export const isUsableShell = (shell: string | undefined): shell is string =>
   !!shell && !/\/(nologin|false)$/.test(shell) && Bun.which(shell) !== null;

@@ -1,17 +1,17 @@
-// The server's certificate and key from files, looked at before they are used, so that a mistake is said in words at the start.
+// Loads the server's certificate and key from files and validates them, so that mistakes are reported at startup.
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { rfc3339 } from "./clock.ts";
 import type { Config } from "./config.ts";
 
-/** A certificate or key that cannot be used; the message says why and holds nothing of the key. */
+/** Thrown for an unusable certificate or key; the message gives the reason and contains nothing of the key. */
 export class TlsError extends Error {
   override readonly name = "TlsError";
 }
 
 export type Tls = { cert: string; key: string; expires_at: number };
 
-/** Undefined without the settings. Throws `TlsError`. */
+/** Returns undefined when the settings are not set. Throws `TlsError`. */
 export const readTls = ({ tls_cert_file, tls_key_file }: Config, now: number): Tls | undefined => {
   if (tls_cert_file === undefined || tls_key_file === undefined) return undefined;
   const cert = read("tls_cert_file", tls_cert_file);

@@ -1,15 +1,15 @@
-// Events inside the process, fed by actors after their commit and heard by streams. Nothing here lasts: anyone who misses an event
-// reads the store by its cursor. Listeners run synchronously and may not throw.
+// In-process events, published by actors after their commits and received by streams. Events are not stored: a subscriber that misses one
+// reads the store from its cursor. Listeners run synchronously and must not throw.
 import { log } from "./log.ts";
 
 export type Listener<E> = (event: E) => void;
 
-/** `Events` maps a kind of topic to its event, such as `{ workspace: { version: number } }`. */
+/** `Events` maps each kind of topic to its event, such as `{ workspace: { version: number } }`. */
 export class Topics<Events extends Record<string, unknown>> {
   readonly #listeners = new Map<string, Set<Listener<never>>>();
   readonly #ofKind = new Map<string, ((id: string, event: never, isFar: boolean) => void)[]>();
 
-  /** Hears every event of this topic until the returned function is called. */
+  /** Calls the listener for every event of this topic until the returned function is called. */
   subscribe<K extends keyof Events & string>(kind: K, id: string, listener: Listener<Events[K]>): () => void {
     const topic = `${kind}:${id}`;
     let listeners = this.#listeners.get(topic);
@@ -24,7 +24,7 @@ export class Topics<Events extends Record<string, unknown>> {
     };
   }
 
-  /** Hears every event of this kind, whatever its id; for the life of the process. `isFar`: it happened on another node. */
+  /** Calls the listener for every event of this kind, with any ID, for the life of the process. `isFar`: it happened on another node. */
   subscribeAll<K extends keyof Events & string>(
     kind: K,
     listener: (id: string, event: Events[K], isFar: boolean) => void,
@@ -33,7 +33,7 @@ export class Topics<Events extends Record<string, unknown>> {
     this.#ofKind.set(kind, [...known, listener]);
   }
 
-  /** True when someone listens: lets a publisher skip the work of making the event. */
+  /** Returns whether the topic has listeners, so that a publisher can skip creating the event. */
   heard<K extends keyof Events & string>(kind: K, id: string): boolean {
     return this.#listeners.has(`${kind}:${id}`);
   }
@@ -52,7 +52,7 @@ export class Topics<Events extends Record<string, unknown>> {
     }
   }
 
-  /** Topics someone listens to; a test of leaks reads this. */
+  /** Returns the number of topics with listeners, for leak tests. */
   get size(): number {
     return this.#listeners.size;
   }

@@ -1,5 +1,5 @@
-// Which requests a piece of work is done for, so that the log can follow them through mailbox and writer (area `trace` at level debug).
-// Switched by the log's level alone; off, which it is as a rule, callers ask `tracing()`, one comparison, and nothing else happens.
+// Tracks which requests a piece of work is done for, so that the log can follow them through mailbox and writer (area `trace` at level
+// debug). Controlled only by the log level; when off, which is the default, callers check `tracing()`, one comparison, and do nothing else.
 import { AsyncLocalStorage } from "node:async_hooks";
 import { systemClock } from "./clock.ts";
 import { log, TRACE_AREA, wantsTrace } from "./log.ts";
@@ -8,22 +8,22 @@ const current = new AsyncLocalStorage<Set<string>>();
 const trace = log(TRACE_AREA);
 const NO_REQUESTS: ReadonlySet<string> = new Set();
 
-/** True when someone wants to know. Ask before anything is made for a line of the trace. */
+/** Returns whether tracing is on. Check before creating anything for a trace line. */
 export const tracing = wantsTrace;
 
-/** Runs `work` for these requests and no others. */
+/** Runs `work` for exactly these requests. */
 export const runAsPartOf = <T>(requests: Iterable<string>, work: () => T): T => current.run(new Set(requests), work);
 
-/** The requests that this work is done for; none while tracing is off. */
+/** Returns the requests the current work is done for; none while tracing is off. */
 export const currentRequests = (): ReadonlySet<string> => (tracing() && current.getStore()) || NO_REQUESTS;
 
-/** What runs now turns out to be done for these, too: messages of several requests that go through one turn together. */
+/** Adds requests to the current work, when messages of several requests are handled together. */
 export const alsoFor = (requests: Iterable<string>): void => {
   const store = current.getStore();
   if (store) for (const request of requests) store.add(request);
 };
 
-/** A step in the life of these requests, a line for each: a word of the code, ids and figures. Never what was sent. */
+/** Logs a step of these requests, one line each: constants of the code, IDs and numbers. Never request data. */
 export const traceStep = (
   step: "request" | "message" | "commit",
   requests: Iterable<string>,
@@ -32,13 +32,16 @@ export const traceStep = (
   for (const request_id of requests) trace.debug(step, { request_id, ...facts });
 };
 
-/** Begins to measure; each call answers the milliseconds since then, with two digits behind the point. */
+/** Starts a timer; each call returns the milliseconds since then with two decimals. */
 export const stopwatch = (): (() => number) => {
   const began = systemClock.monotonic();
   return () => Math.round((systemClock.monotonic() - began) * 100) / 100;
 };
 
-/** The same message to an actor, which says for which requests it ran; anyone who runs the mailbox may belong to another one. */
+/**
+ * Wraps an actor's message so that it runs for the requests that sent it and logs a trace step, because the mailbox may be processed on
+ * behalf of others.
+ */
 export const tracedMessage = <T>(actor: string, task: () => Promise<T>): (() => Promise<T>) => {
   const asked = currentRequests();
   const waiting = stopwatch();

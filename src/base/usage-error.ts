@@ -1,20 +1,20 @@
-// What the person at the command line typed, or wrote into a settings file, cannot be used. Thrown by the settings and the
-// verbs, answered by src/main.ts with exit code 2. Requests over HTTP never see it: their error is `AppError`.
+// Thrown for invalid command-line arguments and settings, and handled by src/main.ts with exit code 2. HTTP requests never cause it: their
+// error is `AppError`.
 
-/** One setting or argument that cannot be used. */
+/** One invalid setting or argument. */
 export interface Problem {
-  /** As the person wrote it: `--address`, `SLIPWAY_ADDRESS`, `address`, or a verb's name. */
+  /** As written: `--address`, `SLIPWAY_ADDRESS`, `address`, or a command's name. */
   name: string;
-  /** Where it came from, in words: `command line`, `environment`, or the path of the settings file. */
+  /** The source: `command line`, `environment`, or the path of the settings file. */
   from: string;
-  /** What is wrong and which form is accepted. Never contains the value of a secret. */
+  /** The problem and the accepted format. Never contains the value of a secret. */
   detail: string;
 }
 
 export class UsageError extends Error {
   override readonly name = "UsageError";
   readonly problems: readonly Problem[];
-  /** All of it in a sentence, where that is plainer than a list of problems. */
+  /** The whole message as one sentence, where that is clearer than a list of problems. */
   readonly sentence: string | undefined;
 
   constructor(problems: readonly Problem[], sentence?: string) {
@@ -24,6 +24,6 @@ export class UsageError extends Error {
   }
 }
 
-/** A usage error about one argument of the command line. */
+/** Returns a usage error about one command-line argument. */
 export const usageError = (name: string, detail: string): UsageError =>
   new UsageError([{ name, from: "command line", detail }]);

@@ -1,4 +1,4 @@
-// Which Slipway this is. `bun run build` defines both names; run from source, the version is package.json's and there is no commit.
+// The version of Slipway. `bun run build` defines both names; run from source, the version is package.json's and there is no commit.
 import { version as sourceVersion } from "../../package.json";
 
 declare const SLIPWAY_BUILD_VERSION: string | undefined;
@@ -8,12 +8,12 @@ declare const SLIPWAY_BUILD_RELEASE_KEY: string | undefined;
 export const VERSION: string = typeof SLIPWAY_BUILD_VERSION === "string" ? SLIPWAY_BUILD_VERSION : sourceVersion;
 
 /**
- * The version as clients of Coder servers read it, the same in build information, the header and the program: none of theirs, and in a
- * form for which their plug-ins assume every feature.
+ * The version as clients of Coder servers read it, the same in build information, the header and the program. It is not one of their
+ * versions, and has a form for which their plug-ins assume every feature.
  */
 export const WIRE_VERSION = `v0.0.0-devel+slipway.${VERSION}`;
 
-/** The Git commit the binary was built from, or an empty text. */
+/** The Git commit the binary was built from, or an empty string. */
 export const COMMIT: string = typeof SLIPWAY_BUILD_COMMIT === "string" ? SLIPWAY_BUILD_COMMIT : "";
 
 /** The public keys whose releases the binary trusts, as minisign prints them, separated by spaces; empty when the build has none. */

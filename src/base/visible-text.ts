@@ -1,16 +1,16 @@
-// Text that others have written, shown so that it cannot look like something else: what moves the cursor, is invisible or reorders letters
-// stands as its code. Pure. Used by the command line, the pages and notifications.
+// Makes untrusted text safe to display: characters that move the cursor, are invisible or reorder letters are replaced by their escape
+// codes. Pure. Used by the command line, the pages and notifications.
 
 const code = (char: string): string => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`;
 
 /**
- * Returns text with codes such as `\u202e` in place of what moves the cursor or reorders letters; lines and tabs stay. JSON means the same
- * afterwards, since it has these codes, too.
+ * Returns text with escapes such as `\u202e` in place of characters that move the cursor or reorder letters; newlines and tabs stay. JSON
+ * keeps its meaning, because these escapes are valid in JSON.
  */
 export const visible = (text: string): string =>
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is shown as codes
   text.replaceAll(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g, code);
 
-/** Returns the same, also for characters without a width, and tabs as spaces: for what a person decides on. */
+/** Like `visible`, and also escapes zero-width characters and turns tabs into spaces. For text that a person makes a decision about. */
 export const unmistakable = (text: string): string =>
   visible(text.replaceAll("\t", "    ")).replaceAll(/[\u200b-\u200d\u2060-\u2065\ufeff]/g, code);

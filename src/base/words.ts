@@ -1,5 +1,5 @@
-// The words of a text as searches see them: letters and digits, in lower case; for what was said without English stop words and down
-// to their stems. Used by the index and by searches alike, so that both always agree. Pure.
+// Splits text into search words: letters and digits in lower case; for chats, without English stop words and reduced to stems. Used by the
+// index and by searches, so that both agree. Pure.
 import { stemWord } from "./stem.ts";
 
 /** Words too common to search for. */
@@ -12,15 +12,15 @@ const STOP_WORDS = new Set(
     "how all any both each few more most other some such no nor not only own same so than too very s t can will just don should now"
   ).split(" "),
 );
-/** A message says no more than so many words to the index, so that one write stays short. */
+/** Maximum words that one message adds to the index, so that a write stays short. */
 const WORDS_LIMIT = 10_000;
-/** Of what is longer, such as encoded data, the beginning counts. */
+/** Longer words, such as encoded data, are truncated. */
 const WORD_LENGTH = 128;
 const STEMS_KEPT = 50_000;
 
 const stems = new Map<string, string>();
 
-/** The stem, remembered: a chat uses the same few thousand words again and again. */
+/** Caches stems, because a chat uses the same few thousand words repeatedly. */
 const stemmed = (word: string): string => {
   let stem = stems.get(word);
   if (stem === undefined) {
@@ -31,7 +31,7 @@ const stemmed = (word: string): string => {
   return stem;
 };
 
-/** Every word, as it stands; at most `limit`. */
+/** Returns every word unstemmed; at most `limit`. */
 export const splitWords = (text: string, limit = Number.POSITIVE_INFINITY): string[] => {
   const words: string[] = [];
   for (const [word] of text
@@ -44,7 +44,7 @@ export const splitWords = (text: string, limit = Number.POSITIVE_INFINITY): stri
   return words;
 };
 
-/** The stems of the words that say something, in their order; a long text's first ones. */
+/** Returns the stems of the words that are not stop words, in order; only the first ones of a long text. */
 export const listStems = (text: string): string[] =>
   splitWords(text, WORDS_LIMIT)
     .filter((word) => !STOP_WORDS.has(word))

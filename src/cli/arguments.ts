@@ -1,22 +1,22 @@
-// The arguments of the verbs that talk to a server: words and options in any order, `--` before what is not ours. Refuses options that
-// nobody knows, with a guess at what was meant.
+// Parses the arguments of client commands: words and options in any order, and `--` before arguments for other programs. Rejects unknown
+// options with a suggestion.
 import { didYouMean } from "#base/config/nearest.ts";
 import { toFlag } from "#base/config/setting.ts";
 import { usageError } from "#base/usage-error.ts";
 
-/** Where the server is and who asks, as flags; every client verb takes them. */
+/** The server's address and token as flags; every client command accepts them. */
 const CONNECTION = ["url", "token"] as const;
-/** What `--output` takes; `--json` is short for the first. */
+/** The values of `--output`; `--json` is short for the first. */
 const OUTPUTS = ["json", "table"] as const;
 
 export type Shape<Values extends string, Lists extends string, Switches extends string> = {
   /** Options with one value. */
   values?: readonly Values[];
-  /** Options with one value that may be given again. */
+  /** Options with one value that may be repeated. */
   lists?: readonly Lists[];
   /** Options without a value. */
   switches?: readonly Switches[];
-  /** One letter for some of them: `y: "yes"` is `-y`. */
+  /** One-letter aliases: `y: "yes"` is `-y`. */
   short?: Readonly<Record<string, Values | Lists | Switches>>;
 };
 
@@ -25,11 +25,11 @@ export type Arguments<Values extends string = never, Lists extends string = neve
   value: Partial<Record<Values | "url" | "token", string>>;
   list: Record<Lists, readonly string[]>;
   has: Record<Switches | "json", boolean>;
-  /** What stands behind `--`; undefined without one. */
+  /** The arguments after `--`; undefined without one. */
   behind: readonly string[] | undefined;
 };
 
-/** Reads arguments of a shape; `--json`, `--output`, `--url` and `--token` belong to every shape. Throws UsageError. */
+/** Parses arguments of a shape. `--json`, `--output`, `--url` and `--token` belong to every shape. Throws UsageError. */
 export const readArguments = <
   const Values extends string = never,
   const Lists extends string = never,
@@ -50,7 +50,7 @@ export const readArguments = <
   const has: Record<string, boolean> = Object.fromEntries(switches.map((name) => [name, false]));
   for (let i = 0; i < ours.length; i++) {
     const argument = ours[i] as string;
-    // A lone hyphen is a word: standard input.
+    // A lone hyphen is a word that means standard input.
     if (!argument.startsWith("-") || argument === "-") {
       words.push(argument);
       continue;
@@ -75,16 +75,16 @@ export const readArguments = <
   if (value.output !== undefined) has.json = isJson(value.output, has.json === true);
   const behind = end < 0 ? undefined : argv.slice(end + 1);
   type Result = Arguments<Values, Lists, Switches>;
-  // The records hold exactly the names of the shape, by the checks above.
+  // By the checks above, the records contain exactly the names of the shape.
   return { words, value: value as Result["value"], list: list as Result["list"], has: has as Result["has"], behind };
 };
 
-/** No words are expected; throws UsageError about the first there is. */
+/** Throws UsageError if there are any words. */
 export const noWords = ([more]: readonly string[]): void => {
   if (more !== undefined) throw usageError(more, "unexpected argument");
 };
 
-/** `name=value` pairs as the API wants them; throws UsageError about one that is none. */
+/** Parses `name=value` pairs into the API's form. Throws UsageError for an invalid pair. */
 export const pairs = (flag: string, given: readonly string[]): { name: string; value: string }[] =>
   given.map((pair) => {
     const equals = pair.indexOf("=");
@@ -92,7 +92,7 @@ export const pairs = (flag: string, given: readonly string[]): { name: string; v
     return { name: pair.slice(0, equals), value: pair.slice(equals + 1) };
   });
 
-/** Throws UsageError for an output that there is not, or that contradicts `--json`. */
+/** Throws UsageError for an unknown output, or one that contradicts `--json`. */
 const isJson = (output: string, json: boolean): boolean => {
   if (!OUTPUTS.some((one) => one === output)) throw usageError("--output", `expected ${OUTPUTS.join(" or ")}`);
   if (json && output !== "json") throw usageError("--output", "not with --json");

@@ -2,7 +2,7 @@
 import { VerbFailure } from "./failure.ts";
 import type { Streams } from "./streams.ts";
 
-/** Ctrl-C or Ctrl-D instead of an answer. */
+/** The user pressed Ctrl-C or Ctrl-D instead of answering. */
 export class Declined extends VerbFailure {}
 
 const RETURN = ["\r", "\n"];
@@ -18,14 +18,14 @@ export class Asker implements AsyncDisposable {
   readonly #decoder = new TextDecoder();
   #typed = "";
 
-  /** `show` writes the questions, best to standard error. */
+  /** `show` writes the questions, usually to standard error. */
   constructor(streams: Streams, show: (text: string) => void) {
     this.#streams = streams;
     this.#show = show;
     this.#keys = streams.input()[Symbol.asyncIterator]();
   }
 
-  /** One line, edited as the terminal edits lines. */
+  /** Reads one line, with the terminal's line editing. */
   async line(question: string): Promise<string> {
     this.#show(question);
     while (!this.#typed.includes("\n")) await this.#more();
@@ -35,7 +35,7 @@ export class Asker implements AsyncDisposable {
     return line.trim();
   }
 
-  /** The same without showing what is typed. */
+  /** Reads one line without echo. */
   async secret(question: string): Promise<string> {
     using _raw = this.#streams.raw();
     this.#show(question);
@@ -68,7 +68,7 @@ export class Asker implements AsyncDisposable {
   }
 }
 
-/** Everything on standard input, as text without the last line end. */
+/** Reads all of standard input as text, without the final newline. */
 export const allInput = async (streams: Streams): Promise<string> => {
   const decoder = new TextDecoder();
   let text = "";

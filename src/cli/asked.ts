@@ -6,15 +6,15 @@ import { getStreams } from "./streams.ts";
 import { plain } from "./text.ts";
 import type { VerbInput } from "./verb.ts";
 
-/** So many choices are shown with a question; more would hide it. */
-const SHOWN = 20;
+/** Maximum number of choices shown with a question; more would hide it. */
+const MAX_SHOWN_CHOICES = 20;
 
-/** Whether there is someone to ask. */
+/** True if a user can be prompted. */
 export const canAsk = ({ streams }: Pick<VerbInput, "streams">): boolean => streams?.inputIsTerminal === true;
 
 /**
- * The one word a verb takes; undefined where it was left out and can be asked for. Throws UsageError when it is missing and nobody
- * can be asked, or when there are more.
+ * Returns the only word of a command, or undefined if it is missing and can be prompted for. Throws UsageError if it is missing and no
+ * prompt is possible, or if there are more words.
  */
 export const oneWord = (
   input: Pick<VerbInput, "streams">,
@@ -27,8 +27,8 @@ export const oneWord = (
   return word;
 };
 
-/** Asks for what `word` has left out. `choices` are shown, where they are known. Throws VerbFailure for an empty answer. */
-export const orAsked = async (
+/** Prompts for a missing `word`. Shows `choices` if they are known. Throws VerbFailure for an empty answer. */
+export const promptIfMissing = async (
   input: VerbInput,
   word: string | undefined,
   question: string,
@@ -36,16 +36,18 @@ export const orAsked = async (
 ): Promise<string> => {
   if (word !== undefined) return word;
   const known = await choices().catch(() => []);
-  const list = known.slice(0, SHOWN).map(plain).join(", ");
-  const more = known.length > SHOWN ? ", ..." : "";
+  const list = known.slice(0, MAX_SHOWN_CHOICES).map(plain).join(", ");
+  const more = known.length > MAX_SHOWN_CHOICES ? ", ..." : "";
   await using asker = new Asker(getStreams(input), input.printError);
   const answer = await asker.line(known.length > 0 ? `${question} (${list}${more}): ` : `${question}: `);
   if (answer === "") throw new VerbFailure("nothing was typed");
   return answer;
 };
 
-/** Has the name of what is to be deleted typed again, unless `--yes` was given. Throws UsageError, or VerbFailure for another name. */
-export const mustBeMeant = async (input: VerbInput, name: string, what: string): Promise<void> => {
+/**
+ * Asks the user to type the name of what is to be deleted, unless `--yes` was given. Throws UsageError, or VerbFailure for another name.
+ */
+export const confirmByName = async (input: VerbInput, name: string, what: string): Promise<void> => {
   await using asker = new Asker(getStreams(input), input.printError);
   const typed = await asker.line(`${what} Type its name: `);
   if (typed !== name) throw new VerbFailure("the name doesn't match, so nothing was deleted");
@@ -58,7 +60,7 @@ export const confirmable = (input: VerbInput, yes: boolean, what = "deleted"): v
   throw new UsageError([{ name: "--yes", from: "command line", detail: "is missing" }], sentence);
 };
 
-/** Asks for a yes. Throws VerbFailure for any other answer. */
+/** Asks for confirmation. Throws VerbFailure for any answer except yes. */
 export const mustAgree = async (input: VerbInput, question: string): Promise<void> => {
   await using asker = new Asker(getStreams(input), input.printError);
   const answer = await asker.line(`${question} (yes/no): `);

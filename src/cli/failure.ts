@@ -1,4 +1,4 @@
-// Why a verb could not do what it was asked, in a sentence for anyone who typed it; ends the program with exit code 1.
+// An error of a command, as a sentence for the user; the program exits with code 1.
 
 export class VerbFailure extends Error {
   override readonly name = "VerbFailure";

@@ -1,16 +1,16 @@
-// What stands before the verb: whose configuration, which server, which headers. Clients that start this program for someone, such as
-// plug-ins of editors, say it there (docs/editors.md).
+// Global options before the command: configuration, server, headers. Programs that start this one, such as editor plug-ins, use them
+// (docs/editors.md).
 import { didYouMean } from "#base/config/nearest.ts";
 import { usageError } from "#base/usage-error.ts";
 import type { VerbInput } from "./verb.ts";
 
 export type Globals = {
-  /** Where the sign-in is kept, as the files `url` and `session`. */
+  /** Folder with the session, as the files `url` and `session`. */
   configFolder?: string;
   url?: string;
   token?: string;
   headers: readonly string[];
-  /** A program that prints more headers, a line each. */
+  /** A command that prints additional headers, one per line. */
   headerCommand?: string;
   isVerbose: boolean;
 };
@@ -18,7 +18,7 @@ export type Globals = {
 const VALUED = ["--global-config", "--url", "--token", "--header", "--header-command"];
 const SWITCHES = ["--verbose", "-v"];
 
-/** Takes the global flags from the beginning of the arguments. Throws UsageError. */
+/** Parses the global flags at the beginning of the arguments. Throws UsageError. */
 export const readGlobals = (argv: readonly string[]): { globals: Globals; rest: readonly string[] } => {
   const headers: string[] = [];
   const given = new Map<string, string>();
@@ -51,10 +51,10 @@ export const readGlobals = (argv: readonly string[]): { globals: Globals; rest: 
   return { globals, rest: argv.slice(at) };
 };
 
-/** Flags that are a verb on their own. */
+/** Flags that act as commands. */
 const isOfProgram = (argument: string): boolean => ["--help", "-h", "--version"].includes(argument);
 
-/** The headers of the flags, and those that the command prints. Throws UsageError about one that is none, or a command that fails. */
+/** Returns the headers from the flags and from the command's output. Throws UsageError for an invalid header or a failing command. */
 export const loadHeaders = async ({ headers, headerCommand, url }: Globals, env: VerbInput["env"]) => {
   const printed =
     headerCommand === undefined ? [] : await runHeaderCommand(headerCommand, { ...env, CODER_URL: url ?? "" });

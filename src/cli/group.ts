@@ -1,15 +1,15 @@
-// Verbs whose first word says what to do: each word has a file, which is loaded when it is asked for.
+// Commands with subcommands: each subcommand has a file, which is loaded on demand.
 import { didYouMean } from "#base/config/nearest.ts";
 import { type UsageError, usageError } from "#base/usage-error.ts";
 import type { RunVerb, SubVerb, Verb } from "./verb.ts";
 
 type Group = Pick<Verb, "name" | "area" | "help" | "details"> & {
   words: readonly SubVerb[];
-  /** What a call without any of the words does, such as `slipway open dev`. */
+  /** The behavior without a subcommand, such as `slipway open dev`. */
   otherwise?: Pick<SubVerb, "usage" | "load">;
 };
 
-/** The verb that hands its arguments on to one of its words. */
+/** Returns a verb that dispatches to its subcommands. */
 export const group = ({ name, area, help, details, words, otherwise }: Group): Verb => ({
   name,
   area,
@@ -21,7 +21,7 @@ export const group = ({ name, area, help, details, words, otherwise }: Group): V
   load: async () => ({ run: handOn(name, words, otherwise) }),
 });
 
-/** The word that arguments begin with, which may be two such as `apps list`, and what stands behind it. */
+/** Returns the subcommand that the arguments begin with, which may be two words such as `apps list`, and the remaining arguments. */
 export const wordIn = (
   words: readonly SubVerb[],
   argv: readonly string[],
@@ -34,7 +34,7 @@ export const wordIn = (
   return undefined;
 };
 
-/** Throws UsageError for a word that the verb does not know. */
+/** Throws UsageError for an unknown subcommand. */
 const handOn =
   (verb: string, words: readonly SubVerb[], otherwise: Group["otherwise"]): RunVerb =>
   async (input) => {
@@ -44,7 +44,7 @@ const handOn =
     return run({ ...input, argv: found?.rest ?? input.argv });
   };
 
-/** Two words in a row are a word that is unknown, and what it is to work on. */
+/** True if two arguments follow one another: an unknown subcommand and its argument. */
 const startsWithOne = (argv: readonly string[]): boolean =>
   argv.slice(0, 2).some((word) => word.startsWith("-")) || argv.length < 2;
 

@@ -1,4 +1,4 @@
-// Help texts, printed from the table of verbs: by purpose, with examples first.
+// Help texts, generated from the table of verbs: by purpose, examples first.
 import { didYouMean } from "#base/config/nearest.ts";
 import { wordIn } from "./group.ts";
 import { AREAS, type Area, type SubVerb, type Verb } from "./verb.ts";
@@ -11,7 +11,7 @@ const EXAMPLES: readonly (readonly [line: string, what: string])[] = [
   ['slipway chat new "Fix the failing test"', "Start a chat with a coding agent"],
 ];
 
-/** Names that people know from elsewhere, or that verbs had, and what does it here. */
+/** Names from similar programs or earlier versions, and the equivalent command. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
   list: "`slipway ls`",
   delete: "`slipway rm`",
@@ -31,7 +31,7 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   task: "`slipway tasks`",
 };
 
-/** The commands by purpose; internal ones only with `all`. */
+/** Lists the commands by purpose; internal ones only with `all`. */
 export const programHelp = (verbs: readonly Verb[], all = false): string => {
   const areas = (Object.keys(AREAS) as Area[]).filter((area) => all || area !== "plumbing");
   const shown = verbs.filter(({ area }) => areas.includes(area));
@@ -57,7 +57,7 @@ export const programHelp = (verbs: readonly Verb[], all = false): string => {
   ].join("\n");
 };
 
-/** One verb in full, or what the word does that `argv` begins with. */
+/** Returns the help of one verb, or of the subcommand that `argv` begins with. */
 export const verbHelp = (verb: Verb, argv: readonly string[] = []): string => {
   const word = wordIn(verb.words ?? [], argv)?.word;
   const words = word ? [] : (verb.words ?? []).map(described);
@@ -71,7 +71,7 @@ export const verbHelp = (verb: Verb, argv: readonly string[] = []): string => {
   ].join("\n");
 };
 
-/** What is said of a verb that does not exist, with the nearest that does. */
+/** Returns the error for an unknown command, with the closest match. */
 export const unknownVerb = (verbs: readonly Verb[], name: string): string => {
   const elsewhere = ELSEWHERE[name];
   const within = verbs.filter(({ words }) => words?.some((word) => word.name === name)).map((verb) => verb.name);
@@ -87,7 +87,7 @@ export const unknownVerb = (verbs: readonly Verb[], name: string): string => {
   return `slipway: unknown command ${name}.${hint} \`slipway help\` lists the commands.\n`;
 };
 
-/** A word with its arguments, as it is typed behind its verb. */
+/** Returns a subcommand with its arguments, as typed after its command. */
 export const called = ({ name, usage }: Pick<SubVerb, "name" | "usage">): string => `${name} ${usage}`.trimEnd();
 
 const described = (word: SubVerb): string => `  ${called(word)}\n      ${word.help}`;

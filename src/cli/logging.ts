@@ -1,4 +1,4 @@
-// Switches the log on as the settings say. Log lines go to standard error: standard output belongs to what a verb prints.
+// Configures logging from the settings. Logs go to standard error: standard output is for the command's result.
 import { configureLogging, type LogLevels, type LogOptions } from "#base/log.ts";
 import type { VerbInput } from "./verb.ts";
 

@@ -1,15 +1,15 @@
-// Options of a verb's own (`--user NAME`, `--json`), taken out of the arguments before the settings are read from the rest.
+// Extracts a command's own options (`--user NAME`, `--json`) from the arguments; the rest are settings.
 import { usageError } from "#base/usage-error.ts";
 
 export type Taken<Names extends string> = {
-  /** What stands before the first flag, such as `create alice`. */
+  /** The arguments before the first flag, such as `create alice`. */
   words: readonly string[];
   options: Partial<Record<Names, string>>;
   /** Arguments that are settings. */
   rest: readonly string[];
 };
 
-/** `names` take a value (`--name value` or `--name=value`), and may stand once. Throws UsageError. */
+/** `names` take a value (`--name value` or `--name=value`) and may occur once. Throws UsageError. */
 export const takeOptions = <const Names extends string>(
   argv: readonly string[],
   names: readonly Names[],
@@ -33,13 +33,13 @@ export const takeOptions = <const Names extends string>(
   return { words, options, rest };
 };
 
-/** Throws UsageError for an option that means nothing to `what`: anyone who gave it expects something of it. */
+/** Throws UsageError for an option that `what` does not use, because the user expects it to have an effect. */
 export const refuseOthers = (options: object, what: string, taken: readonly string[]): void => {
   const other = Object.keys(options).find((name) => !taken.includes(name));
   if (other !== undefined) throw usageError(`--${other}`, `\`${what}\` does not accept it`);
 };
 
-/** The one word a verb takes; throws UsageError with `expected` when none exists or more. */
+/** Returns the only word of a command. Throws UsageError with `expected` if none exists or more than one. */
 export const onlyWord = (words: readonly string[], expected: string): string => {
   const [word, more] = words;
   if (word === undefined) throw usageError("argument", `expected ${expected}`);
@@ -47,7 +47,7 @@ export const onlyWord = (words: readonly string[], expected: string): string => 
   return word;
 };
 
-/** Rows as a table for people: columns as wide as their widest cell. */
+/** Formats rows as a table with aligned columns. */
 export const asTable = (head: readonly string[], rows: readonly (readonly string[])[]): string => {
   const all = [head, ...rows];
   const widths = head.map((_, i) => Math.max(...all.map((row) => Bun.stringWidth(row[i] ?? ""))));

@@ -1,17 +1,17 @@
-// Standard output and standard error as the program writes them: whole, in order, and quiet when the reader has gone. One writer for
-// every verb: what `print` hands over without waiting is waited for before the program ends.
+// Writes standard output and standard error: completely, in order, and silently once the reader has closed. All commands share one writer
+// per stream, and the program waits for the pending writes of `print` before it exits.
 
-/** The reader of the output has gone, as in `slipway ... | head -1`. */
+/** The reader of the output has closed, as in `slipway ... | head -1`. */
 export class OutputGone extends Error {
   override readonly name = "OutputGone";
 }
 
-/** What an output writes to; the process's own streams in the program. */
+/** The target of an output; in the program, the process's own streams. */
 export type Sink = {
   write(data: Uint8Array | string, taken: (error?: Error | null) => void): unknown;
 };
 
-/** Bytes that may wait for a reader that has stopped reading, where dropping is allowed. */
+/** Maximum number of buffered bytes for a stalled reader, if dropping is allowed. */
 const MAX_WAITING_BYTES = 16 * 1024 * 1024;
 
 export class Output {
@@ -22,18 +22,18 @@ export class Output {
   #failure: Error | undefined;
   readonly #onIdle: (() => void)[] = [];
 
-  /** `mayDrop`: a reader that has stopped reading loses text instead of filling the memory, as the log of a server must. */
+  /** `mayDrop`: drops text for a stalled reader instead of filling the memory, as a server's log must. */
   constructor(sink: Sink, { mayDrop = false }: { mayDrop?: boolean } = {}) {
     this.#sink = sink;
     this.#dropsAbove = mayDrop ? MAX_WAITING_BYTES : Number.POSITIVE_INFINITY;
   }
 
-  /** Why something could not be written; undefined while all of it was. */
+  /** The first write error, or undefined. */
   get failure(): Error | undefined {
     return this.#failure;
   }
 
-  /** Writes bytes as they are. Resolves when they were taken; rejects with OutputGone, or with what the system says. */
+  /** Writes bytes. Resolves when they were written. Rejects with OutputGone, or with the system's error. */
   write(data: Uint8Array | string): Promise<void> {
     const length = typeof data === "string" ? Buffer.byteLength(data) : data.byteLength;
     this.#waiting += length;
@@ -54,11 +54,11 @@ export class Output {
       this.#dropped += 1;
       return;
     }
-    // The failure is kept for anyone who asks.
+    // The error is kept in `failure`.
     this.write(text).catch(() => {});
   }
 
-  /** Resolves when everything was taken or can no longer be. */
+  /** Resolves when all pending writes have succeeded or failed. */
   async flushed(): Promise<void> {
     if (this.#waiting > 0) await new Promise<void>((done) => this.#onIdle.push(done));
   }

@@ -1,16 +1,16 @@
-// A password for a verb: from a file (`--password-file /dev/stdin` for a pipe), or made up and shown once. Never from an argument, which
-// others on the machine can read.
+// The password for a command: read from a file (`--password-file /dev/stdin` for a pipe), or generated and shown once. Never from an
+// argument, which other users of the machine can read.
 import { keySecret } from "#base/ids.ts";
 import { usageError } from "#base/usage-error.ts";
 import type { VerbInput } from "./verb.ts";
 
 export type Password = { password: string; made: boolean };
 
-/** Throws UsageError when the file cannot be read. */
+/** Throws UsageError if the file cannot be read. */
 export const passwordFrom = (file: string | undefined, { readFile }: VerbInput): Password => {
   if (file === undefined) return { password: keySecret(), made: true };
   const password = read(file, readFile).replace(/\r?\n$/, "");
-  // It could not be typed into the sign-in page.
+  // Such a password could not be typed into the sign-in page.
   if (/[\r\n]/.test(password)) throw usageError("--password-file", `${file} holds more than one line`);
   return { password, made: false };
 };

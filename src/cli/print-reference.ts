@@ -1,5 +1,5 @@
-// `bun run docs`: writes the tables that are printed from the code into the pages of docs/: every verb and every setting. Tests compare
-// them (rules CF-6 and CV-14).
+// `bun run docs`: writes the generated tables into the pages of docs/: every command and every setting. Tests compare them (rules CF-6 and
+// CV-14).
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { settingsMarkdown } from "#base/config.ts";

@@ -1,5 +1,5 @@
-// What goes on while a verb waits: on a terminal a line that moves, with the log above it; in a pipe plain lines. All of it goes to
-// standard error, so that standard output holds the result and nothing else (rule CV-5).
+// Shows progress while a command waits: on a terminal a spinner with the log above it, in a pipe plain lines. Everything goes to standard
+// error, so that standard output contains only the result (rule CV-5).
 import type { Timer } from "#base/clock.ts";
 import { plain } from "./text.ts";
 import type { VerbInput } from "./verb.ts";
@@ -25,7 +25,7 @@ export class Progress implements Disposable {
     this.#begun = input.clock.monotonic();
   }
 
-  /** What is waited for now, in a few words. */
+  /** Sets what the command waits for, in a few words. */
   status(text: string): void {
     if (text === this.#text) return;
     this.#text = text;
@@ -37,19 +37,19 @@ export class Progress implements Disposable {
     }
   }
 
-  /** How far it is; seen on a terminal only, at the next move of the line. */
+  /** Sets the progress; shown only on a terminal, with the next update. */
   far(detail: string): void {
     this.#detail = detail;
   }
 
-  /** A line of a log, under its stage. */
+  /** Prints a log line under its stage. */
   line(text: string, stage = ""): void {
     const head = stage !== "" && stage !== this.#stage ? `== ${plain(stage)}\n` : "";
     this.#stage = stage;
     this.#above(`${head}${plain(text)}\n`);
   }
 
-  /** Takes the moving line away. */
+  /** Removes the spinner. */
   [Symbol.dispose](): void {
     this.#timer?.cancel();
     this.#timer = undefined;

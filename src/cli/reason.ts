@@ -1,4 +1,4 @@
-// Why a verb cannot do its work, where that is a state of this machine and no defect of the program. Everything else keeps its stack.
+// Explains errors that are caused by this machine's state and are not bugs. Other errors keep their stack.
 import { address } from "#base/config/kinds.ts";
 import type { Config } from "#base/config.ts";
 import { EncryptionKeyError } from "#base/encryption.ts";
@@ -11,7 +11,7 @@ import { CommitError } from "#db/engine/store.ts";
 import { UnsafeDatabaseError } from "#db/engine/unsafe.ts";
 import { MetricsAddressError } from "#src/api/metrics/listen.ts";
 
-/** Words for what keeps `serve` from starting; undefined for a defect. */
+/** Returns why `serve` cannot start; undefined for a bug. */
 export function reasonForPeople(error: unknown, config: Config): string | undefined {
   const code = getCode(error);
   const at = address.print(config.address);
@@ -22,11 +22,11 @@ export function reasonForPeople(error: unknown, config: Config): string | undefi
   return reason && isOfFolder ? `${reason} (data directory ${config.data_dir})` : reason;
 }
 
-/** Words for what a disk, a file or the database has refused to any verb; undefined for a defect, which keeps its stack. */
+/** Explains an error of the disk, a file or the database; undefined for a bug, which keeps its stack. */
 export const machineReason = (error: unknown): string | undefined => {
   if (!(error instanceof Error)) return undefined;
   if (IN_WORDS.some((kind) => error instanceof kind) || FILES.has(getCode(error))) return error.message;
-  // A database that is away says no more than that.
+  // An unreachable database has no more specific error.
   if (error instanceof CommitError && (error.reason === "overloaded" || error.reason === "unreachable"))
     return error.message;
   const refused = refusedByDatabase(error);
@@ -48,7 +48,7 @@ const FILES = new Set("EACCES EPERM EROFS ENOENT EEXIST ENOSPC EDQUOT ENOTDIR EI
 
 const getCode = (error: unknown): string => (error instanceof Error && "code" in error ? String(error.code) : "");
 
-/** What SQLite said of the disk or of the file, which a write that failed has as its cause. */
+/** Returns SQLite's error about the disk or the file, which is the cause of a failed write. */
 const refusedByDatabase = (error: unknown): Error | undefined => {
   if (!(error instanceof Error)) return undefined;
   const ours = "code" in error && /^SQLITE_(FULL|IOERR|READONLY|CANTOPEN|BUSY|CORRUPT|NOTADB)/.test(String(error.code));

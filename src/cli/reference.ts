@@ -1,5 +1,5 @@
-// What docs/cli.md and docs/configuration.md list from the code: every verb and what it can do, and the settings of those that are no
-// server. test/cli/reference.test.ts compares them.
+// The lists in docs/cli.md and docs/configuration.md that are generated from the code: all commands, and the settings of commands other
+// than the server. test/cli/reference.test.ts compares them.
 import { CLIENT_ENV_PREFIX, CLIENT_SETTINGS } from "#base/config/client-settings.ts";
 import { DAEMON_ENV_PREFIX, DAEMON_SETTINGS } from "#base/config/daemon-settings.ts";
 import { settingsTable } from "#base/config/describe.ts";
@@ -22,7 +22,7 @@ const verbsMarkdown = (): string => {
 
 const printSettings = (table: SettingsTable, prefix: string) => (): string => settingsTable(table, prefix, false);
 
-/** The blocks of these pages by the name of their markers, `<!-- name -->` and `<!-- /name -->`. */
+/** The generated blocks by marker name, `<!-- name -->` and `<!-- /name -->`. */
 export const REFERENCE: Readonly<Record<string, () => string>> = {
   verbs: verbsMarkdown,
   "client settings": printSettings(CLIENT_SETTINGS, CLIENT_ENV_PREFIX),

@@ -1,10 +1,10 @@
-// What a signal means to the program: the first one asks it to stop in order, a second Ctrl-C ends it (rule CF-9).
+// Handles signals: the first one starts an orderly stop, a second Ctrl-C ends the program (rule CF-9).
 import type { Clock } from "#base/clock.ts";
 
-// A terminal sends Ctrl-C to every process of the job, and npm passes it on again: that is one signal, not two.
+// A terminal sends Ctrl-C to every process of the job, and npm forwards it: that is one signal, not two.
 const SAME_SIGNAL_MS = 300;
 
-/** The listener for SIGINT and SIGTERM. `stop` is called once; `end` when the person insists. */
+/** Returns the listener for SIGINT and SIGTERM. `stop` is called once; `end` if the user insists. */
 export const onSignal = (
   clock: Clock,
   act: { stop(signal: string): void; end(): void },

@@ -1,5 +1,5 @@
-// What the program reads from and writes to besides whole lines: keys and pipes on standard input, bytes on standard output, the size of
-// the terminal. Made once by src/main.ts and handed to the verbs; the only place that knows the process's own streams.
+// The program's streams for everything except whole lines: keys and pipes on standard input, bytes on standard output, the terminal's size.
+// Created once by src/main.ts and passed to commands; the only code that uses the process's own streams.
 
 import { closeSync, constants, openSync, readSync } from "node:fs";
 import type { Output } from "./output.ts";
@@ -7,34 +7,34 @@ import type { Output } from "./output.ts";
 export type Size = { height: number; width: number };
 
 export interface Streams {
-  /** Standard input is a terminal, so someone can be asked. */
+  /** Standard input is a terminal, so the user can be prompted. */
   readonly inputIsTerminal: boolean;
-  /** Standard output is a terminal, so someone looks. */
+  /** Standard output is a terminal. */
   readonly outputIsTerminal: boolean;
-  /** What comes in, until its end. One reader at a time; leaving the loop stops reading. */
+  /** Yields the input until its end. One reader at a time; leaving the loop stops reading. */
   input(): AsyncIterable<Uint8Array>;
-  /** Writes to standard output as it is; resolves when it was taken. Rejects with OutputGone. */
+  /** Writes to standard output; resolves when written. Rejects with OutputGone. */
   write(data: Uint8Array | string): Promise<void>;
-  /** The same for standard error. */
+  /** Writes to standard error, in the same way. */
   writeError(data: Uint8Array): Promise<void>;
-  /** Throws away what was typed at the terminal and not read yet. */
+  /** Discards unread terminal input. */
   forget(): void;
-  /** Keys come in one by one and unseen until it is disposed. */
+  /** Switches to raw mode until disposed: single keys, without echo. */
   raw(): Disposable;
-  /** Of the terminal; undefined where none exists. */
+  /** Returns the terminal's size; undefined without a terminal. */
   size(): Size | undefined;
   onResize(listener: () => void): Disposable;
 }
 
-/** The streams that a verb was given; what cannot be read or asked without them is a defect of the caller. */
+/** Returns the streams of a command. Using them without any is a bug in the caller. */
 export const getStreams = ({ streams }: { streams?: Streams }): Streams => {
   if (!streams) throw new Error("this verb needs streams");
   return streams;
 };
 
-/** The process's own. `output` and `errors` write, for the verbs and for whatever else the program says. */
+/** Creates the process's streams. `output` and `errors` are shared with all other output of the program. */
 export const processStreams = (output: Output, errors: Output): Streams => ({
-  // Looked at only when asked: opening standard input is something.
+  // Evaluated lazily: opening standard input has side effects.
   get inputIsTerminal() {
     return process.stdin.isTTY === true;
   },
@@ -42,7 +42,7 @@ export const processStreams = (output: Output, errors: Output): Streams => ({
     return process.stdout.isTTY === true;
   },
   async *input() {
-    // Who asks twice, or asks and then passes keys on, reads again.
+    // Reading can resume, for a second prompt or for forwarding keys after a prompt.
     const chunks: AsyncIterable<Buffer> = process.stdin.iterator({ destroyOnReturn: false });
     for await (const chunk of chunks) yield new Uint8Array(chunk);
   },
@@ -55,13 +55,13 @@ export const processStreams = (output: Output, errors: Output): Streams => ({
       terminal = openSync("/dev/tty", constants.O_RDONLY | constants.O_NONBLOCK);
       while (readSync(terminal, new Uint8Array(4_096)) > 0);
     } catch {
-      // Nothing is left, or there is no terminal.
+      // There is no more input, or no terminal.
     }
     if (terminal !== undefined) closeSync(terminal);
   },
   raw() {
     process.stdin.setRawMode(true);
-    // The runtime's raw mode still turns line feeds into carriage returns and line feeds, which full-screen programs do for themselves.
+    // The runtime's raw mode still converts line feeds to CR LF, which full-screen programs do themselves.
     if (Bun.which("stty")) Bun.spawnSync(["stty", "-opost"], { stdio: ["inherit", "ignore", "ignore"] });
     return { [Symbol.dispose]: () => void process.stdin.setRawMode(false) };
   },

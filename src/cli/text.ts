@@ -1,10 +1,10 @@
-// Texts of others on the terminal of anyone who runs the program: nothing in them may move the cursor, ask the terminal, or name itself.
+// Sanitizes foreign text for the terminal: it must not move the cursor, query the terminal, or spoof other text.
 import { visible } from "#base/visible-text.ts";
 
-/** One line without control characters and escape sequences. */
+/** Returns one line without control characters and escape sequences. */
 export const plain = (text: string): string => several(text).replaceAll("\n", " ");
 
-/** The same for several lines. What reorders letters is shown as its code. */
+/** Keeps several lines. Characters that change the direction of text are shown as codes. */
 export const several = (text: string): string =>
   visible(
     Bun.stripANSI(text)
@@ -14,7 +14,7 @@ export const several = (text: string): string =>
       .replaceAll(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/g, ""),
   );
 
-/** `3 hours ago`, `in 5 minutes`, `now`. `at` is RFC 3339. */
+/** Formats `3 hours ago`, `in 5 minutes` or `now`. `at` is RFC 3339. */
 export const relative = (at: string, now: number): string => {
   const seconds = Math.round((Date.parse(at) - now) / 1000);
   const size = Math.abs(seconds);
@@ -31,7 +31,7 @@ export const relative = (at: string, now: number): string => {
   return seconds < 0 ? `${words} ago` : `in ${words}`;
 };
 
-/** `12 KiB`, `3.4 MiB`, `23.6 GiB`. */
+/** Formats `12 KiB`, `3.4 MiB`, `23.6 GiB`. */
 export const size = (bytes: number): string =>
   bytes < 1024 ** 2
     ? `${Math.ceil(bytes / 1024)} KiB`
@@ -39,7 +39,7 @@ export const size = (bytes: number): string =>
       ? `${(bytes / 1024 ** 2).toFixed(1)} MiB`
       : `${(bytes / 1024 ** 3).toFixed(1)} GiB`;
 
-/** `8 hours`, `1 hour 30 minutes`. */
+/** Formats `8 hours`, `1 hour 30 minutes`. */
 export const span = (ms: number): string => {
   const minutes = Math.round(ms / 60_000);
   const parts: [number, string][] = [

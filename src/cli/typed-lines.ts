@@ -1,10 +1,10 @@
-// Lines that someone types while something else continues: read from the first question on, so that a question can be withdrawn and
-// another asked. Refuses what was typed before a question was shown: it was no answer to it.
+// Reads lines typed while the program continues: from the first question on, so that a question can be withdrawn and another asked. Input
+// typed before a question was shown is discarded, because it was not an answer to it.
 import type { Clock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
 import type { Streams } from "./streams.ts";
 
-/** What was read of the terminal already, and not yet passed on, comes within this time. */
+/** Input that was already read from the terminal but not delivered arrives within this time. */
 const PASSED_ON_MS = 30;
 
 export class TypedLines {
@@ -23,10 +23,10 @@ export class TypedLines {
     this.#show = show;
   }
 
-  /** The next line; undefined when nothing more can be typed, or as soon as the question is withdrawn. */
+  /** Returns the next line; undefined at the end of input, or as soon as the question is withdrawn. */
   async line(question: string, withdrawn: AbortSignal): Promise<string | undefined> {
     this.#streams.forget();
-    // Only now: a program in the background that reads a terminal is stopped.
+    // Not earlier: a background program that reads from a terminal is stopped.
     if (!this.#isReading) void this.#read();
     else await pause(this.#clock, PASSED_ON_MS);
     if (withdrawn.aborted) return undefined;
@@ -63,7 +63,7 @@ export class TypedLines {
         this.#wake();
       }
     } catch {
-      // A terminal that no longer exists has nothing more to say.
+      // The terminal no longer exists.
     }
     this.#isOver = true;
     this.#wake();

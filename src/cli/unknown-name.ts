@@ -1,9 +1,12 @@
-// Names that belong to nothing, with the nearest that does.
+// Reports unknown names, with the closest match.
 import { didYouMean } from "#base/config/nearest.ts";
 import { VerbFailure } from "./failure.ts";
 import { plain } from "./text.ts";
 
-/** `there is no workspace dvv. Did you mean dev? ...`. `names` are looked through, where they can be had; `list` is the verb that shows them. */
+/**
+ * Returns an error such as `there is no workspace dvv. Did you mean dev? ...`. `names` are searched if available; `list` is the command
+ * that shows them.
+ */
 export const unknownName = async (
   what: string,
   name: string,

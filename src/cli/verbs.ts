@@ -1,4 +1,4 @@
-// The table of verbs. Each is loaded by a literal import, so that the bundler sees it and only what runs is read.
+// The table of verbs. Each is loaded by a literal import, so that the bundler sees it and only the verb that runs is loaded.
 import type { Verb } from "./verb.ts";
 import { ACCOUNT } from "./verbs/account.ts";
 import { BUDGETS } from "./verbs/budgets.ts";

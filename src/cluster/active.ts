@@ -1,4 +1,5 @@
-// The place of this process in a cluster whose nodes all work: it has parts, and what comes to it finds the node that has the part it is about.
+// Membership in a cluster where all nodes are active: this process owns parts, and requests are routed to the node that owns the part they
+// concern.
 import type { Clock } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
 import { log } from "#base/log.ts";
@@ -11,45 +12,48 @@ import { PartsMember } from "#db/pg/parts/member.ts";
 import { checkUploads, makeBucket } from "#db/pg/uploads.ts";
 import { Forwarder } from "./forwarder.ts";
 import {
+  forwardingTimeMs,
   type JoinOptions,
   KEY_LOOK_MS,
-  lastMoments,
   type Membership,
   ownHosts,
+  presentNodeState,
   type StandingBy,
-  shownState,
   toNodeName,
 } from "./membership.ts";
 import { NodeLinks } from "./node-link.ts";
 import { elsewhere, nodeToken, takerOfNames } from "./passed-on.ts";
 import { parseCertificate } from "./peer.ts";
 import { SharedCounts } from "./shared-counts.ts";
-import { refuseOtherSpeech, refuseUnknownNodes } from "./unknown-nodes.ts";
+import { requireMutualTrust, requireSameProtocol } from "./unknown-nodes.ts";
 
-/** What others have asked of this node may take so long to be answered once it ends. */
+/** Time to finish answering other nodes during shutdown. */
 const ANSWERS_MS = 2_000;
 
 type Options = Omit<JoinOptions, "standsBy"> & {
-  /** What this node answers alongside its parts, from the database alone. */
+  /** Starts the read-only server that runs next to the parts of this node. */
   beside?(
     as: Omit<StandingBy, "port" | "node"> & { readonly node: PartsMember; readonly counts: SharedCounts | undefined },
   ): AsyncDisposable & { readonly port: number };
 };
 
-/** Resolves when this node is active. Throws TlsError, UnsafeDatabaseError, BucketError, DatabaseVersionError, EncryptionKeyError, CommitError. */
+/**
+ * Resolves when this node is active. Throws TlsError, UnsafeDatabaseError, BucketError, DatabaseVersionError, EncryptionKeyError,
+ * CommitError.
+ */
 export const joinActive = async ({ config, clock, signal, beside, ...options }: Options): Promise<Membership> => {
   const fatal = (error: Error): void => {
     log("cluster").fatal("this node must not go on; stopping: {error}", { error });
     options.fatal(error);
   };
   const { database_url: url = "", cluster_lease: lease_ms } = config;
-  // Before anything is had: a key or a certificate that cannot be used ends the start.
+  // Checked before anything is acquired: an unusable key or certificate ends the startup.
   checkKeyForm({ directory: config.data_dir, digits: config.encryption_key });
   const tls = readTls(config, clock.now());
   const id = toNodeName(config);
   await checkAccess(url);
-  await refuseOtherSpeech(tls, { url, id, clock });
-  if (tls) await refuseUnknownNodes(tls, { url, id, clock });
+  await requireSameProtocol(tls, { url, id, clock });
+  if (tls) await requireMutualTrust(tls, { url, id, clock });
   await checkUploads(makeBucket(config, clock), url);
   const node = await PartsMember.join({
     url,
@@ -108,7 +112,7 @@ export const joinActive = async ({ config, clock, signal, beside, ...options }: 
             lifeAt: (address) => node.lifeAt(address),
             partOf,
           },
-          state: () => shownState(node),
+          state: () => presentNodeState(node),
         });
         return forwarder.port;
       },
@@ -116,20 +120,20 @@ export const joinActive = async ({ config, clock, signal, beside, ...options }: 
     takerOfNames: (key) => takerOfNames(nodeToken(key)),
     elsewhere: (request, key, part) => elsewhere(request, nodeToken(key), clock, part),
     async standAside() {
-      // What would come now came to a server that ends.
+      // Parts that arrived now would belong to a server that is stopping.
       void node.rest();
       await node.lookAnew();
       if (!node.hasNext) return false;
-      until = clock.monotonic() + lastMoments(config);
+      until = clock.monotonic() + forwardingTimeMs(config);
       return true;
     },
     async leave() {
       counts?.stop();
       await reads?.[Symbol.asyncDispose]();
-      // What others have asked of this node's actors is answered by now.
+      // Finishes answering the other nodes' calls to this node's actors.
       if (links) await within(clock, ANSWERS_MS, links.leave());
       await node.giveUp();
-      // Anyone who has waited for the parts of this node, or comes here still, is passed on to the nodes that have them now.
+      // Clients that waited for this node's parts or still connect here are forwarded to the nodes that own the parts now.
       if (until > 0) await forwarder?.leave(until);
       forwarder?.end();
       links?.close();
@@ -138,7 +142,7 @@ export const joinActive = async ({ config, clock, signal, beside, ...options }: 
   };
 };
 
-/** Waits for the key of the cluster, which its first node makes, and compares this node's with it. Throws EncryptionKeyError. */
+/** Waits for the cluster's key, which its first node creates, and compares this node's key with it. Throws EncryptionKeyError. */
 const checkKey = async (
   node: PartsMember,
   { data_dir: directory, encryption_key: digits }: Config,

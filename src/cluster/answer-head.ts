@@ -1,17 +1,20 @@
-// The beginning of what a node answers to a spare: a node that is not the active one, or not any more, says so before it has begun anything,
-// and the spare asks the next one. Pure.
+// Parses the beginning of a node's response to a spare. A node that is not the active one says so before it starts anything, and the spare
+// asks the next node. Pure.
 
 import { NODE_HEADER, PART_HEADER } from "#base/network/node-headers.ts";
 import { MAX_HEAD_BYTES, plainAnswer } from "./head.ts";
-import { NOT_ACTIVE, toPassMark } from "./passed-on.ts";
+import { NOT_ACTIVE, toDeclineMark } from "./passed-on.ts";
 
 const STATUS = Buffer.from("HTTP/1.1 503 ");
 const END = Buffer.from("\r\n\r\n");
 
-/** `stream`: it continues until someone ends it. `elsewhere`: nothing was begun, another node is to be asked. */
+/** `stream`: continues until either side ends it. `elsewhere`: nothing was started; ask another node. */
 export type Answer = "answer" | "stream" | "elsewhere";
 
-/** Undefined while that is unknown. What is behind a node, such as an application, does not know the sign of the nodes and cannot say so. */
+/**
+ * Returns undefined until it can be decided. Programs behind a node, such as apps, do not know the nodes' secret mark and cannot forge the
+ * response.
+ */
 export const readAnswer = (bytes: Buffer, token: string): Answer | undefined => {
   const end = bytes.indexOf(END);
   if (!bytes.subarray(0, STATUS.length).equals(STATUS.subarray(0, bytes.length))) {
@@ -20,18 +23,20 @@ export const readAnswer = (bytes: Buffer, token: string): Answer | undefined => 
   }
   if (end < 0) return bytes.length > MAX_HEAD_BYTES ? "answer" : undefined;
   const lines = bytes.subarray(0, end).toString("latin1").split("\r\n");
-  return lines.some((line) => line.toLowerCase() === `${NODE_HEADER}: ${toPassMark(token)}`) ? "elsewhere" : "answer";
+  return lines.some((line) => line.toLowerCase() === `${NODE_HEADER}: ${toDeclineMark(token)}`)
+    ? "elsewhere"
+    : "answer";
 };
 
-/** The part that an answer of this kind names: anyone who has it is to be asked. */
+/** Returns the part that such a response names; the owner of that part must be asked. */
 export const partNamedIn = (bytes: Buffer): number | undefined => {
   const [, part] = new RegExp(`\\r\\n${PART_HEADER}: (\\d{1,3})\\r\\n`, "i").exec(bytes.toString("latin1")) ?? [];
   return part === undefined ? undefined : Number(part);
 };
 
-/** What a node answers to one that takes it for the active one, or for the one that has this part. */
-export const elsewhereAnswer = (token: string, part?: number): Buffer =>
+/** Returns the response to a node that assumes this one is active, or owns this part. */
+export const formatDecline = (token: string, part?: number): Buffer =>
   plainAnswer("503 Service Unavailable", { message: NOT_ACTIVE }, [
-    `${NODE_HEADER}: ${toPassMark(token)}`,
+    `${NODE_HEADER}: ${toDeclineMark(token)}`,
     ...(part === undefined ? [] : [`${PART_HEADER}: ${part}`]),
   ]);

@@ -1,5 +1,5 @@
-// A request is passed on to the node that does it. Until that has begun to answer, this one keeps what was said: a node that is not the one
-// (any more) says so before it begins anything, and then the next one is asked. Once a node has begun, no other one is asked.
+// Forwards a request to the node that handles it. Until that node starts to respond, the request is buffered: a node that is not (or no
+// longer) responsible says so before it starts, and the next one is asked. Once a node has started, no other is asked.
 import type { X509Certificate } from "node:crypto";
 import type { Clock } from "#base/clock.ts";
 import { pause, within } from "#base/retry.ts";
@@ -9,44 +9,47 @@ import type { GoneNodes } from "./gone-nodes.ts";
 import { plainAnswer } from "./head.ts";
 import type { Link } from "./link.ts";
 
-/** How long a connection waits for a node to be active, and how often it looks. */
+/** How long a connection waits for an active node, and how often it checks. */
 const WAIT_MS = 15_000;
 const LOOK_MS = 50;
-/** A node that had it for so long, and says then that another one is to be asked, had begun to wait. */
+/** A node that asks for another node after this long had started to wait. */
 const LONG_MS = 5_000;
-/** How long a node may take to be connected to; a machine that is cut off answers nothing at all. */
+/** Connect timeout; an unreachable machine does not respond at all. */
 const CONNECT_MS = 2_000;
-/** A node that does not say within this time that it is not the active one has begun: the rest of a long body follows. */
+/** A node that has not declined within this time has started: the rest of a long body follows. */
 const BEGUN_MS = 250;
 
 const UNKNOWN = "The node that was to do this does not answer any more: it may have been done or not.";
 
-/** Another node: `isGone` tells, later, whether the life of it has ended that was asked. */
+/** Another node. `isGone` tells later whether the incarnation that was asked has ended. */
 export type OtherPlace = NodePlace & { isGone?(): boolean };
 
 export type AskOptions = {
   readonly clock: Clock;
-  /** That of the nodes. */
+  /** The nodes' token. */
   readonly token: string;
-  /** Of this node, where nodes speak TLS. */
+  /** This node's certificate, if nodes use TLS. */
   readonly certificate: X509Certificate | undefined;
-  /** The node that is to be asked now; undefined while none exists. */
+  /** Returns the node to ask now; undefined while none exists. */
   place(): OtherPlace | undefined;
-  /** Who looks whether a node no longer exists that was asked; absent where it is this one. */
+  /** Checks whether a node that was asked still exists; absent when that is this node. */
   readonly goneNodes?: GoneNodes | undefined;
-  /** It only reads: where a node no longer exists before it has said anything, the next one is asked. */
+  /** The request is read-only: if a node disappears before responding, the next one is asked. */
   readonly isRead?: boolean | undefined;
-  /** A node has said that another one is to be asked, for this part where it names one. True: immediately; undefined: no other one is to be. */
+  /**
+   * Called when a node asks for another one, with the part if it names one. Returns true to ask it immediately, and undefined to ask no
+   * other.
+   */
   elsewhere?(part: number | undefined): boolean | undefined;
 };
 
 /**
- * `begun`: a node answers. `lost`: it has begun nothing, and what was said to it was too much to be kept. `none`: none is there to be asked.
- * `elsewhere`: only the node that answered so was to be asked.
+ * `begun`: a node responds. `lost`: it started nothing, but too much had been sent to be buffered. `none`: there is no node to ask.
+ * `elsewhere`: the node declined and no other may be asked.
  */
 export type Asked = "begun" | "lost" | "none" | "closed" | "elsewhere";
 
-/** Passes the link on. While one node hands over to the next, new requests wait. */
+/** Forwards the link. While one node hands over to the next, new requests wait. */
 export const askActive = async (options: AskOptions, link: Link): Promise<Asked> => {
   const { clock, place, elsewhere = () => false } = options;
   let until = clock.monotonic() + WAIT_MS;
@@ -54,7 +57,7 @@ export const askActive = async (options: AskOptions, link: Link): Promise<Asked>
     const at = place();
     const began = clock.monotonic();
     const asked = at && (await new Attempt(options, link).at(at));
-    // A request that waits for something was at a node all the time, and is to go on at the next one.
+    // A long-running request had been at a node the whole time, and continues at the next one.
     if (clock.monotonic() - began > LONG_MS) until = clock.monotonic() + WAIT_MS;
     if (asked && typeof asked === "string") return asked;
     const isAtOnce = asked && elsewhere(asked.part);
@@ -67,14 +70,14 @@ export const askActive = async (options: AskOptions, link: Link): Promise<Asked>
 
 type Attempted = Asked | { readonly part: number | undefined };
 
-/** One node is asked. */
+/** One attempt to ask a node. */
 class Attempt {
   readonly #options: AskOptions;
   readonly #link: Link;
   readonly #decided = Promise.withResolvers<Attempted | undefined>();
   #state: "connecting" | "asked" | "begun" | "over" = "connecting";
   #heard: Buffer = Buffer.alloc(0);
-  /** How often something came. */
+  /** Number of times that data arrived. */
   #times = 0;
 
   constructor(options: AskOptions, link: Link) {
@@ -82,7 +85,7 @@ class Attempt {
     this.#link = link;
   }
 
-  /** Undefined, or a part: nothing was begun, and another node may be asked. */
+  /** Returns undefined, or a part, when nothing was started and another node may be asked. */
   async at(place: OtherPlace): Promise<Attempted | undefined> {
     const { clock, certificate } = this.#options;
     const link = this.#link;
@@ -129,7 +132,7 @@ class Attempt {
     });
   }
 
-  /** The node no longer exists: whatever it does is not waited for. */
+  /** Stops waiting for a node that has disappeared. */
   #cut(): void {
     const link = this.#link;
     const isBegun = this.#state === "begun";
@@ -170,9 +173,9 @@ class Attempt {
   }
 
   #end(tell: () => void): void {
-    // Nothing was said to it yet.
+    // Nothing has been sent to it yet.
     if (this.#state === "connecting") this.#state = "over";
-    // Whether it has begun is not known: the client hears of the end as it is.
+    // Unknown whether it has started: the client gets the end of the connection unchanged.
     if (this.#state === "asked") this.#begin();
     if (this.#state === "begun") tell();
   }

@@ -1,5 +1,5 @@
-// A request that only reads is first asked of this node itself, where it answers reads. What it cannot know it says with one status, and
-// the active node is asked; its answer is passed on from the first byte.
+// Answers a read-only request on this node first, where it serves reads. If it needs the active node, it says so with one status, and the
+// active node is asked; otherwise its response is forwarded from the first byte.
 import type { X509Certificate } from "node:crypto";
 import type { Socket } from "bun";
 import type { Clock } from "#base/clock.ts";
@@ -8,21 +8,21 @@ import { within } from "#base/retry.ts";
 import { connectToNode, type NodeListener, type NodePlace } from "./connect.ts";
 
 const BEGINNING = Buffer.from(`HTTP/1.1 ${MISDIRECTED} `);
-/** How often it is looked whether an answer that has not begun may still come. */
+/** Interval of the check whether a response that has not started may still come. */
 const LOOK_MS = 500;
 
 export type HereOptions = {
   readonly clock: Clock;
-  /** Where this node listens for reads; undefined while it answers none. */
+  /** Returns where this node serves reads; undefined while it serves none. */
   place(): NodePlace | undefined;
-  /** Of this node, where nodes speak TLS. */
+  /** This node's certificate, if nodes use TLS. */
   readonly certificate: X509Certificate | undefined;
 };
 
-/** `begun`: this node answers, and what follows comes on this connection. */
+/** `begun`: this node responds, and the rest arrives on this connection. */
 export type HereListener = NodeListener & { begun(socket: Socket): void };
 
-/** True when this node answers; false: the listener heard nothing, and another node has to be asked. */
+/** Returns true when this node responds; false means that the listener received nothing and another node must be asked. */
 export const askHere = async (
   { clock, place, certificate }: HereOptions,
   request: Buffer,
@@ -55,7 +55,7 @@ export const askHere = async (
     failed: () => (isHere ? listener.failed() : decide(false)),
   });
   if (!socket) return false;
-  // A head is small: a socket that does not take it immediately is in trouble.
+  // A head is small; a socket that does not take it immediately is failing.
   if (socket.write(request) < request.length) decide(false);
   while (!(await within(clock, LOOK_MS, decided))) if (!place()) decide(false);
   if (!isHere) socket.end();

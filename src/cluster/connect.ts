@@ -1,26 +1,26 @@
-// A connection from one node to another. Where nodes speak TLS, the other side has to show the certificate of a node.
+// Connects one node to another. With TLS, the peer must present the certificate of a node.
 import type { X509Certificate } from "node:crypto";
 import type { Socket } from "bun";
 import { log } from "#base/log.ts";
 import { isGivenByAuthority, isNode } from "./peer.ts";
 
-/** Called for a node only, and not before it is known to be one. */
+/** Called only once the peer is known to be a node. */
 export type NodeListener = {
   data(bytes: Buffer): void;
-  /** It takes more again. */
+  /** Called when the socket can take more. */
   drain?(): void;
-  /** It has said all, or the connection is closed. */
+  /** Called when the peer has sent everything, or the connection is closed. */
   ended(): void;
-  /** The connection broke. */
+  /** Called when the connection has failed. */
   failed(): void;
 };
 
-/** A machine that disappears silently is noticed so long after its last message, and some seconds more. */
+/** A machine that disappears silently is noticed this long after its last message, plus a few seconds. */
 export const KEEP_ALIVE_MS = 10_000;
 
 export type NodePlace = { readonly hostname: string; readonly port: number };
 
-/** `own`: the certificate of this node, where nodes speak TLS. Undefined when no node answers there. */
+/** `own`: this node's certificate, if nodes use TLS. Returns undefined when no node responds there. */
 export const connectToNode = async (
   { hostname, port }: NodePlace,
   own: X509Certificate | undefined,
@@ -33,7 +33,7 @@ export const connectToNode = async (
     hostname,
     port,
     allowHalfOpen: true,
-    // Looked at below: a node is known by its certificate, not by the name at which it is reached.
+    // Checked below: a node is identified by its certificate, not by the address it is reached at.
     ...(own ? { tls: { rejectUnauthorized: false } } : {}),
     socket: {
       handshake: (node, _, problem) => {
@@ -62,7 +62,7 @@ export const connectToNode = async (
   return undefined;
 };
 
-/** The two parts of host:port; undefined for other texts. An IPv6 host is without its brackets. */
+/** Splits host:port; undefined for other text. An IPv6 host is returned without brackets. */
 export const parsePlace = (address: string | undefined): NodePlace | undefined => {
   const [, hostname, port] = /^(.*):(\d+)$/.exec(address ?? "") ?? [];
   return hostname === undefined ? undefined : { hostname: hostname.replace(/^\[|\]$/g, ""), port: Number(port) };

@@ -1,8 +1,9 @@
-// The clock of a node among several: that of its machine, unless it is wrong. What one node writes the others judge by their clocks, so they have to agree.
+// The clock of a cluster node: its machine's clock, corrected by the database's if it is wrong. Nodes judge each other's timestamps, so
+// their clocks must agree.
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 
-/** Machines that keep time differ by less. */
+/** Machines with synchronized clocks differ by less. */
 const WRONG_MS = 1_000;
 
 export class DatabaseClock implements Clock {
@@ -29,10 +30,10 @@ export class DatabaseClock implements Clock {
     return this.#own.every(ms, run);
   }
 
-  /** It is this time for the database; milliseconds since 1970. */
+  /** Corrects the clock with the database's time; milliseconds since 1970. */
   correct(database_now: number): void {
     if (Math.abs(database_now - this.now()) < WRONG_MS) return;
-    // Whole milliseconds: a database says more than a row of it holds.
+    // Whole milliseconds, because the database's time is more precise than the rows it stores.
     const offset = Math.round(database_now - this.#own.now());
     this.#offset = Math.abs(offset) < WRONG_MS ? 0 : offset;
     const seconds = Math.round(-offset / 1000);

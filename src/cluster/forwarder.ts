@@ -1,15 +1,15 @@
-// What a spare listens with: every connection is passed on to the active node, byte by byte in both directions, whatever is spoken on it
-// after the first head (HTTP, event streams, WebSockets, tunnels). A side that does not take what comes stops the other one from being
-// read, so nothing is lost and what waits is bounded by the buffers of the two sockets.
+// The listener of a spare: it forwards every connection to the active node, byte by byte in both directions, whatever protocol follows the
+// first head (HTTP, event streams, WebSockets, tunnels). Backpressure applies in both directions, so nothing is lost, and buffering is
+// bounded by the two sockets.
 import type { X509Certificate } from "node:crypto";
 import type { Socket, TCPSocketListener } from "bun";
 import type { Clock } from "#base/clock.ts";
 import { sha256 } from "#base/ids.ts";
 import { FIRST_PART } from "#base/parts.ts";
 import { pause } from "#base/retry.ts";
-import { giveToSecond, takeNoMore } from "#base/system/same-port.ts";
+import { directToSecondListener, stopAccepting } from "#base/system/same-port.ts";
 import type { NodeState } from "#schema/readiness.ts";
-import { elsewhereAnswer } from "./answer-head.ts";
+import { formatDecline } from "./answer-head.ts";
 import { askActive, type OtherPlace } from "./ask-active.ts";
 import { askHere } from "./ask-here.ts";
 import { KEEP_ALIVE_MS, type NodeListener, type NodePlace, parsePlace } from "./connect.ts";
@@ -18,24 +18,24 @@ import { ALIVE, GO_ON, type Head, MAX_HEAD_BYTES, plainAnswer, readHead } from "
 import { EARLY_BYTES, Link } from "./link.ts";
 import { LINK_PATH, linkFrom } from "./node-head.ts";
 import type { WireSocket } from "./node-wire.ts";
-import { addressNamedBy, isAskedByNode } from "./passed-on.ts";
+import { isAskedByNode, parseForwardedAddress } from "./passed-on.ts";
 import { parseCertificate } from "./peer.ts";
 import { readinessOfSpare } from "./readiness.ts";
 
 const REPLACED = "The server was just replaced: send it again.";
 const STOPPING = "This node is stopping.";
 const TOO_MANY = "The server has too many open requests.";
-/** How long a client may take for its first head. */
+/** Timeout for a client's first head. */
 const HEAD_MS = 10_000;
-/** Connections beyond `max_connections` whose heads are heard, since they may be health checks, and how long each may take for it. */
+/** Connections beyond `max_connections` whose heads are read because they may be health checks, and the timeout for that. */
 const PROBES = 32;
 const PROBE_HEAD_MS = 2_000;
-/** For connections that are on their way to a listener that is to be closed. */
+/** Grace period for connections that are on their way to a listener about to close. */
 const ON_ITS_WAY_MS = 250;
-/** How often a node that leaves looks whether anyone still needs it, and how long no new client must have come. */
+/** How often a leaving node checks whether it is still needed, and how long no new client must have connected. */
 const LOOK_MS = 50;
 const QUIET_MS = 1_000;
-/** A client that has closed its side behind its request is waited for no longer. */
+/** How long to wait for a client that has closed its side after its request. */
 const ENDED_MS = 1_000;
 
 export type ForwarderOptions = ListenerOptions & (ActivePlaces | { readonly parts: PartPlaces });
@@ -46,45 +46,51 @@ type ListenerOptions = {
   readonly tls?: { readonly cert: string; readonly key: string } | undefined;
   readonly clock: Clock;
   readonly max_connections: number;
-  /** Whether the Host header names the server, which answers to no other. */
+  /** Returns whether the Host header names this server, which answers to no other. */
   isOurs(host: string): boolean;
-  /** Tells the active node that a node of its cluster has passed the request on. */
+  /** Proves to the active node that a node of its cluster forwarded the request. */
   readonly token: string;
-  /** Another node wants a link, and has shown the token: answers who hears what comes on the socket from now on (node-link.ts). */
+  /** Called when another node has asked for a link and presented the token; returns the listener for the socket (node-link.ts). */
   onNode?(socket: WireSocket, from: string): NodeListener;
-  /** Where this node answers reads itself; undefined while it does not. */
+  /** Returns where this node serves reads itself; undefined while it does not. */
   reads?(): NodePlace | undefined;
-  /** What `/readyz` tells of this node alongside whether it is ready. */
+  /** Returns this node's state for `/readyz`, in addition to whether it is ready. */
   state(): NodeState;
 };
 
-/** Where one node is active. */
+/** Used when one node is active. */
 type ActivePlaces = {
-  /** host:port of that node; undefined while none exists, and when it is this one. */
+  /** Returns host:port of that node; undefined while none exists, or when it is this one. */
   leader(): string | undefined;
-  /** host:port of this node, once it is the active one and listens itself. */
+  /** Returns host:port of this node once it is active and listens itself. */
   own(): string;
   readonly parts?: undefined;
 };
 
-/** Where several nodes are active. */
+/** Used when several nodes are active. */
 export type PartPlaces = {
-  /** Where this node's own server listens, which knows what belongs to it; undefined once it takes nothing more. */
+  /** Returns where this node's own server listens, which knows what belongs to it; undefined once it accepts nothing more. */
   here(): NodePlace | undefined;
-  /** Whether this node has the part. */
+  /** Returns whether this node owns the part. */
   has(part: number): boolean;
-  /** host:port of the other node that has it; undefined while none exists. */
+  /** Returns host:port of the other node that owns the part; undefined while none exists. */
   placeOf(part: number): string | undefined;
-  /** Which life of it the node has there that has a lease; another one once it was followed and has come again. Undefined where none has. */
+  /**
+   * Returns the incarnation of the node with a lease at this address. It changes after another node has taken over and the node has come
+   * back. Undefined if no node there has a lease.
+   */
   lifeAt(place: string): number | undefined;
-  /** Of which part a request is, by its head; undefined where any node does it, or it is not known now. Anyone who is asked for it looks for itself. */
+  /**
+   * Returns the part of a request from its head; undefined if any node can handle it or the part is unknown now. The node that is asked
+   * checks for itself.
+   */
   readonly partOf?: ((request: Request) => Promise<number | undefined>) | undefined;
 };
 
 export class Forwarder {
   readonly #options: ForwarderOptions;
   readonly #links = new Set<Link>();
-  /** Of these, who came beyond `max_connections`. */
+  /** The links beyond `max_connections`. */
   readonly #beyond = new Set<Link>();
   readonly #listener: TCPSocketListener<Link>;
   readonly #certificate: X509Certificate | undefined;
@@ -92,7 +98,7 @@ export class Forwarder {
   readonly #goneNodes: GoneNodes;
   #isNext = false;
   #isLeaving = false;
-  /** When someone came last who was passed on, by the monotonic clock. */
+  /** Monotonic time of the last client whose request was forwarded. */
   #came_at = Number.NEGATIVE_INFINITY;
 
   constructor(options: ForwarderOptions) {
@@ -101,7 +107,7 @@ export class Forwarder {
     this.#goneNodes = new GoneNodes(options.clock);
     this.#certificate = options.tls && parseCertificate(options.tls.cert);
     const { hostname, port, tls } = options;
-    // Bun's types do not know that a TCP listener may share its port.
+    // Bun's types lack that a TCP listener can share its port.
     const address = { hostname, port, allowHalfOpen: true, reusePort: true };
     this.#listener = Bun.listen<Link>({
       ...address,
@@ -121,35 +127,35 @@ export class Forwarder {
     return this.#listener.port;
   }
 
-  /** Connections that are passed on now. */
+  /** Returns the number of forwarded connections. */
   get size(): number {
     return this.#links.size;
   }
 
   /**
-   * This node listens itself from now on, and gets anyone who comes. Who is on the way here still, or waits for a node, is passed on to it; what
-   * was passed on to the node before is cut off a moment later.
+   * Called when this node starts to listen itself and gets new clients. Clients on their way here or waiting for a node are forwarded to
+   * it; connections forwarded to the previous node are cut off a moment later.
    */
   handOver(): void {
     this.#isNext = true;
     const end = (): void => void this.#listener.stop();
-    if (giveToSecond(this.#descriptor)) this.#options.clock.after(ON_ITS_WAY_MS, end);
+    if (directToSecondListener(this.#descriptor)) this.#options.clock.after(ON_ITS_WAY_MS, end);
     else end();
   }
 
-  /** Begins alongside the node itself, which hands over: from now on anyone who comes is passed on to the next one. */
+  /** Starts next to this node's own server, which is handing over: new clients are forwarded to the next node. */
   takeOver(): void {
-    giveToSecond(this.#descriptor);
+    directToSecondListener(this.#descriptor);
     this.#isLeaving = true;
   }
 
-  /** Passes on what comes, until nothing is open but streams, and no new client has come for a while; `until` at the latest. */
+  /** Forwards until only streams are open and no new client has come for some time; until `until` at the latest. */
   async leave(until: number): Promise<void> {
     const { clock } = this.#options;
     this.#isLeaving = true;
     const isQuiet = (): boolean => this.#isDone && clock.monotonic() - this.#came_at > QUIET_MS;
     while (clock.monotonic() < until && !isQuiet()) await pause(clock, LOOK_MS);
-    if (takeNoMore(this.#descriptor)) await pause(clock, LOOK_MS);
+    if (stopAccepting(this.#descriptor)) await pause(clock, LOOK_MS);
     this.#listener.stop();
     for (const link of this.#links) if (!link.server.socket) this.#refuse(link, "503 Service Unavailable", STOPPING);
     while (clock.monotonic() < until && !this.#isDone) await pause(clock, LOOK_MS);
@@ -162,7 +168,7 @@ export class Forwarder {
     for (const link of this.#links) link.close();
   }
 
-  /** Bun's types do not know of it. */
+  /** Bun's types lack this property. */
   get #descriptor(): number {
     return (this.#listener as unknown as { readonly fd: number }).fd;
   }
@@ -199,7 +205,7 @@ export class Forwarder {
     if (!link.isPassing) this.#begin(link, link.kept ?? bytes);
   }
 
-  /** Answers what is about this node, and passes on all else. */
+  /** Answers requests about this node and forwards all others. */
   #begin(link: Link, early: Buffer): void {
     const head = readHead(early);
     if (head === undefined) return;
@@ -209,7 +215,7 @@ export class Forwarder {
       return;
     }
     const { token, parts, onNode, isOurs } = this.#options;
-    // Of another host it is passed on by a spare, as all else is: an application may have it, and the active node refuses the rest.
+    // A spare forwards health checks for other hosts like any request: an app may serve the path, and the active node rejects the rest.
     const asksHealth =
       head.method === "GET" && head.path === "/healthz" && (parts !== undefined || !head.hasHost || isOurs(head.host));
     const asksReady = head.method === "GET" && head.path === "/readyz";
@@ -217,7 +223,7 @@ export class Forwarder {
       this.#refuse(link, "503 Service Unavailable", TOO_MANY);
       return;
     }
-    const named = addressNamedBy(head.passedOnBy ?? null, this.#digest);
+    const named = parseForwardedAddress(head.passedOnBy ?? null, this.#digest);
     const from = onNode && head.path === LINK_PATH ? linkFrom(head.passedOnBy, this.#digest) : undefined;
     if (from !== undefined && onNode) {
       link.give((socket) => onNode(socket, from), early.subarray(head.end));
@@ -225,9 +231,9 @@ export class Forwarder {
     }
     if (asksHealth) this.#answerHealth(link, head, early);
     else if (named !== undefined && parts) void this.#passIn(link, head, named, early);
-    // A node takes this one for the active one: it asks the next one, and what was passed on is not passed on again.
-    else if (named !== undefined) link.answer(elsewhereAnswer(token));
-    // A spare that takes this one for the active node says so also when it asks whether that is ready. Anyone else who says it is a client.
+    // A node assumes that this one is active. It must ask the next node, because a forwarded request is not forwarded again.
+    else if (named !== undefined) link.answer(formatDecline(token));
+    // A spare that assumes this node is active gets the same answer when it asks for readiness. Everyone else is a client.
     else if (asksReady && isAskedByNode(head.passedOnBy, this.#digest))
       this.#refuse(link, "503 Service Unavailable", "This node is not the active one.");
     else if (asksReady) this.#answerWhetherReady(link, head, early);
@@ -238,7 +244,10 @@ export class Forwarder {
     }
   }
 
-  /** As this node's own server does it, which looks at the host and knows the request's id; on its own where that takes nothing. */
+  /**
+   * Lets this node's own server answer, because it checks the host and knows the request ID; answers itself when the server accepts
+   * nothing.
+   */
   #answerHealth(link: Link, head: Head, early: Buffer): void {
     const here = this.#options.parts?.here();
     if (!head.hasHost) this.#refuse(link, "400 Bad Request", "A request names one host.");
@@ -248,7 +257,7 @@ export class Forwarder {
     } else link.answer(ALIVE);
   }
 
-  /** As this node's own server says it, where it has parts. A spare is as ready as the active node. */
+  /** Lets this node's own server answer if it has parts. A spare is as ready as the active node. */
   #answerWhetherReady(link: Link, head: Head, early: Buffer): void {
     const options = this.#options;
     if (!options.parts) {
@@ -263,7 +272,7 @@ export class Forwarder {
     } else link.answer(stopping);
   }
 
-  /** To this node's own server only. `otherwise`: where that takes nothing. */
+  /** Forwards to this node's own server only. `otherwise` is the response when the server accepts nothing. */
   async #passHere(link: Link, here: NodePlace, otherwise: Buffer): Promise<void> {
     const { clock, token } = this.#options;
     const elsewhere = (): undefined => undefined;
@@ -272,8 +281,8 @@ export class Forwarder {
   }
 
   /**
-   * A server drops a request whose client closes its side before it is answered, so the server hears of that later. Nor can a client be distinguished from one
-   * that has gone: for anyone who waits longer, such as one that polls, that is what it is taken for.
+   * Delays the end of a client's input: a server drops a request whose client closes its side before the response. A half-closed client
+   * cannot be distinguished from one that has disconnected, so a client that waits longer, such as a long poll, is treated as disconnected.
    */
   #hearEnd(link: Link): void {
     if (link.hearEnd()) this.#options.clock.after(ENDED_MS, () => !link.isOver && link.ended("server"));
@@ -287,10 +296,10 @@ export class Forwarder {
     link.kept = Buffer.concat([head.passedOn(this.#options.token, address), early.subarray(head.end)]);
   }
 
-  /** Another node has passed it on: this one does it, or says that it is not the one. */
+  /** Handles a request that another node forwarded, or declines it. */
   async #passIn(link: Link, head: Head, address: string, early: Buffer): Promise<void> {
     this.#take(link, head, address, early);
-    // The node that has passed it on has waited for its client.
+    // The forwarding node has already waited for its client.
     link.isWhole = false;
     link.client.socket?.setKeepAlive(true, KEEP_ALIVE_MS);
     const { clock, token, parts } = this.#options;
@@ -302,11 +311,11 @@ export class Forwarder {
     const asked = place()
       ? await askActive({ clock, token, certificate: this.#certificate, place, elsewhere }, link)
       : "elsewhere";
-    if (asked === "elsewhere" || asked === "none") link.answer(elsewhereAnswer(token, named));
+    if (asked === "elsewhere" || asked === "none") link.answer(formatDecline(token, named));
     if (asked === "lost") this.#refuse(link, "503 Service Unavailable", REPLACED);
   }
 
-  /** The place to ask next: this node first, then anyone who has the part that is named. */
+  /** Returns the next place to ask: this node first, then the owner of the named part. */
   #route(named?: number): { place(): OtherPlace | undefined; elsewhere?(part: number | undefined): boolean } {
     const options = this.#options;
     if (!options.parts) return { place: () => (this.#isNext ? parsePlace(options.own()) : this.#leader(options)) };
@@ -320,7 +329,7 @@ export class Forwarder {
     return {
       place: () => {
         const here = parts.here();
-        // Who has a part is asked; so is this node while the part is not known.
+        // While the part is unknown, this node is asked; otherwise its owner.
         if (named === undefined) return here ?? other(FIRST_PART);
         return here && parts.has(named) ? here : other(named);
       },
@@ -332,14 +341,14 @@ export class Forwarder {
     };
   }
 
-  /** The active node, which is followed once another one is that. */
+  /** Returns the active node; another node replaces it when it becomes active. */
   #leader({ leader }: ActivePlaces): OtherPlace | undefined {
     const address = leader();
     const place = parsePlace(address);
     return place && { ...place, isGone: () => this.#isNext || ![address, undefined].includes(leader()) };
   }
 
-  /** To this node itself, where it answers reads and can say this; else to the active one. */
+  /** Forwards to this node itself if it serves reads and can answer; otherwise to the active node. */
   async #pass(link: Link, head: Head, isWhole: boolean): Promise<void> {
     const { clock, reads, token } = this.#options;
     const certificate = this.#certificate;
@@ -368,7 +377,7 @@ export class Forwarder {
     return request && (await parts?.partOf?.(request).catch(() => undefined));
   }
 
-  /** Anyone who comes is served by the active node: this one is as ready as that. */
+  /** Clients of this node are served by the active node, so this one is exactly as ready. */
   async #answerReadiness(link: Link, host: string, active: string | undefined): Promise<void> {
     link.isPassing = true;
     const { clock, state, token } = this.#options;

@@ -1,21 +1,22 @@
-// What was passed on to a node that stands still, or whose machine no longer exists, would wait for it as long as nothing breaks the connection. Anyone who has
-// passed it on looks whether the life of the node is over that was asked: others have its parts then, and nothing that it still does counts.
+// Detects that a node has hung or its machine has disappeared while it was handling a forwarded request, which would otherwise wait until
+// the connection breaks. The forwarding node checks whether the incarnation it asked has ended: other nodes own its parts then, and nothing
+// it still does takes effect.
 import type { Clock, Timer } from "#base/clock.ts";
 
 const LOOK_MS = 250;
-/** Looks at which nothing more has come from a node that no longer exists: one that leaves in order is given the time to say the rest. Counted in looks of our own. */
+/** Checks without new data from a node that has ended; a node that leaves in order is given time to send the rest. */
 const MAX_MISSED = 3;
 
 export type PassedOn = {
   /** Nothing waits for the node any more. */
   readonly isOver: boolean;
-  /** Whether the life of the node has ended that was asked. */
+  /** Returns whether the incarnation that was asked has ended. */
   isGone(): boolean;
-  /** Raised with all that comes from the node. */
+  /** Incremented whenever data arrives from the node. */
   readonly heard: number;
-  /** The client does not take what has come: the node is not read. */
+  /** The client does not read what has arrived, so the node is not read. */
   readonly isHeldUp: boolean;
-  /** The node is waited for no longer. */
+  /** Stops waiting for the node. */
   cut(): void;
 };
 
@@ -27,7 +28,7 @@ export class GoneNodes {
     this.#timer = clock.every(LOOK_MS, () => this.#look());
   }
 
-  /** Looks at it from now on, until it is over. */
+  /** Watches a forwarded request until it is over. */
   watch(one: PassedOn): void {
     this.#passed.set(one, { heard: -1, silent: 0 });
   }

@@ -1,9 +1,9 @@
-// The head of a request, as a spare sees it that passes the request on. Pure. Nothing but the head of the first request of a connection is
-// read: the spare tells the active node to close behind it, so there is no second one that the two could understand differently.
+// Parses the head of a request for a spare that forwards it. Pure. Only the head of a connection's first request is read: the spare tells
+// the active node to close after it, so there is no second request that the two could parse differently.
 import { COMMON_HEADERS } from "#base/network/common-headers.ts";
 import { NODE_HEADER } from "#base/network/node-headers.ts";
 
-/** Bytes of a head. No request has more. */
+/** Maximum bytes of a head. No valid request has more. */
 export const MAX_HEAD_BYTES = 64 * 1024;
 
 const END = Buffer.from("\r\n\r\n");
@@ -11,34 +11,34 @@ const END = Buffer.from("\r\n\r\n");
 export type Head = {
   readonly method: string;
   readonly path: string;
-  /** The value of its first Host header; empty where it has none. */
+  /** The value of the first Host header; empty if none exists. */
   readonly host: string;
-  /** It names one host, as a server wants it of HTTP/1.0, too. */
+  /** True if it names exactly one host, which the server also requires of HTTP/1.0. */
   readonly hasHost: boolean;
-  /** What the node says that has passed it on; undefined where none says so. */
+  /** The header of the node that forwarded it; undefined if none exists. */
   readonly passedOnBy: string | undefined;
-  /** A WebSocket, or another protocol, follows. */
+  /** A WebSocket or another protocol follows. */
   readonly isUpgrade: boolean;
-  /** It asks for something and sends no body; a WebSocket may follow. */
+  /** A request without a body that only reads; a WebSocket may follow. */
   readonly isRead: boolean;
-  /** The client sends its body once it is asked to (`Expect: 100-continue`). */
+  /** The client sends its body only when asked to (`Expect: 100-continue`). */
   readonly waits: boolean;
-  /** The request without its body, to be looked at and not to be done; undefined where it is none that a server would take. */
+  /** Returns the request without its body, for inspection only; undefined if a server would reject it. */
   request(): Request | undefined;
-  /** The head with the header of this node. */
+  /** Returns the head with this node's header added. */
   passedOn(token: string, address: string): Buffer;
-  /** Where the head ends. */
+  /** The offset at which the head ends. */
   readonly end: number;
 };
 
-/** The head that these bytes begin with; undefined while it is not whole, "wrong" when it is none. */
+/** Returns the head at the beginning of these bytes; undefined while it is incomplete, "wrong" if it is invalid. */
 export const readHead = (bytes: Buffer): Head | "wrong" | undefined => {
   const at = bytes.indexOf(END);
   if (at < 0) return bytes.length > MAX_HEAD_BYTES ? "wrong" : undefined;
   if (at > MAX_HEAD_BYTES) return "wrong";
   const [first = "", ...lines] = bytes.subarray(0, at).toString("latin1").split("\r\n");
   const [, method, path, minor] = /^([A-Z]+) (\S+) HTTP\/1\.([01])$/.exec(first) ?? [];
-  // A line that is folded, or that holds a line end of its own, is read in different ways by different programs.
+  // Folded lines and embedded line ends are parsed differently by different programs.
   if (method === undefined || path === undefined || lines.some((line) => !/^[^\s:]+:[^\r\n\0]*$/.test(line)))
     return "wrong";
   const named = (name: string) => lines.filter((line) => line.slice(0, line.indexOf(":")).toLowerCase() === name);
@@ -70,7 +70,7 @@ export const readHead = (bytes: Buffer): Head | "wrong" | undefined => {
     passedOn(token, address) {
       const kept = lines.filter((line) => {
         const name = line.slice(0, line.indexOf(":")).toLowerCase();
-        // The client was asked to continue: what a server would say about that would stand in front of its answer.
+        // The client was already asked to continue; a server's own "continue" would precede its response.
         if (name === NODE_HEADER || name === "expect") return false;
         return isUpgrade || (name !== "connection" && name !== "keep-alive");
       });
@@ -80,13 +80,13 @@ export const readHead = (bytes: Buffer): Head | "wrong" | undefined => {
   };
 };
 
-/** What every answer carries (rule HT-11). */
+/** Headers of every response (rule HT-11). */
 const COMMON = Object.entries(COMMON_HEADERS).map(([name, value]) => `${name}: ${value}`);
 
-/** What a client waits for before it sends a body. */
+/** Tells a client to send its body. */
 export const GO_ON: Buffer = Buffer.from("HTTP/1.1 100 Continue\r\n\r\n");
 
-/** What a server says to `/healthz`. */
+/** The server's response to `/healthz`. */
 export const ALIVE: Buffer = Buffer.from(
   [
     ...["HTTP/1.1 200 OK", "content-type: text/plain; charset=utf-8", "content-length: 2"],
@@ -94,7 +94,7 @@ export const ALIVE: Buffer = Buffer.from(
   ].join("\r\n"),
 );
 
-/** A whole answer of a spare's own; `more`: further lines of its head. */
+/** Returns a complete response from the spare itself; `more` are additional header lines. */
 export const plainAnswer = (
   status: "200 OK" | "400 Bad Request" | "500 Internal Server Error" | "503 Service Unavailable",
   said: { readonly message: string },

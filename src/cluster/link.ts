@@ -1,42 +1,41 @@
-// One connection of a client that a spare passes on: bytes in both directions, as fast as the slower side takes them. What waits is bounded
-// by the buffers of the two sockets: a side that does not take what comes stops the other one from being read.
+// One client connection that a spare forwards: bytes in both directions with backpressure. Buffering is bounded by the two sockets.
 import type { Socket } from "bun";
 import type { Clock, Timer } from "#base/clock.ts";
 import type { NodeListener } from "./connect.ts";
 
-/** How long a client may take to hear the end. */
+/** How long a client may take to notice the end. */
 const END_MS = 5_000;
-/** Bytes that are kept until a node has begun. */
+/** Maximum bytes buffered until a node has started. */
 export const EARLY_BYTES = 1024 * 1024;
 
 type Side = {
   socket:
     | Pick<Socket, "write" | "pause" | "resume" | "shutdown" | "end" | "terminate" | "setKeepAlive" | "remoteAddress">
     | undefined;
-  /** What it has not taken yet. */
+  /** Data the socket has not accepted yet. */
   waiting: Buffer[];
-  /** The other side has ended: so does this one, once it has taken all. */
+  /** The other side has ended, so this side ends once everything is sent. */
   ending: boolean;
 };
 
 export class Link {
   readonly client: Side = { socket: undefined, waiting: [], ending: false };
   readonly server: Side = { socket: undefined, waiting: [], ending: false };
-  /** What the client has said and a node has to hear, or the next one; undefined when a node has begun, or it is too much. */
+  /** The client's data that a node, or the next one, must receive; undefined once a node has started or the limit is exceeded. */
   kept: Buffer | undefined = Buffer.alloc(0);
   timer: Timer | undefined;
-  /** Anyone who the socket of the client was given to. */
+  /** The listener that took over the client's socket. */
   taker: NodeListener | undefined;
   isPassing = false;
-  /** It continues until someone ends it: a WebSocket, or a stream of events. */
+  /** Continues until either side ends it: a WebSocket or an event stream. */
   isStream = false;
-  /** It only asks, and has said all that it asks for with its head. */
+  /** The request is read-only and complete with its head. */
   isWhole = false;
   #hasEnded = false;
-  /** A client that says much is not read on before a node has begun. */
+  /** Whether reading from a client that sends a lot is paused until a node has started. */
   mayHold = true;
   #isHeld = false;
-  /** What the client still says is read and dropped: closing on it would cut off the answer. */
+  /** Whatever the client still sends is read and dropped, because closing on unread data would cut off the response. */
   isAnswered = false;
   readonly #clock: Clock;
   readonly #closed: () => void;
@@ -51,14 +50,14 @@ export class Link {
     return this.#isOver;
   }
 
-  /** What the client says. It is kept until a node has begun, or was given the time for that. */
+  /** Takes data from the client. It is buffered until a node has started, or has had the time to. */
   hear(bytes: Buffer): void {
     if (this.kept) this.kept = Buffer.concat([this.kept, bytes]);
     if (this.kept && this.kept.length > EARLY_BYTES) this.#hold();
     if (this.server.socket) this.write("server", bytes);
   }
 
-  /** Says to a node what was kept. */
+  /** Sends the buffered data to a node. */
   connect(socket: Socket, mayHold: boolean): void {
     this.server.socket = socket;
     this.mayHold = mayHold;
@@ -70,7 +69,7 @@ export class Link {
     if (this.server.ending) this.ended("server");
   }
 
-  /** This node answers, on this connection. Anyone who does not read any more no longer exists by now. */
+  /** Connects the client to this node, which has started to respond. If the link is already over, closes the socket. */
   begin(socket: Socket): void {
     if (this.#isOver) {
       socket.end();
@@ -82,13 +81,13 @@ export class Link {
     this.connect(socket, false);
   }
 
-  /** The node has begun nothing and is left. */
+  /** Leaves a node that has started nothing. */
   disconnect(): void {
     this.server.socket?.end();
     this.#forgetServer();
   }
 
-  /** The node no longer exists: it hears nothing more, not even the end. */
+  /** Cuts the connection to a node that has disappeared, without sending an end. */
   cutOff(): void {
     this.server.socket?.terminate();
     this.#forgetServer();
@@ -100,7 +99,7 @@ export class Link {
     this.mayHold = true;
   }
 
-  /** The client is read on, whatever a node does: nothing is kept for another one, or no more than now. */
+  /** Resumes reading from the client regardless of the node: nothing more, or nothing at all, is buffered for another node. */
   letGo(isBegun: boolean): void {
     this.mayHold = false;
     if (isBegun || this.#isHeld) this.kept = undefined;
@@ -115,7 +114,7 @@ export class Link {
     } else this.kept = undefined;
   }
 
-  /** What the socket does not take now waits, and the other side is not read until it has gone. */
+  /** Writes with backpressure: data the socket does not accept is queued, and the other side is not read until it has been sent. */
   write(to: "client" | "server", bytes: Buffer): void {
     const side = this[to];
     if (side.waiting.length > 0) side.waiting.push(Buffer.from(bytes));
@@ -141,12 +140,15 @@ export class Link {
     else this.readOn();
   }
 
-  /** Reads the client, unless a node has to begin first. */
+  /** Resumes reading from the client unless a node must start first. */
   readOn(): void {
     if (!this.#isHeld) this.client.socket?.resume();
   }
 
-  /** The client has said all, or has gone. True: it may only have closed its side behind a request that is whole, and wait for the answer. */
+  /**
+   * Called when the client has ended its side. Returns true if it may only have half-closed after a complete request and is waiting for the
+   * response.
+   */
   hearEnd(): boolean {
     this.#hasEnded = true;
     if (this.isWhole && !this.isAnswered && !this.isStream) return true;
@@ -154,13 +156,13 @@ export class Link {
     return false;
   }
 
-  /** The answer continues until someone ends it. */
+  /** Marks the response as a stream, which continues until either side ends it. */
   streams(): void {
     this.isStream = true;
     if (this.#hasEnded) this.ended("server");
   }
 
-  /** One side has said all: the other hears of it behind what still waits. */
+  /** Called when one side has ended: the other is ended after the queued data. */
   ended(tell: "client" | "server"): void {
     const side = this[tell];
     side.ending = true;
@@ -168,7 +170,7 @@ export class Link {
     if (tell === "client" || this.isAnswered) this.#closeSoon();
   }
 
-  /** A whole answer of this node's own. */
+  /** Sends a complete response from this node. */
   answer(bytes: Buffer): void {
     this.isPassing = true;
     this.isAnswered = true;
@@ -179,7 +181,7 @@ export class Link {
     this.ended("client");
   }
 
-  /** Gives the socket of the client away, and forgets it; `rest`: what it has said already. */
+  /** Hands the client's socket to another listener; `rest` is data that was already received. */
   give(to: (socket: Socket) => NodeListener, rest: Buffer): void {
     this.timer?.cancel();
     this.#isOver = true;
@@ -198,7 +200,7 @@ export class Link {
     this.#closed();
   }
 
-  /** The client closes when it has heard the end; one that does not is closed. What it has not read yet is given the time. */
+  /** The client closes when it notices the end; otherwise it is closed after a timeout. Unread data is given time to be read. */
   #closeSoon(): void {
     if (this.isAnswered && this.client.waiting.length === 0 && this.server.ending) this.close();
     this.timer?.cancel();

@@ -1,5 +1,4 @@
-// The place of this process in a cluster: it joins, stands by while another node is active and passes on what comes, and returns once it
-// is the active one itself.
+// Joins a cluster: the process stands by and forwards connections while another node is active, and resolves once it is active itself.
 import { hostname } from "node:os";
 import type { Clock } from "#base/clock.ts";
 import { address } from "#base/config/kinds.ts";
@@ -22,68 +21,74 @@ import { Forwarder, type PartPlaces } from "./forwarder.ts";
 import type { NodeLinks } from "./node-link.ts";
 import { elsewhere, nodeToken, type TakeNamed, takerOfNames } from "./passed-on.ts";
 import type { SharedCounts } from "./shared-counts.ts";
-import { refuseOtherSpeech } from "./unknown-nodes.ts";
+import { requireSameProtocol } from "./unknown-nodes.ts";
 
-/** A node without an active one alongside it needs no longer to become so. */
+/** A node without an active one next to it becomes active within this time. */
 const AT_ONCE_MS = 1000;
-/** How often the first start of a cluster looks for the key that another node stores. */
+/** How often the first start of a cluster checks for the key that another node stores. */
 export const KEY_LOOK_MS = 250;
 const LAST_STEPS_MS = 500;
 
 export type Membership = {
-  /** By which nodes wait for one another. */
+  /** The clock by which nodes wait for each other. */
   readonly clock: Clock;
   readonly node: LivingNode & Pick<ClusterNode, "openStore">;
-  /** Where several nodes are active: what this one has, and how requests find the others. */
+  /** Set when several nodes are active: what this one owns, and how requests find the others. */
   readonly active?: ActiveMember | undefined;
-  /** Listens until this node does so as the active one; undefined where there was no node to pass requests on to. */
+  /** Listens until this node does so as the active one; undefined if there was no node to forward to. */
   readonly forwarder: Forwarder | undefined;
-  /** Reads what the other nodes say of requests that they pass on. */
+  /** Returns a reader for what other nodes say about requests they forward. */
   takerOfNames(encryption: Encryption): TakeNamed;
-  /** What they are answered once this node is not the active one. */
+  /** Returns the response to other nodes once this node is not active. */
   elsewhere(request: Request, encryption: Encryption, part?: number): Promise<Response>;
-  /** Begins to hand over: anyone who comes to this port from now on is passed on to the next node, and waits for it. False where none exists. */
+  /** Starts to hand over: new connections to this port are forwarded to the next node and wait for it. Returns false if none exists. */
   standAside(port: number, encryption: Encryption): Promise<boolean>;
-  /** Gives up the lease, and leaves once no one needs this node any more. The store must be closed by then. */
+  /** Releases the lease and leaves once this node is not needed any more. The store must be closed before. */
   leave(): Promise<void>;
 };
 
-/** What a node has, and how it listens, where several are active. */
+/** A node's parts and listener, when several nodes are active. */
 export type ActiveMember = {
   readonly parts: PartsMember;
-  /** The links to the other nodes. */
+  /** Returns the links to the other nodes. */
   links(encryption: Encryption): NodeLinks;
-  /** What the nodes have counted of callers; there with the links. */
+  /** Request counts shared by the nodes; available with the links. */
   readonly counts: SharedCounts | undefined;
-  /** Listens outside, and gives this node's own server, on a port of this machine, what is its own. Answers the port. `partOf`: as of `PartPlaces`. */
+  /**
+   * Listens for clients and forwards what belongs to this node to its own server on a local port. Returns the port. `partOf`: see
+   * `PartPlaces`.
+   */
   listen(server: number, encryption: Encryption, partOf: PartPlaces["partOf"]): number;
 };
 
 export type JoinOptions = {
   readonly config: Config;
   readonly clock: Clock;
-  /** Another node has taken over: the process must stop. */
+  /** Called when another node has taken over: the process must stop. */
   fatal(error: Error): void;
   readonly signal?: AbortSignal | undefined;
-  /** Called when it stands by. What it answers is ended before the node becomes active. */
+  /** Called when this node stands by. Whatever it returns is disposed before the node becomes active. */
   standsBy?(as: StandingBy): Beside | undefined;
 };
 
 export type StandingBy = {
-  /** Where it listens. */
+  /** The port it listens on. */
   readonly port: number;
   readonly node: ClusterNode;
   readonly encryption: Encryption;
   readonly takeNamed: TakeNamed;
 };
 
-/** What a spare does alongside passing on. */
+/** What a spare does in addition to forwarding. */
 export type Beside = AsyncDisposable & {
-  /** The port of this machine at which the node answers reads; undefined before, and where it answers none. */
+  /** The local port at which the node serves reads; undefined until then, and if it serves none. */
   readonly reads?: number | undefined;
 };
 
-/** Resolves when this node is the active one. Throws TlsError, UnsafeDatabaseError, BucketError, DatabaseVersionError, EncryptionKeyError, CommitError. */
+/**
+ * Resolves when this node is the active one. Throws TlsError, UnsafeDatabaseError, BucketError, DatabaseVersionError, EncryptionKeyError,
+ * CommitError.
+ */
 export const joinCluster = async ({
   config,
   clock,
@@ -100,7 +105,7 @@ export const joinCluster = async ({
   const id = toNodeName(config);
   checkKeyForm({ directory: config.data_dir, digits: config.encryption_key });
   await checkAccess(url);
-  await refuseOtherSpeech(readTls(config, clock.now()), { url, id, clock });
+  await requireSameProtocol(readTls(config, clock.now()), { url, id, clock });
   await checkUploads(makeBucket(config, clock), url);
   const node = await ClusterNode.join({ url, id, version: VERSION, lease_ms, tells, clock, fatal });
   const { host, port } = config.address;
@@ -118,7 +123,7 @@ export const joinCluster = async ({
       own: () => address.print(own),
       reads: () =>
         beside?.reads !== undefined && node.isCurrent ? { hostname: "127.0.0.1", port: beside.reads } : undefined,
-      state: () => shownState(node),
+      state: () => presentNodeState(node),
     });
     own.port = made.port;
     return made;
@@ -127,7 +132,7 @@ export const joinCluster = async ({
   let beside: Beside | undefined;
   try {
     const led = node.lead(signal);
-    // Reported below, or not at all when something else goes wrong first.
+    // Reported below, or not at all if something else fails first.
     led.catch(() => {});
     const encryption = await sharedEncryption(node, config, clock, led);
     if (encryption && (node.leader || !(await within(clock, AT_ONCE_MS, led)))) {
@@ -140,7 +145,7 @@ export const joinCluster = async ({
   } catch (error) {
     await Promise.all([
       beside?.[Symbol.asyncDispose](),
-      signal?.aborted && forwarder?.leave(clock.monotonic() + lastMoments(config)),
+      signal?.aborted && forwarder?.leave(clock.monotonic() + forwardingTimeMs(config)),
     ]);
     forwarder?.end();
     await node.leave();
@@ -157,7 +162,7 @@ export const joinCluster = async ({
     async standAside(port, encryption) {
       await node.lookAnew();
       if (!node.hasNext) return false;
-      until = clock.monotonic() + lastMoments(config);
+      until = clock.monotonic() + forwardingTimeMs(config);
       aside = listen(port, encryption);
       aside.takeOver();
       return true;
@@ -171,18 +176,18 @@ export const joinCluster = async ({
   };
 };
 
-/** As this node's server judges Host headers. */
+/** Judges Host headers as this node's server does. */
 export const ownHosts = (config: Config): ((host: string) => boolean) => {
   const names = new Set(allowedHosts(config).map((name) => name.toLowerCase()));
   return (host) => names.has(hostName(host) ?? "");
 };
 
-/** Of the time that a stop may take, the end is left for the last steps. */
-export const lastMoments = ({ shutdown_timeout }: Config): number => Math.max(0, shutdown_timeout - LAST_STEPS_MS);
+/** Returns the part of the shutdown timeout available before the last steps. */
+export const forwardingTimeMs = ({ shutdown_timeout }: Config): number => Math.max(0, shutdown_timeout - LAST_STEPS_MS);
 
 /**
- * The key of the nodes, compared with that of the cluster, so that a wrong one is notified of now and not when this node has to take over.
- * Undefined when this node became active before any key was known: then it is the first one. Throws EncryptionKeyError.
+ * Returns the nodes' key after comparing it with the cluster's, so that a wrong key is reported now and not when this node must take over.
+ * Returns undefined when this node became active before any key was stored: then it is the first one. Throws EncryptionKeyError.
  */
 const sharedEncryption = async (
   node: ClusterNode,
@@ -193,14 +198,14 @@ const sharedEncryption = async (
   for (;;) {
     const fingerprint = await node.keyFingerprint();
     if (fingerprint !== undefined) return sharedKey({ directory, digits }, fingerprint);
-    // Of nodes that start together for the first time one is active, and has not stored its key yet.
+    // When nodes start together for the first time, the active one may not have stored its key yet.
     if (await within(clock, KEY_LOOK_MS, led)) return undefined;
   }
 };
 
-/** What anyone may know of a node: no names of nodes. */
-export const shownState = ({ state: { holder: _, ...shown } }: Pick<LivingNode, "state">): NodeState => shown;
+/** Returns the public state of a node, without node names. */
+export const presentNodeState = ({ state: { holder: _, ...shown } }: Pick<LivingNode, "state">): NodeState => shown;
 
-/** Where other nodes reach this one. A test's server has no port yet, and no other node needs it. */
+/** Returns the address at which other nodes reach this one. A test server has no port yet, and no other node needs it. */
 export const toNodeName = ({ node_address, address: { port } }: Config): string =>
   address.print(node_address ?? { host: hostname(), port }) + (node_address || port !== 0 ? "" : `-${keyId()}`);

@@ -1,4 +1,4 @@
-// The side of a link that answers: does what another node asks for, several requests in parallel, as if it had been asked here.
+// The answering side of a link: runs another node's calls concurrently, as if they were made here.
 import type { Clock } from "#base/clock.ts";
 import { AppError, NotBegun } from "#base/errors.ts";
 import type { NodeListener } from "./connect.ts";
@@ -8,16 +8,16 @@ import { errorText } from "./node-errors.ts";
 import { type Frame, KIND } from "./node-frames.ts";
 import { NodeWire, type WireSocket } from "./node-wire.ts";
 
-/** Answers one kind of question; `from` is the name of the node that asks. Throws what the other node's caller is to catch. */
+/** Handles one kind of call; `from` is the name of the calling node. Throws errors that the caller should get. */
 export type NodeService = (args: unknown, from: string) => Promise<unknown>;
 
 export type AnsweringOptions = {
   readonly clock: Clock;
   readonly socket: WireSocket;
-  /** The name of the node that asks. */
+  /** The name of the calling node. */
   readonly from: string;
   service(name: string): NodeService | undefined;
-  /** The other node asks nothing more. */
+  /** Called when the other node sends no more calls. */
   over(): void;
 };
 
@@ -33,12 +33,12 @@ export class Answering {
     this.#wire = new NodeWire(clock, socket, { answers: true, frame: (frame) => this.#frame(frame), over });
   }
 
-  /** Hears what comes on the socket. */
+  /** Returns the listener for the socket. */
   get listener(): NodeListener {
     return this.#wire;
   }
 
-  /** Begins nothing more. The other side asks nothing more when it hears that, and closes when it has been answered. */
+  /** Starts no new calls. The other side then sends none, and closes once its calls are answered. */
   leave(): void {
     this.#isLeaving = true;
     this.#wire.send(KIND.leaving, 0);
@@ -49,7 +49,7 @@ export class Answering {
   }
 
   #frame({ kind, id, body }: Frame): void {
-    // What this version does not know is of a newer one, and nothing that this one has offered.
+    // Unknown kinds come from a newer version and concern nothing this one has offered.
     if (kind === KIND.call) void this.#answer(id, body.toString());
   }
 
@@ -68,7 +68,7 @@ export class Answering {
     if (this.#isLeaving) throw new NotBegun("The node is stopping.");
     if (this.#underWay > MAX_CONCURRENT_CALLS) throw new AppError("overloaded", "The node has too much under way.");
     const service = this.#options.service(name);
-    // It comes later, or this node is of another version.
+    // The service is registered later, or this node runs another version.
     if (!service) throw new NotBegun("The node does not do this.");
     return service(args, this.#options.from);
   }

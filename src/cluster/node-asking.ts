@@ -1,5 +1,5 @@
-// The side of a link that asks: a connection to one other node, opened for the first call. Calls that wait for it, or were not sent whole
-// when it broke, were not begun and say so; of the ones that were sent it is not known.
+// The calling side of a link: a connection to one other node, opened by the first call. Calls that are waiting or only partly sent when the
+// connection breaks were not started and fail accordingly; the outcome of sent calls is unknown.
 import type { Socket } from "bun";
 import { AppError, NotBegun } from "#base/errors.ts";
 import type { OtherNode } from "#base/parts.ts";
@@ -10,13 +10,13 @@ import { type Frame, KIND } from "./node-frames.ts";
 import { type LinkOptions, openLink } from "./node-open.ts";
 import { MAX_BUFFERED_BYTES, NodeWire } from "./node-wire.ts";
 
-/** Calls under way on one link. */
+/** Maximum concurrent calls on one link. */
 export const MAX_CONCURRENT_CALLS = 1024;
 
 type Waiting = { readonly resolve: (reply: unknown) => void; readonly reject: (error: Error) => void };
 
 export type AskingEvents = {
-  /** Nothing new is to be asked here. */
+  /** Called when no new calls may be made on this link. */
   left(): void;
   closed(): void;
 };
@@ -26,7 +26,7 @@ export class Asking {
   readonly #node: OtherNode;
   readonly #events: AskingEvents;
   readonly #calls = new Map<number, Waiting>();
-  /** Bodies of calls that wait for the connection. */
+  /** Bodies of calls waiting for the connection. */
   #early: Map<number, string> | undefined = new Map();
   #earlySize = 0;
   #wire: NodeWire | undefined;
@@ -40,7 +40,7 @@ export class Asking {
     void this.#open();
   }
 
-  /** Sent before this returns, so that calls arrive in the order in which they are made. */
+  /** Sends the call before it returns, so that calls arrive in the order they are made. */
   async call(service: string, args: unknown): Promise<unknown> {
     const body = callText(service, args);
     if (this.#calls.size >= MAX_CONCURRENT_CALLS || this.#wire?.isFull || this.#earlySize > MAX_BUFFERED_BYTES)
@@ -56,7 +56,7 @@ export class Asking {
     return promise;
   }
 
-  /** Asks nothing more, and closes when all is answered. */
+  /** Accepts no new calls, and closes once all are answered. */
   end(): void {
     this.#leave();
     if (this.#calls.size === 0) this.close();
@@ -85,7 +85,7 @@ export class Asking {
     this.#early = undefined;
     this.#earlySize = 0;
     for (const [id, body] of early) wire.send(KIND.call, id, body);
-    // No caller waits for it any more.
+    // No caller is waiting any more.
     if (this.#isOver && this.#calls.size === 0) wire.close();
     return wire;
   }
@@ -104,7 +104,7 @@ export class Asking {
     if (this.#isOver && this.#calls.size === 0) this.close();
   }
 
-  /** Nothing is asked here any more. */
+  /** Accepts no new calls. */
   #leave(): void {
     if (this.#isOver) return;
     this.#isOver = true;

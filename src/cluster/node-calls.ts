@@ -1,4 +1,4 @@
-// A call as it is on the wire: what is asked for, and for whom it is done, so that the other node does it for the same.
+// The wire format of a call: what is asked for and on whose behalf, so that the other node uses the same origin.
 import { AppError } from "#base/errors.ts";
 import { type Origin, originNow, withOrigin } from "#base/origin.ts";
 import { adoptSpan, currentSpan, type TraceHeaders, withinSpan } from "#base/spans.ts";
@@ -10,11 +10,11 @@ type Call = {
   readonly args?: unknown;
   readonly origin?: Origin;
   readonly requests?: readonly string[];
-  /** The span that it is part of. */
+  /** The span the call belongs to. */
   readonly trace?: TraceHeaders;
 };
 
-/** The text of a call that is made now. Throws AppError `too_large`. */
+/** Returns the text of a new call. Throws AppError `too_large`. */
 export const callText = (service: string, args: unknown): string => {
   const origin = originNow()?.();
   const requests = [...currentRequests()];
@@ -29,7 +29,7 @@ export const callText = (service: string, args: unknown): string => {
   return fitting(JSON.stringify(call));
 };
 
-/** Does what a call asks for, as if it had been asked for here. */
+/** Runs a received call as if it was made here. */
 export const doCall = <T>(text: string, run: (service: string, args: unknown) => Promise<T>): Promise<T> => {
   const { service, args, origin, requests, trace } = JSON.parse(text) as Call;
   const asked = () => withOrigin(origin && (() => origin), () => run(service, args));
@@ -37,9 +37,9 @@ export const doCall = <T>(text: string, run: (service: string, args: unknown) =>
   return requests ? runAsPartOf(requests, work) : work();
 };
 
-/** Throws AppError `too_large` for what is too long for one frame. */
+/** Throws AppError `too_large` for text that does not fit into one frame. */
 export const fitting = (text: string): string => {
-  // A character has three bytes at most.
+  // A character takes at most three bytes.
   if (text.length > MAX_FRAME_BYTES / 3 && Buffer.byteLength(text) > MAX_FRAME_BYTES)
     throw new AppError("too_large", "This is too much for one message between nodes.");
   return text;

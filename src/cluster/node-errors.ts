@@ -1,5 +1,5 @@
-// Errors on their way from one node to another: what a caller tells apart returns as what it was. Anything else is an internal error,
-// whose text stays in the log of the node where it happened.
+// Transfers errors between nodes. Errors that callers distinguish arrive as what they were. All others become internal errors, whose text
+// stays in the log of the node where they happened.
 import { AppError, NotBegun } from "#base/errors.ts";
 import { log } from "#base/log.ts";
 import { CommitError, type Refusal } from "#db/engine/store.ts";
@@ -14,7 +14,7 @@ type Said =
   | ({ readonly type: "app" } & Pick<AppError, Member>)
   | { readonly type: "internal" };
 
-/** The error as text for the wire; `doing` is named in the log when it is none that callers know. */
+/** Returns the error as text for the wire; `doing` is used in the log for errors that callers do not know. */
 export const errorText = (error: unknown, doing: string): string => JSON.stringify(toMessage(error, doing));
 
 const toMessage = (error: unknown, doing: string): Said => {
@@ -32,7 +32,7 @@ const toMessage = (error: unknown, doing: string): Said => {
   return { type: "internal" };
 };
 
-/** The error that another node has said. */
+/** Returns the error sent by another node. */
 export const errorFrom = (text: string, node: string): Error => {
   const said = JSON.parse(text) as Said;
   if (said.type === "wire") return new WireError(said.failure, said.message);

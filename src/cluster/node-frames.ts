@@ -1,10 +1,10 @@
-// What nodes say to each other on a link: frames of a length, a kind and a number, and bytes. Pure.
+// Frames on a link between nodes: length, kind, number, and bytes. Pure.
 
-/** Bytes of one frame. The largest message is a chat's, and smaller than that. */
+/** Maximum bytes of one frame. The largest message is a chat's, which is smaller. */
 export const MAX_FRAME_BYTES = 32 * 1024 * 1024;
 const HEAD = 9;
 
-/** Numbers are said on the wire: they are never given a second meaning. */
+/** These numbers are part of the wire format and must never be reused. */
 export const KIND = {
   alive: 0,
   call: 1,
@@ -18,13 +18,13 @@ export const KIND = {
 } as const;
 export type Kind = (typeof KIND)[keyof typeof KIND];
 
-/** `id`: the call or channel that it belongs to; 0 for none. */
+/** `id`: the call or channel it belongs to; 0 for none. */
 export type Frame = { readonly kind: number; readonly id: number; readonly body: Buffer };
 
-/** The kind of the frame that these bytes begin with; undefined while that has not come. */
+/** Returns the kind of the frame at the beginning of these bytes; undefined until it has arrived. */
 export const kindIn = (bytes: Buffer): number | undefined => bytes[4];
 
-/** One frame as bytes. Must not be longer than `MAX_FRAME_BYTES`. */
+/** Encodes one frame. It must not be longer than `MAX_FRAME_BYTES`. */
 export const toFrame = (kind: Kind, id: number, body: Uint8Array | string = ""): Buffer => {
   const length = typeof body === "string" ? Buffer.byteLength(body) : body.length;
   const bytes = Buffer.allocUnsafe(HEAD + length);
@@ -36,14 +36,14 @@ export const toFrame = (kind: Kind, id: number, body: Uint8Array | string = ""):
   return bytes;
 };
 
-/** Puts frames together from pieces, however they are cut. Keeps no more than one frame that is not whole. */
+/** Reassembles frames from arbitrary chunks. Buffers at most one incomplete frame. */
 export class FrameReader {
   #kept: Buffer[] = [];
   #size = 0;
-  /** So many bytes have to be there before there is anything new to know. */
+  /** Bytes that must be buffered before anything new can be parsed. */
   #need = HEAD;
 
-  /** The frames that are whole now, "wrong" when these are none. Their bodies are good until the next call. */
+  /** Returns the frames that are now complete, or "wrong" for invalid data. Their bodies are valid until the next call. */
   take(bytes: Buffer): Frame[] | "wrong" {
     this.#size += bytes.length;
     if (this.#size < this.#need) {

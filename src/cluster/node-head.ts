@@ -1,13 +1,13 @@
-// How a link between nodes begins: a request to what another node listens with, which only a node can make, and what that answers. Pure.
+// The handshake of a link between nodes: a request that only a node can make to another node's listener, and the response. Pure.
 import { sameDigest, sha256 } from "#base/ids.ts";
 import { NODE_HEADER } from "#base/network/node-headers.ts";
 import { MAX_HEAD_BYTES } from "./head.ts";
 
-/** Only callers with the nodes' token are answered here. */
+/** Only callers with the nodes' token get a response here. */
 export const LINK_PATH = "/.slipway/nodes";
 const PROTOCOL = "slipway-nodes";
 
-/** The name that a node says alongside the token. */
+/** The node name that follows the token. */
 const NAME = /^(\S{1,200}) node=(\S{1,200})$/;
 
 export const linkRequest = (address: string, token: string, id: string): Buffer =>
@@ -22,7 +22,7 @@ export const linkRequest = (address: string, token: string, id: string): Buffer 
     ].join("\r\n"),
   );
 
-/** The name of the node that asks for a link, by the value of the nodes' header; undefined for everyone else. */
+/** Returns the name of the node that asks for a link, from the nodes' header; undefined for everyone else. */
 export const linkFrom = (value: string | undefined, digest: string): string | undefined => {
   const [, given, id] = NAME.exec(value ?? "") ?? [];
   return given !== undefined && id !== undefined && sameDigest(sha256(given), digest) ? named(id) : undefined;
@@ -38,10 +38,10 @@ const named = (id: string): string | undefined => {
 
 const SWITCHED = Buffer.from(`HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: ${PROTOCOL}\r\n\r\n`);
 
-/** What is answered to a node. */
+/** Returns the response that opens a link. */
 export const linkOpened = (): Buffer => SWITCHED;
 
-/** What follows the answer that opens a link; undefined while that has not come whole. */
+/** Returns what follows the response that opens a link; undefined until the response is complete. */
 export const opensLink = (bytes: Buffer): Buffer | "refused" | undefined => {
   const length = Math.min(bytes.length, SWITCHED.length);
   if (!bytes.subarray(0, length).equals(SWITCHED.subarray(0, length)) || bytes.length > MAX_HEAD_BYTES)

@@ -1,5 +1,6 @@
-// The links of a node to the others: one connection for what it asks of each, opened when first needed, and one for what each asks of it
-// (docs/spec/cluster-nodes.md). Calls are plain data, several in parallel, in the order in which they are made. Streams of bytes have each one of their own.
+// Links of a node to the others: one connection for its own calls to each, opened when first needed, and one for each one's calls to it
+// (docs/spec/cluster-nodes.md). Calls are plain data, run concurrently, and arrive in the order they are made. Each byte stream has its own
+// connection.
 import { NotBegun } from "#base/errors.ts";
 import type { OtherNode } from "#base/parts.ts";
 import type { Duplex } from "#src/wire/index.ts";
@@ -17,12 +18,12 @@ export class NodeLinks {
   readonly #options: LinkOptions;
   readonly #services = new Map<string, NodeService>();
   readonly #streamServices = new Map<string, StreamService>();
-  /** By address: a node that returns elsewhere is another one. */
+  /** By address: a node that returns elsewhere is a different one. */
   readonly #asking = new Map<string, Asking>();
-  /** Also those on which nothing new is asked. */
+  /** Includes links that accept no new calls. */
   readonly #connected = new Set<Asking>();
   readonly #answering = new Set<Answering>();
-  /** Of other nodes, and to them. */
+  /** Incoming and outgoing streams. */
   readonly #streams = new Set<Duplex>();
   readonly #gone = Promise.withResolvers<void>();
   #isClosed = false;
@@ -31,19 +32,19 @@ export class NodeLinks {
     this.#options = options;
   }
 
-  /** From now on other nodes may ask for this. */
+  /** Registers a service for other nodes. */
   serve(name: string, service: NodeService): void {
     this.#services.set(name, service);
   }
 
-  /** From now on other nodes may open streams to this. */
+  /** Registers a stream service for other nodes. */
   serveStreams(name: string, service: StreamService): void {
     this.#streamServices.set(name, service);
   }
 
   /**
-   * Asks another node. Rejects with what its service throws; with `NotBegun` when it was not reached, with `CommitError` "unknown" when the
-   * connection broke before the answer, with AppError "overloaded" when too much waits for it.
+   * Calls another node. Rejects with what its service throws; with `NotBegun` when it could not be reached, with `CommitError` "unknown"
+   * when the connection broke before the response, and with AppError "overloaded" when too many calls are waiting.
    */
   call(node: OtherNode, service: string, args: unknown): Promise<unknown> {
     const known = this.#asking.get(node.address);
@@ -59,15 +60,15 @@ export class NodeLinks {
   }
 
   /**
-   * A stream of bytes to what another node offers by `serveStreams`: the caller's to end. Rejects with what the service throws, with `NotBegun`
-   * when it was not reached, with WireError when the connection broke.
+   * Opens a byte stream to a service registered with `serveStreams`; the caller must end it. Rejects with what the service throws, with
+   * `NotBegun` when the node could not be reached, and with WireError when the connection broke.
    */
   async open(node: OtherNode, service: string, args: unknown): Promise<Duplex> {
     if (this.#isClosed) throw new NotBegun("The node is stopping.");
     return this.#kept(await openStream(this.#options, node, service, args));
   }
 
-  /** Whether a node answers there that takes this one for a node. */
+  /** Returns whether a node at this address accepts this one as a node. */
   async reaches({ address }: OtherNode): Promise<boolean> {
     const nothing = (): void => {};
     return await openLink(this.#options, address, (socket) => {
@@ -76,12 +77,12 @@ export class NodeLinks {
     });
   }
 
-  /** A node named `from` has asked for a link on this socket, and has shown the nodes' token. Answers who is to hear what comes on it. */
+  /** Accepts a link that node `from` asked for on this socket after presenting the nodes' token. Returns the listener for the socket. */
   accept(socket: WireSocket, from: string): NodeListener {
     return new Accepted(socket, (isStream) => (isStream ? this.#stream(socket, from) : this.#answer(socket, from)));
   }
 
-  /** Asks and begins nothing more. Resolves when what others have asked is answered, and they know. Streams go on. */
+  /** Makes and starts no new calls. Resolves when other nodes' calls are answered and they have been notified. Streams continue. */
   async leave(): Promise<void> {
     this.#isClosed = true;
     for (const one of this.#connected) one.end();
@@ -90,7 +91,7 @@ export class NodeLinks {
     await this.#gone.promise;
   }
 
-  /** Cuts all links off. */
+  /** Cuts all links. */
   close(): void {
     this.#isClosed = true;
     for (const one of this.#connected) one.close();
@@ -136,14 +137,14 @@ export class NodeLinks {
   }
 }
 
-/** A connection that another node has opened, until its first frame tells what it is for. */
+/** A connection opened by another node, until its first frame tells its purpose. */
 class Accepted implements NodeListener {
   readonly #socket: WireSocket;
   readonly #begin: (isStream: boolean) => NodeListener;
   #beginning = Buffer.alloc(0);
   #taker: NodeListener | undefined;
 
-  /** `begin` answers who hears what comes from the first frame on. */
+  /** `begin` returns the listener for everything from the first frame on. */
   constructor(socket: WireSocket, begin: (isStream: boolean) => NodeListener) {
     this.#socket = socket;
     this.#begin = begin;

@@ -1,4 +1,4 @@
-// The way to another node: a connection to what it listens with, on which both have shown that they are nodes.
+// Opens a connection to another node's listener on which both sides have proven that they are nodes.
 import type { X509Certificate } from "node:crypto";
 import type { Socket } from "bun";
 import type { Clock } from "#base/clock.ts";
@@ -6,7 +6,7 @@ import { within } from "#base/retry.ts";
 import { connectToNode, type NodeListener, parsePlace } from "./connect.ts";
 import { linkRequest, opensLink } from "./node-head.ts";
 
-/** How long a node may take to be reached. */
+/** Connect timeout. */
 const OPEN_MS = 3_000;
 
 export type LinkOptions = {
@@ -14,11 +14,11 @@ export type LinkOptions = {
   /** The name of this node. */
   readonly id: string;
   readonly token: string;
-  /** Of this node, where nodes speak TLS. */
+  /** This node's certificate, if nodes use TLS. */
   readonly certificate: X509Certificate | undefined;
 };
 
-/** `begin` is called once it is open, and answers who hears what comes. False when no node answers there in time. */
+/** `begin` is called once the link is open and returns its listener. Returns false when no node responds in time. */
 export const openLink = async (
   { clock, id, token, certificate }: LinkOptions,
   address: string,
@@ -50,7 +50,7 @@ export const openLink = async (
   const opened = socket.then(async (one) => {
     made = one;
     const head = linkRequest(address, token, id);
-    // A head is small: a socket that does not take it immediately is in trouble.
+    // A head is small; a socket that does not take it immediately is failing.
     if (one?.write(head) === head.length) await answered;
   });
   await within(clock, OPEN_MS, opened);

@@ -1,14 +1,14 @@
-// A two-way stream of bytes between two nodes, on a connection of its own: frames as on a link, so that both sides know that the other lives and
-// whether it has ended or broken. A side that does not read stops the other one from writing.
+// A two-way byte stream between two nodes on a connection of its own. It uses the frames of a link, so that both sides know whether the
+// other is alive, has ended or has failed. Backpressure applies in both directions.
 import type { Clock, Timer } from "#base/clock.ts";
 import { ChunkQueue, type Duplex, readChunks, Wakeup, WireError } from "#src/wire/index.ts";
 import type { NodeListener } from "./connect.ts";
 import { type Frame, FrameReader, KIND, type Kind, toFrame } from "./node-frames.ts";
 import { ALIVE_MS, MAX_MISSED, type WireSocket } from "./node-wire.ts";
 
-/** Bytes that wait for `read` before nothing more is taken from the other side. */
+/** Bytes waiting for `read` before the other side is paused. */
 const MAX_UNREAD_BYTES = 256 * 1024;
-/** Bytes of one frame. */
+/** Maximum bytes of one frame. */
 const PIECE = 64 * 1024;
 
 export class NodeStream implements Duplex, NodeListener {
@@ -20,7 +20,7 @@ export class NodeStream implements Duplex, NodeListener {
   readonly #unread = new ChunkQueue();
   readonly #changed = new Wakeup();
   readonly #timer: Timer;
-  /** What the socket has not taken yet. */
+  /** Data the socket has not accepted yet. */
   #unsent: Buffer | undefined;
   #writing: Promise<void> = Promise.resolve();
   #silent = 0;
@@ -31,7 +31,7 @@ export class NodeStream implements Duplex, NodeListener {
   #failure: WireError | undefined;
   #isOver = false;
 
-  /** `heard`: what else the other side says, before the bytes: what it asks for, or how it answers. */
+  /** `heard` receives frames other than data: the opening request or the response to it. */
   constructor(clock: Clock, socket: WireSocket, heard: (frame: Frame) => void) {
     this.#socket = socket;
     this.#heard = heard;
@@ -52,7 +52,7 @@ export class NodeStream implements Duplex, NodeListener {
     }
   }
 
-  /** Says something alongside the bytes, behind what was written. */
+  /** Sends a control frame after the data written so far. */
   say(kind: Kind, text: string): Promise<void> {
     return this.#inTurn(() => this.#say(kind, Buffer.from(text)));
   }
@@ -117,14 +117,14 @@ export class NodeStream implements Duplex, NodeListener {
     return readChunks(this);
   }
 
-  /** One after another, however many are called in parallel. */
+  /** Runs calls one after another, however many are made concurrently. */
   #inTurn(work: () => Promise<void>): Promise<void> {
     const mine = this.#writing.then(work);
     this.#writing = mine.catch(() => {});
     return mine;
   }
 
-  /** Resolves when the socket has taken it. */
+  /** Resolves when the socket has accepted the frame. */
   async #say(kind: Kind, body: Uint8Array = new Uint8Array(0)): Promise<void> {
     if (!this.#isOver) this.#send(toFrame(kind, 0, body));
     while (this.#unsent && !this.#isOver) await this.#changed.wait();
@@ -143,7 +143,7 @@ export class NodeStream implements Duplex, NodeListener {
   }
 
   #tick(): void {
-    // Who reads nothing hears no sign of life either.
+    // While paused, heartbeats are not read either.
     if (this.#isPaused) this.#silent = 0;
     if (this.#silent >= MAX_MISSED) {
       this.#fail(new WireError("timeout", "The other node does not answer."));
@@ -153,7 +153,7 @@ export class NodeStream implements Duplex, NodeListener {
     if (!this.#unsent) this.#send(toFrame(KIND.alive, 0));
   }
 
-  /** Who has ended closes only when the other side has said that it heard so: closing on bytes that it has not read would drop them. */
+  /** The side that has ended closes only after the other has acknowledged it, because closing with unread data would drop it. */
   #endedByPeer(): void {
     this.#peerHasEnded = true;
     void this.#inTurn(() => this.#say(KIND.acknowledged)).catch(() => {});

@@ -1,4 +1,4 @@
-// How a stream between two nodes is opened, on either side.
+// Opens streams between two nodes, on either side.
 import type { Clock } from "#base/clock.ts";
 import { NotBegun } from "#base/errors.ts";
 import type { OtherNode } from "#base/parts.ts";
@@ -10,10 +10,13 @@ import { type LinkOptions, openLink } from "./node-open.ts";
 import { NodeStream } from "./node-stream.ts";
 import type { WireSocket } from "./node-wire.ts";
 
-/** Takes a stream that another node opens: it is open, and this one's, when the promise resolves. Throws what the opener is to catch. */
+/**
+ * Accepts a stream that another node opens: it is open and owned by this node once the promise resolves. Throws errors that the opener
+ * should get.
+ */
 export type StreamService = (args: unknown, stream: Duplex, from: string) => Promise<void>;
 
-/** Opens a stream to what another node offers. Rejects as `NodeLinks.call` does; a break before it is open is a WireError. */
+/** Opens a stream to a service of another node. Rejects like `NodeLinks.call`; a failure before it is open is a WireError. */
 export const openStream = async (
   options: LinkOptions,
   node: OtherNode,
@@ -43,7 +46,7 @@ export const openStream = async (
   }
 };
 
-/** The side of the node that was asked for a stream. */
+/** Answers a request for a stream. */
 export const answerStream = (
   clock: Clock,
   socket: WireSocket,

@@ -1,27 +1,27 @@
-// One socket between two nodes, as frames in both directions. What the other side does not take waits here, bounded; each side says once a
-// second that it lives, and who has said nothing for three such seconds is given up.
+// A socket between two nodes that carries frames in both directions. Data the other side does not accept is buffered up to a limit. Each
+// side sends a heartbeat once a second, and a peer that misses three is given up.
 import type { Socket } from "bun";
 import type { Clock, Timer } from "#base/clock.ts";
 import type { NodeListener } from "./connect.ts";
 import { type Frame, FrameReader, KIND, type Kind, toFrame } from "./node-frames.ts";
 
 export const ALIVE_MS = 1_000;
-/** Counted in ticks of our own: a process that stood still itself gives no connection up for that. */
+/** Counted in ticks of this process, so that a process that was stopped itself does not give up its connections. */
 export const MAX_MISSED = 3;
-/** The same while nothing is read, because what was answered is not taken. */
+/** The same limit while reading is paused because the peer does not accept responses. */
 const MAX_STALLED = 30;
-/** Bytes that wait for the other side, alongside one frame; with more nothing is begun. */
+/** Maximum bytes waiting for the other side, in addition to one frame; beyond it, nothing new is started. */
 export const MAX_BUFFERED_BYTES = 16 * 1024 * 1024;
-/** Of answers. With more than that no more questions are read. */
+/** Limit for responses; beyond it, no more calls are read. */
 const HIGH = 1024 * 1024;
 
 export type WireSocket = Pick<Socket, "write" | "pause" | "resume" | "end" | "terminate">;
 
 export type WireEvents = {
-  /** This side answers: it reads no more while its answers are not taken. The side that asks always reads. */
+  /** True on the answering side, which stops reading while its responses are not accepted. The calling side always reads. */
   readonly answers: boolean;
   frame(frame: Frame): void;
-  /** The connection is no more. `unsent`: numbers of the calls and channels whose frames have not gone out whole. */
+  /** Called when the connection has ended. `unsent`: numbers of calls and channels whose frames were not sent completely. */
   over(unsent: ReadonlySet<number>): void;
 };
 
@@ -46,7 +46,7 @@ export class NodeWire implements NodeListener {
     return this.#isOver;
   }
 
-  /** So much waits that nothing new should be begun. */
+  /** Returns whether so much is waiting that nothing new should be started. */
   get isFull(): boolean {
     return this.#size > MAX_BUFFERED_BYTES;
   }

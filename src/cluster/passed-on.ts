@@ -1,66 +1,69 @@
-// What a spare says of a request that it passes on, and who is believed when it says so.
+// The header that a spare adds to forwarded requests, and its verification.
 import type { Clock } from "#base/clock.ts";
 import type { Encryption } from "#base/encryption.ts";
 import { sameDigest, sha256 } from "#base/ids.ts";
 import { NODE_HEADER, PART_HEADER } from "#base/network/node-headers.ts";
 import { within } from "#base/retry.ts";
 
-/** What a node says to the active one, so that it is believed about the client's address. */
+/** Returns the token with which a node proves to the active one that its client address can be trusted. */
 export const nodeToken = (encryption: Encryption): string => encryption.deriveUuid("cluster node");
 
-/** The address that a node has named whose token has this digest; undefined for every other value. Compares in a time that tells nothing. */
-export const addressNamedBy = (value: string | null, digest: string): string | undefined => {
+/** Returns the address named by a node whose token has this digest; undefined for every other value. The comparison takes constant time. */
+export const parseForwardedAddress = (value: string | null, digest: string): string | undefined => {
   const [, given, address] = /^(\S{1,200}) ([\da-fA-F:.]{2,45})$/.exec(value ?? "") ?? [];
   return given !== undefined && sameDigest(sha256(given), digest) ? address : undefined;
 };
 
-/** How a node asks whether this one is ready, for itself. */
-export const askedByNode = (token: string): string => `${token} readyz`;
+/** Returns the header value with which a node asks for another node's own readiness. */
+export const formatReadinessHeader = (token: string): string => `${token} readyz`;
 
 export const isAskedByNode = (value: string | undefined, digest: string): boolean => {
   const [, given] = /^(\S{1,200}) readyz$/.exec(value ?? "") ?? [];
   return given !== undefined && sameDigest(sha256(given), digest);
 };
 
-/** The client's address that a spare names in a request; undefined where none does. */
+/** Returns the client address that a spare named in a request; undefined if none exists. */
 export type TakeNamed = (request: Request) => string | undefined;
 
 export const NOT_ACTIVE = "This node is not the active one.";
 
 /**
- * By what a spare recognizes that answer of a node. A spare of a version before this passes it on to its client as a plain 503, so it is not the token
- * itself, nor can that be derived from it.
+ * Returns the mark by which a spare recognizes a node's refusal. The mark is not the token and does not reveal it, because a spare with an
+ * older version forwards the response to its client as a plain 503.
  */
-export const toPassMark = (token: string): string => sha256(`elsewhere ${token}`);
+export const toDeclineMark = (token: string): string => sha256(`elsewhere ${token}`);
 
-/** For how long what is sent of a body is read. */
+/** How long the rest of a sent body is read. */
 const REST_MS = 100;
 
 const readAway = async ({ body }: Request): Promise<void> => {
-  // Else its handler has read it.
+  // Otherwise its handler has read it.
   const reader = body?.locked === false ? body.getReader() : undefined;
   while (reader && !(await reader.read().catch(() => ({ done: true }))).done);
 };
 
 /**
- * What a node answers that is not the active one any more, or does not have this part: nothing was begun, and the next one is asked. What has been
- * sent is read first: an answer in front of unread bytes is lost when the connection is closed.
+ * Returns the response of a node that is not active any more or does not own this part: nothing was started, and the next node is asked.
+ * First reads what has been sent, because a response in front of unread bytes is lost when the connection is closed.
  */
 export const elsewhere = async (request: Request, token: string, clock: Clock, part?: number): Promise<Response> => {
-  // No longer than that, also where it comes steadily: the node that asks keeps no more than it can hold.
+  // Limited even if data keeps arriving, because the asking node buffers only a bounded amount.
   await within(clock, REST_MS, readAway(request));
   const named = part === undefined ? {} : { [PART_HEADER]: String(part) };
-  const headers = { [NODE_HEADER]: toPassMark(token), connection: "close", "retry-after": "1", ...named };
+  const headers = { [NODE_HEADER]: toDeclineMark(token), connection: "close", "retry-after": "1", ...named };
   return Response.json({ message: NOT_ACTIVE }, { status: 503, headers });
 };
 
-/** Takes that header from the request, so that nothing behind this sees it; believed is only who has the token. */
+/**
+ * Returns a function that removes the header from the request, so that no later code sees it, and returns its address if the token is
+ * valid.
+ */
 export const takerOfNames = (token: string): TakeNamed => {
   const digest = sha256(token);
   return (request) => {
     const value = request.headers.get(NODE_HEADER);
     if (value === null) return undefined;
     request.headers.delete(NODE_HEADER);
-    return addressNamedBy(value, digest);
+    return parseForwardedAddress(value, digest);
   };
 };

@@ -1,10 +1,10 @@
-// Whether a spare serves anyone who comes to it: it asks the active node whether that is ready, as it would pass on a request.
+// Determines the readiness of a spare: it asks the active node, as it would forward a request.
 import type { X509Certificate } from "node:crypto";
 import type { Clock } from "#base/clock.ts";
 import { NODE_HEADER } from "#base/network/node-headers.ts";
 import { within } from "#base/retry.ts";
 import { connectToNode, type NodePlace, parsePlace } from "./connect.ts";
-import { askedByNode } from "./passed-on.ts";
+import { formatReadinessHeader } from "./passed-on.ts";
 
 const ANSWER_MS = 2_000;
 const MAX_BYTES = 64 * 1024;
@@ -13,13 +13,13 @@ export type Readiness = { readonly isReady: boolean; readonly message: string };
 
 export type Asked = {
   readonly clock: Clock;
-  /** That of the nodes. */
+  /** The nodes' token. */
   readonly token: string;
   /** host:port of the active node; undefined while none exists. */
   readonly active: string | undefined;
-  /** Of this node, where nodes speak TLS. */
+  /** This node's certificate, if nodes use TLS. */
   readonly certificate: X509Certificate | undefined;
-  /** The name at which this node was asked: the active one answers to its own names only. */
+  /** The hostname this node was asked by; the active node answers only to its own names. */
   readonly host: string;
 };
 
@@ -35,7 +35,7 @@ export const readinessOfSpare = async ({ clock, token, active, certificate, host
     : { isReady: false, message: `The active node is not ready: ${message}` };
 };
 
-/** What the active node says to `GET /readyz`, as it comes over the connection; empty where it says nothing. */
+/** Returns the active node's raw response to `GET /readyz`; empty if none exists. */
 const ask = (place: NodePlace, certificate: X509Certificate | undefined, host: string, token: string) => {
   const { promise: said, resolve } = Promise.withResolvers<string>();
   let text = "";
@@ -58,9 +58,9 @@ const ask = (place: NodePlace, certificate: X509Certificate | undefined, host: s
       end();
       return;
     }
-    // A spare that is asked in this way answers that it is not the active one: of two that take each other for it none waits.
+    // A spare answers this request with "not active", so two spares that assume the other is active do not wait for each other.
     socket.write(
-      `GET /readyz HTTP/1.1\r\nhost: ${host}\r\n${NODE_HEADER}: ${askedByNode(token)}\r\nconnection: close\r\n\r\n`,
+      `GET /readyz HTTP/1.1\r\nhost: ${host}\r\n${NODE_HEADER}: ${formatReadinessHeader(token)}\r\nconnection: close\r\n\r\n`,
     );
     void said.then(() => socket.end());
   });

@@ -1,20 +1,20 @@
-// Limits that hold over all nodes: each node tells the others, once a second, how often it has counted whom in its minute, and what is decided on is
-// the sum of its own and what it has heard. Within a second several nodes may each let the rest of a limit through [CP-69].
+// Rate limits across all nodes: each node sends its counts for the current minute to the others once a second, and decisions use the sum of
+// its own and the received counts. Within one second, several nodes may each allow the rest of a limit [CP-69].
 import type { Clock, Timer } from "#base/clock.ts";
 import { otherNodes, type Parts } from "#base/parts.ts";
 import type { NodeLinks } from "./node-link.ts";
 
 const SERVICE = "counts";
 const SAY_MS = 1_000;
-/** Keys of one count that are sent, the largest ones: a limit is not met by one more. */
+/** Maximum keys of one counter that are sent, the largest ones; smaller counts are far from a limit. */
 const MAX_KEYS = 2_000;
 const MINUTE_MS = 60_000;
 
-/** Someone who counts by keys within a window of time. */
+/** A counter by key within a time window. */
 export interface Counting {
-  /** Of this window. */
+  /** Counts of the current window. */
   readonly counts: ReadonlyMap<string, number>;
-  /** Milliseconds until it ends. */
+  /** Milliseconds until the window ends. */
   readonly left_ms: number;
 }
 
@@ -44,18 +44,18 @@ export class SharedCounts {
     this.#saying = deps.clock.every(SAY_MS, () => this.#say());
   }
 
-  /** Nothing more is sent. */
+  /** Stops sending. */
   stop(): void {
     this.#saying.cancel();
   }
 
-  /** From now on this is sent to the others. Answers how often all others have counted a key under the same name. */
+  /** Shares a counter with the other nodes. Returns a function that returns the count of a key in all other counters of this name. */
   join(kind: string, counting: Counting): (key: string) => number {
     this.#own.push({ kind, counting });
     return (key) => {
       const now = this.#deps.clock.monotonic();
       let sum = 0;
-      // A node counts reads that it does on its own apart from what its parts do.
+      // A node counts the reads it serves itself separately from requests to its parts.
       for (const one of this.#own)
         if (one.kind === kind && one.counting !== counting && one.counting.left_ms > 0)
           sum += one.counting.counts.get(key) ?? 0;
@@ -84,7 +84,7 @@ export class SharedCounts {
     for (const id of [...this.#heard.keys()]) if (!others.some((node) => node.id === id)) this.#heard.delete(id);
     if (said.length === 0) return;
     for (const node of others) {
-      // One that takes its time gets the next sum: sent is how many there were, not how many have come since.
+      // A slow node gets the next total, because counts are absolute and not increments.
       if (this.#underWay.has(node.id)) continue;
       this.#underWay.add(node.id);
       links

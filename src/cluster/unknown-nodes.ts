@@ -1,5 +1,5 @@
-// Whether this node and the living ones take each other for nodes, before it has anything of theirs: all speak TLS, or none does, and where every
-// node is active their certificates are of one cluster. Else no node could ask for its parts, nor could it pass requests on.
+// Verifies that this node and the living nodes accept each other, before it acquires anything: either all use TLS or none does, and if all
+// nodes are active, their certificates belong to one cluster. Otherwise no node could request its parts or forward requests to it.
 import type { X509Certificate } from "node:crypto";
 import type { Clock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
@@ -9,15 +9,15 @@ import { inspectPostgres } from "#db/pg/inspect.ts";
 import { type NodePlace, parsePlace } from "./connect.ts";
 import { isGivenByAuthority, isNode, parseCertificate } from "./peer.ts";
 
-/** A node that does not answer in time is not looked at: it may be dead. */
+/** A node that does not respond in time is skipped, because it may be dead. */
 const ANSWER_MS = 3_000;
 
 type Shown = { readonly certificate: X509Certificate; readonly isTrusted: boolean };
 type Own = Pick<Tls, "cert" | "key">;
 type Cluster = { readonly url: string; readonly id: string; readonly clock: Clock };
 
-/** Throws `TlsError` where a living node speaks TLS and this one does not, or the other way round. `id`: the name of this node. */
-export const refuseOtherSpeech = async (own: Own | undefined, cluster: Cluster): Promise<void> => {
+/** Throws `TlsError` if a living node uses TLS and this one does not, or the other way around. `id`: the name of this node. */
+export const requireSameProtocol = async (own: Own | undefined, cluster: Cluster): Promise<void> => {
   const others = await livingBeside(cluster);
   const spoken = await Promise.all(others.map((place) => spokenAt(place, cluster.clock)));
   const unlike = others.filter((_, n) => spoken[n] === (own ? "plain" : "tls"));
@@ -28,8 +28,8 @@ export const refuseOtherSpeech = async (own: Own | undefined, cluster: Cluster):
   );
 };
 
-/** Throws `TlsError` where a living node and this one do not take each other for nodes by their certificates. */
-export const refuseUnknownNodes = async (own: Own, cluster: Cluster): Promise<void> => {
+/** Throws `TlsError` if a living node and this one do not accept each other's certificates. */
+export const requireMutualTrust = async (own: Own, cluster: Cluster): Promise<void> => {
   const { clock } = cluster;
   const others = await livingBeside(cluster);
   if (others.length === 0) return;
@@ -49,12 +49,12 @@ export const refuseUnknownNodes = async (own: Own, cluster: Cluster): Promise<vo
   );
 };
 
-/** Where the others are reached that work now: the active one, or all of them. */
+/** Returns the addresses of the other working nodes: the active one, or all of them. */
 const livingBeside = async ({ url, id }: Cluster): Promise<NodePlace[]> => {
   const found = await inspectPostgres(url).then(
     ({ view }) => [...(view?.members ?? []), ...(view?.active ? [view.active] : [])],
     (error: unknown) => {
-      // Joining waits longer for it, and says the same.
+      // Joining waits longer for the database, and reports the same error.
       if (error instanceof CommitError) return [];
       throw error;
     },
@@ -65,7 +65,7 @@ const livingBeside = async ({ url, id }: Cluster): Promise<NodePlace[]> => {
 const formatNames = (places: readonly NodePlace[]): string =>
   places.map(({ hostname, port }) => `${hostname} port ${port}`).join(", ");
 
-/** Whether an authority that this machine trusts has given this certificate is known only by showing it. */
+/** Presents this node's certificate to itself, the only way to find out whether a trusted authority issued it. */
 const shownByItself = async (tls: Own, clock: Clock): Promise<Shown | undefined> => {
   const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, tls, socket: { data: () => {} } });
   try {
@@ -75,7 +75,7 @@ const shownByItself = async (tls: Own, clock: Clock): Promise<Shown | undefined>
   }
 };
 
-/** What is spoken there, by whichever of the two is answered first; undefined where no node answers. */
+/** Returns the protocol spoken there, TLS or plain, whichever gets a response first; undefined if no node responds. */
 const spokenAt = async (place: NodePlace, clock: Clock): Promise<"tls" | "plain" | undefined> => {
   const { promise, resolve } = Promise.withResolvers<"tls" | "plain" | undefined>();
   const looks = [
@@ -95,7 +95,7 @@ const shownAt = (place: NodePlace, clock: Clock): Promise<Shown | undefined> =>
     },
   }));
 
-/** Whatever it says to this: it is HTTP. */
+/** Any response means HTTP. */
 const isPlainAt = async (place: NodePlace, clock: Clock): Promise<boolean> =>
   (await waitForAnswer<true>(place, clock, (tell) => ({
     open: (socket) => void socket.write("GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"),
@@ -104,7 +104,7 @@ const isPlainAt = async (place: NodePlace, clock: Clock): Promise<boolean> =>
 
 type Asking = Bun.SocketHandler & { readonly tls?: { readonly rejectUnauthorized: false } };
 
-/** What a connection tells in time; undefined where it is closed or says nothing. */
+/** Returns what a connection receives in time; undefined if it is closed or stays silent. */
 const waitForAnswer = async <T>(
   { hostname, port }: NodePlace,
   clock: Clock,

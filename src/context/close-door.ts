@@ -1,17 +1,17 @@
-// A node of a cluster that hands over takes no more connections, while those that are there end in order.
+// Stops accepting connections when a cluster node hands over, while existing ones end in order.
 import type { Server } from "bun";
 import type { Clock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
 import type { Membership } from "#src/cluster/membership.ts";
 import type { Context } from "./context.ts";
 
-/** For what is on its way over connections that are there already, or almost. */
+/** Grace period for requests on existing or nearly established connections. */
 const ON_ITS_WAY_MS = 250;
 
 /**
- * A node that hands over takes no more connections: who comes is passed on to the next one, and waits for it. What comes over connections that are
- * there is still answered, and they end with that. `connections` resolves when the last one is closed. Undefined where there is no next node: then
- * this one says that it stops, as a server without a cluster does.
+ * Stops accepting connections: new ones are forwarded to the next node and wait for it. Requests on existing connections are still
+ * answered, after which the connections end. `connections` resolves when the last one is closed. Returns undefined if there is no next
+ * node; this one then reports that it is stopping, like a server without a cluster.
  */
 export const closeDoor = async (
   server: Server<never>,

@@ -1,5 +1,5 @@
-// The server as one: constructed from its pieces, prepared, started, drained, and taken down in reverse order. Tests pass another clock or
-// other parts (`ContextOptions`).
+// The whole server: constructed from its services, prepared, started, drained, and shut down in reverse order. Tests pass another clock or
+// other services (`ContextOptions`).
 import { join } from "node:path";
 import { auditRetention } from "#actors/audit/retention.ts";
 import { WorkspaceHooks } from "#actors/chat/hooks/workspace-hooks.ts";
@@ -22,7 +22,7 @@ import { TrialKeeper } from "#actors/trials/keeper.ts";
 import { Usage } from "#actors/usage/usage.ts";
 import type { Provisioners } from "#actors/workspace/build-runner.ts";
 import { type Clock, EndingClock, systemClock } from "#base/clock.ts";
-import { type Config, type LoadedConfig, onlyThisMachine } from "#base/config.ts";
+import { type Config, isUsedOnlyLocally, type LoadedConfig } from "#base/config.ts";
 import type { Encryption } from "#base/encryption.ts";
 import type { Metrics } from "#base/metrics.ts";
 import { Outbound } from "#base/outbound.ts";
@@ -39,8 +39,8 @@ import { findUser } from "#db/users/users.ts";
 import { noteContainerKill } from "#domain/agents/container-kills.ts";
 import { chatToken } from "#domain/ai/chat-token.ts";
 import { workspaceToken } from "#domain/ai/workspace-token.ts";
-import { dropStored } from "#domain/builds/kept.ts";
-import { equipped } from "#domain/builds/terraform-work.ts";
+import { deleteObsoleteStates } from "#domain/builds/kept.ts";
+import { addTerraformWork } from "#domain/builds/terraform-work.ts";
 import { ChatToolServices } from "#domain/chats/tool-services.ts";
 import { ConnectionLogger } from "#domain/connections/log.ts";
 import { Links } from "#domain/external-auth/links.ts";
@@ -59,7 +59,7 @@ import { findKeyForRepository, openDeployKey } from "#domain/users/deploy-keys.t
 import { hasAnyUser } from "#domain/users/first-user.ts";
 import type { HashCost } from "#domain/users/passwords.ts";
 import { reportHomeBackups } from "#domain/workspaces/home-backups.ts";
-import { dropStoredModules, moduleLoads } from "#domain/workspaces/snapshot-module.ts";
+import { deleteObsoleteModules, moduleLoads } from "#domain/workspaces/snapshot-module.ts";
 import { RefusedChanges } from "#src/api/audit/refused.ts";
 import type { ApiContext } from "#src/api/context.ts";
 import { Addresses } from "#src/api/http/address.ts";
@@ -78,44 +78,44 @@ import type { RepositorySources } from "#src/provisioners/repository/sources.ts"
 import type { ServicesOf } from "#src/tools/services.ts";
 import { type Base, makeProvisioners, openAgents, openModels, openTemplates, openWorkspaces } from "./features.ts";
 import { adopt, deliver, endForbidden, leave, prepareFirst, recoverActors } from "./lifecycle.ts";
-import { answerOthers, farActors, farJobs, farRefreshes, hearOthers, tellOthers } from "./nodes.ts";
+import { answerOthers, farActors, farJobs, farRefreshes, receiveFromOtherNodes, tellOthers } from "./nodes.ts";
 import type { Opened } from "./open-store.ts";
 
-/** Bytes of an answer about a pull request. */
+/** Maximum bytes of a response about a pull request. */
 const MAX_DIFF_BYTES = 4 * 1024 * 1024;
 
 export type ContextOptions = {
   config: Config;
-  /** Where each setting came from, for people who can see them. */
+  /** Where each setting came from, for administrators. */
   sources?: LoadedConfig["sources"];
   clock?: Clock;
-  /** Aborted by a part that finds the process unfit to continue; src/main.ts exits non-zero. */
+  /** Called by a service that cannot continue; src/main.ts exits with a non-zero code. */
   fatal?: (error: Error) => void;
   store?: Store;
-  /** Where uploads are kept, with a store of one's own. */
+  /** External storage of uploads. */
   elsewhere?: KeptElsewhere | undefined;
-  /** Which parts this node has, and which others do; default: there is no other. */
+  /** The parts of this node and of others; default: there is no other node. */
   parts?: Parts | undefined;
-  /** The place in a cluster that was waited for. */
+  /** The cluster membership, already joined. */
   membership?: Membership | undefined;
-  /** Copies messages to actors and their replies, to prove that they are plain data: tests only. */
+  /** Copies messages to actors and their replies to prove that they are plain data; tests only. */
   copyMessages?: <T>(message: T) => T;
-  /** What hashes of new passwords cost instead of what is recommended: tests only. */
+  /** The cost of hashing new passwords, overriding the recommended one; tests only. */
   hashCost?: HashCost | undefined;
-  /** Other ways to bring workspaces to life: tests only. */
+  /** Alternative provisioners; tests only. */
   provisioners?: Provisioners;
-  /** Other language models: tests only. */
+  /** Alternative language models; tests only. */
   models?: LanguageModels;
-  /** The program and the verb of daemons of local workspaces; default: this program. */
+  /** The program and command that runs the daemon of local workspaces; default: this program. */
   daemon?: readonly string[] | undefined;
-  /** The variables this process was started with; some reach local workspaces (PATH, LANG, TZ). */
+  /** The environment this process was started with; some variables are passed to local workspaces (PATH, LANG, TZ). */
   environment?: Readonly<Record<string, string | undefined>>;
 };
 
-/** By what operators see what the server does, where they want to. */
+/** Metrics and traces, if enabled. */
 type Observed = { readonly metrics: Metrics | undefined; readonly telemetry: Telemetry | undefined };
 
-/** Bytes of one answer of an MCP server. */
+/** Maximum bytes of one response of an MCP server. */
 const MAX_MCP_BYTES = 16 * 1024 * 1024;
 
 type Agents = ReturnType<typeof openAgents>;
@@ -127,14 +127,14 @@ export class Context implements ApiContext, AsyncDisposable {
   /** Ends with the context. */
   readonly clock: EndingClock;
   readonly store: Store;
-  /** What of the deployment is this node's. */
+  /** The parts this node owns. */
   readonly parts: Parts;
-  /** The parts of ids; undefined where there are no other nodes that work. */
+  /** Looks up the part of an ID; undefined if no other node is active. */
   readonly partIndex: PartIndex | undefined;
   readonly topics = new Topics<Events>();
-  /** Undefined when metrics are off: nothing is counted. */
+  /** Undefined when metrics are disabled: nothing is counted. */
   readonly metrics: Metrics | undefined;
-  /** Undefined without a collector: then no spans are made. */
+  /** Undefined without a collector: no spans are created. */
   readonly telemetry: Telemetry | undefined;
   readonly sockets: Sockets;
   readonly requests: Requests;
@@ -158,27 +158,27 @@ export class Context implements ApiContext, AsyncDisposable {
   readonly warnings: ChatServices["warnings"];
   readonly diffs: ChatServices["diffs"];
   readonly chatUpkeep: ChatServices["upkeep"];
-  /** Lets old entries of the audit log go. */
+  /** Deletes expired entries of the audit log. */
   readonly auditRetention: Chore;
   readonly oidcRechecks: Chore;
   readonly connections: ConnectionLogger;
-  /** Keeps the connection log in order. */
+  /** Maintains the connection log. */
   readonly connectionUpkeep: Chore;
-  /** Asks the consumer of lifecycle hooks. */
+  /** Calls the consumer of lifecycle hooks. */
   readonly hooks: ReturnType<typeof openHooks>["hooks"];
-  /** Tells the audit log of changes that were refused. */
+  /** Records rejected changes in the audit log. */
   readonly refused: RefusedChanges;
   readonly models: LanguageModels;
   readonly modelSettings: ReturnType<typeof openModels>["modelSettings"];
   readonly modelFetch: ReturnType<typeof openModels>["modelFetch"];
   readonly ledger: ReturnType<typeof openModels>["ledger"];
-  /** Settles model calls that were lost. */
+  /** Settles lost model calls. */
   readonly ledgerUpkeep: Chore;
   readonly recordingRetention: RecordingRetention;
   readonly blobs: Blobs;
   readonly encryption: Encryption;
   readonly membership: Membership | undefined;
-  /** This process as a node; undefined where there is one server. */
+  /** This process as a cluster node; undefined on a single server. */
   readonly cluster: LivingNode | undefined;
   readonly outbound: Outbound;
   readonly pushOutbound: Outbound;
@@ -187,7 +187,7 @@ export class Context implements ApiContext, AsyncDisposable {
   readonly repositories: Repositories;
   readonly oidc: OidcProviders;
   readonly jobs: JobQueue;
-  /** Those of other nodes. */
+  /** Jobs of other nodes. */
   readonly otherJobs: FarJobs | undefined;
   readonly workers: Workers;
   readonly provisioners: Provisioners;
@@ -195,10 +195,10 @@ export class Context implements ApiContext, AsyncDisposable {
   readonly imagePrebuilds: ImagePrebuildKeeper;
   readonly scheduler: Scheduler;
   readonly backups: ScheduledBackups;
-  /** Backups that someone asks for. */
+  /** Backups that an administrator starts. */
   readonly backupsByHand: BackupsByHand;
   readonly usage: Usage;
-  /** Makes the templates that come with the server, once what they need is there. */
+  /** Creates the built-in templates once their requirements are available. */
   readonly readyTemplates: ReadyTemplates;
   readonly uses: Workspaces["uses"];
   readonly snapshots: Workspaces["snapshots"];
@@ -210,7 +210,7 @@ export class Context implements ApiContext, AsyncDisposable {
   readonly notifier: Notifier;
   accessUrl = new URL("http://localhost/");
   draining = false;
-  /** This node takes no more connections: another one is to be the active one. */
+  /** This node accepts no more connections, because another one is about to become active. */
   handingOver = false;
 
   constructor(options: ContextOptions, opened: Opened, encryption: Encryption, seen: Observed) {
@@ -235,7 +235,7 @@ export class Context implements ApiContext, AsyncDisposable {
     this.encryption = encryption;
     this.metrics = metrics;
     this.telemetry = telemetry;
-    // What ends a stream, or has news for it, reaches those of the other nodes, too.
+    // Events that end or update streams are also sent to the other nodes.
     tellOthers(this);
     this.usage = new Usage({ store, clock, parts });
     this.sockets = new Sockets(clock, max_connections, parts, config.app_message_mb * 1024 * 1024);
@@ -255,7 +255,7 @@ export class Context implements ApiContext, AsyncDisposable {
     const { data_dir, backup_interval: interval, backup_keep: keep, backup_rate_mb: rateMb } = config;
     this.backupsByHand = new BackupsByHand({ clock, data_dir, folder: backupFolder(config), interval, keep, rateMb });
     this.workers = new Workers(clock);
-    // In a cluster every node shows the same one.
+    // All nodes of a cluster report the same ID.
     const worker_id = kept && encryption.deriveUuid("built-in worker");
     this.otherJobs =
       far && farJobs(far, clock, { queue: () => this.jobs, work: () => ({ ...workspaces, ...templates }) });
@@ -273,7 +273,7 @@ export class Context implements ApiContext, AsyncDisposable {
       homeBackups: () => reportHomeBackups(this),
     };
     this.health = new Health({ ...base, tailnet, workers, environment, ...later });
-    const equip = (request: ProvisionRequest) => equipped(this, request);
+    const equip = (request: ProvisionRequest) => addTerraformWork(this, request);
     const workspaces = openWorkspaces({
       ...base,
       ...agents,
@@ -301,7 +301,7 @@ export class Context implements ApiContext, AsyncDisposable {
     this.oidc = new OidcProviders({ clock, settings: config.oidc_providers, outbound: this.outbound });
     this.mailer = new Mailer(config);
     this.notifier = new Notifier({ ...base, mailer: this.mailer, outbound: this.pushOutbound });
-    const reaches_private = onlyThisMachine(config);
+    const reaches_private = isUsedOnlyLocally(config);
     this.mcpOutbound = new Outbound({ clock, allowed, max_bytes: MAX_MCP_BYTES, reaches_private });
     const client = new OAuthClient(this.outbound);
     this.links = new Links({
@@ -313,7 +313,7 @@ export class Context implements ApiContext, AsyncDisposable {
       client,
       elsewhere: far && farRefreshes(far, clock),
     });
-    // Every member names them: one who does not own the deployment is not a person of this machine.
+    // Any member can enter these URLs, and a member who does not own the deployment must not reach private addresses of this machine.
     const repositoryOutbound = (more = {}) =>
       new Outbound(Object.assign({ clock, allowed, max_bytes: MAX_FEATURE_BYTES }, more));
     this.repositories = new Repositories({
@@ -398,10 +398,12 @@ export class Context implements ApiContext, AsyncDisposable {
     );
   }
 
-  /** A new link to the setup page while there is no user yet; of the first node alone, since a new one ends those before it. */
+  /**
+   * Returns a new link to the setup page while there is no user yet. Only on the first node, because a new link invalidates earlier ones.
+   */
   async setupUrl(): Promise<string | undefined> {
     const { accounts, store, parts } = this;
-    // Another node may have made the user since.
+    // Another node may have created the user since.
     if (accounts.setupNeeded && parts !== ALL_PARTS) accounts.setupNeeded = !(await hasAnyUser(store));
     if (!accounts.setupNeeded || !parts.isFirst) return undefined;
     const url = new URL("/setup", this.accessUrl);
@@ -409,22 +411,22 @@ export class Context implements ApiContext, AsyncDisposable {
     return url.href;
   }
 
-  /** Called before the server listens: what each node needs, and where this is the first one, what a fresh data directory lacks. */
+  /** Called before the server listens: sets up what each node needs, and on the first node what a fresh data directory lacks. */
   async prepare(): Promise<void> {
     if (this.parts.isFirst) await prepareFirst(this);
-    // Where there are other nodes, what no row names yet may be on its way to one of them.
+    // With other nodes, an upload without a row may still be in progress on one of them.
     await recoverBlobs(this.store, this.blobs, this.parts === ALL_PARTS);
     for (const one of this.provisioners.values()) await one.prepare?.();
-    if (this.parts !== ALL_PARTS) hearOthers(this);
+    if (this.parts !== ALL_PARTS) receiveFromOtherNodes(this);
     await this.modelSettings.load();
     if (this.parts === ALL_PARTS) await this.connections.recover();
   }
 
-  /** Called once the server listens and its URL is known: what was interrupted continues, and a fresh install gets its template. */
+  /** Called once the server listens and its URL is known: resumes interrupted work, and gives a fresh install its template. */
   async started(): Promise<void> {
-    void dropStored(this);
-    void dropStoredModules(this);
-    // Each of several nodes learns which parts are its own.
+    void deleteObsoleteStates(this);
+    void deleteObsoleteModules(this);
+    // With several nodes, each one learns which parts it owns.
     if (this.parts === ALL_PARTS) {
       await endForbidden(this);
       await recoverActors(this, undefined);
@@ -438,27 +440,28 @@ export class Context implements ApiContext, AsyncDisposable {
     await this.backups.start();
   }
 
-  /** These parts are this node's from now on: what their last node has left goes on here. Rejects where the database does not answer. */
+  /** Takes over parts: work that their last node left continues here. Rejects when the database does not respond. */
   adopted(parts: readonly number[]): Promise<void> {
     return adopt(this, parts);
   }
 
   /**
-   * These parts are this node's no more (`parts` says so already): what runs of them ends as it does with the server, who follows is told to come
-   * again, and what was kept back is written. Resolves when nothing of them is here, or the time for it is over: then the database refuses it.
+   * Hands off parts (`parts` no longer contains them): their running work ends as on a shutdown, followers are told to reconnect, and
+   * buffered data is written. Resolves when nothing of them is left here or the timeout has passed; after that, the database rejects their
+   * writes.
    */
   leave(parts: readonly number[]): Promise<void> {
     return leave(this, parts);
   }
 
-  /** Refuses new messages and waits until every waiting one is answered and on disk. */
+  /** Rejects new messages and waits until every pending one is answered and on disk. */
   async drain(): Promise<void> {
     this.scheduler.stop();
     for (const one of this.provisioners.values()) one.stop?.();
     await this.readyTemplates.stop();
     await this.backups.stop();
     await this.backupsByHand.stop();
-    // Builds that run go on after the next start; what they say until then still finds its actor.
+    // Running builds continue after the next start; until then, their reports still reach their actors.
     this.otherJobs?.stop();
     await this.jobs.stop();
     this.uses.stop();
@@ -488,12 +491,12 @@ export class Context implements ApiContext, AsyncDisposable {
     await this.agents.stop();
   }
 
-  /** Actors of every kind. */
+  /** Returns the actors of every kind. */
   get actors() {
     return [this.agents, this.workspaces, this.versions, this.dryRuns, this.chats];
   }
 
-  /** What is done now and then, in the background. */
+  /** Returns the periodic background tasks. */
   get chores() {
     return [
       this.chatUpkeep,

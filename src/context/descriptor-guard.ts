@@ -1,26 +1,28 @@
-// Keeps file descriptors free for the server itself while more connections come than the system allows it to open. Connections can use all but
-// a reserve. Once they have, new ones wait at the system, and connections that have brought no request are closed, the longest idle first.
+// Keeps file descriptors free for the server itself when more connections arrive than the system allows. Connections can use all but a
+// reserve. Beyond that, new ones wait in the backlog, and connections without a request are closed, longest idle first.
 import { closeSync, openSync } from "node:fs";
 import type { Server } from "bun";
 import { systemClock, type Timer } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { countOpenFiles, getReserve, MAX_RESERVE, openFilesLimit } from "#base/system/open-files.ts";
-import { takeAgain, takeNoMore } from "#base/system/same-port.ts";
+import { resumeAccepting, stopAccepting } from "#base/system/same-port.ts";
 import { endConnection, setBacklog, type TcpConnection, tcpSocketsOn } from "#base/system/tcp-sockets.ts";
 
-/** How often the descriptors are counted: seldom while there is room, often while there is little. */
+/** How often descriptors are counted: rarely while there is room, often when there is little. */
 const CALM_MS = 200;
 const CLOSE_MS = 20;
-/** The system's own bound, which a server that may open many files keeps. */
+/** The system's own limit, used by a server that may open many files. */
 const BACKLOG = 512;
 const LOG_AGAIN_MS = 60_000;
 
 export type DescriptorGuardDeps = {
   readonly server: Pick<Server<unknown>, "closeIdleConnections">;
   readonly port: number;
-  /** The ports at the other end of connections whose requests are under way. */
+  /** Returns the remote ports of connections with requests in progress. */
   busyPorts(): ReadonlySet<number>;
-  /** With TLS bytes go out before there is a request: the ports at the other end of connections that have brought one. Undefined without TLS. */
+  /**
+   * With TLS, bytes are sent before any request, so this holds the remote ports of connections that have sent one. Undefined without TLS.
+   */
   readonly heardPorts: Set<number> | undefined;
 };
 
@@ -40,12 +42,12 @@ export class DescriptorGuard implements Disposable {
     this.#limit = limit;
     this.#reserve = getReserve(limit);
     this.#listener = listener;
-    // One turn of the loop accepts everything that waits: that must fit in what is kept free.
+    // One turn of the event loop accepts the whole backlog, so it must fit into the reserve.
     setBacklog(listener, this.#reserve >= MAX_RESERVE ? BACKLOG : Math.max(8, Math.floor(this.#reserve / 2)));
     this.#tick();
   }
 
-  /** Returns undefined where the system does not tell how many files are open, or whose they are. */
+  /** Returns undefined when the system does not report how many files are open, or to whom they belong. */
   static of(deps: DescriptorGuardDeps): DescriptorGuard | undefined {
     const limit = openFilesLimit();
     const { listener } = tcpSocketsOn(deps.port);
@@ -64,22 +66,22 @@ export class DescriptorGuard implements Disposable {
     const isClose = this.#isShut || room < 8 * this.#reserve;
     if (!isClose) this.#release();
     else if (!this.#isShut) this.#hold();
-    // By the system's clock: connections come in its time also where another one is set.
+    // Uses the system clock, because connections arrive in real time even when tests replace the clock.
     this.#timer = systemClock.after(isClose ? CLOSE_MS : CALM_MS, () => this.#tick());
   }
 
-  /** Descriptors that connections can still take. */
+  /** Returns the number of descriptors that connections can still use. */
   #room(): number {
     return this.#limit - this.#reserve - (countOpenFiles() - this.#held.length);
   }
 
   #shut(): void {
     this.#isShut = true;
-    takeNoMore(this.#listener);
+    stopAccepting(this.#listener);
     this.#release();
   }
 
-  /** Opens again once half of the reserve is free beyond the reserve itself. */
+  /** Accepts connections again once half of the reserve is free in addition to the reserve itself. */
   #makeRoom(): void {
     const wanted = this.#reserve / 2;
     if (this.#room() < wanted) this.#closed += this.#deps.server.closeIdleConnections();
@@ -87,10 +89,10 @@ export class DescriptorGuard implements Disposable {
     this.#tell();
     if (this.#room() < wanted) return;
     this.#isShut = false;
-    takeAgain(this.#listener);
+    resumeAccepting(this.#listener);
   }
 
-  /** What is ended here is closed by the runtime in its next turn. Answers how many. */
+  /** Shuts down connections without a request and returns their number; the runtime closes them in its next turn. */
   #endUnheard(): number {
     const { port, busyPorts, heardPorts } = this.#deps;
     const { connections } = tcpSocketsOn(port);
@@ -117,7 +119,7 @@ export class DescriptorGuard implements Disposable {
     this.#closed = 0;
   }
 
-  /** Takes the reserve, so that no connection gets it. */
+  /** Occupies the reserve, so that connections cannot use it. */
   #hold(): void {
     try {
       while (this.#held.length < this.#reserve) this.#held.push(openSync("/dev/null", "r"));
@@ -131,7 +133,7 @@ export class DescriptorGuard implements Disposable {
   }
 }
 
-/** Forgets connections that are over, whose ports may be others' by now. */
+/** Forgets closed connections, whose ports may be reused. */
 const forgetOthers = (heard: Set<number> | undefined, connections: readonly TcpConnection[]): void => {
   const open = new Set(connections.map(({ peerPort }) => peerPort));
   for (const port of heard ?? []) if (!open.has(port)) heard?.delete(port);

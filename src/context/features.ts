@@ -1,4 +1,4 @@
-// The features of the server, each constructed from what all are built on: agents, provisioners, workspaces, templates, models.
+// The features of the server, each constructed from shared dependencies: agents, provisioners, workspaces, templates, models.
 
 import { join } from "node:path";
 import { AgentActor } from "#actors/agent/actor.ts";
@@ -23,10 +23,10 @@ import { BuildRunner, type Provisioners } from "#actors/workspace/build-runner.t
 import { type ModuleLoads, SnapshotRunner } from "#actors/workspace/snapshot-runner.ts";
 import type { Clock } from "#base/clock.ts";
 import { imageRegistry } from "#base/config/docker-settings.ts";
-import { type Config, containerAccessUrl, containersCutOff, onlyThisMachine } from "#base/config.ts";
+import { type Config, containerAccessUrl, findContainerAccessProblem, isUsedOnlyLocally } from "#base/config.ts";
 import type { Encryption } from "#base/encryption.ts";
 import type { Metrics } from "#base/metrics.ts";
-import { beginOutside, waitingForOthers } from "#base/network/request-part.ts";
+import { markSideEffect, whileWaitingForOthers } from "#base/network/request-part.ts";
 import { otherNodes, type Parts } from "#base/parts.ts";
 import { within } from "#base/retry.ts";
 import { isTraced } from "#base/spans.ts";
@@ -72,21 +72,21 @@ export type Base = {
   readonly store: Store;
   readonly topics: Topics<Events>;
   readonly encryption: Encryption;
-  /** What of the deployment is this node's: all, where there is one. */
+  /** The parts this node owns; all of them on a single server. */
   readonly parts: Parts;
-  /** The other nodes; undefined where none exist. */
+  /** The other nodes; undefined if none exist. */
   readonly far: (Far & FarAgents) | undefined;
-  /** The actors of this kind that other nodes have; undefined where none exist. */
+  /** Returns the remote actors of a kind; undefined if there are no other nodes. */
   readonly elsewhere: (kind: ActorKind) => Elsewhere | undefined;
-  /** Where people and workspaces reach the server; known once it listens. */
+  /** Returns the URL where people and workspaces reach the server; known once it listens. */
   readonly accessUrl: () => URL;
-  /** Copies messages to actors, in tests. */
+  /** Copies messages to actors; tests only. */
   readonly copy: (<T>(args: T) => T) | undefined;
 };
 
-// Workspace agents and the ways to them: their actors, streams and requests into workspaces, the private network.
+// Workspace agents and access to them: their actors, streams and requests into workspaces, the private network.
 
-/** Agents that rest and are kept in memory: reading one again takes a tenth of a millisecond, keeping it a kilobyte and more. */
+/** Maximum idle agents kept in memory: loading one takes a tenth of a millisecond, keeping it a kilobyte or more. */
 const RESTING_AGENTS = 1_000;
 
 type AgentNeeds = Pick<Base, "config" | "clock" | "store" | "topics" | "copy" | "far" | "elsewhere">;
@@ -101,8 +101,8 @@ export const openAgents = ({ config, clock, store, topics, copy, far, elsewhere 
   return {
     dialer,
     agentHttp: new AgentHttp(far ? farDialer(far, dialer) : dialer, clock, {
-      begin: beginOutside,
-      wait: waitingForOthers,
+      begin: markSideEffect,
+      wait: whileWaitingForOthers,
     }),
     tailnet,
     agents: new Directory((id) => new AgentActor(id, deps), clock, {
@@ -113,18 +113,18 @@ export const openAgents = ({ config, clock, store, topics, copy, far, elsewhere 
   };
 };
 
-// The provisioners of the server itself, made from its settings; context.ts puts them in. Tests pass others.
+// The server's own provisioners, created from its settings; context.ts passes them in. Tests pass others.
 
 type ProvisionerOptions = {
   readonly config: Config;
   readonly provisioners?: Provisioners | undefined;
   readonly environment?: Readonly<Record<string, string | undefined>> | undefined;
-  /** Files of images of repositories. */
+  /** Build files of repository images. */
   readonly repositories?: RepositorySources | undefined;
   readonly daemon?: readonly string[] | undefined;
 };
 
-/** The ways a workspace can come to life here. `local` is always there to stop and delete; it starts only where that is allowed. */
+/** Returns the available provisioners. `local` can always stop and delete workspaces; it starts them only where that is allowed. */
 export const makeProvisioners = (
   { config, provisioners, environment, daemon, repositories }: ProvisionerOptions,
   clock: Clock,
@@ -137,7 +137,7 @@ export const makeProvisioners = (
     clock,
     accessUrl: () => containerAccessUrl(config.docker_access_url, accessUrl()),
     program: config.agent_binary,
-    cutOff: containersCutOff(config),
+    cutOff: findContainerAccessProblem(config),
     repositories,
     repositoryImages: config.repository_images_mb * 1024 * 1024,
     registry: imageRegistry(config),
@@ -168,19 +168,19 @@ export const makeProvisioners = (
   return new Map(made.map((one) => [one.name as string, one]));
 };
 
-// Workspaces: their actors, the work of their builds, what notes their use, and those that are kept ready.
+// Workspaces: their actors, builds, usage tracking, and prebuilt workspaces.
 
 type WorkspaceNeeds = Base &
   Pick<ReturnType<typeof openAgents>, "dialer" | "agentHttp"> & {
-    /** What new builds are made with. */
+    /** Dependencies of new builds. */
     readonly building: BuildDeps;
     readonly jobs: JobQueue;
     readonly provisioners: Provisioners;
-    /** Adds what a template of Terraform needs alongside the request. */
+    /** Adds what a Terraform template needs to the request. */
     readonly equip: (request: ProvisionRequest) => Promise<ProvisionRequest>;
-    /** What a module of a template needs to make and remove a snapshot. */
+    /** What a template module needs to create and remove a snapshot. */
     readonly module: ModuleLoads;
-    /** The variables this process was started with. */
+    /** The environment this process was started with. */
     readonly environment: Readonly<Record<string, string | undefined>>;
   };
 
@@ -230,9 +230,9 @@ type TemplateNeeds = Base & {
   readonly blobs: Blobs;
   readonly jobs: JobQueue;
   readonly provisioners: Provisioners;
-  /** Plans templates of Terraform; undefined where none are run. */
+  /** Plans Terraform templates; undefined if they are not supported here. */
   readonly terraform: TerraformImports | undefined;
-  /** Adds what a template of Terraform needs alongside the request. */
+  /** Adds what a Terraform template needs to the request. */
   readonly equip: (request: ProvisionRequest) => Promise<ProvisionRequest>;
 };
 
@@ -254,22 +254,25 @@ export const openTemplates = (parts: TemplateNeeds) => {
   return { versions, dryRuns, imports, runs };
 };
 
-// Language models: those that are configured, counted and paid for. Each node has them in memory, and their settings are written at one.
+// Language models: configuration, metrics and costs. Each node has them in memory; their settings are written by one node.
 
 type ModelNeeds = Pick<Base, "config" | "clock" | "store" | "encryption" | "topics" | "far"> & {
   readonly blobs: Blobs;
   readonly metrics: Metrics | undefined;
-  /** Others than the configured ones, in tests. */
+  /** Alternative models; tests only. */
   readonly models: LanguageModels | undefined;
 };
 
 const MODELS = "models";
-/** A node that does not say so by then learns of it as soon as it hears anything, and of everything when it has heard nothing for a while. */
+/**
+ * A node that does not confirm by then learns of the change with the next event it receives, and reloads everything after a period without
+ * events.
+ */
 const LOADED_MS = 2_000;
 
 export const openModels = ({ config, clock, store, encryption, topics, blobs, metrics, models, far }: ModelNeeds) => {
   const hosts = config.model_hosts ?? [];
-  const mayReach = { private: onlyThisMachine(config), hosts, continuesTrace: config.otlp_propagate_to_models };
+  const mayReach = { private: isUsedOnlyLocally(config), hosts, continuesTrace: config.otlp_propagate_to_models };
   const configured = new ConfiguredModels({
     clock,
     mayReach,

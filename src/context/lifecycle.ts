@@ -1,13 +1,12 @@
-// What becomes of the parts of a node: they come with whatever is open in them, and go without a trace of it. Who has all of them from a start on
-// takes up the same.
-import { endForbiddenChatSharing } from "#actors/chat/background/sharing-limits.ts";
+// Takes over and hands off a node's parts, including the work in progress on them. A single server takes over all parts at startup.
+import { revokeForbiddenChatShares } from "#actors/chat/background/sharing-limits.ts";
 import { recoverChats } from "#actors/chat/recovery.ts";
 import { FORK, type ForkKeeper } from "#actors/forks/keeper.ts";
 import type { HomeBackupKeeper } from "#actors/home-backups/keeper.ts";
 import { IMAGE_PREBUILD, type ImagePrebuildKeeper } from "#actors/image-prebuilds/keeper.ts";
 import type { PrebuildKeeper } from "#actors/prebuilds/keeper.ts";
 import type { Scheduler } from "#actors/runtime/scheduler.ts";
-import { NotAllTakenUp } from "#actors/runtime/take-up.ts";
+import { NotAllResumed } from "#actors/runtime/take-up.ts";
 import { TASK, type TaskKeeper } from "#actors/tasks/keeper.ts";
 import { DRY_RUN } from "#actors/template-version/dry-run-actor.ts";
 import { recoverDryRuns, recoverImports } from "#actors/template-version/recovery.ts";
@@ -15,7 +14,7 @@ import { TRIAL, type TrialKeeper } from "#actors/trials/keeper.ts";
 import type { Uses } from "#actors/workspace/activity-uses.ts";
 import { lowerPortShares } from "#actors/workspace/port-limits.ts";
 import { recoverBuilds, recoverSnapshots, recoverWorkspaces } from "#actors/workspace/recovery.ts";
-import { endForbiddenSharing } from "#actors/workspace/sharing-limits.ts";
+import { revokeForbiddenShares } from "#actors/workspace/sharing-limits.ts";
 import type { SnapshotRunner } from "#actors/workspace/snapshot-runner.ts";
 import { EMPTY_TRASH } from "#actors/workspace/trash.ts";
 import { log } from "#base/log.ts";
@@ -29,7 +28,7 @@ import type { ReadyTemplates } from "#domain/templates/starter.ts";
 import { prepareIdentity } from "#domain/users/first-user.ts";
 import type { ApiContext } from "#src/api/context.ts";
 
-/** What has to do with parts, of the context (context.ts). */
+/** The part of the context (context.ts) that concerns parts. */
 type Owning = Omit<ApiContext, "tasks" | "forks" | "homeBackups" | "trials"> & {
   readonly parts: Parts;
   readonly tasks: TaskKeeper;
@@ -45,10 +44,10 @@ type Owning = Omit<ApiContext, "tasks" | "forks" | "homeBackups" | "trials"> & {
   readonly chores: readonly { idle(): Promise<unknown> }[];
 };
 
-/** A part may be nobody's for so long while what runs of it ends. */
+/** Maximum time a part has no owner while its work ends. */
 const LEAVE_MS = 3_000;
 
-/** What there is once only, before anybody is answered for it. Called each time a node becomes the first one. */
+/** Prepares cluster-wide singletons before requests are answered. Called each time a node becomes the first one. */
 export const prepareFirst = async ({
   store,
   clock,
@@ -63,37 +62,37 @@ export const prepareFirst = async ({
   await ledger.settleLost({ all: parts === ALL_PARTS });
 };
 
-/** What limits forbid and a crash may have left, of whatever part. Called each time a node becomes the first one. */
+/** Ends what limits forbid but a crash may have left, in any part. Called each time a node becomes the first one. */
 export const endForbidden = async (ctx: Owning): Promise<void> => {
   await lowerPortShares(ctx.store, ctx.workspaces);
-  await endForbiddenSharing(ctx.store, ctx.workspaces);
-  await endForbiddenChatSharing(ctx.store, ctx.chats);
+  await revokeForbiddenShares(ctx.store, ctx.workspaces);
+  await revokeForbiddenChatShares(ctx.store, ctx.chats);
   await stopForbiddenLocal(ctx);
 };
 
-/** What was interrupted continues; undefined: of all parts. */
+/** Resumes interrupted work; undefined means of all parts. */
 export const recoverActors = async (ctx: Owning, parts: PartNumbers): Promise<void> => {
-  let later: NotAllTakenUp | undefined;
+  let later: NotAllResumed | undefined;
   for (const recover of [recoverImports, recoverDryRuns, recoverBuilds, recoverSnapshots, recoverChats]) {
     try {
       await recover(ctx, parts);
     } catch (error) {
-      if (!(error instanceof NotAllTakenUp)) throw error;
+      if (!(error instanceof NotAllResumed)) throw error;
       later = error;
     }
   }
-  // Workspaces that live on the server's own machine: not available where several nodes share a deployment.
+  // Workspaces on the server's own machine, which are not available with several nodes.
   if (parts === undefined) await recoverWorkspaces(ctx.store, ctx.provisioners);
   await ctx.tasks.start(parts);
   await ctx.forks.start(parts);
   ctx.homeBackups.sweep();
   if (parts === undefined || parts.includes(FIRST_PART)) await ctx.imagePrebuilds.start();
   await ctx.trials.start(parts);
-  // A start continues without; of parts that have come it is tried again.
+  // A startup continues without them; for newly acquired parts, it is retried.
   if (later && parts !== undefined) throw later;
 };
 
-/** The parts have come. */
+/** Takes over newly acquired parts. */
 export const adopt = async (ctx: Owning, parts: readonly number[]): Promise<void> => {
   const isFirst = parts.includes(FIRST_PART);
   if (isFirst) await prepareFirst(ctx);
@@ -101,11 +100,11 @@ export const adopt = async (ctx: Owning, parts: readonly number[]): Promise<void
   await recoverActors(ctx, selectParts(parts));
   if (!isFirst) return;
   await endForbidden(ctx);
-  // Its imports can take a while; the start does not wait for them.
+  // Not awaited, because its imports can take some time.
   void ctx.readyTemplates.start().catch((error) => log("templates").warn("not all could be made: {error}", { error }));
 };
 
-/** The parts are about to go. */
+/** Ends the work of parts that are about to be handed off. */
 export const leave = async (ctx: Owning, parts: readonly number[]): Promise<void> => {
   const leaving = new Set(parts);
   const isLeaving = (part: number): boolean => leaving.has(part);
@@ -115,20 +114,20 @@ export const leave = async (ctx: Owning, parts: readonly number[]): Promise<void
   };
   close();
   await within(ctx.clock, LEAVE_MS, end(ctx, isLeaving));
-  // What was opened by requests that were already under way.
+  // Closes what was opened by requests that were already in progress.
   close();
 };
 
 const end = async (ctx: Owning, isLeaving: (part: number) => boolean): Promise<void> => {
   const work = () => Promise.all([ctx.generations.leave(isLeaving), ctx.jobs.leave(isLeaving)]);
-  // What is notified of uses reaches the workspaces on their nodes.
+  // Recorded activity still reaches the workspaces on their nodes.
   void ctx.uses.flush();
   const isFirst = isLeaving(FIRST_PART);
   if (isFirst) await Promise.all([ctx.readyTemplates.stop(), ctx.imagePrebuilds.leave()]);
   const ended = work();
   if (isFirst) ctx.workers.closeAll("another node has the workers now");
   await Promise.all([
-    // What they write still is refused by the database once the parts are another node's.
+    // Writes after this are rejected by the database once another node owns the parts.
     ctx.requests.left(isLeaving),
     ended,
     ...ctx.actors.map((one) => one.leave(isLeaving)),
@@ -139,10 +138,10 @@ const end = async (ctx: Owning, isLeaving: (part: number) => boolean): Promise<v
     ctx.trials.leave(ownParts(ctx.parts)),
     ctx.usage.flush(),
   ]);
-  // Messages that were waiting may have begun something.
+  // Messages that were waiting may have started something.
   await work();
   if (!isFirst) return;
-  // They rest by now; the next node begins them.
+  // These are idle by now; the next node starts them.
   await Promise.all([...ctx.chores.map((one) => one.idle()), ctx.scheduler.settled()]);
 };
 

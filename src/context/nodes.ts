@@ -1,5 +1,5 @@
-// What this node asks of the other nodes of a cluster, and answers them: messages to actors, ways to agents, jobs, tokens, packets, tunnels,
-// views, and events. One server without a cluster uses none of it.
+// Communication between cluster nodes: messages to actors, access to agents, jobs, tokens, packets, tunnels, views, and events. Unused on a
+// single server.
 
 import { JobReport } from "#actors/job/report.ts";
 import type { ModelSettings } from "#actors/models/model-settings.ts";
@@ -36,14 +36,14 @@ import type { Report } from "#src/provisioners/provisioner.ts";
 import { type Coordinator, clientRules, LOST_MS, type Relay } from "#src/tailnet/index.ts";
 import { type AgentDialer, pipe, routerFor, serve, Tailnet, tailnetClient, WireError } from "#src/wire/index.ts";
 
-// Actors of other nodes: where they are, by the part of their id, and how they are asked. The other side of it answers for those that this node has.
+// Actors on other nodes: located by the part of their ID and called remotely. The other side answers for the actors of this node.
 
-/** Actors by what their ids name: a dry run is a job. */
+/** Actors by the kind of their ID; a dry run is a job. */
 export type ActorKind = Extract<Parted, "agent" | "chat" | "job" | "template_version" | "workspace">;
 
 const ACTOR = "actor";
 
-/** A message to an actor of another node. Its part goes along, because what is about to be made cannot be looked up there. */
+/** A message to an actor on another node. It includes the part, because an ID that is about to be created cannot be looked up there. */
 type FarMessage = {
   readonly kind: ActorKind;
   readonly id: string;
@@ -52,14 +52,14 @@ type FarMessage = {
   readonly args: unknown;
 };
 
-/** What a node has to do with the others. */
+/** What a node needs to communicate with the others. */
 export type Far = {
   readonly parts: Parts;
   readonly index: PartIndex;
   readonly links: Pick<NodeLinks, "call" | "serve">;
 };
 
-/** For the `Directory` of these actors. */
+/** Returns the remote actors for a `Directory`. */
 export const farActors = ({ parts, index, links }: Far, kind: ActorKind): Elsewhere => {
   const placeOf = (part: number | undefined): ActorPlace =>
     part === undefined || parts.has(part) ? "here" : (parts.nodeOf(part) ?? "nobody");
@@ -71,7 +71,7 @@ export const farActors = ({ parts, index, links }: Far, kind: ActorKind): Elsewh
     },
     ask(node, id, message, args) {
       const part = index.of(kind, id);
-      // Known, since a place was found by it; let go in between only when a hundred thousand others were asked for.
+      // Normally known, because a place was found by it; it is evicted only after a hundred thousand other lookups.
       if (part instanceof Promise || part === undefined) return Promise.reject(new NotBegun("It is looked for again."));
       return send(node, { kind, id, part, message, args });
     },
@@ -82,7 +82,10 @@ export const farActors = ({ parts, index, links }: Far, kind: ActorKind): Elsewh
 // biome-ignore lint/suspicious/noExplicitAny: messages come by their names
 type AnyDirectory = Pick<Directory<Actor<any> & Record<string, any>>, "askHere" | "isStopping">;
 
-/** Answers the messages of other nodes to the actors of this one. What has gone to another node in the meantime is not begun, and not passed on. */
+/**
+ * Handles other nodes' messages to the actors of this one. A message for a part that has moved in the meantime is neither handled nor
+ * forwarded.
+ */
 export const answerFarActors = (
   { parts, index, links }: Far,
   directories: Readonly<Record<ActorKind, AnyDirectory>>,
@@ -95,8 +98,8 @@ export const answerFarActors = (
     return actors.askHere(id, message, args);
   });
 
-// Agents whose tunnels end at another node: that node dials, and the bytes go through it. Chats need them: a claimed prebuild and someone else's
-// workspace are of another part than the chat that works in them.
+// Agents whose tunnels end at another node: that node dials, and the bytes pass through it. Chats need this, because a claimed prebuild or
+// someone else's workspace belongs to a different part than the chat.
 
 const AGENT = "agent";
 
@@ -108,7 +111,7 @@ export type FarAgents = {
   readonly links: Pick<NodeLinks, "open" | "serveStreams">;
 };
 
-/** Dials agents of other nodes there, and those of this one here. */
+/** Dials agents on the node that has their tunnel. */
 export const farDialer = ({ parts, index, links }: FarAgents, here: AgentDialer): AgentDialer => ({
   isDaemon: (agent_id) => here.isDaemon(agent_id),
   async dial(agent_id, port, signal, options) {
@@ -136,7 +139,7 @@ export const farDialer = ({ parts, index, links }: FarAgents, here: AgentDialer)
   },
 });
 
-/** Dials for other nodes. */
+/** Dials agents on behalf of other nodes. */
 export const answerFarDials = ({ parts, index, links }: FarAgents, here: AgentDialer): void =>
   links.serveStreams(AGENT, async (args, stream) => {
     const { agent_id, port, tls } = args as Target;
@@ -145,18 +148,18 @@ export const answerFarDials = ({ parts, index, links }: FarAgents, here: AgentDi
     void pipe(stream, await here.dial(agent_id, port, undefined, { tls }));
   });
 
-// Jobs across nodes: what the queue of one says to those of the others goes over the links between nodes (actors/runtime/far-jobs.ts), and the agents
-// of a workspace are told to end by the node that has it, whoever does the build.
+// Jobs across nodes: the job queues communicate over the links between nodes (actors/runtime/far-jobs.ts), and the node that owns a
+// workspace ends its agents, whichever node runs the build.
 
 const JOBS = "jobs";
 const SHUT_DOWN = "shut_down";
-/** Anyone who owns a job, as ids are looked up. */
+/** The kind of ID by which a job's owner is looked up. */
 const PARTED = { build: "workspace", import: "template_version", dry_run: "job" } as const;
 
-/** Older dry runs do not say theirs. */
+/** Older dry runs do not include their part. */
 const NO_PART = -1;
 
-/** How builds, imports and dry runs are done here, and who owns them. */
+/** How builds, imports and dry runs are run here, and who owns them. */
 export type JobWork = {
   readonly builds: Builds;
   readonly imports: Imports;
@@ -177,7 +180,7 @@ export const farJobs = ({ parts, index, links }: Far, clock: Clock, { queue, wor
     submit: (job) => submit(work(), job),
     async requeue(of, job_id) {
       const part = await index.of(PARTED[of.kind], of.id);
-      // Anyone who has it now asks, too.
+      // The new owner asks too.
       if (part !== undefined && parts.has(part)) await requeue(work(), of, job_id);
     },
   });
@@ -201,15 +204,15 @@ const requeue = async ({ workspaces, versions, dryRuns }: JobWork, { kind, id }:
     if (kind === "import") await versions.ask(id, "resume", { moved: true });
     if (kind === "dry_run") await dryRuns.ask(id, "requeueJob", { moved: true });
   } catch (error) {
-    // On disk it is open: its timer ends it.
+    // The job is still open on disk; its timer ends it.
     log("builds").error("job {job_id} cannot be taken up again: {error}", { job_id, error });
   }
 };
 
-/** Lets the agents of a workspace end in order, here. */
+/** Shuts down the agents of a workspace in order, on this node. */
 type ShutDown = (workspace_id: string, report: Report, signal: AbortSignal) => Promise<void>;
 
-/** The same by the node that has the workspace; what is said in the meantime goes from there to the build's log. */
+/** Like `ShutDown`, on the node that owns the workspace; its reports go to the build's log. */
 export const shutDownByOwner = (
   far: Far | undefined,
   clock: Clock,
@@ -239,8 +242,8 @@ export const shutDownByOwner = (
   };
 };
 
-// Tokens of linked accounts are renewed by the first node, for whichever node needs one: a provider that takes each refresh token once would end the
-// grant where two nodes used it.
+// Tokens of linked accounts are refreshed only by the first node, on behalf of all: a provider that accepts each refresh token once would
+// revoke the grant if two nodes used it.
 
 const EXTERNAL_AUTH = "external_auth";
 /** Another node may be about to become the first one. */
@@ -249,7 +252,7 @@ const TRIES = 30;
 
 type RefreshNeeds = Pick<Far, "parts" | "links">;
 
-/** For `Links`: undefined at the first node. */
+/** For `Links`: undefined on the first node. */
 export const farRefreshes =
   ({ parts, links }: RefreshNeeds, clock: Clock): RefreshElsewhere =>
   (asked) => {
@@ -259,20 +262,20 @@ export const farRefreshes =
       if (!first) throw new NotBegun("No node is the first one now.");
       await links.call(first, EXTERNAL_AUTH, asked);
     };
-    // Of an answer that was lost the first node knows: who asks again joins what is under way, or finds it done.
+    // The outcome of a lost response is known to the first node: a repeated call joins the refresh in progress or finds it done.
     const isPassing = (error: unknown): boolean =>
       error instanceof NotBegun || (error instanceof CommitError && error.reason === "unknown");
     return retry(clock, ask, (error, failures) => (isPassing(error) && failures < TRIES ? AGAIN_MS : undefined));
   };
 
-/** Renews for other nodes. */
+/** Refreshes tokens on behalf of other nodes. */
 export const answerFarRefreshes = ({ parts, links }: RefreshNeeds, here: Pick<Links, "refresh">): void =>
   links.serve(EXTERNAL_AUTH, async (asked) => {
     if (!parts.isFirst) throw new NotBegun("The node is not the first one.");
     await here.refresh(asked as Parameters<Links["refresh"]>[0]);
   });
 
-// The relays of nodes, joined over the links between them (src/domain/tailnet/far-relay.ts).
+// Connects the relays of nodes over the links between them (src/domain/tailnet/far-relay.ts).
 
 const RELAY = "relay";
 
@@ -282,7 +285,7 @@ export const joinRelays = ({ parts, links }: Far, clock: Clock, relay: Relay): v
   links.serve(RELAY, async (words, from) => far.hear(from, words as RelayWords));
 };
 
-// The coordinators of nodes, joined over the links between them (src/domain/tailnet/far-tunnels.ts).
+// Connects the coordinators of nodes over the links between them (src/domain/tailnet/far-tunnels.ts).
 
 const COORDINATOR = "coordinator";
 
@@ -304,7 +307,7 @@ export const joinCoordinators = (
     const { client_id, agent_id } = args as Revoked;
     coordinator.revoke(client_id, agent_id);
   });
-  /** Whether the client may was judged where it is. */
+  /** The client's access was checked on its own node. */
   const refuse = async (agent_id: string): Promise<string | undefined> => {
     const part = await index.of("agent", agent_id);
     return part !== undefined && parts.has(part) ? undefined : "the agent is not at this node";
@@ -321,16 +324,16 @@ export const joinCoordinators = (
   });
 };
 
-// What people are shown of a whole cluster where each node knows its own: the private network, and use that is not written yet.
+// Cluster-wide views of what each node knows for itself: the private network, and usage that is not yet stored.
 
 const NETWORK = "network";
 const FLUSH = "flush";
-/** A node that is slower is left out. */
+/** A slower node is left out. */
 const ANSWER_MS = 2_000;
 
 type ViewNeeds = Pick<Far, "parts" | "links">;
 
-/** The answers of all other nodes, in no order. Nodes that do not answer are left out. */
+/** Returns the responses of all other nodes in any order. Nodes that do not respond are left out. */
 const askAll = async ({ parts, links }: ViewNeeds, clock: Clock, service: string): Promise<unknown[]> => {
   const answers: unknown[] = [];
   const asked = otherNodes(parts).map(async (node) => {
@@ -350,7 +353,7 @@ export const shareNetwork = (far: ViewNeeds, clock: Clock, network: Network): vo
   network.others = async () => (await askAll(far, clock, NETWORK)) as NetworkView[];
 };
 
-/** Reports of use count what any node has noted. */
+/** Usage reports include what any node has recorded. */
 export const shareUse = (far: ViewNeeds, clock: Clock, usage: Flushed): void => {
   far.links.serve(FLUSH, () => usage.flush());
   usage.flushOthers = async () => void (await askAll(far, clock, FLUSH));
@@ -358,20 +361,20 @@ export const shareUse = (far: ViewNeeds, clock: Clock, usage: Flushed): void => 
 
 type Flushed = { flush(): Promise<void>; flushOthers: () => Promise<void> };
 
-// What happens on one node and is heard on the others: which kinds of events, and how they come to the topics of this node.
+// Events shared between nodes: which kinds, and how they reach the topics of this node.
 
 type Shared = { readonly store: Store; readonly topics: Topics<Events> };
 
 export type HeardKind = (typeof HEARD_AMONG_ACTIVE)[number];
 
-/** What is heard of other nodes with these settings. */
-export const heardWith = ({ cluster_active }: Pick<Config, "cluster_active">): readonly HeardKind[] =>
+/** Returns the kinds of events that are received from other nodes with these settings. */
+export const listSharedEventKinds = ({ cluster_active }: Pick<Config, "cluster_active">): readonly HeardKind[] =>
   cluster_active === "every" ? HEARD_AMONG_ACTIVE : HEARD_EVERYWHERE;
 
 export const isHeard = (heard: readonly HeardKind[], kind: string): kind is HeardKind | "missed" =>
   kind === "missed" || heard.some((one) => one === kind);
 
-/** Takes the words of other nodes; none where some may have been missed. */
+/** Publishes events of other nodes; without events, publishes that some may have been missed. */
 export const hearing =
   (topics: Topics<Events>, heard: readonly HeardKind[]) =>
   (words: readonly Word[] | undefined): void => {
@@ -380,7 +383,7 @@ export const hearing =
       if (isHeard(heard, kind)) topics.publish(kind, id, event as never, true);
   };
 
-/** Sends events of this node to the other nodes, but not events that came from them. */
+/** Sends events of this node to the other nodes, but not events that came from another node. */
 export const tellOthers = ({ store, topics, parts }: Shared & { readonly parts: Parts }): void => {
   if (!store.tell) return;
   for (const kind of parts === ALL_PARTS ? HEARD_EVERYWHERE : HEARD_AMONG_ACTIVE) {
@@ -392,18 +395,18 @@ export const tellOthers = ({ store, topics, parts }: Shared & { readonly parts: 
 
 type Hearing = Shared & { readonly modelSettings: Pick<ModelSettings, "loadSoon"> };
 
-/** What happens on other nodes that are active is heard here from now on. */
-export const hearOthers = ({ store, topics, modelSettings }: Hearing): void => {
+/** Starts publishing events of other active nodes on this one. */
+export const receiveFromOtherNodes = ({ store, topics, modelSettings }: Hearing): void => {
   topics.subscribeAll("models_changed", (_, __, isFar) => isFar && modelSettings.loadSoon());
   topics.subscribeAll("missed", () => modelSettings.loadSoon());
   store.hear?.(hearing(topics, HEARD_AMONG_ACTIVE));
 };
 
-// What this node does for the others of a cluster in which all work.
+// Services this node provides to the others when all nodes are active.
 
 type Directories = Parameters<typeof answerFarActors>[1];
 
-/** The directories by the names that contexts give them. */
+/** The directories by their names in the context. */
 type Offers = {
   readonly clock: Clock;
   readonly usage: Usage;

@@ -1,6 +1,6 @@
-// The context of a node that answers reads while another one is the active one. It has the database and what is pure; all that lives in the
-// memory of the active node (actors, topics, queues, connections into workspaces) and every write are not here: a request that touches
-// one of them is passed on (src/base/network/read-here.ts). What is not named below is not here, so nothing new is answered here by mistake.
+// The context of a node that serves reads while another node is active. It has the database and pure code. Everything in the active node's
+// memory (actors, topics, queues, connections into workspaces) and all writes are missing: a request that uses them is forwarded
+// (src/base/network/read-here.ts). Members must be listed below to be available, so nothing new is served here by mistake.
 import type { Events } from "#actors/runtime/events.ts";
 import { isForBuiltIn, type JobQueue } from "#actors/runtime/job-queue.ts";
 import type { Tags } from "#actors/runtime/other-queues.ts";
@@ -15,9 +15,9 @@ import type { ReadStore } from "#db/pg/read-store.ts";
 import type { RefusedChanges } from "#src/api/audit/refused.ts";
 import type { Sockets } from "#src/api/http/socket.ts";
 import { Context } from "./context.ts";
-import { type HeardKind, heardWith, hearing, isHeard } from "./nodes.ts";
+import { type HeardKind, hearing, isHeard, listSharedEventKinds } from "./nodes.ts";
 
-/** Members that are the same on every node; it has no parts. */
+/** Members that are the same on every node; this node has no parts. */
 const HERE: ReadonlySet<string> = new Set(["config", "clock", "store", "encryption", "requests", "addresses", "parts"]);
 
 type Options = {
@@ -37,8 +37,8 @@ export const openReads = ({ config, clock, store, encryption }: Options): Contex
   const own: Readonly<Record<string, object>> = {
     jobs: queueHere(context.jobs),
     refused: NOTHING_REFUSED,
-    topics: topicsHere(context.topics, heardWith(config)),
-    // Of requests to upgrade only those are answered here that say so (src/server.ts).
+    topics: topicsHere(context.topics, listSharedEventKinds(config)),
+    // Only upgrade requests that declare it are served here (src/server.ts).
     sockets: { upgrade: (...given) => afterReading(() => context.sockets.upgrade(...given)) } satisfies Pick<
       Sockets,
       "upgrade"
@@ -48,9 +48,9 @@ export const openReads = ({ config, clock, store, encryption }: Options): Contex
     if (HERE.has(name) || typeof value !== "object" || value === null || value instanceof URL) continue;
     Object.defineProperty(reads, name, { value: elsewhere(value, own[name]), enumerable: true });
   }
-  // Where settings come from, and some of them, differ from node to node: those of the active one are shown.
+  // Some settings and their sources differ between nodes; the active node's are shown.
   Object.defineProperty(reads, "sources", { value: elsewhere({}), enumerable: true });
-  // Actors and pages ask the same one.
+  // Actors and pages use the same value.
   Object.defineProperty(reads, "accessUrl", {
     get: () => context.accessUrl,
     set: (url: URL) => {
@@ -60,24 +60,24 @@ export const openReads = ({ config, clock, store, encryption }: Options): Contex
   return reads;
 };
 
-/** What is known of the queue of jobs without it: the worker that is built in takes the jobs that ask for nothing else. */
+/** What is known about the job queue without it: the built-in worker takes jobs with no special tags. */
 const queueHere = ({ worker }: JobQueue) => ({
   worker,
   workersVersion: 0,
   workersFor: (tags: Tags): readonly string[] => (isForBuiltIn(tags) ? [worker.id] : passOn()),
 });
 
-/** What the active node tells is heard here, too. */
+/** Events that the active node sends are also published here. */
 const topicsHere = (topics: Topics<Events>, heard: readonly HeardKind[]): Pick<Topics<Events>, "subscribe"> => ({
   subscribe: (kind, id, listener) =>
     isReadHere() && !isHeard(heard, kind) ? passOn() : topics.subscribe(kind, id, listener),
 });
 
-/** From now on the streams of this node hear what the active ones tell, until the store is closed. */
-export const hearActive = (store: ReadStore, ctx: Pick<Context, "topics" | "config">): void =>
-  store.listen(hearing(ctx.topics, heardWith(ctx.config)));
+/** Delivers the active nodes' events to the streams of this node until the store is closed. */
+export const followActiveNode = (store: ReadStore, ctx: Pick<Context, "topics" | "config">): void =>
+  store.listen(hearing(ctx.topics, listSharedEventKinds(ctx.config)));
 
-/** Nothing is noted of reads that are refused; whatever else is leaves an entry that the active node writes. */
+/** Rejected reads are not recorded; any other rejection needs an audit entry, which the active node writes. */
 const NOTHING_REFUSED: Pick<RefusedChanges, "note"> = {
   note(_request, _status, attemptOf) {
     if (attemptOf()) passOn();
@@ -85,8 +85,8 @@ const NOTHING_REFUSED: Pick<RefusedChanges, "note"> = {
 };
 
 /**
- * What is as it is while the routes are made, and passes on every request that touches it. `own` is there all the same.
- * Methods are called on the thing itself: its private members are of no proxy.
+ * Behaves normally while the routes are created, but forwards every request that uses it. `own` stays available. Methods are called on the
+ * object itself, because a proxy cannot access private members.
  */
 const elsewhere = <T extends object>(thing: T, own: object = {}): T =>
   new Proxy(thing, {

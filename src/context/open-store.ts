@@ -1,4 +1,4 @@
-// The database: in the data directory, or a PostgreSQL that several nodes share.
+// Opens the database: the file in the data directory, or a PostgreSQL shared by several nodes.
 import type { Clock } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
 import { log } from "#base/log.ts";
@@ -11,7 +11,7 @@ import type { JoinOptions, Membership } from "#src/cluster/membership.ts";
 
 export type Opened = {
   readonly store: Store;
-  /** In a cluster only. */
+  /** Only in a cluster. */
   readonly membership?: Membership | undefined;
   readonly elsewhere?: KeptElsewhere | undefined;
 };
@@ -20,11 +20,11 @@ type Options = {
   readonly config: Config;
   readonly clock: Clock;
   readonly fatal: ((error: Error) => void) | undefined;
-  /** Has been waited for already. */
+  /** Already joined. */
   readonly membership?: Membership | undefined;
 };
 
-/** Opens and migrates the database. `fatal`: the process must stop, since the data can no longer be written safely. */
+/** Opens and migrates the database. `fatal` is called when data can no longer be written safely and the process must stop. */
 export const openStore = async ({ config, clock, fatal, membership }: Options): Promise<Opened> => {
   const stop = (error: Error): void => {
     const next = isDamage(error) ? `. The database is damaged. ${NEXT_STEP}` : "";
@@ -36,8 +36,8 @@ export const openStore = async ({ config, clock, fatal, membership }: Options): 
     const image = await readImage(directory);
     return { store: openLocalStore({ directory, cacheMb, now: clock.now(), image, fatal: stop }) };
   }
-  // Loaded only here: one server needs none of it.
-  const { makeBucket: bucketOf, keptElsewhere } = await import("#db/pg/uploads.ts");
+  // Imported lazily, because a single server does not need it.
+  const { makeBucket: bucketOf, openSharedBlobs: keptElsewhere } = await import("#db/pg/uploads.ts");
   const taken = membership ?? (await join({ config, clock, fatal: stop }));
   const store = taken.node.openStore();
   return { store, membership: taken, elsewhere: keptElsewhere(store, bucketOf(config, clock)) };

@@ -1,4 +1,4 @@
-// Opens the data directory and builds everything on it: what `serve` and tests begin with.
+// Opens the data directory and builds the server on it; used by `serve` and tests.
 import { type Clock, systemClock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import type { Metrics } from "#base/metrics.ts";
@@ -9,7 +9,7 @@ import { openStore } from "./open-store.ts";
 
 export const openContext = async (options: ContextOptions): Promise<Context> => {
   const { config, clock = systemClock, fatal } = options;
-  // Loaded only where figures are served: the library takes 27 ms of a start.
+  // Imported only if metrics are enabled, because the library adds 27 ms to startup.
   const metrics = config.metrics_address ? await openMetrics(clock) : undefined;
   const opened = options.store
     ? { store: options.store, elsewhere: options.elsewhere, membership: options.membership }
@@ -37,7 +37,7 @@ const openMetrics = async (clock: Clock): Promise<Metrics> => {
   return metrics;
 };
 
-/** Loaded only where a collector is set. The variables by which OpenTelemetry is switched off everywhere count here, too. */
+/** Imported only if a collector is configured. The standard variables that disable OpenTelemetry are respected. */
 const openTraces = async (
   { config, environment = {} }: ContextOptions,
   clock: Clock,

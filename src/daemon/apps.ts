@@ -1,4 +1,4 @@
-// Watches the health of the agent's apps: asks each at its interval, and tells the server when it changes (rule DM-14).
+// Watches the health of the agent's apps: checks each app at its interval and reports changes to the server (rule DM-14).
 import type { Clock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
 import { AppHealth, type WorkspaceApp, WorkspaceApp_Health } from "#src/wire/gen/agent_pb.ts";
@@ -14,7 +14,7 @@ export type AppsOptions = {
   isStarting(): boolean;
 };
 
-/** Watches until the signal fires. Apps without a health check are left alone. */
+/** Watches until the signal fires. Skips apps without a health check. */
 export const watchApps = (apps: readonly WorkspaceApp[], options: AppsOptions): void => {
   const { connection, clock, signal } = options;
   const latest = new Latest<{ id: Uint8Array; health: AppHealth }>({
@@ -33,7 +33,7 @@ export const watchApps = (apps: readonly WorkspaceApp[], options: AppsOptions): 
       if (signal.aborted) return;
       const isAwaited = health === undefined && options.isStarting();
       failures = isUp || isAwaited ? 0 : failures + 1;
-      // Until the threshold is reached one way or the other, what was said last still holds.
+      // Below the threshold, the last reported health still applies.
       const now = isUp ? AppHealth.HEALTHY : failures >= threshold ? AppHealth.UNHEALTHY : health;
       if (now !== undefined && now !== health) {
         health = now;
@@ -48,7 +48,7 @@ export const watchApps = (apps: readonly WorkspaceApp[], options: AppsOptions): 
   }
 };
 
-/** True when the app answers within `limit_ms` and not with a server error. */
+/** Returns true if the app answers within `limit_ms` without a server error. */
 const answers = async (url: string, limit_ms: number, { clock, signal }: AppsOptions): Promise<boolean> => {
   const late = new AbortController();
   const timer = clock.after(limit_ms, () => late.abort());

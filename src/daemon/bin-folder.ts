@@ -1,34 +1,34 @@
-// A folder at the end of the path of everything that the daemon starts (rule DM-22): it holds this program, by its own name and by the one
-// that templates of the ecosystem call it by, and takes what scripts of the workspace put there. Alongside it each script has a folder of its own.
+// A folder appended to the PATH of every program that the daemon starts (rule DM-22). It contains this program, under its own name and
+// under the name that existing templates use, and whatever the workspace's scripts put there. Each script also gets a data folder.
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { log } from "#base/log.ts";
-import { quotedForShell } from "./git/helpers.ts";
+import { quoteForShell } from "./git/helpers.ts";
 import { ownProgram } from "./own-program.ts";
 
-/** What a system without a path of its own would look through. */
+/** The PATH to assume on a system that sets none. */
 const USUAL = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 const NAMES = ["slipway", "coder"];
 
 export type BinFolder = Disposable & {
-  /** Where scripts may put programs; empty when none could be made. */
+  /** Tells scripts where they may put programs. Empty if the folder could not be created. */
   readonly env: Readonly<Record<string, string>>;
-  /** The path with the folder behind it. */
+  /** Returns the path with the folder appended. */
   pathWith(path: string | undefined): string;
-  /** The variables of one script; `name` tells it from others. */
+  /** Returns the variables for one script; `name` identifies the script. */
   envOf(name: string): Readonly<Record<string, string>>;
 };
 
-/** Never throws: a workspace whose temp folder is full works without. */
-export const binFolder = (program: readonly string[] = ownProgram()): BinFolder => {
+/** Creates the folder. Never throws: a workspace with a full temp folder works without one. */
+export const createBinFolder = (program: readonly string[] = ownProgram()): BinFolder => {
   try {
     const folder = mkdtempSync(join(tmpdir(), "slipway-bin-"));
     const bin = join(folder, "bin");
     mkdirSync(bin);
-    // Scripts start programs as other users, too.
+    // Scripts also start programs as other users.
     for (const one of [folder, bin]) chmodSync(one, 0o755);
-    const text = `#!/bin/sh\nexec ${program.map(quotedForShell).join(" ")} "$@"\n`;
+    const text = `#!/bin/sh\nexec ${program.map(quoteForShell).join(" ")} "$@"\n`;
     for (const name of NAMES) writeFileSync(join(bin, name), text, { mode: 0o755 });
     return {
       env: { CODER_SCRIPT_BIN_DIR: bin },
@@ -48,7 +48,7 @@ const makeVariables = (folder: string, name: string): Record<string, string> => 
     mkdirSync(data, { recursive: true });
     return { CODER_SCRIPT_DATA_DIR: data };
   } catch {
-    // The temp folder is full, or someone has tidied it up: the script says what it misses.
+    // The temp folder is full or has been cleaned up. A script that needs its data folder fails with its own error.
     return {};
   }
 };

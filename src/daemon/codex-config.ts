@@ -1,4 +1,5 @@
-// The configuration with which Codex calls the AI gateway without a sign-in: unlike other agents it reads no address from its environment.
+// The configuration with which Codex calls the AI gateway without signing in. Unlike other agents, Codex reads no address from its
+// environment.
 import {
   linkSync,
   lstatSync,
@@ -29,15 +30,15 @@ env_key = "OPENAI_API_KEY"
 wire_api = "responses"
 `;
 
-/** Whether a text is what Slipway has written, for whatever address. */
+/** Returns true if Slipway wrote this text, for any address. */
 const isOurs = (text: string): boolean => {
   const base_url = /^base_url = "([^"\\]*)"$/m.exec(text)?.[1];
   return base_url !== undefined && text === configFor(base_url);
 };
 
 /**
- * Makes Codex's configuration that of a workspace with these variables: writes it where there is none, keeps its own up to date and removes it
- * where the gateway is no longer offered. A file that somebody has written or changed stays as it is. Never throws.
+ * Writes, updates or removes Codex's configuration to match a workspace with these variables. Removes it when the gateway is no longer
+ * offered. A file that a person wrote or changed is left alone. Never throws.
  */
 export const writeCodexConfig = (variables: Environment): void => {
   const { HOME = homedir(), CODEX_HOME, OPENAI_BASE_URL, OPENAI_API_KEY = "" } = variables;
@@ -53,7 +54,7 @@ export const writeCodexConfig = (variables: Environment): void => {
   }
 };
 
-/** Returns what Slipway has written there; undefined: nothing is there. */
+/** Returns the text if Slipway wrote it, `another's` for any other file, and undefined if there is no file. */
 const readOwn = (path: string): string | "another's" | undefined => {
   try {
     if (!lstatSync(path).isFile()) return "another's";
@@ -66,7 +67,7 @@ const readOwn = (path: string): string | "another's" | undefined => {
   }
 };
 
-/** Whole or not at all; a file that somebody makes in the meantime stays. */
+/** Writes the file atomically, and does not overwrite one that was created in the meantime. */
 const replace = (path: string, text: string, found: string | undefined): void => {
   if (found === text) return;
   const folder = dirname(path);

@@ -1,5 +1,5 @@
-// The program inside a workspace (`slipway agent`): connects, learns from the manifest what to run, runs it, reports, and ends in order
-// when it is told to. Everything it does is a file of this folder; here they are put together.
+// The program inside a workspace (`slipway agent`): connects, reads from the manifest what to run, runs it, reports, and shuts down in
+// order. The work itself is in the other files of this folder.
 import { mkdirSync } from "node:fs";
 import { type Clock, holdProcess } from "#base/clock.ts";
 import { log } from "#base/log.ts";
@@ -23,21 +23,24 @@ export type DaemonOptions = {
   url: URL;
   /** The agent's token. */
   token: string;
-  /** Told to end: the daemon runs its stop scripts, reports and returns. */
+  /** Shuts the daemon down: it runs its stop scripts, reports and returns. */
   signal: AbortSignal;
   clock: Clock;
   env: Readonly<Record<string, string | undefined>>;
   random?: Random;
-  /** When it ends although nobody tells it to. */
+  /** Conditions under which the daemon ends on its own. */
   orphan?: OrphanOptions;
 };
 
-/** Once the server has asked it to end, a daemon that has done so waits for anyone who started it to end its process, too. */
+/** How long a daemon that has shut down at the server's request waits for its process to be ended from outside. */
 const LINGER_MS = 5 * 60_000;
-/** What has not been delivered when the daemon ends is worth this long a wait. */
+/** How long to wait at shutdown for pending reports to be delivered. */
 const FLUSH_MS = 3_000;
 
-/** Runs until the signal fires, or the server asks it to end and nobody has ended it five minutes later, whatever else the server does. Resolves when everything it started has ended; never leaves a process. */
+/**
+ * Runs until the signal fires, or until five minutes after the server has asked the daemon to end. Resolves when everything it started has
+ * ended; never leaves a process behind.
+ */
 export const runDaemon = async (options: DaemonOptions): Promise<void> => {
   const { url, token, clock, random = systemRandom, orphan } = options;
   const env = withoutToken(options.env);
@@ -58,8 +61,8 @@ export const runDaemon = async (options: DaemonOptions): Promise<void> => {
     greet: async (api, abort) => {
       const manifest = await api.getManifest({}, abort);
       await introduce(api, manifest, env, abort);
-      // The first manifest is what this daemon runs; a new build starts a new daemon, except for a claim: the agent is another one
-      // then, and nothing is said of it until it begins.
+      // The daemon runs its first manifest; a new build starts a new daemon. A claim is the exception: it creates a new agent, and nothing
+      // is reported for that agent until the daemon starts over.
       if (work) {
         if (work.isOf(manifest)) {
           work.renewSecrets(manifest);
@@ -94,7 +97,7 @@ export const runDaemon = async (options: DaemonOptions): Promise<void> => {
       if (!(error instanceof Stopped)) log("daemon").error("the secrets cannot be asked for: {error}", { error });
     }
   });
-  /** Once the workspace is someone's: what runs ends without its stop scripts, and everything begins as the new agent. */
+  /** Starts over as the new agent once the workspace is claimed: the current session ends without its stop scripts. */
   const begunAnew = async (first: AgentSession): Promise<void> => {
     if (!(await awaitClaim({ url, token, clock, random, signal }))) return;
     log("daemon").info("the workspace has an owner now, beginning anew");
@@ -125,7 +128,7 @@ export const runDaemon = async (options: DaemonOptions): Promise<void> => {
   try {
     await aborted(signal);
     log("daemon").info("stopping");
-    // A claim that is under way ends first, unless the server keeps it waiting.
+    // Finish a claim in progress first, unless the server delays it.
     await within(clock, FLUSH_MS, claim);
     if (!work) return;
     await work.end(gone.signal);
@@ -138,14 +141,14 @@ export const runDaemon = async (options: DaemonOptions): Promise<void> => {
   } finally {
     connection.stop();
     await running;
-    // A process that ends on its own is started again by a container engine, before its container is stopped.
+    // A container engine would restart a process that exits before its container is stopped.
     if (asked.signal.aborted) await pause(clock, LINGER_MS, stopped);
     over.abort();
     held.cancel();
   }
 };
 
-/** Who this daemon is and where it works; the folder is made here so that what is reported exists. */
+/** Reports this daemon's version and folder. Creates the folder so that the reported path exists. */
 const introduce = async (
   api: AgentApi,
   manifest: Manifest,

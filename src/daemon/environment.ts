@@ -1,5 +1,5 @@
-// Where the programs of a workspace run and what they find in their environment: the daemon's own, what the template sets, and who
-// they are (rule DM-6).
+// The folder and environment of a workspace's programs: the daemon's own variables, those of the template, and those that identify the
+// workspace and its owner (rule DM-6).
 import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
 import { uuidFromBytes } from "#base/ids.ts";
@@ -9,21 +9,21 @@ import { findShell } from "./shell.ts";
 
 export type Environment = Readonly<Record<string, string>>;
 
-/** The agent's id, in the environment of everything that its daemon starts: it tells its processes from those of others. */
+/** The agent's ID, in the environment of every process that its daemon starts. Distinguishes them from other processes. */
 export const AGENT_MARK = "SLIPWAY_WORKSPACE_AGENT_ID";
 
 type Given = Readonly<Record<string, string | undefined>>;
 
-/** `$NAME` and `${NAME}` in the template's values stand for the daemon's own variables; names it does not know stay as they are. */
+/** `$NAME` and `${NAME}` in the template's values expand to the daemon's own variables; unknown names are left unchanged. */
 export const scriptEnvironment = (options: {
   env: Given;
   manifest: Manifest;
   url: URL;
-  /** Names the file with the agent's token. */
+  /** Points to the file with the agent's token. */
   token: Environment;
-  /** What git needs to work here; whatever is set otherwise goes first. */
+  /** Variables for git; any other setting takes precedence. */
   git: Environment;
-  /** What the owner keeps for workspaces. */
+  /** The owner's secrets for workspaces. */
   secrets: Environment;
   bin: Pick<BinFolder, "env" | "pathWith">;
 }): Environment => {
@@ -37,7 +37,7 @@ export const scriptEnvironment = (options: {
     ...git,
     ...given,
     PATH: bin.pathWith(given.PATH),
-    // Editors that scripts start open terminals with it, and a daemon that a service starts has none.
+    // Editors that scripts start use it for their terminals, and a daemon started by a service has none.
     SHELL: findShell(given),
     ...bin.env,
     ...token,
@@ -47,7 +47,7 @@ export const scriptEnvironment = (options: {
   };
 };
 
-/** By our own names, and by those that scripts of the ecosystem's templates read. */
+/** Under our own names, and under those that scripts of existing templates read. */
 const whoAndWhere = (manifest: Manifest, url: URL, prefix: "SLIPWAY" | "CODER"): Environment => ({
   [prefix]: "true",
   [`${prefix}_WORKSPACE_NAME`]: manifest.workspaceName,
@@ -57,21 +57,24 @@ const whoAndWhere = (manifest: Manifest, url: URL, prefix: "SLIPWAY" | "CODER"):
   [`${prefix}_AGENT_URL`]: url.href,
 });
 
-/** The absolute folder a text of the template names: `~` and variables filled in, relative to the home folder; empty is the home. */
+/**
+ * Resolves a folder of the template to an absolute path: expands `~` and variables, relative to the home folder; empty means the home
+ * folder.
+ */
 export const resolveFolder = (text: string, env: Given): string => resolvePlace(text, env, env.HOME || homedir());
 
-/** The same for a path relative to `base`. */
+/** Resolves a path relative to `base`. */
 export const resolvePlace = (text: string, env: Given, base: string): string => {
   const home = env.HOME || homedir();
   const expanded = expand(text === "~" || text.startsWith("~/") ? home + text.slice(1) : text, env);
   return isAbsolute(expanded) ? expanded : join(base, expanded);
 };
 
-/** Where the daemon keeps what is to be there when it starts again, outside of what people work on. */
+/** Returns the folder for state that must survive a restart of the daemon, outside of the user's files. */
 export const stateFolder = ({ XDG_STATE_HOME, HOME }: Given): string =>
   join(XDG_STATE_HOME || join(HOME || homedir(), ".local", "state"), "slipway");
 
-/** Replaces `$NAME` and `${NAME}` with variables; names it does not know stay as they are. */
+/** Expands `$NAME` and `${NAME}`; unknown names are left unchanged. */
 export const expand = (text: string, env: Given): string =>
   text.replace(
     /\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))/g,

@@ -63,7 +63,7 @@ const MAX_WORDS = 3;
  * stored and shown to everyone who can see the workspace.
  */
 export const formatCommand = (argv: readonly string[]): string => {
-  // Some programs put their status into their first argument, as one text.
+  // Some programs put their status into their first argument as a single text.
   const [program = "", ...rest] = argv.length === 1 ? (argv[0] ?? "").split(" ") : argv;
   const name = basename(program).replace(/^-/, "");
   if (!/^[\w.+:@-]{1,40}$/.test(name)) return "";

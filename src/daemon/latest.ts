@@ -1,5 +1,5 @@
-// Values of which only the newest counts (metadata, app health), sent in batches: what changes while a batch is on its way goes with
-// the next one. Bounded by the number of keys (rule DM-14).
+// Latest-value-wins reports (metadata, app health), sent in batches: a value that changes while a batch is in flight is sent with the next
+// one. Bounded by the number of keys (rule DM-14).
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { pause } from "#base/retry.ts";
@@ -8,9 +8,9 @@ import { type Call, type Connection, Stopped } from "./connection/connection.ts"
 export type LatestOptions<T> = {
   connection: Pick<Connection, "ask">;
   clock: Clock;
-  /** For the daemon's log. */
+  /** A name for the daemon's log. */
   what: string;
-  /** Milliseconds between two batches at least. */
+  /** Minimum time between two batches. */
   gap_ms: number;
   send(values: readonly T[]): Call<unknown>;
 };
@@ -32,7 +32,7 @@ export class Latest<T> {
   async #send(): Promise<void> {
     const { connection, clock, what, gap_ms, send } = this.#options;
     this.#sending = true;
-    // Values that come together go together.
+    // Values set in the same tick share a batch.
     await Promise.resolve();
     while (this.#values.size > 0) {
       const values = [...this.#values.values()];

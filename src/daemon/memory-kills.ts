@@ -1,27 +1,30 @@
-// What the kernel ends because memory runs out: counted by the control group of the workspace (both versions), or of the whole machine where the
-// workspace has no limit of its own. The kernel names processes only in its log, which few workspaces can read: the names of those that use most
-// are taken while memory is scarce. Linux only; elsewhere nothing is found.
+// Detects processes that the kernel has killed because memory ran out. Counts come from the workspace's control group (both versions), or
+// from the machine if the workspace has no limit. The kernel names processes only in its log, which few workspaces can read, so the largest
+// processes are recorded while memory is scarce. Linux only; elsewhere nothing is found.
 import { closeSync, constants, openSync, readSync } from "node:fs";
 import { formatCommand } from "./jobs.ts";
 import { type Process, quietly, readProc, readProcesses, readResident } from "./own-processes.ts";
 
 export type Memory = { readonly used: number; readonly total: number };
 
-/** What the kernel says now. */
+/** The kernel's current figures. */
 export type MemoryReading = {
   readonly memory: Memory | undefined;
-  /** True: the limit is the workspace's own, so that whatever is ended here is the workspace's. */
+  /** True if the limit is the workspace's own, so that any killed process is the workspace's. */
   readonly isOwn: boolean;
-  /** Processes ended so far. */
+  /** Number of processes killed so far. */
   readonly kills: number;
 };
 
-/** From this share of a limit of its own on processes are looked at; of a machine, which has many more of them, from that on. */
+/**
+ * From this share of the workspace's own limit, processes are recorded. A machine has many more processes, so the higher share below
+ * applies.
+ */
 const SCARCE = 0.5;
 const SCARCE_ON_MACHINE = 0.9;
-/** A limit beyond that is none: version 1 says so with a huge number. */
+/** Version 1 represents "no limit" as a huge number. */
 const NO_LIMIT = 2 ** 60;
-/** Kills of one look that are named. */
+/** Maximum number of kills reported per check. */
 const MAX_KILLS = 5;
 
 type Known = { readonly pid: number; readonly name: string; readonly bytes: number };
@@ -50,12 +53,15 @@ export class MemoryKills {
     this.#options = { agent_id, read, processes, resident, log };
   }
 
-  /** Memory at the last look; undefined where the kernel does not say. */
+  /** Memory at the last check; undefined if the kernel does not report it. */
   get memory(): Memory | undefined {
     return this.#memory;
   }
 
-  /** The names of processes that were ended since the last call, at most five; empty for one that was never seen. None for the first call. */
+  /**
+   * Returns the names of processes killed since the last call, at most five; empty for a process that was never seen. Returns none on the
+   * first call.
+   */
   take(): string[] {
     const { read, processes, resident, log } = this.#options;
     const found = read();
@@ -76,7 +82,7 @@ export class MemoryKills {
     const alive = new Set(now.filter(({ argv }) => argv.length > 0).map(({ pid }) => pid));
     const gone = before.filter(({ pid }) => !alive.has(pid)).sort((a, b) => b.bytes - a.bytes);
     if (isOwn) return Array.from({ length: Math.min(ended, MAX_KILLS) }, (_, n) => gone[n]?.name ?? "");
-    // Another workspace of the machine may be the one that has lost a process.
+    // The killed process may belong to another workspace on the machine.
     const named = new Set(log());
     return gone
       .filter(({ pid }) => named.size === 0 || named.has(pid))
@@ -85,7 +91,7 @@ export class MemoryKills {
   }
 }
 
-/** Returns what the control group says, or the machine where the group has no limit; undefined without a kernel that says so. */
+/** Returns the figures of the control group, or of the machine if the group has no limit; undefined if the kernel reports none. */
 export const readMemory = (read: (file: string) => string = readProc): MemoryReading | undefined => {
   const groups = read("/proc/self/cgroup");
   const [, second] = /^0::(\/.*)$/m.exec(groups) ?? [];
@@ -103,7 +109,7 @@ export const readMemory = (read: (file: string) => string = readProc): MemoryRea
     const all = Number(read(`${folder}/memory.current`) || read(`${folder}/memory.usage_in_bytes`));
     const stat = read(`${folder}/memory.stat`);
     const files = numberAfter("total_inactive_file", stat) ?? numberAfter("inactive_file", stat) ?? 0;
-    // The kernel keeps files in memory until something else needs the space.
+    // The page cache is reclaimable, so it does not count as used.
     if (total !== undefined) return { memory: { used: Math.max(0, all - files), total }, isOwn: true, kills: count };
     return { memory: ofMachine(read), isOwn: false, kills: count };
   }
@@ -134,13 +140,13 @@ const ofMachine = (read: (file: string) => string): Memory | undefined => {
 const RECORD_BYTES = 8192;
 const MAX_RECORDS = 20_000;
 
-/** Returns the processes that the kernel's log names as ended for memory; none where this user cannot read it, as in most containers. */
+/** Returns the processes that the kernel's log reports as killed for memory; none if this user cannot read it, as in most containers. */
 export const readKernelLog = (): number[] =>
   quietly(() => {
     const file = openSync("/dev/kmsg", constants.O_RDONLY | constants.O_NONBLOCK);
     const record = Buffer.alloc(RECORD_BYTES);
     const pids: number[] = [];
-    // The end of the log is said with an error: nothing more can be read without waiting.
+    // The end of the log is reported as an error: reading on would block.
     const next = (): number => quietly(() => readSync(file, record), 0);
     for (let read = next(), count = 0; read > 0 && count < MAX_RECORDS; read = next(), count++) {
       const [, pid] = / Killed process (\d+) \(/.exec(record.toString("latin1", 0, read)) ?? [];

@@ -1,11 +1,11 @@
-// Does what has a name once, for callers that may have been cut off from the answer: the same name gets the same answer. Bounded.
+// Makes named operations idempotent for callers that may have lost the response: the same name gets the same result. Bounded.
 
 const MAX_KEPT = 256;
 
 export class Once<T> {
   readonly #answers = new Map<string, Promise<T>>();
 
-  /** The first answer under this name. What has failed has changed nothing and may be tried again. */
+  /** Returns the first result under this name. A failed operation has changed nothing and may be retried. */
   once(name: string, work: () => Promise<T>): Promise<T> {
     const known = this.#answers.get(name);
     if (known) return known;

@@ -1,25 +1,25 @@
-// When a daemon ends on its own: its folder or the file of its token no longer exists, so nobody wants it any more, or its server has not been
-// there for so long that it will not return (rule LP-14).
+// Decides when a daemon ends on its own: its folder or token file no longer exists, or its server has been unreachable for too long (rule
+// LP-14).
 import { statSync } from "node:fs";
 import type { Clock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
 
 export type OrphanOptions = {
-  /** Folders and files without which there is nothing left to work for. */
+  /** Folders and files without which the daemon has nothing to work for. */
   readonly paths: readonly string[];
-  /** Milliseconds without a connection to the server; undefined: it is waited for without end. */
+  /** Milliseconds without a connection to the server; undefined waits forever. */
   readonly timeout: number | undefined;
 };
 
 export type OrphanDeps = { readonly clock: Clock; readonly signal: AbortSignal; readonly isConnected: () => boolean };
 
-/** `isGone`: the workspace's files are no more, so that nothing can be saved there. */
+/** `isGone`: the workspace's files no longer exist, so nothing can be saved there. */
 export type Orphaned = { readonly reason: string; readonly isGone: boolean };
 
 const LOOK_MS = 2_000;
 const MISSING = "none";
 
-/** Resolves with why to end, or with undefined when the signal fires. */
+/** Resolves with the reason to end, or with undefined when the signal fires. */
 export const orphaned = async (
   { paths, timeout }: OrphanOptions,
   { clock, signal, isConnected }: OrphanDeps,
@@ -27,7 +27,7 @@ export const orphaned = async (
   const known = new Map(paths.map((path) => [path, readIdentity(path)]));
   let heard_at = clock.monotonic();
   while (!signal.aborted) {
-    // Gone before the first look is gone, too: nothing would change any more.
+    // A file that was missing before the first check also counts as missing, because nothing would change later.
     const gone = paths.find((path) => known.get(path) === MISSING || readIdentity(path) !== known.get(path));
     if (gone !== undefined) return { reason: `${gone} is gone`, isGone: true };
     if (isConnected()) heard_at = clock.monotonic();
@@ -38,7 +38,7 @@ export const orphaned = async (
   return undefined;
 };
 
-/** A folder that was recreated under the same name is another one; a file of a token may be replaced. */
+/** A recreated folder of the same name is a different one; a token file may be replaced. */
 const readIdentity = (path: string): string => {
   const stat = statSync(path, { throwIfNoEntry: false });
   if (!stat) return MISSING;

@@ -1,13 +1,13 @@
-// Which processes of a machine belong to an agent: those that carry its id, which all that its daemon starts inherits, and what they have
-// started. Reads /proc; where there is none no process is found.
+// Finds the processes of an agent: those with its ID in their environment, which everything its daemon starts inherits, and their
+// descendants. Reads /proc; without it, no process is found.
 import { readdirSync, readFileSync } from "node:fs";
 import { AGENT_MARK } from "./environment.ts";
 
 const MARK = new RegExp(`(?:^|\\0)${AGENT_MARK}=([^\\0]*)`);
-/** Deeper than any tree of processes that people start. */
+/** Deeper than any real process tree. */
 const MAX_DEPTH = 64;
 
-/** What `look` finds; `otherwise` where it throws: processes come and go while they are looked at. */
+/** Returns the result of `look`, or `otherwise` if it throws: processes may end while they are inspected. */
 export const quietly = <T>(look: () => T, otherwise: T): T => {
   try {
     return look();
@@ -15,19 +15,19 @@ export const quietly = <T>(look: () => T, otherwise: T): T => {
     return otherwise;
   }
 };
-/** Returns the text of a file of /proc, empty where it cannot be read. */
+/** Returns the text of a file of /proc; empty if it cannot be read. */
 export const readProc = (file: string): string => quietly(() => readFileSync(file, "latin1"), "");
 
-/** Returns the agent whose daemon has started the process; undefined for one of no agent, and of another user. */
+/** Returns the agent whose daemon started the process; undefined if none exists, or if the process belongs to another user. */
 export const findAgent = (pid: number): string | undefined => MARK.exec(readProc(`/proc/${pid}/environ`))?.[1];
 
-/** The fields of /proc/PID/stat behind the name, which is in brackets and may hold anything: the first is the state. */
+/** Returns the fields of /proc/PID/stat after the name, which is in parentheses and may contain anything. The first is the state. */
 const statOf = (pid: number): string[] => {
   const stat = readProc(`/proc/${pid}/stat`);
   return stat.slice(stat.lastIndexOf(")") + 2).split(" ");
 };
 
-/** Returns whether `ancestor` has started the process, or one that did: a program may have emptied its environment. */
+/** Returns true if `ancestor` is an ancestor of the process. A program may have cleared its environment. */
 export const isBelow = (pid: number, ancestor: number): boolean => {
   for (let at = pid, depth = 0; at > 1 && depth < MAX_DEPTH; depth++) {
     if (at === ancestor) return true;
@@ -36,24 +36,24 @@ export const isBelow = (pid: number, ancestor: number): boolean => {
   return false;
 };
 
-/** Linux counts processor time in hundredths of a second for programs, whatever the kernel's own clock is. */
+/** Linux reports CPU time to programs in hundredths of a second, regardless of the kernel's clock rate. */
 const TICK_MS = 10;
 const PAGE_BYTES = 4096;
 
-/** Memory of a process of its own, without files that are mapped: those are shared with the rest of the machine. */
+/** Returns a process's private memory, without mapped files, which the machine shares. */
 export const readResident = (pid: number): number => {
   const [, resident = 0, shared = 0] = readProc(`/proc/${pid}/statm`).split(" ").map(Number);
   return (resident - shared) * PAGE_BYTES;
 };
 
 export type OwnUse = {
-  /** Processor time of all processes that live, by process, in ms. */
+  /** CPU time of all living processes in ms, by process. */
   readonly cpu_ms: ReadonlyMap<number, number>;
-  /** Memory of their own, without files that are mapped. */
+  /** Private memory, without mapped files. */
   readonly memory_bytes: number;
 };
 
-/** What the processes of the agent use now; undefined where none can be seen. */
+/** Returns the current usage of the agent's processes; undefined if none can be seen. */
 export const readOwnUse = (agent_id: string): OwnUse | undefined => {
   const cpu_ms = new Map<number, number>();
   let memory_bytes = 0;
@@ -70,20 +70,20 @@ export const readOwnUse = (agent_id: string): OwnUse | undefined => {
 export type Process = {
   readonly pid: number;
   readonly group: number;
-  /** Processor time of its own and of its children that have ended, in ms. */
+  /** CPU time of the process and its ended children, in ms. */
   readonly cpu_ms: number;
-  /** Read and written since it began, files and connections alike, with its children that have ended. */
+  /** Bytes that the process and its ended children have read and written, in files and connections. */
   readonly moved_bytes: number;
   readonly argv: readonly string[];
 };
 
-/** Returns the processes of the agent other than its daemon, by what they are and have used. */
+/** Returns the processes of the agent except its daemon, with their usage. */
 export const readProcesses = (agent_id: string): Process[] =>
   quietly(() => readdirSync("/proc"), [])
     .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid && findAgent(Number(name)) === agent_id)
     .map((name) => {
       const fields = statOf(Number(name));
-      // utime, stime, and the same of children that were waited for: what a build starts for a moment is in them.
+      // utime, stime, and the same of waited-for children: these include the short-lived processes of a build.
       const ticks = [11, 12, 13, 14].reduce((sum, at) => sum + Number(fields[at] ?? 0), 0);
       const argv = readProc(`/proc/${name}/cmdline`)
         .split("\0")

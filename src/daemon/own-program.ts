@@ -1,6 +1,6 @@
-// How the daemon starts itself as another verb.
+// The command with which the daemon starts itself as another verb.
 
-/** This program as it runs now: the compiled binary, or the runtime with the source. */
+/** Returns this program as it runs now: the compiled binary, or the runtime with the source. */
 export const ownProgram = (): string[] =>
   import.meta.path.startsWith("/$bunfs/") || import.meta.path.includes("~BUN")
     ? [process.execPath]

@@ -1,13 +1,13 @@
-// What listens in the workspace: TCP ports of this user's programs, with the names of the programs and whether the workspace has started them
-// (facts/platform 5.7, rules PT-1 to PT-3). Reads /proc; where there is none the list is empty.
+// Lists the listening TCP ports of this user's programs, with the programs' names and whether the workspace started them (facts/platform
+// 5.7, rules PT-1 to PT-3). Reads /proc; without it, the list is empty.
 import { readdirSync, readlinkSync, statSync } from "node:fs";
 import type { ListeningPort } from "#schema/workspaces/listening-port.ts";
 import { findAgent, isBelow, quietly, readProc } from "./own-processes.ts";
 
 export type PortsOptions = {
-  /** Ports that are never shown: those of the agent's own apps, and the server's when it is on this machine. */
+  /** Ports that are never listed: those of the agent's own apps, and the server's if it is on this machine. */
   hidden: ReadonlySet<number>;
-  /** The agent's: programs that carry another one belong to another workspace on this machine. */
+  /** The agent's ID. Programs with another ID belong to another workspace on this machine. */
   agent_id: string;
   uid: number;
 };
@@ -21,22 +21,22 @@ const COMMON_SERVICES = new Set([
   20, 21, 22, 23, 25, 53, 110, 143, 179, 389, 465, 587, 636, 989, 990, 993, 995, 3306, 3389, 5432, 27017, 27018, 27019, 28017,
 ]);
 
-/** Looks again each time it is asked; but who holds a socket is looked up only once, which is what costs. */
+/** Scans on every call, but caches the owner of each socket, which is expensive to find. */
 export class ListeningPorts {
   readonly #options: PortsOptions;
-  /** By socket; undefined for sockets of no program here. */
+  /** By socket; undefined for sockets that belong to no program here. */
   #holders = new Map<string, Holder | undefined>();
 
   constructor(options: PortsOptions) {
     this.#options = options;
   }
 
-  /** Ascending by port, each port once. */
+  /** Returns ports in ascending order, each once. */
   list(): ListeningPort[] {
     const { uid, agent_id } = this.#options;
     const sockets = new Map<string, number>();
     for (const table of ["tcp", "tcp6"]) {
-      for (const listener of listenersIn(readProc(`/proc/net/${table}`))) {
+      for (const listener of parseListeners(readProc(`/proc/net/${table}`))) {
         if (listener.uid === uid && this.#isShown(listener.port)) sockets.set(listener.inode, listener.port);
       }
     }
@@ -44,7 +44,7 @@ export class ListeningPorts {
     const unknown = new Set([...sockets.keys()].filter((inode) => !this.#holders.has(inode)));
     for (const { pid, inode } of findOwners(unknown, uid)) {
       const agent = findAgent(pid);
-      // Programs of other agents are never shown.
+      // Programs of other agents are never listed.
       if (known.get(inode)?.is_own || (agent !== undefined && agent !== agent_id)) continue;
       const is_own = agent === agent_id || isBelow(pid, process.pid);
       known.set(inode, { name: readProc(`/proc/${pid}/comm`).trim(), is_own });
@@ -67,8 +67,8 @@ export class ListeningPorts {
 
 export type Listener = { port: number; inode: string; uid: number };
 
-/** The sockets in state LISTEN (0A) of a text like /proc/net/tcp. */
-export const listenersIn = (table: string): Listener[] =>
+/** Returns the sockets in state LISTEN (0A) from a text in the format of /proc/net/tcp. */
+export const parseListeners = (table: string): Listener[] =>
   table
     .split("\n")
     .slice(1)
@@ -78,7 +78,7 @@ export const listenersIn = (table: string): Listener[] =>
       return state === "0A" && inode !== undefined && port > 0 ? [{ port, inode, uid: Number(uid) }] : [];
     });
 
-/** Which processes of the user hold these sockets; a socket may have several. */
+/** Yields the processes of the user that hold these sockets; a socket may have several. */
 function* findOwners(sockets: ReadonlySet<string>, uid: number): Generator<{ pid: number; inode: string }> {
   if (sockets.size === 0) return;
   for (const name of names("/proc")) {

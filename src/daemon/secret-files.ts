@@ -1,5 +1,5 @@
-// Secrets of the workspace's owner: as variables of its programs, and as files that only this user can read (rules DM-21 and DM-23). A file is a
-// link to its content in memory where the system has such a folder.
+// Provides the owner's secrets as variables of programs and as files that only this user can read (rules DM-21 and DM-23). A file is a link
+// to content in memory if the system has a memory-backed folder.
 import {
   lstatSync,
   mkdirSync,
@@ -23,7 +23,7 @@ import { SecretRecord } from "./secret-record.ts";
 
 type Secrets = Pick<Manifest, "secrets">;
 
-/** Values that are no text are for files only. */
+/** Secrets that are not valid text can only be files. */
 export const secretVariables = ({ secrets }: Secrets): Environment => {
   const decoder = new TextDecoder("utf-8", { fatal: true });
   const variables: Record<string, string> = {};
@@ -41,9 +41,9 @@ export const secretVariables = ({ secrets }: Secrets): Environment => {
 type Given = Readonly<Record<string, string | undefined>>;
 
 /**
- * Makes the workspace's files those of the manifest: writes each whole or not at all, and takes back what a daemon of this workspace has
- * written and nobody wants or has changed since. `isStart`: files stand there as they are kept; later only what was changed at the server
- * is written. Never throws: a workspace starts without a file that cannot be written, and its log says which.
+ * Updates the secret files to match the manifest. Writes each file atomically, and removes files that a daemon of this workspace has
+ * written, that are no longer wanted and that were not changed since. `isStart`: writes all files; later calls write only those that
+ * changed on the server. Never throws: if a file cannot be written, the workspace starts without it and the log names it.
  */
 export const writeSecretFiles = (
   { secrets, workspaceId }: Secrets & Pick<Manifest, "workspaceId">,
@@ -76,7 +76,7 @@ export const writeSecretFiles = (
   if (due.length > 0) record.save(hasMemory);
 };
 
-/** Another daemon of the same workspace may have content there. */
+/** Fails if another daemon of the same workspace has content there. */
 const removeEmpty = (folder: string): void => {
   try {
     rmdirSync(folder);
@@ -85,7 +85,7 @@ const removeEmpty = (folder: string): void => {
 
 const placeIn = (memory: string, path: string): string => join(memory, sha256(path).slice(0, 32));
 
-/** Removes a file that is still as it was written; one that someone has changed is theirs, and becomes a file of the workspace. */
+/** Removes a file that is unchanged since it was written. A file that a person has changed is kept as an ordinary file of the workspace. */
 const takeBack = (record: SecretRecord, path: string, place: string): void => {
   try {
     const found = lstatSync(path);
@@ -100,7 +100,7 @@ const takeBack = (record: SecretRecord, path: string, place: string): void => {
   } catch (error) {
     const { code } = error as { code?: unknown };
     if (code !== "ENOENT" && code !== "ENOTDIR") {
-      // The next start tries again.
+      // The next start retries.
       log("daemon").error("the file {path} of a secret that is no longer kept cannot be removed: {error}", {
         path,
         error,
@@ -111,7 +111,7 @@ const takeBack = (record: SecretRecord, path: string, place: string): void => {
   record.forget(path);
 };
 
-/** Undefined where nothing is: content in memory went with a daemon that was killed. */
+/** Returns undefined if the file is missing: content in memory disappears when a daemon is killed. */
 const readBytes = (path: string): Uint8Array | undefined => {
   try {
     return readFileSync(path);
@@ -121,7 +121,7 @@ const readBytes = (path: string): Uint8Array | undefined => {
   }
 };
 
-/** In place of what stands at `path`, also of a link: a link to `place`, which has the content first. */
+/** Writes the content to `place` and then replaces `path`, even if it is a link, with a link to it. */
 const writeLinked = (path: string, place: string, bytes: Uint8Array): void => {
   writeWhole(place, bytes);
   if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() && readlinkSync(path) === place) return;
@@ -133,11 +133,11 @@ const writeLinked = (path: string, place: string, bytes: Uint8Array): void => {
   }
 };
 
-/** In place of what stands there, also of a link. */
+/** Replaces the file, even if it is a link. */
 const writeWhole = (path: string, bytes: Uint8Array): void =>
   putInPlace(path, (file) => writeFileSync(file, bytes, { mode: 0o600 }));
 
-/** Makes it alongside first, in a folder of its own that no other user can open. */
+/** Creates the file next to its destination first, in a folder that no other user can open. */
 const putInPlace = (path: string, make: (file: string) => void): void => {
   const folder = dirname(path);
   mkdirSync(folder, { recursive: true, mode: 0o700 });

@@ -1,7 +1,7 @@
-// Which files a daemon of this workspace has written secrets into, and what it wrote, so that a later one can take back what is no longer
-// wanted and knows what someone has changed since (rule DM-23). The paths are kept alongside the checkpoints; without them nothing is ever removed.
-// Salts and digests, by which a weak secret can be guessed, are kept with the content: in memory where the content is there, so that copies of
-// the home have paths alone.
+// Records which files this workspace's daemons have written secrets into, and what they wrote, so that a later daemon can remove unwanted
+// files and detect those that a person has changed (rule DM-23). Paths are stored next to the checkpoints; without them nothing is removed.
+// Salts and digests, from which a weak secret could be guessed, are stored with the content: in memory if the content is there, so that
+// copies of the home contain only paths.
 import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -13,7 +13,7 @@ import { isOwnFolder } from "#base/secrets/memory-folder.ts";
 
 const Content = t.Object({
   salt: t.String(),
-  /** Of what stands there: two while one takes the place of the other, none where they are in memory. */
+  /** Digests of the content: two while one replaces the other, none if they are in memory. */
   digests: t.Array(t.String()),
 });
 const Kept = t.Object({ files: t.Record(t.String(), Content) });
@@ -29,7 +29,7 @@ export class SecretRecord {
   readonly #inMemory: string;
   readonly #files: Map<string, Content>;
 
-  /** `name` tells workspaces apart that share a home folder. One that cannot be read is empty. */
+  /** `name` distinguishes workspaces that share a home folder. An unreadable record is treated as empty. */
   constructor(folder: string, name: string, memory: string) {
     this.#path = join(folder, `secret-files-${name}.json`);
     this.#inMemory = join(memory, "record.json");
@@ -46,13 +46,13 @@ export class SecretRecord {
     return [...this.#files.keys()];
   }
 
-  /** Whether these bytes are what was written there. */
+  /** Returns true if these bytes were written there. */
   isWritten(path: string, bytes: Uint8Array): boolean {
     const known = this.#files.get(path);
     return known?.digests.includes(computeDigest(known.salt, bytes)) === true;
   }
 
-  /** Before the bytes are written: from now on both these and those before them are ours. */
+  /** Call before writing: from now on both the new and the old content count as ours. */
   begin(path: string, bytes: Uint8Array): void {
     if (this.isWritten(path, bytes)) return;
     const { salt: known = "", digests = [] } = this.#files.get(path) ?? {};
@@ -60,7 +60,7 @@ export class SecretRecord {
     this.#files.set(path, { salt, digests: [...digests, computeDigest(salt, bytes)] });
   }
 
-  /** They are written: what stood there before is ours no more. */
+  /** Call after writing: the old content no longer counts as ours. */
   end(path: string, bytes: Uint8Array): void {
     const known = this.#files.get(path);
     if (known) this.#files.set(path, { ...known, digests: [computeDigest(known.salt, bytes)] });
@@ -70,7 +70,10 @@ export class SecretRecord {
     this.#files.delete(path);
   }
 
-  /** Whole or not at all; never throws. A record of nothing is no file. `hasMemory`: digests go there, and what the home had of them goes. */
+  /**
+   * Writes the record atomically; never throws. Removes the file if the record is empty. `hasMemory`: stores digests in memory and removes
+   * them from the home.
+   */
   save(hasMemory: boolean): void {
     if (hasMemory) writeKept(this.#inMemory, this.#files);
     writeKept(this.#path, hasMemory ? new Map(this.paths.map((path) => [path, PATH_ALONE])) : this.#files);

@@ -1,7 +1,7 @@
-// Which shell a person works with here: what terminals, sessions and the scripts of a workspace find as SHELL.
+// Finds the user's shell for terminals, sessions and scripts (SHELL).
 import { findSystemUser, isUsableShell } from "#base/system-user.ts";
 
-/** The user's own shell: what the environment says, else the password file, else what is there. */
+/** Returns the shell from the environment, else from the password file, else an installed one. */
 export const findShell = (env: { readonly SHELL?: string | undefined }): string => {
   const own = findSystemUser(process.geteuid?.() ?? 0)?.shell;
   return [env.SHELL, own, "/bin/bash", "/bin/sh"].find(isUsableShell) ?? "sh";

@@ -1,5 +1,5 @@
-// Watches what a workspace can run out of: the space of its home, and memory. The server is notified when something has changed; what was ended for
-// memory and a home that is full are lines of the agent's log, too. A full disk keeps the daemon from nothing: what it writes there it does without.
+// Watches disk space of the workspace's home and memory. Reports changes to the server; also writes kills for memory and a full home to the
+// agent's log. The daemon continues with a full disk and does without the files it cannot write.
 import { statfs } from "node:fs/promises";
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
@@ -16,7 +16,7 @@ export type SpaceOptions = {
   readonly clock: Clock;
   readonly signal: AbortSignal;
   readonly home: string;
-  /** Names of what was ended for memory since the last call, and memory at that time. */
+  /** Names of processes killed for memory since the last call, and memory at that time. */
   readonly kills: { take(): string[]; readonly memory: Memory | undefined };
 };
 
@@ -24,15 +24,15 @@ type Volume = { readonly used: number; readonly total: number };
 type Kill = { readonly process: string; readonly at: number };
 
 const LOOK_MS = 1_000;
-/** Space is looked at each so many looks. */
+/** Disk space is checked on every second check. */
 const SPACE_LOOKS = 2;
-/** What has changed little is reported after this long. */
+/** Small changes are reported after this long. */
 const REPORT_MS = 60_000;
 const CHANGE = 0.01;
-/** Kills that wait for a server that is away; only the newest are reported. */
+/** Maximum number of kills kept while the server is unreachable; only the newest are reported. */
 const MAX_KILLS = 20;
 
-/** Looks each second and reports what has changed, until the signal fires. Never throws. */
+/** Checks every second and reports changes until the signal fires. Never throws. */
 export const watchSpace = async (options: SpaceOptions): Promise<void> => {
   const { clock, signal, home, kills } = options;
   const killed: Kill[] = [];
@@ -73,7 +73,7 @@ export const watchSpace = async (options: SpaceOptions): Promise<void> => {
 const isOther = (a: Volume | undefined, b: Volume | undefined): boolean =>
   a?.total !== b?.total || Math.abs((a?.used ?? 0) - (b?.used ?? 0)) >= CHANGE * (a?.total ?? 0);
 
-/** What this user could fill, without what is kept for others; undefined where the folder can't be read. */
+/** Returns the space available to this user, without reserved space; undefined if the folder cannot be read. */
 const readSpace = async (home: string): Promise<Volume | undefined> => {
   try {
     const { blocks, bfree, bavail, bsize } = await statfs(home);

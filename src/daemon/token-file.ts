@@ -1,14 +1,14 @@
-// Where programs of the workspace find the agent's token: in a file that only this user can read, never in their environment, which a
-// mere `env` prints into logs and chats (rule DM-20).
+// Provides the agent's token to programs of the workspace in a file that only this user can read. It is not in their environment, because a
+// mere `env` would print it into logs and chats (rule DM-20).
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { log } from "#base/log.ts";
 
-/** `env` names the file; it is empty where none could be written. Disposing removes the file. */
+/** `env` names the file; it is empty if the file could not be written. Disposing removes the file. */
 export type TokenFile = Disposable & { readonly env: Readonly<Record<string, string>> };
 
-/** Never throws: a workspace whose temp folder is full works without, but its git finds no linked accounts. */
+/** Never throws: a workspace with a full temp folder works without the file, but git has no linked accounts there. */
 export const tokenFile = (token: string): TokenFile => {
   try {
     const folder = mkdtempSync(join(tmpdir(), "slipway-token-"));
@@ -26,7 +26,7 @@ export const tokenFile = (token: string): TokenFile => {
 
 const OWN = new Set(["SLIPWAY_AGENT", "CODER_AGENT"].flatMap((one) => [`${one}_TOKEN`, `${one}_TOKEN_FILE`]));
 
-/** The same environment without the token, and without the file that only the daemon was given. */
+/** Returns the environment without the token, and without the token file that is for the daemon only. */
 export const withoutToken = <E extends Readonly<Record<string, string | undefined>>>(env: E): E => {
   return Object.fromEntries(Object.entries(env).filter(([name]) => !OWN.has(name))) as unknown as E;
 };

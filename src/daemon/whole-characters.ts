@@ -1,6 +1,6 @@
-// Where output is cut into pieces, no character is: used by anyone who sends it on as text.
+// Cuts output only between characters. Used wherever it is sent on as text.
 
-/** The bytes without a last character of UTF-8 that is not complete. What is no UTF-8 at all stays as it is. */
+/** Returns the bytes without an incomplete UTF-8 character at the end. Bytes that are not UTF-8 are unchanged. */
 export const wholeCharacters = (bytes: Uint8Array): Uint8Array => {
   for (let back = 1; back <= Math.min(3, bytes.byteLength); back += 1) {
     const byte = bytes[bytes.byteLength - back] as number;

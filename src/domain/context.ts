@@ -1,4 +1,4 @@
-// What use cases work with. src/context/context.ts builds it; tests override parts of it there.
+// Dependencies of the use cases. Built by src/context/context.ts, where tests override parts of it.
 
 import type { AgentActor } from "#actors/agent/actor.ts";
 import type { ChatActor } from "#actors/chat/actor.ts";
@@ -49,20 +49,20 @@ import type { AgentHttp } from "#src/wire/index.ts";
 
 export interface DomainContext {
   readonly config: Config;
-  /** Where each setting came from; undefined where nobody has said. */
+  /** Where each setting came from; undefined if unknown. */
   readonly sources: LoadedConfig["sources"] | undefined;
-  /** Sends what people are told. */
+  /** Sends notifications. */
   readonly notifier: Notifier;
   readonly mailer: Mailer;
-  /** How the deployment fares. */
+  /** The deployment's health. */
   readonly health: Health;
-  /** Backups that someone asks for. */
+  /** Backups that an administrator starts. */
   readonly backupsByHand: BackupsByHand;
   readonly clock: Clock;
   readonly store: Store;
   readonly topics: Topics<Events>;
   readonly accounts: Accounts;
-  /** Streams into workspaces. */
+  /** Opens streams into workspaces. */
   readonly dialer: AgentsDialer;
   /** Coordinator and relay of the private network. */
   readonly tailnet: Network;
@@ -70,20 +70,23 @@ export interface DomainContext {
   readonly agentHttp: AgentHttp;
   readonly agents: Directory<AgentActor>;
   readonly workspaces: Directory<WorkspaceActor>;
-  /** Starts by connecting that this node plans now, by workspace: later connections wait for the same one. Between nodes the actor decides. */
+  /**
+   * Wake-on-connect starts being planned on this node, by workspace: later connections wait for the same one. Between nodes, the actor
+   * decides.
+   */
   readonly wakes: Map<string, Promise<string | undefined>>;
   readonly versions: Directory<TemplateVersionActor>;
   readonly dryRuns: Directory<DryRunActor>;
   readonly chats: Directory<ChatActor>;
-  /** Makes the workspaces of forks. */
+  /** Creates the workspaces of forks. */
   readonly forks: Pick<ForkKeeper, "wait">;
-  /** Makes home backups. */
+  /** Creates home backups. */
   readonly homeBackups: Pick<HomeBackupKeeper, "sweep" | "counts" | "standing">;
-  /** Where they go; undefined where the settings name no place. */
+  /** Storage of home backups; undefined if not configured. */
   readonly homeBackupStore: HomeBackupStore | undefined;
-  /** Leads trials of several ways to their end. */
+  /** Runs trials to completion. */
   readonly trials: Pick<TrialKeeper, "wait" | "tell">;
-  /** Gives tasks their prompts. */
+  /** Sends tasks their prompts. */
   readonly tasks: Pick<TaskKeeper, "wait">;
   readonly provisioners: Provisioners;
   readonly generations: Generations;
@@ -93,37 +96,37 @@ export interface DomainContext {
   readonly hooks: Hooks;
   readonly models: LanguageModels;
   readonly modelSettings: ModelSettings;
-  /** Sends requests to model providers, where settings allow it. */
+  /** Sends requests to model providers, as far as settings allow. */
   readonly modelFetch: GuardedFetch;
-  /** What model calls may use and have used. */
+  /** Reservations and usage of model calls. */
   readonly ledger: ModelLedger;
-  /** Deletes recordings of model calls that are old or too large. */
+  /** Deletes recordings of model calls by age and size. */
   readonly recordingRetention: Pick<RecordingRetention, "added">;
   readonly blobs: Blobs;
-  /** Seals what must be readable again. */
+  /** Encrypts secrets that must be readable again. */
   readonly encryption: Encryption;
   /** Accounts at external providers that users have linked. */
   readonly links: Links;
-  /** What of the deployment is this node's. */
+  /** The parts this node owns. */
   readonly parts: Parts;
-  /** Reads repositories that people name. */
+  /** Reads repositories that users name. */
   readonly repositories: Repositories;
-  /** Where people sign in by OpenID Connect. */
+  /** OpenID Connect sign-in providers. */
   readonly oidc: OidcProviders;
-  /** Requests to hosts that settings and people name, and to MCP servers, which may stand where models may. */
+  /** Requests to hosts named by settings and people, and to MCP servers, which may be on private addresses if models may. */
   readonly outbound: Outbound;
   readonly mcpOutbound: Outbound;
-  /** Requests to push services, which browsers of members name. */
+  /** Requests to push services, which members' browsers choose. */
   readonly pushOutbound: Outbound;
-  /** Notes who was connected to which workspace. */
+  /** Records connections to workspaces. */
   readonly connections: ConnectionLogger;
-  /** Who used what, for insights. */
+  /** Usage data for insights. */
   readonly usage: Usage;
   readonly jobs: JobQueue;
-  /** Workers of their own that are connected now. */
+  /** External workers that are connected now. */
   readonly workers: Workers;
   /** The URL people and workspaces use, known once the server listens. */
   readonly accessUrl: URL;
-  /** True once the server has begun to stop: /readyz answers 503. */
+  /** True once the server has started to stop: /readyz returns 503. */
   readonly draining: boolean;
 }

@@ -1,22 +1,22 @@
-// What an open connection depends on alongside its key: it ends when its caller may no longer see the thing it is about.
+// The access that an open connection depends on in addition to its key: the connection ends when its caller can no longer see the resource.
 import { findWorkspacePlace } from "#db/workspaces/workspaces.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { WorkspaceTarget } from "./access.ts";
 import type { DomainContext } from "./context.ts";
 
-/** What a connection depends on, alongside its key. */
+/** The access that a connection depends on, in addition to its key. */
 export type Access = {
-  /** The same for all connections of a user that depend on the same. */
+  /** Equal for all connections of a user that depend on the same access. */
   readonly key: string;
-  /** The id under which `access_changed` is announced. */
+  /** The ID of the `access_changed` topic. */
   readonly topic: string;
-  /** Whether the caller, with the roles and memberships of this moment, still may. */
+  /** Returns whether the caller still has access, with their current roles and memberships. */
   readonly holds: (caller: UserCaller) => Promise<boolean>;
-  /** The reason to give when it is lost. */
+  /** The reason to report when access is lost. */
   readonly lost: string;
 };
 
-/** Seeing (`maySeeWorkspace`) or working in (`mayUseWorkspace`) a workspace. */
+/** Returns the access to see (`maySeeWorkspace`) or use (`mayUseWorkspace`) a workspace. */
 export const workspaceAccess = (
   { store }: Pick<DomainContext, "store">,
   workspace_id: string,

@@ -1,8 +1,8 @@
-// Git as the server runs it for repositories of strangers: it reaches one address of one host, follows no redirect, reads no settings of
-// this machine, and ends at a limit of time or size.
+// Runs git for untrusted repositories: it can reach one address of one host, follows no redirects, reads no settings of this machine, and
+// has limits of time and size.
 import { isIP } from "node:net";
 
-/** Why a repository cannot be read, in words for whoever asked. */
+/** Explains to the user why a repository cannot be read. */
 export class RepositoryError extends Error {
   override readonly name = "RepositoryError";
   readonly kind: "refused" | "missing" | "unreachable" | "too_large" | "no_git";
@@ -12,30 +12,30 @@ export class RepositoryError extends Error {
   }
 }
 
-/** What git has said as it failed. */
+/** Git's error output. */
 export class GitFailure extends Error {
   override readonly name = "GitFailure";
 }
 
-/** What git shows to the host. */
+/** The credentials that git sends to the host. */
 export type GitCredential = { readonly username: string; readonly password: string };
 
-/** A key that git shows to the host over ssh, and the file that remembers the keys of hosts. */
+/** The SSH key for the host, and the known_hosts file. */
 export type SshAccess = { readonly key_file: string; readonly known_hosts: string };
 
 export type BoundedGitOptions = {
-  /** The program. */
+  /** Path of the git program. */
   readonly git: string;
-  /** The variables of the server, of which PATH and the places of certificates are handed on. */
+  /** The server's environment. Only PATH and the locations of certificates are passed on. */
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly folder: string;
   readonly url: string;
-  /** The only address that the URL's host has for git. */
+  /** The only address that git may use for the URL's host. */
   readonly address: string;
   readonly credential: GitCredential | undefined;
-  /** Where the URL is one of ssh. */
+  /** Set for SSH URLs. */
   readonly ssh?: SshAccess | undefined;
-  /** Bytes of the largest file that may be written. */
+  /** Maximum size of a file that git may write. */
   readonly max_bytes: number;
   readonly signal: AbortSignal;
 };
@@ -44,7 +44,7 @@ const MAX_ANSWER = 512 * 1024;
 const MAX_WORDS = 4_096;
 const MIB = 1024 * 1024;
 
-/** Asked by git for user and password; what it answers is in its environment alone. */
+/** A credential helper, which reads user and password from its environment. */
 const HELPER = '!f() { echo "username=$SLIPWAY_GIT_USER"; echo "password=$SLIPWAY_GIT_PASSWORD"; }; f';
 
 export class BoundedGit {
@@ -56,7 +56,7 @@ export class BoundedGit {
     this.#env = environmentOf(options);
   }
 
-  /** What git prints. Rejects with GitFailure, RepositoryError when it is too much, or the signal's reason. */
+  /** Returns git's output. Rejects with GitFailure, with RepositoryError if the output is too large, or with the signal's reason. */
   async text(args: readonly string[], max = MAX_ANSWER): Promise<string> {
     const { max_bytes, signal } = this.#options;
     const child = this.#start(args);
@@ -75,7 +75,7 @@ export class BoundedGit {
     throw new GitFailure(words.text.trim());
   }
 
-  /** What git prints, as it comes. */
+  /** Streams git's output. */
   stream(args: readonly string[]): ReadableStream<Uint8Array> {
     const child = this.#start(args);
     void new Response(child.stderr).text().catch(() => {});
@@ -85,7 +85,7 @@ export class BoundedGit {
   #start(args: readonly string[]) {
     const { git, folder, max_bytes, signal } = this.#options;
     signal.throwIfAborted();
-    // The shell counts in blocks of 512 bytes.
+    // The shell's limit is in blocks of 512 bytes.
     const blocks = String(Math.ceil(max_bytes / 512));
     const child = Bun.spawn(["/bin/sh", "-c", 'ulimit -f "$0"; exec "$@"', blocks, git, ...args], {
       cwd: folder,
@@ -93,7 +93,7 @@ export class BoundedGit {
       stdin: "ignore",
       stdout: "pipe",
       stderr: "pipe",
-      // A group of its own: git has helpers that would outlive it.
+      // A separate process group, because git's helpers may outlive it.
       detached: true,
     });
     const end = (): void => endGroup(child.pid);
@@ -138,13 +138,13 @@ const environmentOf = ({ env, folder, url, address, credential, ssh }: BoundedGi
   };
 };
 
-/** The key is all that is shown, the address all that is reached; the host is known by its name from the first time on. */
+/** Offers only this key and connects only to this address. The host's key is stored under its name at the first connection. */
 const sshCommand = (url: string, address: string, { key_file, known_hosts }: SshAccess): string => {
   const { hostname, port } = new URL(url);
   const path = (text: string): string => text.replaceAll("%", "%%");
   const settings = {
     HostName: address,
-    // As ssh itself names a host with another port.
+    // In ssh's own format for hosts with a non-default port.
     HostKeyAlias: port === "" || port === "22" ? hostname : `[${hostname}]:${port}`,
     CheckHostIP: "no",
     IdentityFile: path(key_file),
@@ -166,11 +166,11 @@ const endGroup = (pid: number): void => {
   try {
     process.kill(-pid, "SIGKILL");
   } catch {
-    // It has ended already.
+    // The process has already ended.
   }
 };
 
-/** The first `max` bytes of a stream, which is read to its end. */
+/** Returns the first `max` bytes of a stream, and reads it to the end. */
 const collected = async (
   stream: ReadableStream<Uint8Array>,
   max: number,

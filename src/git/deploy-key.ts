@@ -1,19 +1,22 @@
-// Deploy keys: which repository one is for, where git reaches it over ssh, and where its public half is pasted. Pure.
+// Deploy keys: the repository of a key, its SSH URL, and the page where its public key is added. Pure.
 
 import type { ProviderType } from "#base/config/external-auth-settings.ts";
 import { parseRepositoryAddress } from "#base/links/repository-address.ts";
 
 export type DeployPlace = {
-  /** The repository on the web, as a plan names it. */
+  /** The web URL of the repository, as in a plan. */
   readonly url: string;
   readonly ssh_url: string;
 };
 
 const SCP = /^(?:([\w.-]+)@)?(\w[\w.-]*):(?!\/\/)(\S+)$/;
-/** What programs of ssh take for a user and a host, and never for an option. */
+/** Accepts only user and host names that ssh cannot mistake for options. */
 const SSH_URL = /^ssh:\/\/\w[\w.-]*@\w[\w.-]*(?::\d{1,5})?\/[\w.~/-]+$/;
 
-/** The places of a pasted link; undefined when it is none. A link that is one of ssh says where ssh is, any other is taken for a host with the usual port. */
+/**
+ * Returns the web and SSH URLs for a pasted link; undefined if it is not a repository. An SSH link is used as the SSH URL; for others, the
+ * default port is assumed.
+ */
 export const findDeployPlace = (link: string): DeployPlace | undefined => {
   const text = link.trim();
   const address = parseRepositoryAddress(text);
@@ -34,20 +37,20 @@ const toSshUrl = (text: string, url: string): string => {
   }
   const { hostname, pathname } = new URL(url);
   const path = pathname.slice(1).replace(/\.git$/, "");
-  // Bitbucket Server: other paths and another port than on the web.
+  // Bitbucket Server uses different paths and ports for SSH and the web.
   return path.startsWith("scm/")
     ? `ssh://git@${hostname}:7999/${path.slice("scm/".length)}.git`
     : `ssh://git@${hostname}/${path}.git`;
 };
 
-/** The host and path of a repository, by which addresses of the same one are the same text. The port of ssh says nothing of the repository. */
+/** Returns the host and path of a repository, so that all addresses of one repository compare equal. The SSH port is ignored. */
 export const toRepositoryName = (address: string): string => {
   const { protocol, host, hostname, pathname } = new URL(address);
   const path = pathname.replace(/^\/+|\/+$/g, "").replace(/\.git$/, "");
   return `${(protocol === "ssh:" ? hostname : host).toLowerCase()}/${path}`;
 };
 
-/** The page of a host where deploy keys of a repository are added; undefined where the kind of host is not known. */
+/** Returns the host's page for adding deploy keys; undefined if the kind of host is unknown. */
 export const deploySettingsUrl = (url: string, type: ProviderType | undefined): string | undefined => {
   const { origin, hostname, pathname } = new URL(url);
   const path = pathname.replace(/\/+$/, "").replace(/\.git$/, "");
@@ -62,7 +65,7 @@ const PAGES: Readonly<Record<string, (path: string) => string>> = {
   "bitbucket-cloud": (path) => `${path}/admin/access-keys/`,
 };
 
-/** By the names that hosts of a kind usually have. */
+/** Guesses the kind of host from its name. */
 const kindOf = (hostname: string): string | undefined => {
   if (hostname === "bitbucket.org") return "bitbucket-cloud";
   if (/(?:^|\.)(?:codeberg\.org|gitea|forgejo)(?:\.|$)/.test(hostname)) return "gitea";

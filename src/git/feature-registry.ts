@@ -1,11 +1,11 @@
-// Features in registries (the distribution specification of OCI): a tag's manifest, and the one layer in it, with an anonymous token where the
-// registry wants one. Every request goes through the guard for URLs that people name.
+// Downloads devcontainer features from registries (OCI distribution specification): a tag's manifest and its only layer, with an anonymous
+// token if the registry requires one. Every request uses the guarded fetch for user-provided URLs.
 import { isIP } from "node:net";
 import { type Outbound, OutboundError } from "#base/outbound.ts";
 
 const MANIFEST = "application/vnd.oci.image.manifest.v1+json";
 const MAX_MANIFEST = 256 * 1024;
-/** Bytes of the largest feature. */
+/** Maximum size of a feature. */
 export const MAX_FEATURE_BYTES = 32 * 1024 * 1024;
 const MAX_REDIRECTS = 3;
 
@@ -14,12 +14,12 @@ type Asked = { readonly token: string | undefined; readonly signal: AbortSignal 
 export class FeatureRegistry {
   readonly #outbound: Outbound;
 
-  /** `outbound` must let answers of MAX_FEATURE_BYTES through. */
+  /** `outbound` must allow responses of MAX_FEATURE_BYTES. */
   constructor(outbound: Outbound) {
     this.#outbound = outbound;
   }
 
-  /** The tar of a feature such as `ghcr.io/devcontainers/features/node:1`. Rejects with an Error in words for people. */
+  /** Returns the tar of a feature such as `ghcr.io/devcontainers/features/node:1`. Rejects with an Error that has a message for users. */
   async fetch(id: string, signal: AbortSignal): Promise<Uint8Array> {
     const { base, path, version } = placeOf(id);
     try {
@@ -42,7 +42,7 @@ export class FeatureRegistry {
     }
   }
 
-  /** Follows redirects, and sends a token to the registry only. */
+  /** Follows redirects, and sends a token only to the registry. */
   async #get(url: URL, { token, signal }: Asked): Promise<Response> {
     let at = url;
     for (let left = MAX_REDIRECTS; ; left--) {
@@ -80,7 +80,7 @@ export class FeatureRegistry {
   }
 }
 
-/** `host/path:tag` or `host/path@digest`; registries of this machine are asked without TLS, as engines do. */
+/** Parses `host/path:tag` or `host/path@digest`. Registries on localhost are called without TLS, as container engines do. */
 const placeOf = (id: string): { base: string; path: string; version: string } => {
   const [, host = "", path = "", tag, digest] =
     /^([\w.-]+(?::\d+)?)\/([\w./-]+?)(?::([\w][\w.-]{0,127})|@(sha256:[a-f0-9]{64}))?$/.exec(id) ?? [];

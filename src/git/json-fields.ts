@@ -1,4 +1,4 @@
-// Reading what a stranger's JSON claims to say: the field when it has the wanted kind, else nothing. Pure.
+// Reads fields of untrusted JSON: the value if it has the expected type, otherwise an empty one. Pure.
 
 export const objectIn = (value: unknown): Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {};
@@ -9,13 +9,13 @@ export const listIn = (value: unknown): readonly Readonly<Record<string, unknown
 /** At most 1,024 characters. */
 export const textIn = (value: unknown): string => (typeof value === "string" ? value.slice(0, 1_024) : "");
 
-/** A whole number from 0 on, also as text ("1000+" is 1000). */
+/** Returns an integer of at least 0; also parses text ("1000+" is 1000). */
 export const countIn = (value: unknown): number => {
   const number = typeof value === "string" ? Number.parseInt(value, 10) : value;
   return typeof number === "number" && Number.isSafeInteger(number) && number >= 0 ? number : 0;
 };
 
-/** An address of the web, or nothing. */
+/** Returns a web URL, or an empty string. */
 export const addressIn = (value: unknown): string => {
   const text = textIn(value);
   return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol) ? text : "";

@@ -1,11 +1,11 @@
-// The OAuth 2.0 client towards external-auth providers: authorization code with PKCE (RFC 6749, 7636), device grant (RFC 8628), refresh,
-// validation and revocation (RFC 7009). Says whether a provider refused (`denied`: asking again is useless) or just failed
-// (`unavailable`); nothing a provider says is trusted further than its shape (rules EA-5 to EA-9).
+// The OAuth 2.0 client for external-auth providers: authorization code with PKCE (RFC 6749, 7636), device grant (RFC 8628), refresh,
+// validation and revocation (RFC 7009). Distinguishes refusals (`denied`: retrying is pointless) from failures (`unavailable`). Responses
+// are checked for their shape and not trusted further (rules EA-5 to EA-9).
 import { createHash } from "node:crypto";
 import { type Outbound, type OutboundAnswer, OutboundError, type OutboundRequest } from "#base/outbound.ts";
 import type { Provider } from "./provider.ts";
 
-/** `code` is the provider's own word for it, such as `invalid_grant`; empty when it gave none. */
+/** `code` is the provider's own error code, such as `invalid_grant`; empty if it sent none. */
 export class ProviderError extends Error {
   override readonly name = "ProviderError";
   readonly kind: "denied" | "unavailable";
@@ -20,11 +20,11 @@ export class ProviderError extends Error {
 
 export type Tokens = {
   readonly access_token: string;
-  /** Empty when none exists. */
+  /** Empty if none exists. */
   readonly refresh_token: string;
-  /** Seconds from now; undefined: it does not expire. */
+  /** Seconds from now; undefined if it does not expire. */
   readonly expires_in: number | undefined;
-  /** What else the provider gave along. */
+  /** Additional fields of the token response. */
   readonly token_extra: Readonly<Record<string, unknown>>;
 };
 
@@ -39,11 +39,11 @@ export type DeviceCode = {
 
 export type Account = { readonly login: string; readonly name: string; readonly profile_url: string };
 
-/** `unknown`: the provider did not say. */
+/** `unknown`: the provider gave no definite answer. */
 export type Validity = {
   readonly state: "valid" | "invalid" | "unknown";
   readonly account: Account | undefined;
-  /** The account's number, where the provider has given one. */
+  /** The account's numeric ID, if the provider returns one. */
   readonly account_id?: number | undefined;
 };
 
@@ -52,7 +52,7 @@ const MAX_TOKEN = 16_384;
 const MAX_EXTRA = 16_384;
 const MAX_LIFE_S = 10 * 365 * 86_400;
 
-/** Where the browser goes. */
+/** Returns the URL to which the browser is sent. */
 export const authorizeUrl = (provider: Provider, options: { redirect: URL; state: string; verifier: string }): URL => {
   if (!provider.auth_url) throw new Error(`${provider.id} has no page to sign in on`);
   const url = new URL(provider.auth_url);
@@ -76,7 +76,7 @@ export class OAuthClient {
     this.#outbound = outbound;
   }
 
-  /** The code of the callback for tokens. */
+  /** Exchanges the callback's code for tokens. */
   exchange(provider: Provider, options: { code: string; redirect: URL; verifier: string }): Promise<Tokens> {
     return this.#tokens(provider, {
       grant_type: "authorization_code",
@@ -86,7 +86,7 @@ export class OAuthClient {
     });
   }
 
-  /** A provider that does not rotate gives no new refresh token: then the old one stays. */
+  /** Keeps the old refresh token if the provider does not rotate it. */
   async refresh(provider: Provider, refresh_token: string): Promise<Tokens> {
     const made = await this.#tokens(provider, { grant_type: "refresh_token", refresh_token });
     return made.refresh_token === "" ? { ...made, refresh_token } : made;
@@ -109,7 +109,7 @@ export class OAuthClient {
     };
   }
 
-  /** Tokens once the person has agreed; until then `denied` with the code authorization_pending or slow_down. */
+  /** Returns tokens once the user has agreed; until then throws `denied` with the code authorization_pending or slow_down. */
   pollDevice(provider: Provider, device_code: string): Promise<Tokens> {
     return this.#tokens(provider, { grant_type: "urn:ietf:params:oauth:grant-type:device_code", device_code });
   }
@@ -126,7 +126,7 @@ export class OAuthClient {
     return { state: isRefused ? "invalid" : "unknown", account: undefined };
   }
 
-  /** Throws ProviderError when the provider did not take it back. */
+  /** Throws ProviderError if the provider did not revoke the token. */
   async revoke(provider: Provider, access_token: string): Promise<void> {
     if (!provider.revocation) throw new ProviderError("denied", "The provider doesn't support token revocation.");
     const { url, way } = provider.revocation;
@@ -144,7 +144,7 @@ export class OAuthClient {
           }
         : formRequest({ token: access_token, token_type_hint: "access_token", ...secretIn(provider) }, provider);
     const { status } = await this.#send(url, request);
-    // 404: it no longer exists already.
+    // 404: the token no longer exists.
     if (status >= 200 && status < 300) return;
     if (way === "github" && status === 404) return;
     throw new ProviderError("unavailable", `The provider answered ${status}.`);
@@ -158,7 +158,9 @@ export class OAuthClient {
     return { access_token, refresh_token, expires_in: seconds(expires_in), token_extra: isSmall ? token_extra : {} };
   }
 
-  /** A form and its JSON answer. A refusal is `denied` with the provider's code, whatever the status says (GitHub says 200). */
+  /**
+   * Posts a form and parses the JSON response. A refusal is `denied` with the provider's code, whatever the status (GitHub returns 200).
+   */
   async #post(url: URL, fields: Record<string, string>, provider?: Provider): Promise<OutboundAnswer> {
     const answer = await this.#send(url, formRequest(fields, provider));
     const { error } = parseFieldsLoosely(answer);
@@ -185,7 +187,7 @@ const nonsense = (): ProviderError => new ProviderError("unavailable", "The prov
 const isToken = (value: unknown): value is string =>
   typeof value === "string" && value.length <= MAX_TOKEN && /^[\x21-\x7e]+$/.test(value);
 
-/** A positive number of seconds, also as text; anything else is none. */
+/** Parses a positive number of seconds, also from text; otherwise undefined. */
 const seconds = (value: unknown): number | undefined => {
   const number = typeof value === "number" ? value : typeof value === "string" ? Number(value) : Number.NaN;
   return number > 0 && number <= MAX_LIFE_S ? number : undefined;

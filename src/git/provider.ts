@@ -1,18 +1,18 @@
-// External-auth providers as the rest of the product sees them: the operator's entry with everything filled in that its type knows
-// (rule EA-4), and how each type's token is handed to git. Pure.
+// External-auth providers: the operator's settings completed with the defaults of their type (rule EA-4), and the git credentials for each
+// type's token. Pure.
 import type { ProviderSetting, ProviderType } from "#base/config/external-auth-settings.ts";
 
-/** How a token is taken back: GitHub's own way, or RFC 7009. */
+/** How a token is revoked: GitHub's API, or RFC 7009. */
 export type Revocation = { readonly url: URL; readonly way: "github" | "standard" };
 
 export type Provider = {
   readonly id: string;
   readonly type: ProviderType;
-  /** Where the host is, without a slash at the end; empty where nobody has said so. */
+  /** The host's base URL without a trailing slash; empty if not configured. */
   readonly base_url: string;
   readonly client_id: string;
   readonly client_secret: string;
-  /** Undefined where there is only the device flow. */
+  /** Undefined if there is only the device flow. */
   readonly auth_url: URL | undefined;
   readonly token_url: URL;
   readonly validate_url: URL | undefined;
@@ -24,7 +24,7 @@ export type Provider = {
   readonly display_icon: string;
   readonly device_flow: boolean;
   readonly no_refresh: boolean;
-  /** Where the client's id and secret stand in a token request. */
+  /** Where a token request contains the client's ID and secret. */
   readonly credentials: "body" | "header";
 };
 
@@ -40,7 +40,7 @@ type Known = {
   readonly credentials: Provider["credentials"];
 };
 
-// Paths below the service's address, or whole URLs, as the services document them.
+// Paths below the service's address, or full URLs, from the services' documentation.
 const KNOWN: Readonly<Record<ProviderType, Known>> = {
   github: {
     name: "GitHub",
@@ -92,7 +92,7 @@ const KNOWN: Readonly<Record<ProviderType, Known>> = {
   generic: { name: "", base: "", scopes: [], credentials: "header" },
 };
 
-/** The entry with what its type knows. */
+/** Completes the settings with the type's defaults. */
 export const toProvider = (given: ProviderSetting): Provider => {
   const known = KNOWN[given.type];
   const base = (given.base_url ?? known.base).replace(/\/+$/, "");
@@ -138,7 +138,7 @@ const findRevocation = (
   return { url: url ?? new URL(own), way: "github" };
 };
 
-/** The operator's pattern, else every URL of the service's host. */
+/** Returns the operator's pattern, or one for all URLs of the service's host. */
 const findPattern = ({ regex }: ProviderSetting, base: string): RegExp | undefined => {
   if (regex !== undefined) return new RegExp(regex);
   if (base === "") return undefined;
@@ -146,7 +146,7 @@ const findPattern = ({ regex }: ProviderSetting, base: string): RegExp | undefin
   return new RegExp(`^(?:https?://)?(?:[^/@]*@)?${host}(?:/.*)?$`, "i");
 };
 
-/** What git sends to the host (facts/platform 3.6). */
+/** Returns the credentials that git sends to the host (facts/platform 3.6). */
 export const gitCredential = (type: ProviderType, token: string): { username: string; password: string } => {
   if (type === "gitlab") return { username: "oauth2", password: token };
   if (type.startsWith("bitbucket")) return { username: "x-token-auth", password: token };

@@ -1,4 +1,4 @@
-// A pull request as a git host shows it, and what can be asked of a host.
+// A pull request of a git host, and the interface for querying a host.
 
 export type Pull = {
   readonly pr_number: number;
@@ -19,13 +19,13 @@ export type Pull = {
   readonly changes_requested: boolean;
 };
 
-/** One project at a host. Everything throws PullError. */
+/** One project at a host. All methods throw PullError. */
 export interface Pulls {
-  /** The newest pull request from this branch; undefined when none exists. */
+  /** Returns the newest pull request from this branch; undefined if none exists. */
   find(branch: string): Promise<number | undefined>;
   read(number: number): Promise<Pull>;
-  /** The unified diff of a pull request. */
+  /** Returns the unified diff of a pull request. */
   diff(number: number): Promise<string>;
-  /** The unified diff of a branch against the project's own. */
+  /** Returns the unified diff of a branch against the default branch. */
   branchDiff(branch: string): Promise<string>;
 }

@@ -1,4 +1,4 @@
-// Pull requests of GitHub and GitHub Enterprise, by its REST API (rules PR-2, PR-3).
+// Pull requests of GitHub and GitHub Enterprise, via the REST API (rules PR-2, PR-3).
 import { addressIn, countIn, listIn, objectIn, textIn } from "./json-fields.ts";
 import type { Pull, Pulls } from "./pull.ts";
 import { PullError, type PullHttp } from "./pulls-http.ts";
@@ -66,7 +66,7 @@ const pullIn = (
   };
 };
 
-/** What each reviewer said last counts; comments alone take nothing back. */
+/** Each reviewer's latest verdict counts; a plain comment does not change it. */
 const verdictIn = (json: unknown, author: string) => {
   const last = new Map<string, string>();
   const reviewers = new Set<string>();

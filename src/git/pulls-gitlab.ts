@@ -1,11 +1,11 @@
-// Merge requests of GitLab, by its REST API, in the words of pull requests (rules PR-2, PR-3). GitLab counts no lines, so they are counted
-// here in the first pages of the diff.
+// Merge requests of GitLab, via the REST API, presented as pull requests (rules PR-2, PR-3). GitLab does not count lines, so they are
+// counted in the first pages of the diff.
 import { addressIn, countIn, listIn, objectIn, textIn } from "./json-fields.ts";
 import type { Pull, Pulls } from "./pull.ts";
 import { PullError, type PullHttp } from "./pulls-http.ts";
 
 const PAGE = 100;
-/** Files beyond these are not counted and not shown. */
+/** Files beyond these pages are neither counted nor shown. */
 const MAX_PAGES = 3;
 
 type Change = { readonly old_path: string; readonly new_path: string; readonly diff: string };

@@ -1,9 +1,9 @@
-// Questions to the API of a git host (rules PR-3, PR-4): with the owner's token, conditional where an answer is known, and with a way to
-// say how long the host wants to be left alone. Only ever to the host of the provider's setting, through the guarded door of outbound.ts.
+// Requests to the API of a git host (rules PR-3, PR-4): with the owner's token, conditional if a response is cached, and honoring the
+// host's rate limits. Requests go only to the configured provider's host, through outbound.ts.
 import type { Clock } from "#base/clock.ts";
 import { type Outbound, type OutboundAnswer, OutboundError } from "#base/outbound.ts";
 
-/** Why there is no answer. `until` in milliseconds since 1970: not to be asked before. */
+/** The reason why there is no response. `until` (milliseconds since 1970): no earlier retry. */
 export class PullError extends Error {
   override readonly name = "PullError";
   readonly kind: "limited" | "denied" | "missing" | "failed";
@@ -21,17 +21,17 @@ export type Kept = Readonly<Record<string, { readonly path: string; readonly eta
 export type PullHttpOptions = {
   readonly outbound: Outbound;
   readonly clock: Clock;
-  /** Ends without a slash. */
+  /** The API's base URL without a trailing slash. */
   readonly api: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** What was answered before. */
+  /** Cached responses. */
   readonly kept?: Kept;
   readonly signal?: AbortSignal;
-  /** The host has said that it answers nothing more until then. */
+  /** Called when the host's rate limit blocks requests until then. */
   readonly rest: (until: number) => void;
 };
 
-/** Where a host that limits us does not say for how long. */
+/** Default wait if a host's rate limit response has no time. */
 const LIMITED_MS = 60_000;
 const MAX_RATE_LIMIT_MS = 24 * 3_600_000;
 
@@ -43,12 +43,12 @@ export class PullHttp {
     this.#options = options;
   }
 
-  /** What is worth keeping of all that was asked. */
+  /** Returns the responses worth caching. */
   get kept(): Kept {
     return this.#kept;
   }
 
-  /** The answer as `read` makes it of the JSON, or as it was known where nothing has changed. Throws PullError. */
+  /** Returns the result of `read` for the JSON response, or the cached one if it is unchanged. Throws PullError. */
   async get<T>(name: string, path: string, read: (json: unknown, headers: Headers) => T): Promise<T> {
     const known = this.#options.kept?.[name];
     const etag = known?.path === path ? known.etag : "";
@@ -63,12 +63,12 @@ export class PullHttp {
     return value;
   }
 
-  /** The same without keeping it. */
+  /** Returns the JSON response without caching it. */
   async json(path: string): Promise<unknown> {
     return parseJson(await this.text(path, "application/json"));
   }
 
-  /** The body as it is. */
+  /** Returns the raw body. */
   async text(path: string, accept: string): Promise<string> {
     return (await this.#ask(path, { accept, etag: "" })).text;
   }
@@ -119,7 +119,7 @@ const toPullError = (answer: OutboundAnswer, now: number): PullError => {
   return new PullError("failed", `The git host responded with status ${status}.`);
 };
 
-/** When it may be asked again, by what it says or else soon; never further away than a day. */
+/** Returns when the rate limit ends, from the response or the default; at most a day from now. */
 const findResetTime = (answer: OutboundAnswer, now: number): number => {
   const after = answer.headers.get("retry-after");
   const seconds = numberIn(answer, ["retry-after"]);

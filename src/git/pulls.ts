@@ -1,5 +1,5 @@
-// Pull requests at git hosts, whatever the host calls them: which one a branch has, how it stands, and its diff (facts/chats 6, rules PR-1
-// to PR-5). Which hosts there are follows from the external-auth providers; others are never asked.
+// Pull requests at git hosts: finds the one of a branch, its status, and its diff (facts/chats 6, rules PR-1 to PR-5). The hosts are those
+// of the external-auth providers; no others are contacted.
 
 import type { Provider } from "./provider.ts";
 import type { Pulls } from "./pull.ts";
@@ -8,7 +8,7 @@ import { gitlabPulls } from "./pulls-gitlab.ts";
 import type { PullHttp } from "./pulls-http.ts";
 
 type Kind = {
-  /** What goes before the paths of questions. */
+  /** Returns the base of API paths. */
   readonly api: (base: string) => string;
   readonly headers: (token: string) => Record<string, string>;
   readonly pulls: (http: PullHttp, project: string) => Pulls;
@@ -31,7 +31,7 @@ const KINDS: Partial<Record<Provider["type"], Kind>> = {
   },
 };
 
-/** How this provider's host is asked about pull requests; undefined for kinds of hosts we do not know. */
+/** Returns the pull request API for this provider's host; undefined for unsupported kinds of hosts. */
 export const findPullHost = (provider: Pick<Provider, "type" | "base_url">) => {
   const kind = KINDS[provider.type];
   if (!kind || provider.base_url === "") return undefined;

@@ -1,11 +1,11 @@
-// The addresses git gives its remotes, as the host and project they mean (rule PR-1). Pure; refuses what no host could have said.
+// Parses the addresses of git remotes into host and project (rule PR-1). Pure; rejects addresses that no host would use.
 
 export type Remote = { readonly host: string; readonly project: string };
 
 const SCP = /^(?:[\w.-]+@)?([\w.-]+):(?!\/\/)(.+)$/;
 const NAME = /^[\w.][\w.-]*$/;
 
-/** `https://host/team/repo.git`, `ssh://git@host:22/team/repo` or `git@host:team/repo.git`; undefined for anything else. */
+/** Parses `https://host/team/repo.git`, `ssh://git@host:22/team/repo` or `git@host:team/repo.git`; returns undefined for anything else. */
 export const parseRemote = (address: string): Remote | undefined => {
   if (address.length > 2_048) return undefined;
   const scp = SCP.exec(address);
@@ -13,7 +13,7 @@ export const parseRemote = (address: string): Remote | undefined => {
   if (!URL.canParse(address)) return undefined;
   const url = new URL(address);
   if (!/^(?:https?|ssh|git):$/.test(url.protocol)) return undefined;
-  // The port of a web address is part of the host; that of ssh says nothing of the web.
+  // The port of a web address is part of the host. The SSH port is unrelated to the web address.
   return checked(url.protocol.startsWith("http") ? url.host : url.hostname, url.pathname);
 };
 

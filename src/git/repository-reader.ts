@@ -1,39 +1,39 @@
-// Reads a repository on its host without cloning it: one commit, its tree, and the few files that somebody asks for. Every request goes to an
-// address that was checked (rules RW-10 to RW-12): git is pinned to it and follows no redirect. Time and size are bounded.
+// Reads a repository from its host without cloning it: one commit, its tree, and the few requested files. Every request goes to a checked
+// address (rules RW-10 to RW-12): git is pinned to it and follows no redirects. Time and size are limited.
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import type { Clock, Timer } from "#base/clock.ts";
 import type { RefToTry } from "#base/links/repository-address.ts";
 import { onActiveNode } from "#base/network/read-here.ts";
-import { beginOutside } from "#base/network/request-part.ts";
+import { markSideEffect } from "#base/network/request-part.ts";
 import { type Outbound, OutboundError } from "#base/outbound.ts";
 import { BoundedGit, type GitCredential, GitFailure, RepositoryError, type SshAccess } from "./bounded-git.ts";
 
 export type ReaderOptions = {
   readonly outbound: Outbound;
   readonly clock: Clock;
-  /** The variables the server itself was started with: its PATH, and where its certificates are. */
+  /** The server's environment, for its PATH and the locations of certificates. */
   readonly env?: Readonly<Record<string, string | undefined>>;
-  /** A folder for copies that last as long as they are read. */
+  /** A folder for temporary copies. */
   readonly root: string;
-  /** Milliseconds until a read is given up. */
+  /** Timeout of a read. */
   readonly timeout_ms?: number;
-  /** Bytes that may be fetched. */
+  /** Maximum number of bytes to fetch. */
   readonly max_bytes?: number;
 };
 
-/** Where ssh reaches a repository, and the private key that it takes. */
+/** The SSH URL of a repository, and the private key for it. */
 export type DeployKeyAccess = { readonly ssh_url: string; readonly private_key: string };
 
 export type Wanted = {
   readonly url: string;
-  /** Tried in this order; the first that is there counts. */
+  /** Tried in this order; the first existing one is used. */
   readonly refs: readonly RefToTry[];
   readonly credential?: GitCredential | undefined;
-  /** Reads over ssh with this key instead. */
+  /** Reads over SSH with this key instead. */
   readonly deploy_key?: DeployKeyAccess | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Fetch the contents of all files, for an archive of them. Default: only those that are read. */
+  /** Fetches the contents of all files, for an archive. By default only requested files are fetched. */
   readonly isWhole?: boolean;
 };
 
@@ -54,16 +54,16 @@ export class RepositoryReader {
     this.#options = options;
   }
 
-  /** The repository at the first of the references that is there. Rejects with RepositoryError, or the signal's reason. */
+  /** Opens the repository at the first existing reference. Rejects with RepositoryError, or the signal's reason. */
   async open({ url, refs, credential, deploy_key, signal, isWhole = false }: Wanted): Promise<OpenRepository> {
     const git = Bun.which("git");
     if (!git)
       throw new RepositoryError("no_git", "The server cannot read repositories: git is not installed on its machine.");
     if (deploy_key && !Bun.which("ssh")) throw new RepositoryError("no_git", NO_SSH);
     if (deploy_key) {
-      // As for every request of `outbound`, which ssh does not go through.
+      // `outbound` checks this for HTTP requests, but SSH does not use it.
       onActiveNode();
-      beginOutside();
+      markSideEffect();
     }
     const { clock, root, env = {}, timeout_ms = TIMEOUT_MS, max_bytes = MAX_BYTES } = this.#options;
     const late = new AbortController();
@@ -96,7 +96,7 @@ export class RepositoryReader {
   }
 
   #makeFolder(root: string): string {
-    // What a server before this one was reading when it was killed.
+    // Copies left by a server that was killed.
     if (!this.#isFresh) rmSync(root, { recursive: true, force: true });
     this.#isFresh = true;
     mkdirSync(root, { recursive: true, mode: 0o700 });
@@ -106,11 +106,11 @@ export class RepositoryReader {
   #prepareSsh(folder: string, { private_key }: DeployKeyAccess): SshAccess {
     const key_file = join(folder, "deploy-key");
     writeFileSync(key_file, private_key, { mode: 0o600 });
-    // It outlives the copies. A relative path would lead into this one.
+    // It outlives the copies. The path must be absolute, since git runs inside the copy.
     return { key_file: resolve(key_file), known_hosts: resolve(dirname(this.#options.root), KNOWN_HOSTS) };
   }
 
-  /** Asks the host for the repository, follows where it has moved to, and says in plain words when it refuses. */
+  /** Requests the repository from the host, follows a moved repository, and explains refusals in plain words. */
   async #probe(url: string, credential: GitCredential | undefined, signal: AbortSignal): Promise<string> {
     let at = url;
     for (let redirects = 0; ; redirects++) {
@@ -156,13 +156,13 @@ const authorization = (credential: GitCredential | undefined): Record<string, st
     ? {}
     : { authorization: `Basic ${Buffer.from(`${credential.username}:${credential.password}`).toString("base64")}` };
 
-/** Where a redirect leads, as the URL of a repository; undefined for any other answer. */
+/** Returns the redirect's target as a repository URL; undefined for any other response. */
 const movedTo = (answer: Response, from: URL): string | undefined => {
   const location = answer.headers.get("location");
   if (answer.status < 301 || answer.status > 308 || answer.status === 304 || location === null) return undefined;
   const to = URL.canParse(location, from.href) ? new URL(location, from.href) : undefined;
   const isSafe = to && (to.protocol === "https:" || to.protocol === from.protocol);
-  // A host that wants people to sign in leads to its page for that.
+  // Hosts redirect to a sign-in page if they require authentication.
   if (!isSafe || !to.pathname.endsWith("/info/refs")) {
     throw new RepositoryError(
       "missing",
@@ -218,7 +218,7 @@ const fetched = async (
 const unreadable = (host: string, reason: string): RepositoryError =>
   new RepositoryError("unreachable", `Git could not read the repository from ${host}: ${reason}`);
 
-/** Why a repository could not be read over ssh, in plain words; undefined where the URL is of the web. */
+/** Explains an SSH error in plain words; undefined for web URLs. */
 const sshProblem = (url: string, words: string): RepositoryError | undefined => {
   const { protocol, host, pathname } = new URL(url);
   if (protocol !== "ssh:") return undefined;
@@ -231,7 +231,7 @@ const sshProblem = (url: string, words: string): RepositoryError | undefined => 
     const text = `${host} did not let your deploy key read ${what}. Add the public key to the deploy keys of that repository, then try again.`;
     return new RepositoryError("missing", text);
   }
-  // What git says behind the words of ssh is the same for every failure.
+  // Git's message after the SSH error is always the same.
   const [first = ""] = words.split("\n").filter((line) => line.trim() !== "" && !line.startsWith("Warning:"));
   return unreadable(host, lastLine(first.replace(/^ssh: /, "").trim()));
 };
@@ -254,9 +254,9 @@ type Found = {
   readonly files: readonly string[];
 };
 
-/** A commit of a repository, as it was fetched. Disposing removes the copy. */
+/** A fetched commit of a repository. Disposing removes the copy. */
 export class OpenRepository implements Disposable {
-  /** Where it was found: the host may have moved it. */
+  /** The final URL, after redirects by the host. */
   readonly url: string;
   readonly ref: RefToTry;
   readonly commit: string;
@@ -273,7 +273,7 @@ export class OpenRepository implements Disposable {
     this.#place = place;
   }
 
-  /** The text of a file; undefined when it is not there, is no text, or is too large. Rejects with RepositoryError. */
+  /** Returns the text of a file; undefined if it is missing, binary or too large. Rejects with RepositoryError. */
   async read(path: string): Promise<string | undefined> {
     if (!this.files.includes(path)) return undefined;
     try {
@@ -287,16 +287,16 @@ export class OpenRepository implements Disposable {
     }
   }
 
-  /** A tar of a folder, by Git's id of it. Only where all contents were fetched. */
+  /** Returns a tar of a folder by its Git object ID. Requires `isWhole`. */
   archive(tree: string): ReadableStream<Uint8Array> {
-    // What a repository leaves out of its releases belongs to it here.
+    // Includes files that the repository excludes from its releases.
     const { folder } = this.#place;
     mkdirSync(join(folder, "info"), { recursive: true });
     writeFileSync(join(folder, "info", "attributes"), "* -export-ignore -export-subst\n");
     return this.#git.stream(["archive", "--format=tar", tree]);
   }
 
-  /** Git's id of a file or folder; undefined when it is not there. */
+  /** Returns the Git object ID of a file or folder; undefined if it is missing. */
   async idOf(path: string): Promise<string | undefined> {
     try {
       const id = await this.#git.text(["rev-parse", "--verify", "-q", `${this.commit}:${path}`]);

@@ -67,7 +67,7 @@ export class Archives {
     const fetchMore = (): void => {
       while (coming.length < AT_ONCE && next < chunks.length) {
         const one = this.#get(workspace_id, chunks[next++] as string);
-        // It is awaited in its turn, or never after another one failed.
+        // Awaited later, or never if another one fails first.
         one.catch(() => {});
         coming.push(one);
       }

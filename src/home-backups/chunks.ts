@@ -19,7 +19,7 @@ export async function* cut(
     for (let from = 0; from < bytes.length; ) {
       const end = Math.min(bytes.length, from + MAX_CHUNK_BYTES - length);
       const earliest = from + MIN_CHUNK_BYTES - length;
-      // No boundary before the minimum size: the hash would forget these bytes again.
+      // No boundary before the minimum size, so hashing starts one window before it.
       let at = Math.max(from, Math.min(end, earliest - WINDOW_BYTES));
       let isCut = false;
       while (at < end && !isCut) {

@@ -1,6 +1,6 @@
 // Errors of home backups, with messages for people.
 
-/** The message is a sentence of its own. `isDamage`: stored data is not what was written. */
+/** The message is a complete sentence. `isDamage`: stored data differs from what was written. */
 export class HomeBackupError extends Error {
   override readonly name = "HomeBackupError";
   readonly isDamage: boolean;

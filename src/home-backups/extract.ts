@@ -13,8 +13,8 @@ const PRIVATE = 0o700;
 const RUNS_AS_OWNER = 0o6000;
 
 /**
- * Deletes devices and clears setuid and setgid bits: a container's root created them, and on this machine they would be real root's. Follows no
- * links.
+ * Deletes devices and clears setuid and setgid bits: a container's root created them, and on this machine they would belong to the real
+ * root. Does not follow links.
  */
 const disarm = async (folder: string): Promise<void> => {
   for (const { name } of await readdir(folder, { withFileTypes: true })) {

@@ -6,7 +6,7 @@ import type { Keys } from "./keys.ts";
 import type { Place } from "./place.ts";
 
 const FORMAT = 1;
-/** Maximum number of chunk names, enough for some terabytes. */
+/** Maximum size of a manifest, enough for the chunk names of several terabytes. */
 const MAX_MANIFEST_BYTES = 512 * 1024 * 1024;
 
 /** The owner and workspace, for people on another machine. */

@@ -39,7 +39,7 @@ type Settings = Pick<
   | "home_backup_s3_secret_key"
 >;
 
-/** Returns the configured location; undefined if there is none. */
+/** Returns the configured location; undefined if none exists. */
 export const openPlace = (settings: Settings, clock: Clock): Place | undefined => {
   const { home_backup_dir, home_backup_s3_bucket: bucket } = settings;
   if (home_backup_dir !== undefined) return new FolderPlace(resolve(home_backup_dir));
@@ -109,7 +109,7 @@ class FolderPlace implements Place {
     return this.#trying(async () => {
       const path = join(this.#folder, name);
       await rm(path, { force: true });
-      // Also deletes folders that are empty now.
+      // Also deletes folders that have become empty.
       for (let folder = dirname(path); folder.length > this.#folder.length; folder = dirname(folder)) {
         if (
           !(await rmdir(folder).then(

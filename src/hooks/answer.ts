@@ -1,11 +1,11 @@
-// Reads a consumer's answer: strictly, because what is misread here would be allowed. Pure. Throws `AnswerProblem`; nothing is ever cut to
-// fit or left out.
+// Parses a consumer's response strictly, because a misread response could allow a call. Pure. Throws `AnswerProblem`; nothing is truncated
+// or ignored.
 import { AnswerProblem, CAPS, type HookAnswer, type HookEvent, NOTHING, type Permission } from "./protocol.ts";
 import { repeatedKey } from "./strict-json.ts";
 
 type Members = Readonly<Record<string, unknown>>;
 
-/** The answer of these bytes. None, or an empty object, says nothing. */
+/** Parses the response. An empty body or object has no effect. */
 export const parseAnswer = (event: HookEvent, bytes: Uint8Array): HookAnswer => {
   if (bytes.length === 0) return NOTHING;
   const members = objectIn(bytes);

@@ -1,7 +1,7 @@
-// One request to the consumer and its answer, within one deadline. A connection that fails is tried again with the same token; whatever
-// else goes wrong fails the dispatch. The address is the administrator's own, so it is not looked at beyond what the setting allows.
+// Sends one request to the consumer and reads its response, within one deadline. A failed connection is retried with the same token; any
+// other error fails the dispatch. The URL is the administrator's own, so it is only checked against the setting.
 import type { Clock } from "#base/clock.ts";
-import { beginOutside } from "#base/network/request-part.ts";
+import { markSideEffect } from "#base/network/request-part.ts";
 import { parseAnswer } from "./answer.ts";
 import {
   AnswerProblem,
@@ -14,19 +14,19 @@ import {
 } from "./protocol.ts";
 import type { Dispatch } from "./sign.ts";
 
-/** Bytes of an answer that are read: what the caps of its members take when every letter is escaped. */
+/** Maximum size of a response: the limits of its members with every character escaped. */
 const MAX_BYTES = 2 * 1024 * 1024;
 
 export type Consumer = {
   readonly url: string;
-  /** The first one signs; answers may be signed with each of them. */
+  /** The first one signs requests; responses may be signed with any. */
   readonly secrets: readonly string[];
   readonly timeout_ms: number;
 };
 
 export type Exchange = { readonly answer: HookAnswer; readonly body: Uint8Array };
 
-/** Why nothing came of it; `cause` is for the server's log. */
+/** The reason of a failed exchange. `cause` is for the server's log. */
 export class ExchangeError extends Error {
   override readonly name = "ExchangeError";
   readonly failure: FailureClass;
@@ -37,7 +37,7 @@ export class ExchangeError extends Error {
   }
 }
 
-/** The bytes of a request; the model's input stands in them as the model wrote it. */
+/** Encodes a request. The model's input is included exactly as the model wrote it. */
 export const encodeBody = ({ event, meta, data, tool_input }: HookRequest, dispatch_id: string): Uint8Array => {
   const head = { dispatch_id, schema_version: SCHEMA_VERSION, ...meta };
   const members = Object.entries(data).map(([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value)}`);
@@ -48,13 +48,13 @@ export const encodeBody = ({ event, meta, data, tool_input }: HookRequest, dispa
 
 type Sent = { readonly request: HookRequest; readonly dispatch_id: string; readonly body: Uint8Array };
 
-/** Throws `ExchangeError`, or the reason of `signal`. `issuer` is the deployment's id. */
+/** Throws `ExchangeError`, or the reason of `signal`. `issuer` is the deployment's ID. */
 export const exchange = async (
   { clock, consumer, issuer }: { readonly clock: Clock; readonly consumer: Consumer; readonly issuer: string },
   { request: { event, meta, accepts = () => true }, dispatch_id, body }: Sent,
   signal?: AbortSignal,
 ): Promise<Exchange> => {
-  beginOutside();
+  markSideEffect();
   const { checkSignature, signed } = await import("./sign.ts");
   const { url, secrets, timeout_ms } = consumer;
   const dispatch: Dispatch = { dispatch_id, event, subject: `slipway:chat:${meta.chat_id}`, audience: url };
@@ -93,9 +93,9 @@ export const exchange = async (
   }
 };
 
-/** The head of the answer; a connection that fails before it is made again. */
+/** Returns the response's head. Retries if the connection fails earlier. */
 const connected = async (url: string, init: RequestInit, ends: AbortSignal): Promise<Response> => {
-  // A compressed answer is not what was signed: its bytes stay as they came. Bun's types do not know the member.
+  // The signature covers the bytes as received, so a compressed response must not be decompressed. Bun's types lack this option.
   const raw = { ...init, decompress: false } as RequestInit;
   try {
     return await fetch(url, raw);

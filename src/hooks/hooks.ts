@@ -1,5 +1,5 @@
-// Lifecycle hooks: tells the deployment's consumer of what chats are about to do and have done, and answers what it has decided. Called by
-// request handlers and turns, outside of every mailbox. Fails closed: without a valid answer nothing continues (rules HK-1 to HK-9).
+// Lifecycle hooks: report to the deployment's consumer what chats are about to do and have done, and return its decisions. Called by
+// request handlers and turns, outside of every mailbox. Fails closed: without a valid response nothing continues (rules HK-1 to HK-9).
 import type { Clock } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
@@ -17,25 +17,28 @@ import {
   toDecision,
 } from "./protocol.ts";
 
-/** off: the consumer hears nothing. observe: it hears, and changes and delays nothing. enforce: its answer counts. */
+/**
+ * `off`: the consumer receives nothing. `observe`: it receives events, but cannot change or delay anything. `enforce`: its response is
+ * applied.
+ */
 export type HookMode = "off" | "observe" | "enforce";
 
-/** What became of a dispatch, for the ledger. */
+/** The result of a dispatch, for the ledger. */
 export type DispatchRecord = {
   readonly id: string;
   readonly event: HookEvent;
   readonly chat_id: string;
   readonly owner_id: string;
-  /** Of the events of tools. */
+  /** Only for tool events. */
   readonly tool_name: string | null;
   readonly mode: Exclude<HookMode, "off">;
-  /** Where it was decided: the deployment's consumer, or a program in the chat's workspace. */
+  /** Where the decision was made: by the deployment's consumer, or by a program in the chat's workspace. */
   readonly source: "deployment" | "workspace";
   readonly result: HookDecision | FailureClass;
-  /** Milliseconds since 1970, and how long it took. */
+  /** Milliseconds since 1970, and the duration. */
   readonly created_at: number;
   readonly duration_ms: number;
-  /** What was sent and answered, as text; null unless contents are asked for. */
+  /** The request and response as text; null unless contents are recorded. */
   readonly request: string | null;
   readonly response: string | null;
 };
@@ -43,19 +46,19 @@ export type DispatchRecord = {
 export type HooksDeps = {
   readonly clock: Clock;
   readonly mode: HookMode;
-  /** Undefined with mode `off`. */
+  /** Undefined in mode `off`. */
   readonly consumer: Consumer | undefined;
-  /** The deployment's id. */
+  /** The deployment's ID. */
   readonly issuer: () => Promise<string>;
   /** Resolves when it is on disk. */
   readonly record: (entry: DispatchRecord) => Promise<void>;
   readonly recordsContents: boolean;
   readonly places?: PlaceLimits;
-  /** Hooks that workspaces declare; absent where no administrator allows them. */
+  /** Hooks that workspaces declare; undefined unless an administrator allows them. */
   readonly workspaces?: AsksWorkspace | undefined;
 };
 
-/** What the hooks of the chat's workspace have decided. `keep` writes the ledger. */
+/** Returns the decisions of the hooks in the chat's workspace. `keep` writes the ledger. */
 export interface AsksWorkspace {
   ask(
     request: HookRequest,
@@ -68,7 +71,7 @@ export class Hooks {
   readonly #deps: HooksDeps;
   readonly #places: Places;
   readonly #open = new Set<Promise<unknown>>();
-  /** Dispatches since the start by `event result`. */
+  /** Number of dispatches since the start, by `event result`. */
   readonly counts = new Map<string, number>();
 
   constructor(deps: HooksDeps) {
@@ -80,25 +83,25 @@ export class Hooks {
     return this.#deps.mode;
   }
 
-  /** The consumer is neither asked nor notified. */
+  /** True if the consumer receives nothing. */
   get isOff(): boolean {
     return this.mode === "off" && this.#deps.workspaces === undefined;
   }
 
-  /** Someone's answers count. */
+  /** True if any hook's decisions are applied. */
   get isEnforced(): boolean {
     return this.mode === "enforce" || this.#deps.workspaces !== undefined;
   }
 
-  /** Dispatches that run now. */
+  /** Number of dispatches in progress. */
   get open(): number {
     return this.#places.size;
   }
 
   /**
-   * What the hooks have decided: first the workspace's, then the consumer, whose word is the last about what will be run. Nothing of a
-   * consumer that only observes. Throws `HookFailure` when there is no valid answer, and the reason of
-   * `signal` once no caller waits any more. Never asks the same twice: who asks again has a new dispatch.
+   * Returns the decision of the hooks: first the workspace's, then the consumer's, which has the last word on what runs. A consumer that
+   * only observes is ignored. Throws `HookFailure` if there is no valid response, and the reason of `signal` once the caller has stopped
+   * waiting. A retry is a new dispatch.
    */
   async ask(request: HookRequest, signal?: AbortSignal): Promise<HookAnswer> {
     const { workspaces } = this.#deps;
@@ -124,12 +127,12 @@ export class Hooks {
     return dispatch;
   }
 
-  /** Resolves when what runs has its end: no longer than a dispatch may take. */
+  /** Resolves when all running dispatches have ended, which takes no longer than the timeout of one. */
   async settled(): Promise<void> {
     await Promise.allSettled(this.#open);
   }
 
-  /** A decision that was made elsewhere, for ledger and figures. Throws `HookFailure` when it cannot be kept. */
+  /** Records a decision that was made elsewhere. Throws `HookFailure` if it cannot be stored. */
   async keep(entry: DispatchRecord): Promise<void> {
     const { event, result, id } = entry;
     const key = `${event} ${result}`;
@@ -197,7 +200,7 @@ export class Hooks {
   }
 }
 
-/** Bytes of contents that the ledger keeps of one side. */
+/** Maximum size of a request or response in the ledger. */
 const KEPT_BYTES = 65_536;
 
 const decodeText = (bytes: Uint8Array): string => {

@@ -1,7 +1,7 @@
-// What several hooks make of one event together: each is asked about what those before it have left. Pure.
+// Combines the decisions of several hooks about one event: each receives the event as the earlier hooks have changed it. Pure.
 import type { HookAnswer, HookRequest } from "./protocol.ts";
 
-/** The request with the input that an answer has put in its place. */
+/** Returns the request with the input from a response. */
 export const replaced = (request: HookRequest, { permission }: HookAnswer): HookRequest => {
   const override = permission?.decision === "allow" ? permission.input_override : undefined;
   if (!override) return request;
@@ -12,7 +12,7 @@ export const replaced = (request: HookRequest, { permission }: HookAnswer): Hook
   return { ...request, data: { ...request.data, prompt: text, parts: [{ type: "text", text }, ...others] } };
 };
 
-/** Both together; the later permission counts where it says something, and words stand in their order. */
+/** Combines two responses. The later permission wins if there is one; texts are joined in order. */
 export const merged = (first: HookAnswer, then: HookAnswer): HookAnswer => {
   const permission =
     then.permission && changes(then.permission) ? then.permission : (first.permission ?? then.permission);

@@ -1,11 +1,11 @@
-// How many dispatches may run immediately: prompts of people take a part of the places at most, so that turns that run keep theirs. A
-// dispatch that finds none waits a moment, in order.
+// Limits the number of concurrent dispatches. User prompts may use only a part of the slots, so that running turns keep theirs. A dispatch
+// waits briefly for a slot, in order of arrival.
 import type { Clock } from "#base/clock.ts";
 
 export type Pool = "prompt" | "turn";
 export type PlaceLimits = { readonly all: number; readonly prompts: number; readonly wait_ms: number };
 
-/** Dispatches at the same time, and how long one waits for a place (facts/agents A33). */
+/** Maximum number of concurrent dispatches, and the wait for a slot (facts/agents A33). */
 export const PLACES: PlaceLimits = { all: 256, prompts: 192, wait_ms: 250 };
 
 type Waiter = { readonly pool: Pool; readonly take: () => void };
@@ -21,7 +21,7 @@ export class Places {
     this.#limits = limits;
   }
 
-  /** A function that gives the place back; undefined when none has become free in time. */
+  /** Returns a function that releases the slot; undefined if none became free in time. */
   take(pool: Pool): Promise<(() => void) | undefined> {
     if (this.#isFree(pool)) return Promise.resolve(this.#taker(pool));
     return new Promise((resolve) => {

@@ -1,4 +1,4 @@
-// Tries a consumer without any chat: one signed event whose answer counts for nothing. Used by `slipway doctor`.
+// Tests a consumer without a chat: sends one signed event and ignores the decision. Used by `slipway doctor`.
 import type { Clock } from "#base/clock.ts";
 import { NIL_UUID, uuid } from "#base/ids.ts";
 import { type Consumer, ExchangeError, encodeBody, exchange } from "./exchange.ts";
@@ -6,7 +6,7 @@ import type { HookRequest } from "./protocol.ts";
 
 const STOP: HookRequest = { event: "stop", meta: { chat_id: NIL_UUID, owner_id: NIL_UUID }, data: {} };
 
-/** Undefined when it answers as it must, else why not, in words. */
+/** Returns undefined if the response is valid, otherwise the problem. */
 export const probeConsumer = async (clock: Clock, consumer: Consumer): Promise<string | undefined> => {
   const dispatch_id = uuid();
   const sent = { request: STOP, dispatch_id, body: encodeBody(STOP, dispatch_id) };

@@ -1,46 +1,46 @@
-// The words of lifecycle hooks: which events there are, what a request says of its chat, what an answer may hold, and how a dispatch can
-// fail. The contract for consumers is docs/hooks.md.
+// The vocabulary of lifecycle hooks: events, the metadata of a request, the members of a response, and the kinds of failures. docs/hooks.md
+// is the contract for consumers.
 
 import { HOOK_EVENTS, type HookEvent } from "#schema/chats/hook-event.ts";
 
 export { HOOK_EVENTS, type HookEvent };
 
-/** Version of the request's layout, in `meta.schema_version`. */
+/** Version of the request format, in `meta.schema_version`. */
 export const SCHEMA_VERSION = 1;
-/** The header of every 2xx answer: a JWT over the exact bytes of its body. */
+/** The header of every 2xx response: a JWT over the exact bytes of its body. */
 export const SIGNATURE_HEADER = "service-hook-signature";
-/** The header that names the event, for anyone who routes requests without reading them. */
+/** The header with the event's name, for routing requests without parsing them. */
 export const EVENT_HEADER = "service-hook-event";
 
-/** Bytes of UTF-8 that members of an answer may have; longer ones are refused, never cut. */
+/** Maximum sizes of response members in UTF-8 bytes. Longer ones are rejected, never truncated. */
 export const CAPS = { reason: 4_096, input_override: 262_144, model_context: 16_384, user_message: 16_384 } as const;
 
-/** Why nothing usable came of a dispatch. */
+/** The reasons why a dispatch failed. */
 export const FAILURES = [
-  /** No place was free: so many dispatches run already. */
+  /** Too many dispatches are running. */
   "over_capacity",
   "connection_failed",
   "timeout",
   /** A status other than 2xx. */
   "http_error",
-  /** The answer is not signed, or not by someone who knows the secret, for this dispatch and these bytes. */
+  /** The response is not signed with the secret, for this dispatch and these bytes. */
   "signature_invalid",
-  /** The answer is no JSON of the documented form, or says what it may not say on this event. */
+  /** The response is not JSON of the documented form, or contains a member that this event does not allow. */
   "protocol_error",
-  /** A program of the workspace did not end well. */
+  /** A program of the workspace failed. */
   "program_failed",
   /** The ledger could not be written. */
   "not_recorded",
-  /** No caller waits any more: the turn was interrupted, or the server stops. */
+  /** The caller has stopped waiting: the turn was interrupted, or the server is stopping. */
   "cancelled",
 ] as const;
 export type FailureClass = (typeof FAILURES)[number];
 
-/** What an answer decides: nothing, or one of the permissions with or without another input. */
+/** The decision of a response: none, or a permission with or without a replaced input. */
 export const DECISIONS = ["none", "allow", "rewrite", "deny"] as const;
 export type HookDecision = (typeof DECISIONS)[number];
 
-/** Whose event it is. `parent_chat_id` and `root_chat_id` for sub-chats only; `turn_id` while a turn runs. */
+/** The subject of the event. `parent_chat_id` and `root_chat_id` for sub-chats only; `turn_id` while a turn runs. */
 export type HookMeta = {
   readonly chat_id: string;
   readonly owner_id: string;
@@ -54,9 +54,9 @@ export type HookRequest = {
   readonly event: HookEvent;
   readonly meta: HookMeta;
   readonly data: Readonly<Record<string, unknown>>;
-  /** JSON text that stands in `data.tool_input` byte for byte. */
+  /** JSON text, included in `data.tool_input` byte for byte. */
   readonly tool_input?: string | undefined;
-  /** False for another input that may not take the place of the model's: the answer is then no valid one. */
+  /** Returns false if the replaced input is not allowed; the response is then invalid. */
   readonly accepts?: ((override: unknown) => boolean) | undefined;
 };
 
@@ -68,18 +68,18 @@ export type Permission =
       readonly input_override?: Readonly<Record<string, unknown>>;
     };
 
-/** What a consumer has answered, checked. */
+/** A validated response of a consumer. */
 export type HookAnswer = {
   readonly permission?: Permission;
   readonly model_context?: string;
   readonly user_message?: string;
-  /** Whole words of a denied call where it was not the deployment's consumer; never part of what is answered. */
+  /** The complete message for a call denied by a hook other than the deployment's consumer; never part of the response. */
   readonly denial?: string;
 };
 
 export const NOTHING: HookAnswer = {};
 
-/** A dispatch that failed. Says nothing of the consumer's address or answer. */
+/** A failed dispatch. Contains nothing of the consumer's address or response. */
 export class HookFailure extends Error {
   override readonly name = "HookFailure";
   readonly event: HookEvent;
@@ -94,12 +94,12 @@ export class HookFailure extends Error {
   }
 }
 
-/** A prompt that the policy does not allow; the message is for people. */
+/** A prompt denied by the policy; the message is for users. */
 export class HookDenied extends Error {
   override readonly name = "HookDenied";
 }
 
-/** A problem of an answer, in words for the server's log alone. */
+/** An invalid response; the message is only for the server's log. */
 export class AnswerProblem extends Error {
   override readonly name = "AnswerProblem";
 }

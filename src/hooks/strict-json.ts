@@ -1,7 +1,7 @@
-// JSON texts that mean the same to everyone: parsers differ in which of two equal keys they keep, and in whether letter case counts, so a
-// policy could be shown one path while another is opened. Pure.
+// Detects JSON texts that parsers interpret differently: they differ in which of two equal keys they keep, and in case sensitivity, so a
+// policy could see one path while another is opened. Pure.
 
-/** The first key that an object of this JSON text has twice, at any depth; undefined when none exists. The text must be valid JSON. */
+/** Returns the first duplicate key of any object in the JSON text; undefined if none exists. The text must be valid JSON. */
 export const repeatedKey = (text: string): string | undefined => {
   const open: (Set<string> | undefined)[] = [];
   for (let at = 0; at < text.length; at += 1) {
@@ -23,7 +23,7 @@ export const repeatedKey = (text: string): string | undefined => {
   return undefined;
 };
 
-/** Behind the closing quote of the string that begins at `from`. */
+/** Returns the position after the closing quote of the string at `from`. */
 const endOfString = (text: string, from: number): number => {
   let at = from + 1;
   while (at < text.length && text[at] !== '"') at += text[at] === "\\" ? 2 : 1;
@@ -42,7 +42,7 @@ type Schema = {
   readonly anyOf?: readonly unknown[];
 };
 
-/** A key that differs from one of the schema in letter case alone; undefined when none exists. */
+/** Returns a key that differs from one in the schema only in letter case; undefined if none exists. */
 export const miscasedKey = (schema: unknown, value: unknown): string | undefined => {
   if (typeof schema !== "object" || schema === null || typeof value !== "object" || value === null) return undefined;
   const { properties = {}, items, anyOf = [] } = schema as Schema;

@@ -1,10 +1,10 @@
-// Instance identities of cloud a: a JSON document and an RSA signature (PKCS#1 v1.5, SHA-256) of it by the region's certificate
-// (facts/platform 8.3). Refuses everything that none of the trusted certificates has signed.
+// Verifies AWS instance identities: a JSON document and an RSA signature (PKCS#1 v1.5, SHA-256) by the region's certificate (facts/platform
+// 8.3). Rejects everything that none of the trusted certificates has signed.
 import { verify } from "node:crypto";
 import { base64Of, IdentityError, type IdentityFiles, isTimely, textIn } from "./identity.ts";
 
-/** The instance id that the document names. `now` is in milliseconds since 1970. Throws `IdentityError`. */
-export const verifyCloudA = (
+/** Returns the instance ID in the document. `now` is in milliseconds since 1970. Throws `IdentityError`. */
+export const verifyAwsIdentity = (
   files: IdentityFiles,
   { document, signature }: { document: string; signature: string },
   now: number,

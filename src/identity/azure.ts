@@ -1,5 +1,5 @@
-// Instance identities of cloud b: a signed PKCS#7 message with its content inside (facts/platform 8.3). The signer must bear one of the
-// cloud's names and lead to a trusted root; weak digests, several signers and documents past their time are refused.
+// Verifies Azure instance identities: a signed PKCS#7 message with its content (facts/platform 8.3). The signer must have one of the
+// cloud's names and a chain to a trusted root. Weak digests, several signers and expired documents are rejected.
 import { X509Certificate } from "node:crypto";
 import { fromBER } from "asn1js";
 import { Certificate, ContentInfo, CryptoEngine, SignedData } from "pkijs";
@@ -11,13 +11,13 @@ const SIGNED_DATA = "1.2.840.113549.1.7.2";
 /** SHA-256, SHA-384, SHA-512. */
 const DIGESTS = ["2.16.840.1.101.3.4.2.1", "2.16.840.1.101.3.4.2.2", "2.16.840.1.101.3.4.2.3"];
 const MAX_CERTIFICATES = 8;
-// The package has not heard of the newest members of the platform's type, and needs none of them.
+// The package does not know the newest members of the platform's type, and does not need them.
 const engine = new CryptoEngine({ name: "platform", crypto: globalThis.crypto }) as unknown as NonNullable<
   Parameters<SignedData["verify"]>[1]
 >;
 
-/** The virtual machine's id that the message names. `now` is in milliseconds since 1970. Throws `IdentityError`. */
-export const verifyCloudB = async (files: IdentityFiles, signature: string, now: number): Promise<string> => {
+/** Returns the virtual machine's ID in the message. `now` is in milliseconds since 1970. Throws `IdentityError`. */
+export const verifyAzureIdentity = async (files: IdentityFiles, signature: string, now: number): Promise<string> => {
   const message = readMessage(base64Of(signature));
   const content = message.encapContentInfo.eContent?.getValue();
   const [signer] = message.signerInfos;
@@ -28,7 +28,7 @@ export const verifyCloudB = async (files: IdentityFiles, signature: string, now:
   const certificate = await findSigner(message);
   if (!isCloud(certificate)) throw new IdentityError("the signer does not bear a name of that cloud");
   const enclosed = (message.certificates ?? []).filter((one) => one instanceof Certificate).map(toNode);
-  // A real message encloses two or three; strangers must not make the search long.
+  // A real message contains two or three; an untrusted one must not make the search long.
   if (enclosed.length > MAX_CERTIFICATES) throw new IdentityError("the message encloses too many certificates");
   const roots = files.roots.all();
   const others = [...enclosed, ...files.intermediates.all()];
@@ -52,14 +52,14 @@ const readMessage = (bytes: Buffer): SignedData => {
   }
 };
 
-/** The enclosed certificate whose key has signed the content. */
+/** Returns the enclosed certificate whose key signed the content. */
 const findSigner = async (message: SignedData): Promise<Certificate> => {
   try {
     const options = { signer: 0, checkChain: false, extendedMode: true } as const;
     const { signatureVerified, signerCertificate } = await message.verify(options, engine);
     if (signatureVerified && signerCertificate) return signerCertificate;
   } catch {
-    // Reported below, without what exactly is wrong with a forged message.
+    // Reported below, without details about a forged message.
   }
   throw new IdentityError("the message was altered or its signer is not enclosed");
 };
@@ -82,7 +82,7 @@ const parsed = (text: string): unknown => {
   }
 };
 
-/** `timeStamp.expiresOn`, such as `11/28/26 06:30:37 -0000`, in milliseconds since 1970; forever when the document has none. */
+/** Parses `timeStamp.expiresOn`, such as `11/28/26 06:30:37 -0000`, as milliseconds since 1970; Infinity if the document has none. */
 const parseExpiry = (document: unknown): number => {
   if (typeof document !== "object" || document === null || !("timeStamp" in document)) return Number.POSITIVE_INFINITY;
   const text = textIn(document, "timeStamp", "expiresOn");
@@ -93,10 +93,10 @@ const parseExpiry = (document: unknown): number => {
   return at;
 };
 
-/** No real chain is longer. */
+/** Longer than any real chain. */
 const MAX_CHAIN = 6;
 
-/** True when `leaf` is timely and signed, over timely certificates that may sign others, by one of the roots. */
+/** True if `leaf` is within its validity period and has a chain to one of the roots, through valid certificates that may sign others. */
 const leadsToRoot = (
   leaf: X509Certificate,
   { roots, others }: { roots: readonly X509Certificate[]; others: readonly X509Certificate[] },

@@ -1,10 +1,10 @@
-// Instance identities of cloud c: a JSON Web Token signed with one of the cloud's keys, which stand in files (facts/platform 8.3). The
-// audience is not checked: agents may name any.
+// Verifies Google Cloud instance identities: a JSON Web Token signed with one of the cloud's keys, which are in files (facts/platform 8.3).
+// The audience is not checked, because agents may use any.
 import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from "jose";
 import { IdentityError, type IdentityFiles, textIn } from "./identity.ts";
 
-/** The instance id that the token names. `now` is in milliseconds since 1970. Throws `IdentityError`. */
-export const verifyCloudC = async (files: IdentityFiles, token: string, now: number): Promise<string> => {
+/** Returns the instance ID in the token. `now` is in milliseconds since 1970. Throws `IdentityError`. */
+export const verifyGoogleIdentity = async (files: IdentityFiles, token: string, now: number): Promise<string> => {
   const sets = files.keySets.all() as JSONWebKeySet[];
   if (sets.length === 0) throw new IdentityError("this server trusts no key of that cloud");
   const options = { algorithms: ["RS256", "ES256"], requiredClaims: ["exp"], currentDate: new Date(now) };

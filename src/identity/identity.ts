@@ -1,23 +1,23 @@
-// What every cloud's check of an instance identity shares: the refusal, and the files an administrator trusts (setting
-// `identity_certificates`). Nothing is ever fetched. Used by src/api/agents/instance-identity.ts.
+// Shared code of the instance identity checks: the error, and the files that an administrator trusts (setting `identity_certificates`).
+// Nothing is fetched. Used by src/api/agents/instance-identity.ts.
 import { X509Certificate } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 
-/** The identity proves nothing; the message says why and may be shown. */
+/** The identity is invalid; the message has the reason and may be shown. */
 export class IdentityError extends Error {
   override readonly name = "IdentityError";
 }
 
-/** Files are read again after this, since the keys of clouds change while a server runs. */
+/** Files are reloaded after this, since clouds rotate their keys while a server runs. */
 const FRESH_MS = 60_000;
 const PEM = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
 /**
- * The trusted files: `a/*.pem` (public certificates of cloud a, one for each region), `b/roots/*.pem` and `b/intermediates/*.pem`, and
- * `c/*.json` (JSON Web Key Sets). A PEM file may hold several certificates.
+ * The trusted files: `a/*.pem` (AWS's public certificates, one per region), `b/roots/*.pem` and `b/intermediates/*.pem` (Azure), and
+ * `c/*.json` (Google Cloud's JSON Web Key Sets). A PEM file may contain several certificates.
  */
 export class IdentityFiles {
   readonly regions: Folder<X509Certificate>;
@@ -34,7 +34,7 @@ export class IdentityFiles {
   }
 }
 
-/** What the files of one folder hold, read when it is asked for and kept for a minute. A file that cannot be read is left out. */
+/** The parsed files of one folder, loaded on demand and cached for a minute. Unreadable files are skipped. */
 class Folder<T> {
   readonly #path: string | undefined;
   readonly #suffix: string;
@@ -81,11 +81,11 @@ const filesIn = (folder: string, suffix: string): string[] => {
   }
 };
 
-/** Whether `now` (milliseconds since 1970) lies within the certificate's time. */
+/** True if `now` (milliseconds since 1970) is within the certificate's validity period. */
 export const isTimely = ({ validFrom, validTo }: X509Certificate, now: number): boolean =>
   Date.parse(validFrom) <= now && now <= Date.parse(validTo);
 
-/** A text member of a parsed document. Throws `IdentityError` when it is not there. */
+/** Returns a text member of a parsed document. Throws `IdentityError` if it is missing. */
 export const textIn = (document: unknown, ...path: string[]): string => {
   let value = document;
   for (const name of path) {
@@ -95,7 +95,7 @@ export const textIn = (document: unknown, ...path: string[]): string => {
   return value;
 };
 
-/** The bytes of strict base64, line ends allowed. Throws `IdentityError`. */
+/** Decodes strict base64; line breaks are allowed. Throws `IdentityError`. */
 export const base64Of = (text: string): Buffer => {
   const plain = text.replace(/\s+/g, "");
   if (plain === "" || !/^[A-Za-z0-9+/]+={0,2}$/.test(plain)) throw new IdentityError("the signature is not base64");

@@ -1,51 +1,51 @@
-// One line for each kind of provider: how its package is asked for a model. Packages are loaded with the first call, not at start.
+// The adapter of each kind of provider: how its package creates a model. Packages are loaded with the first call, not at start.
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { ProviderKind } from "#schema/chats/model-provider.ts";
-import { soundEvents } from "./anthropic-events.ts";
+import { normalizeEvents } from "./anthropic-events.ts";
 import { Bypass } from "./bypass.ts";
-import { soundChunks } from "./chat-chunks.ts";
+import { normalizeChunks } from "./chat-chunks.ts";
 import type { GuardedFetch } from "./fetch.ts";
 import { convertUsage } from "./usage.ts";
 
 type Input = {
-  /** Empty: the provider's own address. */
+  /** Empty for the provider's default address. */
   readonly base_url: string;
   readonly key: string;
   readonly model: string;
-  /** OpenAI alone: its newer API. */
+  /** OpenAI only: uses the Responses API. */
   readonly useResponses: boolean;
   readonly fetch: GuardedFetch;
 };
 
-/** Kinds that refuse every call without a key, so that none is made. A server of one's own may well need none. */
+/** True for kinds that refuse every call without a key, so that none is made. A self-hosted server may need none. */
 export const needsKey = (kind: ProviderKind): boolean => kind !== "openai-compat" && kind !== "demo";
 
-/** Kinds that have no address of their own. */
+/** True for kinds without a default address. */
 export const needsBaseUrl = (kind: ProviderKind): boolean => kind === "openai-compat";
 
-/** What a request may contain, and where words of its answer may go around the package. */
+/** What a request may contain, and the bypass for text of its response, if any. */
 type Form = { readonly streamOptions: boolean; readonly bypass?: Bypass | undefined };
 
-/** A model of a provider, for one request. */
+/** A provider's model, for one request. */
 export type Adapter = { readonly model: (form: Form) => LanguageModelV4 };
 
-/** Returns where words go around the package; undefined for kinds of which the package reads all. */
+/** Returns a bypass; undefined for kinds whose package reads everything. */
 export const bypassFor = (kind: ProviderKind): Bypass | undefined =>
   kind === "openai-compat" ? new Bypass() : undefined;
 
-/** Throws for `demo`, which needs no adapter. */
+/** Throws for `demo`, which has no adapter. */
 export const loadAdapter = async (kind: ProviderKind, input: Input): Promise<Adapter> => {
   const { base_url, key: apiKey, model, useResponses } = input;
   const fetch = input.fetch as typeof globalThis.fetch;
   const chatFetch = ({ streamOptions, bypass }: Form) => {
-    const sound = soundChunks(input.fetch, bypass);
+    const sound = normalizeChunks(input.fetch, bypass);
     return (streamOptions ? sound : withoutStreamOptions(sound)) as typeof globalThis.fetch;
   };
   const common = { apiKey, fetch, ...(base_url === "" ? {} : { baseURL: base_url }) };
   switch (kind) {
     case "anthropic": {
       const { createAnthropic } = await import("@ai-sdk/anthropic");
-      const sound = soundEvents(input.fetch) as typeof globalThis.fetch;
+      const sound = normalizeEvents(input.fetch) as typeof globalThis.fetch;
       return { model: () => createAnthropic({ ...common, fetch: sound })(model) };
     }
     case "openai": {
@@ -68,7 +68,7 @@ export const loadAdapter = async (kind: ProviderKind, input: Input): Promise<Ada
   }
 };
 
-/** The packages always ask for the counters at the end of a stream; some servers refuse a request that does. */
+/** The packages always request usage at the end of a stream, which some servers refuse. */
 const withoutStreamOptions =
   (fetch: GuardedFetch): GuardedFetch =>
   (input, init) => {

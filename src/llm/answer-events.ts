@@ -1,4 +1,4 @@
-// One part of a provider's answer, read as the events of model.ts. Pure but for the names of open calls.
+// Converts the parts of a provider's response to the events of model.ts. Pure, except that it tracks the names of open calls.
 import type { LanguageModelV4StreamPart } from "@ai-sdk/provider";
 import { sha256 } from "#base/ids.ts";
 import { parseArguments } from "./arguments.ts";
@@ -10,11 +10,11 @@ import type { RequestTools } from "./request/tools.ts";
 type Of = {
   readonly provider: string;
   readonly context_limit: number;
-  /** What the request offered: the model knows tools and arguments by other names. */
+  /** The tools of the request: the model knows tools and arguments by other names. */
   readonly tools: RequestTools;
 };
 
-/** Reads one answer. Throws what the provider says has gone wrong. */
+/** Reads one response. Throws errors that the provider reports in it. */
 export class AnswerEvents {
   readonly #of: Of;
   readonly #open = new Map<string, string>();
@@ -94,7 +94,7 @@ const MAX_ID_LENGTH = 256;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what an id must not have.
 const CONTROL = /[\u0000-\u001f\u007f]/;
 
-/** An id by which people can answer the call: one that is too long or has control characters is replaced, each time by the same. */
+/** Returns a valid ID for the call: one that is too long or contains control characters is replaced deterministically. */
 const soundId = (id: string): string =>
   id.length > MAX_ID_LENGTH || CONTROL.test(id) ? `call_${sha256(id).slice(0, 32)}` : id;
 
@@ -123,6 +123,6 @@ const toUsage = ({ inputTokens, outputTokens }: Usage, context_limit: number): M
   return known.length === 0 ? {} : { ...Object.fromEntries(known), context_limit };
 };
 
-/** Clients add the cached ones themselves (facts/chats 5.6). */
+/** Clients add the cached tokens themselves (facts/chats 5.6). */
 const uncached = ({ total, noCache, cacheRead = 0, cacheWrite = 0 }: Usage["inputTokens"]) =>
   noCache ?? (total === undefined ? undefined : Math.max(0, total - cacheRead - cacheWrite));

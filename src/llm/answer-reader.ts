@@ -1,5 +1,5 @@
-// An answer as it comes: the parts that the provider's package makes of it, and the words that went around the package (bypass.ts), in the order
-// in which the server has sent them. Used by stream.ts.
+// Reads a streamed response: the parts from the provider's package, and the text that bypassed it (bypass.ts), in the order in which the
+// server sent them. Used by stream.ts.
 import type { LanguageModelV4StreamPart } from "@ai-sdk/provider";
 import type { Bypass } from "./bypass.ts";
 import type { ModelEvent } from "./model.ts";
@@ -7,11 +7,11 @@ import type { ModelEvent } from "./model.ts";
 type Read = { readonly part: LanguageModelV4StreamPart | undefined } | { readonly error: unknown };
 type Words = { readonly words: readonly ModelEvent[] };
 
-/** One for each answer. */
+/** One instance per response. */
 export class AnswerReader {
   readonly #parts: { read(): Promise<{ readonly value?: LanguageModelV4StreamPart | undefined }> };
   readonly #bypass: Bypass | undefined;
-  /** The package is asked for its next part. */
+  /** The package has been asked for its next part. */
   #isAsked = false;
   #read: Read | undefined;
 
@@ -20,11 +20,11 @@ export class AnswerReader {
     this.#bypass = bypass;
   }
 
-  /** Throws as the package does, and when nothing more comes. */
+  /** Throws the package's errors, and when no more data arrives. */
   async next(): Promise<LanguageModelV4StreamPart | Words> {
     const bypass = this.#bypass;
     for (;;) {
-      // What went around was sent before anything that the package may have read by now.
+      // Bypassed text was sent before anything that the package may have read by now.
       const words = bypass?.drain() ?? [];
       if (words.length > 0) return { words };
       const read = this.#read;

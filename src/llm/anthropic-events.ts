@@ -1,26 +1,26 @@
-// The events of a server of Anthropic's protocol in the form in which its package reads them: gateways and open models leave members and
-// whole events out (rule MO-44). Used by adapters.ts.
+// Normalizes the events of servers with Anthropic's protocol for its package: gateways and open models omit members and whole events (rule
+// MO-44). Used by adapters.ts.
 import type { GuardedFetch } from "./fetch.ts";
 import { asEventStream, isMembers, type LineReader, type Members, membersIn, soundFetch } from "./sound-stream.ts";
 
-/** Returns a fetch whose answers the package can read. */
-export const soundEvents = (fetch: GuardedFetch): GuardedFetch =>
+/** Returns a fetch whose responses the package can read. */
+export const normalizeEvents = (fetch: GuardedFetch): GuardedFetch =>
   soundFetch(fetch, {
     reader: () => new EventReader(),
     streamOfWhole: (response) => asEventStream(response, toEvents),
   });
 
-/** One stream, line by line. */
+/** Reads one stream, line by line. */
 class EventReader implements LineReader {
   #hasBegun = false;
   #hasEnd = false;
   #hasCalls = false;
   #id = "message";
-  /** The types of the blocks that are open, by index: some servers send several at a time. */
+  /** Types of the open blocks, by index: some servers send several blocks concurrently. */
   readonly #open = new Map<number, string>();
   #next = 0;
 
-  /** The line as the package is to read it, behind the events that the server has left out. */
+  /** Returns the normalized line, preceded by events that the server omitted. */
   read(line: string): string {
     const event = membersIn(line.slice("data:".length));
     if (event === undefined) return line;
@@ -85,7 +85,7 @@ class EventReader implements LineReader {
     return [...ended, { ...event, index, content_block: soundBlock(block, `${this.#id}_${index}`) }];
   }
 
-  /** A piece of a block that has not begun opens one of its kind; arguments that belong to no call are left out. */
+  /** A delta for a block that has not started opens one of its kind; arguments without a call are dropped. */
   #delta(event: Members): readonly Members[] {
     const delta = isMembers(event.delta) ? event.delta : {};
     const piece = PIECES[String(delta.type)];
@@ -106,17 +106,17 @@ class EventReader implements LineReader {
   }
 }
 
-/** An event that says nothing. */
+/** An event without effect. */
 const NOTHING: readonly Members[] = [{ type: "ping" }];
 
-/** The kind of block that a delta belongs to, and the member that it grows. */
+/** The kind of block that a delta belongs to, and the member that it extends. */
 const PIECES: Readonly<Record<string, { readonly block: string; readonly member: string }>> = {
   text_delta: { block: "text", member: "text" },
   thinking_delta: { block: "thinking", member: "thinking" },
   input_json_delta: { block: "tool_use", member: "partial_json" },
 };
 
-/** Counts that are missing or no numbers are left out; the one that the package asks for is 0 then. */
+/** Drops invalid counts; the one that the package requires defaults to 0. */
 const soundUsage = (usage: unknown, needed: string): Members => {
   const given = isMembers(usage) ? Object.entries(usage) : [];
   const counted = given.flatMap(([name, value]): [string, unknown][] => {
@@ -142,7 +142,7 @@ const soundBlock = (block: Members, id: string): Members => {
   }
 };
 
-/** A whole answer of a server that does not know `stream: true`. */
+/** Converts the complete response of a server that does not support `stream: true`. */
 const toEvents = (whole: Members): readonly Members[] | undefined => {
   if (whole.type === "error" || isMembers(whole.error)) return [{ type: "error", error: whole.error }];
   const { content, stop_reason, stop_sequence = null, usage, ...message } = whole;

@@ -1,9 +1,9 @@
-// Files that messages carry, as prompts read them.
+// Loads the attached files of messages for prompts.
 
-/** An attachment as a model is given it. */
+/** An attachment as it is sent to a model. */
 export type Attachment = { readonly name: string; readonly media_type: string; readonly bytes: Uint8Array };
 
-/** Undefined when the file is no longer there. */
+/** Returns undefined if the file no longer exists. */
 export type Attachments = (file_id: string) => Promise<Attachment | undefined>;
 
 export const noAttachments: Attachments = async () => undefined;

@@ -1,18 +1,20 @@
-// Chunks of a stream that cannot be read. One is passed over where nothing but words can have been lost; where half of a call could be
-// taken for a whole one, the answer is asked for again (rules MO-13, TO-7). Used by stream.ts.
+// Handles chunks of a stream that cannot be parsed. A chunk is skipped if only text can have been lost. If part of a call could be mistaken
+// for a complete one, the request is retried (rules MO-13, TO-7). Used by stream.ts.
 import { JSONParseError, type LanguageModelV4StreamPart, TypeValidationError } from "@ai-sdk/provider";
 import { ModelError } from "./model.ts";
 
-/** More than that is no accident. */
-const MOST = 5;
+/** More broken chunks than this are not an accident. */
+const MAX_BROKEN_CHUNKS = 5;
 
-/** One for each answer. */
+/** One instance per response. */
 export class BrokenChunks {
   #passedOver = 0;
   readonly #open = new Set<string>();
   #calls = 0;
 
-  /** True when the part is to be passed over. Throws what it says where it is an error in a form of its own, and a `ModelError` where too much is lost. */
+  /**
+   * True if the part must be skipped. Throws an error that the part reports in a nonstandard form, and a `ModelError` if too much is lost.
+   */
   isOne(part: LanguageModelV4StreamPart): boolean {
     if (part.type === "tool-input-start") this.#open.add(part.id);
     if (part.type === "tool-call") {
@@ -35,14 +37,14 @@ export class BrokenChunks {
     } else if (!JSONParseError.isInstance(error)) return false;
     this.#passedOver += 1;
     if (this.#open.size > 0) throw lost("A part of a call could not be read.");
-    if (this.#passedOver > MOST) throw lost("Many parts of the answer could not be read.");
+    if (this.#passedOver > MAX_BROKEN_CHUNKS) throw lost("Many parts of the answer could not be read.");
     return true;
   }
 }
 
 const lost = (words: string): ModelError => new ModelError("timeout", words, { reason: "broke_off" });
 
-/** Servers have forms of their own to say that something went wrong in the middle of a stream; undefined when nothing is said. */
+/** Servers have various forms of errors in the middle of a stream; undefined if none exists. */
 const errorIn = (value: unknown): unknown => {
   if (typeof value !== "object" || value === null) return undefined;
   const { error, object, message, choices } = value as Record<string, unknown>;

@@ -1,15 +1,15 @@
-// The words of a chat-completions answer on a way around the provider's package: it takes each chunk through five streams and a schema, and most
-// chunks say only a few more words. What a stream begins with is read here; from the first chunk of another kind on, such as a call, the
-// package reads everything, so that nothing overtakes anything (rule MO-66). Written by chat-chunks.ts, read by stream.ts.
+// Passes text of a chat-completions response around the provider's package, which sends each chunk through five streams and a schema
+// although most contain only a few words. The beginning of a stream is read here. From the first chunk of another kind on, such as a call,
+// the package reads everything, so that the order is preserved (rule MO-66). Written by chat-chunks.ts, read by stream.ts.
 import type { ModelEvent } from "./model.ts";
 import { isMembers, type Members, membersIn } from "./sound-stream.ts";
 
-/** Characters that may wait for the reader before more of the answer is read. */
+/** Backpressure: maximum number of unread characters before reading of the response pauses. */
 const MAX_WAITING = 256 * 1024;
 
 type Said = { readonly type: "text" | "reasoning"; delta: string; readonly ends?: true };
 
-/** One for each request. */
+/** One instance per request. */
 export class Bypass {
   #events: Said[] = [];
   #waiting = 0;
@@ -18,7 +18,7 @@ export class Bypass {
   #wake: () => void = () => {};
   #isRead: () => void = () => {};
 
-  /** Takes what a chunk says. "package": it has to be read by the package, as do all that follow one whose order counts. */
+  /** Takes a chunk's content. "package": the package must read it, and all following chunks whose order matters. */
   take(data: string): "words" | "nothing" | "package" {
     if (!this.#isOpen) return "package";
     const chunk = membersIn(data);
@@ -35,12 +35,12 @@ export class Bypass {
     return reasoning === "" && text === "" ? "nothing" : "words";
   }
 
-  /** False: the package reads everything from now on. */
+  /** False once the package reads everything. */
   get isOpen(): boolean {
     return this.#isOpen;
   }
 
-  /** Returns what was said since. Pieces that came at once are one. */
+  /** Returns the text since the last call, joined. */
   drain(): readonly ModelEvent[] {
     if (this.#events.length === 0) return NOTHING;
     const events = this.#events;
@@ -50,7 +50,7 @@ export class Bypass {
     return events;
   }
 
-  /** Resolves when something was said, and when `wake` is called. */
+  /** Resolves when there is new text, or when `wake` is called. */
   news(): Promise<void> {
     return new Promise((resolve) => {
       this.#wake = resolve;
@@ -62,7 +62,7 @@ export class Bypass {
     this.#wake();
   }
 
-  /** Resolves when the reader has kept up; undefined when it has. */
+  /** Resolves when the reader has caught up; undefined if it already has. */
   room(): Promise<void> | undefined {
     if (this.#waiting <= MAX_WAITING) return undefined;
     return new Promise((resolve) => {
@@ -88,11 +88,11 @@ const NOTHING: readonly ModelEvent[] = [];
 
 type Words = { readonly reasoning: string; readonly text: string };
 
-/** A chunk of counters or of nothing at all; what it says comes at the end. */
+/** True for a chunk with only usage or nothing at all; usage is read at the end. */
 const saysNothing = ({ choices, error }: Members): boolean =>
   error === undefined && Array.isArray(choices) && choices.length === 0;
 
-/** What a chunk says, as the package reads it; undefined when there is anything else in it, or anything odd. */
+/** Returns a chunk's text as the package would; undefined if it contains anything else, or anything unusual. */
 const wordsIn = (chunk: Members): Words | undefined => {
   const { choices, usage } = chunk;
   if ("error" in chunk || !isAbsent(usage) || !Array.isArray(choices) || choices.length !== 1) return undefined;
@@ -105,7 +105,7 @@ const wordsIn = (chunk: Members): Words | undefined => {
   return { reasoning: reasoning_content ?? reasoning ?? "", text: content ?? "" };
 };
 
-/** Ends a thought that is open. */
+/** A chunk with calls ends an open reasoning block. */
 const callsOnly = ({ choices }: Members): boolean => {
   const [choice] = Array.isArray(choices) ? (choices as unknown[]) : [];
   if (!isMembers(choice) || !isMembers(choice.delta)) return false;

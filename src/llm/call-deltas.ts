@@ -1,15 +1,15 @@
-// The pieces of calls in a chat-completions stream: servers leave the index of a piece out, count it another way in later pieces, or begin
-// without an id. Packages put pieces together by their index, so that two calls would become one, or one be lost (rule MO-44). Pure but for
-// its own memory; used by chat-chunks.ts.
+// Repairs the deltas of calls in a chat-completions stream: servers omit the index, change its meaning in later deltas, or start without an
+// ID. Packages join deltas by index, so that two calls would be merged, or one lost (rule MO-44). Pure, except for its own state; used by
+// chat-chunks.ts.
 import { isMembers, type Members } from "./sound-stream.ts";
 
-/** One for each stream. */
+/** One instance per stream. */
 export class CallDeltas {
   readonly #indexes = new Map<string, number>();
   readonly #known = new Set<number>();
   #last: number | undefined;
 
-  /** Puts the pieces of one chunk right, in place. `answer_id`: of the whole answer. */
+  /** Repairs the deltas of one chunk in place. `answer_id` is the ID of the whole response. */
   repair(calls: readonly unknown[], answer_id: unknown): void {
     for (const call of calls) {
       if (!isMembers(call)) continue;
@@ -30,7 +30,7 @@ export class CallDeltas {
     const given = typeof call.index === "number" ? call.index : undefined;
     const isOpen = given !== undefined && this.#known.has(given);
     if (nameIn(call) === "" && this.#last !== undefined) return isOpen ? given : this.#last;
-    // A new id and a name under the index of another call are another call.
+    // A new ID and name under the index of another call start another call.
     return given === undefined || (isOpen && hasId(call)) ? this.#next() : given;
   }
 

@@ -1,5 +1,5 @@
-// Whatever is thrown while a provider answers, as a `ModelError`: classified, with the provider's words as its detail and without any
-// secret. Pure.
+// Converts any error during a model call to a `ModelError`: classified, with the provider's message as its detail and without secrets.
+// Pure.
 import { classify, findReason, retryAfter } from "./classify.ts";
 import type { ConfiguredProvider } from "./configured-model.ts";
 import { ModelError } from "./model.ts";
@@ -8,7 +8,7 @@ import { withoutSecrets } from "./secrets.ts";
 
 type Of = { readonly provider: ConfiguredProvider; readonly key: string; readonly now: () => number };
 
-/** Returns what callers may know of a failure. */
+/** Returns the part of a failure that callers may see. */
 export const toModelError = (error: unknown, { provider, key, now }: Of): ModelError => {
   if (error instanceof ModelError) return error;
   const { status, headers, words, detail } = findSignals(error);
@@ -36,8 +36,8 @@ type Thrown = {
 };
 
 /**
- * The packages throw errors of their own, plain objects from inside a stream, and what the network throws. `words` is all that was said,
- * to tell the kind by; `detail` says it once, for people.
+ * Handles the packages' own errors, plain objects from inside a stream, and network errors. `words` is all text, for classification;
+ * `detail` contains each message once, for users.
  */
 export const findSignals = (error: unknown) => {
   const thrown = (typeof error === "object" && error !== null ? error : { message: String(error) }) as Thrown;

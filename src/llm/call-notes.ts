@@ -1,4 +1,4 @@
-// What a call's result tells the model about its arguments, kept with the call and hidden from everyone else. Pure.
+// Notes in a call's result for the model about its arguments, stored with the call and hidden from everyone else. Pure.
 import type { MessagePart } from "#schema/chats/chat-part.ts";
 import type { ProviderMetadata } from "./model.ts";
 
@@ -12,13 +12,13 @@ export const withNote = (metadata: ProviderMetadata | undefined, note: string): 
   [KEY]: { note },
 });
 
-/** Undefined where there is nothing to tell. */
+/** Returns undefined if there is no note. */
 export const noteIn = ({ provider_metadata }: Pick<MessagePart, "provider_metadata">): string | undefined => {
   const note = provider_metadata?.[KEY]?.note;
   return typeof note === "string" ? note : undefined;
 };
 
-/** What the provider itself is to get back. */
+/** Returns the metadata to send back to the provider. */
 export const withoutNote = (metadata: ProviderMetadata): ProviderMetadata => {
   const { [KEY]: _, ...own } = metadata;
   return own;

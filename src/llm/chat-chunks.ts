@@ -1,18 +1,18 @@
-// The chunks of a chat-completions server in the form in which its package reads them: servers of open models have many odd members (rule
-// MO-44). Used by adapters.ts.
+// Normalizes the chunks of chat-completions servers for the package: servers of open models have many nonstandard members (rule MO-44).
+// Used by adapters.ts.
 import type { Bypass } from "./bypass.ts";
 import { CallDeltas } from "./call-deltas.ts";
 import type { GuardedFetch } from "./fetch.ts";
 import { asEventStream, isMembers, type LineReader, type Members, membersIn, soundFetch } from "./sound-stream.ts";
 
-/** Returns a fetch whose answers the package can read; words that go around it are left out. */
-export const soundChunks = (fetch: GuardedFetch, bypass?: Bypass): GuardedFetch =>
+/** Returns a fetch whose responses the package can read, without the text that bypasses it. */
+export const normalizeChunks = (fetch: GuardedFetch, bypass?: Bypass): GuardedFetch =>
   soundFetch(fetch, {
     reader: () => new ChunkReader(bypass),
     streamOfWhole: (response) => asEventStream(response, toEvents),
   });
 
-/** Only what one of these finds is looked into. Inside of texts quotes are escaped, so none of them matches there. */
+/** Only chunks that match one of these are parsed. Quotes inside texts are escaped, so they do not match. */
 const ODD =
   /"finish_reason"\s*:\s*[^n"\s]|"arguments"\s*:\s*\{|"(prompt|completion|total)_tokens"\s*:\s*"|"\w+_tokens_details"\s*:\s*[^n{\s]|"error"\s*:\s*"|"tool_calls"\s*:\s*\[\s*\{/;
 const FINISH = /"finish_reason"\s*:\s*"/;
@@ -20,7 +20,7 @@ const SAYS = /"(content|reasoning_content|reasoning)"\s*:\s*"[^"]/;
 const COUNTED = /"choices"\s*:\s*\[\s*\]/;
 const CALLS = /"tool_calls"\s*:\s*\[\s*\{/;
 
-/** One stream, line by line. */
+/** Reads one stream, line by line. */
 class ChunkReader implements LineReader {
   #hasFinish = false;
   #speaks = false;
@@ -33,7 +33,7 @@ class ChunkReader implements LineReader {
     this.#bypass = bypass;
   }
 
-  /** The line as the package is to read it; an end that the server has not given a reason for gets the plain one. */
+  /** Returns the normalized line. An end without a finish reason gets the default one. */
   read(line: string): string {
     const data = line.slice("data:".length).trim();
     const taken = this.#bypass?.take(data);
@@ -51,7 +51,7 @@ class ChunkReader implements LineReader {
     return made === data ? line : `data: ${made}`;
   }
 
-  /** A server that has counted the whole answer has ended it, even if it says no more; any other stream has broken off. */
+  /** A server that has sent the usage has finished, even without an end marker; any other stream has broken off. */
   end(): string {
     return this.#isCounted ? this.#ending() : "";
   }
@@ -76,7 +76,7 @@ const ending = (finish_reason: string): string =>
     choices: [{ index: 0, delta: {}, finish_reason }],
   });
 
-/** The chunk with its odd members made plain, or left out; as it is where it is no JSON object. */
+/** Normalizes or drops nonstandard members of the chunk; returns text that is not a JSON object unchanged. */
 const sound = (data: string, deltas: CallDeltas): string => {
   const chunk = membersIn(data);
   if (chunk === undefined) return data;
@@ -92,7 +92,7 @@ const sound = (data: string, deltas: CallDeltas): string => {
   return JSON.stringify(chunk);
 };
 
-/** Counts that are written as texts are taken; details that are no object go. */
+/** Converts counts given as text, and drops details that are not objects. */
 const soundUsage = (usage: Members): Members =>
   Object.fromEntries(
     Object.entries(usage).flatMap(([name, value]): [string, unknown][] => {
@@ -101,7 +101,10 @@ const soundUsage = (usage: Members): Members =>
     }),
   );
 
-/** A whole answer of a server that does not know `stream: true`. An error in its place is reported like one in the middle of a stream. */
+/**
+ * Converts the complete response of a server that does not support `stream: true`. An error in its place is reported like one in the middle
+ * of a stream.
+ */
 const toEvents = (whole: Members): readonly (Members | string)[] | undefined => {
   if (whole.error !== undefined && whole.error !== null) return [{ error: whole.error }, "[DONE]"];
   const [choice] = Array.isArray(whole.choices) ? whole.choices : [];

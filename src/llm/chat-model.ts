@@ -1,10 +1,11 @@
-// Which model answers a chat. Never another than its own: the history may hold what another provider must not see (rule MO-34).
+// Selects the model of a chat. Never uses another one instead: the history may contain data that another provider must not see (rule
+// MO-34).
 import { DEMO } from "./demo.ts";
 import type { LanguageModels, ModelInfo } from "./model.ts";
 
 /**
- * The model of a chat that has this `last_model_config_id`; undefined while it cannot be used. A chat that the demo model has answered
- * continues with the default: no one has chosen that, and it was sent nowhere.
+ * Returns the model for this `last_model_config_id`; undefined while it is not available. A chat that used the demo model continues with
+ * the default: no one chose the demo model, and it sent nothing to a provider.
  */
 export const chatModel = (models: LanguageModels, id: string): ModelInfo | undefined =>
   models.resolve(id) ?? (id === DEMO.id ? models.resolve(null) : undefined);

@@ -1,37 +1,37 @@
-// Why a model call failed, from what the provider said: the table of facts/chats 5.7, first match wins. Pure; call-failure.ts finds
-// the signals in whatever was thrown.
+// Classifies why a model call failed, from the provider's response: the table of facts/chats 5.7, first match wins. Pure; call-failure.ts
+// extracts the signals from the error.
 import type { ChatErrorKind } from "#schema/chats/chat-error.ts";
 
-/** What is known of a failure: the HTTP status, if there was an answer, and everything that was said, in lower case. */
+/** The known facts about a failure: the HTTP status, if there was a response, and all text in lower case. */
 export type FailureSignal = {
   readonly status: number | undefined;
   readonly text: string;
-  /** The stream came to its end without saying that it is complete. */
+  /** The stream ended without an end marker. */
   readonly ended_early?: boolean;
 };
 
-/** Details beyond the kind, where they help people. */
+/** Details beyond the kind, where they help users. */
 export type FailureReason =
   | ("too_long" | "unreachable" | "unknown_host" | "broke_off" | "empty" | "all_thought")
-  /** The chat's own model cannot be asked. */
+  /** The chat's own model is not available. */
   | ("gone" | "model_disabled")
   | "spend_limit"
-  /** A budget is used up, or the rest of it is reserved. */
+  /** A budget is used up, or its rest is reserved. */
   | "budget"
   | "budget_held"
-  /** Something that is no provider stands at the address. */
+  /** The address belongs to something other than a provider. */
   | "web_page";
 
 export type Verdict = { readonly kind: ChatErrorKind; readonly retryable: boolean };
 
-/** `statuses`: those listed, or all from the first to the last. */
+/** `statuses`: a list, or a range from first to last. */
 type Rule = Verdict & {
   readonly name: string;
   readonly statuses?: readonly number[] | { readonly from: number; readonly to: number };
   readonly words?: RegExp;
 };
 
-/** What providers say when a prompt does not fit into the model's context, or into an account's limit per request. */
+/** Messages of providers when a prompt exceeds the model's context or an account's limit per request. */
 const TOO_LONG = new RegExp(
   [
     "context[-_ ](length|window|size|limit|shift is disabled)",
@@ -48,11 +48,11 @@ const TOO_LONG = new RegExp(
   "i",
 );
 
-/** What providers say when a filter has refused the prompt or ended the answer. */
+/** Messages of providers when a filter has refused the prompt or ended the response. */
 const FILTERED =
   /\bcontent[-_ ]?filter(ed|ing)?\b|content[-_ ](management[-_ ])?policy|responsible ?ai ?policy|data_inspection_failed|content exists risk|prohibited_content|flagged as potentially violating/;
 
-/** In the order in which they are tried. */
+/** In order of precedence. */
 export const RULES: readonly Rule[] = [
   {
     name: "cancelled",
@@ -66,9 +66,9 @@ export const RULES: readonly Rule[] = [
     words: /previous[_ ]response.{0,120}not[_ ]found|item with id.{0,120}not found/,
     ...yes("generic"),
   },
-  // A filter that speaks by an error in the place of a finish reason.
+  // A filter that sends an error instead of a finish reason.
   { name: "filtered", words: FILTERED, ...no("content_filter") },
-  // Before the limits of rates: a request above the tokens of a minute passes at no time.
+  // Before rate limits: a request larger than the tokens per minute never succeeds.
   { name: "too long", statuses: [413], words: TOO_LONG, ...no("config") },
   { name: "overloaded", statuses: [529], words: /overloaded/, ...yes("overloaded") },
   {
@@ -111,9 +111,9 @@ function no(kind: ChatErrorKind): Verdict {
   return { kind, retryable: false };
 }
 
-/** The kind of a failure, and whether the same may succeed later. */
+/** Returns the kind of a failure, and whether a retry may succeed. */
 export const classify = ({ status, text, ended_early = false }: FailureSignal): Verdict => {
-  // The page of a proxy in front of the provider says nothing about the request, whatever words stand on it.
+  // The error page of a proxy says nothing about the request, whatever its text.
   const isPage = status !== undefined && status >= 500 && /^\s*<(!doctype|html)/i.test(text);
   const words = isPage ? "" : (ended_early ? `stream ended early: ${text}` : text).toLowerCase();
   const rule = RULES.find(
@@ -127,7 +127,7 @@ const hasStatus = (statuses: Rule["statuses"], status: number | undefined): bool
   return "from" in statuses ? status >= statuses.from && status <= statuses.to : statuses.includes(status);
 };
 
-/** What else is to be notified of a failure of this kind; undefined when nothing is. */
+/** Returns a further detail of the failure; undefined if none exists. */
 export const findReason = ({ status, text, ended_early = false }: FailureSignal): FailureReason | undefined => {
   const { kind } = classify({ status, text, ended_early });
   if (kind === "config") return status === 413 || TOO_LONG.test(text) ? "too_long" : undefined;
@@ -140,10 +140,10 @@ export const findReason = ({ status, text, ended_early = false }: FailureSignal)
 const BROKE_OFF =
   /stream (ended|closed)|\beof\b|econnreset|epipe|connection (was )?(reset|closed)|connection ?closed|socket (connection )?(was )?closed|broken pipe|goaway/i;
 
-/** Later than that is no date but a mistake. */
+/** Later dates are treated as mistakes. */
 const LATEST_MS = 366 * 86_400_000;
 
-/** Milliseconds from the headers of an answer: `retry-after-ms`, or `retry-after` in seconds or as a date; at most a year. */
+/** Returns milliseconds from the response's headers: `retry-after-ms`, or `retry-after` in seconds or as a date; at most a year. */
 export const retryAfter = (headers: Readonly<Record<string, string>> | undefined, now: number): number => {
   const exact = Number(headers?.["retry-after-ms"]);
   if (exact > 0) return Math.min(exact, LATEST_MS);

@@ -1,4 +1,4 @@
-// Providers and models as administrators have set them up.
+// Providers and models as configured by administrators.
 import type { CallConfig } from "#schema/chats/model-config.ts";
 import type { ProviderKind } from "#schema/chats/model-provider.ts";
 
@@ -6,18 +6,18 @@ export type ConfiguredProvider = {
   readonly id: string;
   readonly provider: ProviderKind;
   readonly display_name: string;
-  /** Empty: the provider's own address. */
+  /** Empty for the provider's default address. */
   readonly base_url: string;
   readonly enabled: boolean;
   readonly has_api_key: boolean;
-  /** The key in the clear, empty without one; read for each new connection and kept nowhere. Throws when it cannot be unsealed. */
+  /** Returns the key in plain text, or an empty string; called for each connection and never cached. Throws if it cannot be decrypted. */
   readonly key: () => string;
 };
 
 export type ConfiguredModel = {
   readonly id: string;
   readonly provider_id: string;
-  /** The provider's name for it. */
+  /** The provider's name for the model. */
   readonly model: string;
   readonly display_name: string;
   readonly enabled: boolean;

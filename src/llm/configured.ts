@@ -1,5 +1,5 @@
-// The models an administrator has set up, behind the interface that turns use. Updated with all of them after each change
-// (actors/models/model-settings.ts). While none exists, the built-in demo model answers.
+// The configured models, behind the interface that turns use. Updated as a whole after each change (actors/models/model-settings.ts). While
+// none exist, the built-in demo model answers.
 
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
@@ -18,9 +18,9 @@ import { streamModel } from "./stream.ts";
 
 type Deps = {
   readonly clock: Clock;
-  /** Which private addresses base URLs may lead to. */
+  /** The private addresses that base URLs may use. */
   readonly mayReach: MayReach;
-  /** Files that messages carry; none while none exist. */
+  /** Loads attached files of messages. */
   readonly attachments?: Attachments;
 };
 
@@ -40,13 +40,13 @@ export class ConfiguredModels implements LanguageModels {
     this.#fetch = guardedFetch(deps.mayReach);
   }
 
-  /** Why no model could be asked at this base URL; undefined when it could. */
+  /** Returns why this base URL is not allowed; undefined if it is. */
   async refusalOf(base_url: string): Promise<string | undefined> {
     const { clock, mayReach: may } = this.#deps;
     return base_url === "" ? undefined : findRefusal(new URL(base_url), { clock, may });
   }
 
-  /** Everything there is from now on; models without their provider are left out. Calls that run go on as they began. */
+  /** Replaces all providers and models; models without a provider are ignored. Running calls continue unchanged. */
   replace(providers: readonly ConfiguredProvider[], models: readonly ConfiguredModel[]): void {
     const byId = new Map(providers.map((one) => [one.id, one]));
     const found = models.flatMap((config): Found[] => {
@@ -57,12 +57,12 @@ export class ConfiguredModels implements LanguageModels {
     this.#adapters = new Map();
   }
 
-  /** Calls `listener` when a model's server has refused parts of a request and taken it without them. */
+  /** Calls `listener` when a model's server has refused features of a request and accepted it without them. */
   onRefused(listener: (model_id: string, features: readonly ModelFeature[]) => void): void {
     this.#onRefused = listener;
   }
 
-  /** Returns the models of one provider that is not stored: this one alone, asked in the same way. */
+  /** Returns the models of one unsaved provider, for testing it. */
   draft(provider: ConfiguredProvider, model: ConfiguredModel): LanguageModels {
     const draft = new ConfiguredModels(this.#deps);
     draft.replace([provider], [model]);
@@ -74,7 +74,7 @@ export class ConfiguredModels implements LanguageModels {
     const found = id === null ? this.#usableDefault() : this.#found.get(id);
     if (!found || findProblem(found)) return undefined;
     const { config, provider } = found;
-    // The demo model sums nothing up.
+    // The demo model cannot summarize.
     if (provider.provider === DEMO.provider) return { ...DEMO, id: config.id, display_name: config.display_name };
     const { display_name, context_limit, compression_threshold } = config;
     const named = { provider: provider.provider, provider_name: provider.display_name };
@@ -116,21 +116,21 @@ export class ConfiguredModels implements LanguageModels {
     return made;
   }
 
-  /** The default, or while that cannot be used the first that can. */
+  /** Returns the default model, or the first available one if the default is not. */
   #usableDefault(): Found | undefined {
     const all = [...this.#found.values()];
     const usable = all.filter((found) => findProblem(found) === undefined);
     return usable.find(({ config }) => config.is_default) ?? usable[0];
   }
 
-  /** Why a chat has no model: the problem with the default one. */
+  /** Explains why a chat has no model: the problem of the default one. */
   #whyNone(): ModelError {
     const found = [...this.#found.values()].find(({ config }) => config.is_default);
     return (found && findProblem(found)) ?? new ModelError("config", "There is no usable model.");
   }
 }
 
-/** What keeps a model from being used; undefined when nothing does. */
+/** Returns why a model is not available; undefined if it is. */
 const findProblem = ({ config, provider }: Found): ModelError | undefined => {
   const { provider: kind, display_name } = provider;
   const named = { provider: kind, display_name };

@@ -1,13 +1,13 @@
-// What a model call has cost. Pure.
+// Computes the cost of a model call. Pure.
 import type { ModelCost } from "#schema/chats/model-price.ts";
 import type { ModelUsage } from "./model.ts";
 
-/** Prices are for so many tokens. */
+/** Prices are per this number of tokens. */
 const TOKENS = 1_000_000n;
 
 /**
- * The cost of a call in micros, rounded half up once for the whole call; null without a price. `input_tokens` holds no cached ones, and
- * `output_tokens` holds those of the reasoning. Exact: the sum of products does not fit into a double.
+ * Returns the cost of a call in micros, rounded half up once for the whole call; null without a price. `input_tokens` excludes cached
+ * tokens, and `output_tokens` includes reasoning. Exact: the sum of products does not fit into a double.
  */
 export const computeCost = (usage: ModelUsage, price: ModelCost | undefined): number | null => {
   if (!price) return null;

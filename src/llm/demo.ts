@@ -1,5 +1,5 @@
-// The model that needs no key: a fresh install answers immediately. It says what it is, and simple directives in the message make it take
-// every path a real model can take, so that all of them can be tried. It understands nothing else.
+// The demo model, which needs no key, so that a new installation answers immediately. It introduces itself, and simple directives in the
+// message make it take every path of a real model, for testing. It understands nothing else.
 import type { Clock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
 import { CHAT_ERROR_KINDS, type ChatErrorKind } from "#schema/chats/chat-error.ts";
@@ -81,7 +81,7 @@ export class DemoModels implements LanguageModels {
     }
   }
 
-  /** `run: <shell command>` in the chat's workspace. */
+  /** `run: <shell command>` runs in the chat's workspace. */
   async *#run(command: string, request: ModelRequest): AsyncIterable<ModelEvent> {
     const { messages, tools } = request;
     const canRun = command !== "" && tools.some(({ name }) => name === "execute");
@@ -94,7 +94,7 @@ export class DemoModels implements LanguageModels {
     yield { type: "finish", reason: "tool_calls" };
   }
 
-  /** `tool: name {json}`, once for each line that begins so. */
+  /** `tool: name {json}` calls a tool, once for each such line. */
   async *#call(first: string, { messages, tools }: ModelRequest): AsyncIterable<ModelEvent> {
     const calls = [first.split("\n")[0] ?? "", ...lastWords({ messages }).split("\n").slice(1).flatMap(toolLine)];
     for (const [index, call] of calls.entries()) {
@@ -171,7 +171,7 @@ const aboutResults = ({ messages }: ModelRequest): string => {
   return `The results are in: ${words.join("; ")}.`;
 };
 
-/** What a person wants to know of a command that has run. */
+/** Summarizes the result of a command. */
 const aboutRun = (result: unknown): string => {
   const { output = "", error, exit_code } = (result ?? {}) as { output?: string; error?: string; exit_code?: number };
   const end = error ?? (exit_code === 0 ? "Command succeeded." : `Command failed with exit code ${exit_code}.`);
@@ -196,7 +196,10 @@ const toUsage = ({ messages }: ModelRequest, output_tokens: number) => {
 
 type Call = Extract<ModelEvent, { type: "tool_call" }>;
 
-/** The next call for `agent: <task>`, which starts a sub-chat with this task: the first starts the agent, the second waits for it. Undefined when none exists to make. */
+/**
+ * Returns the next call for `agent: <task>`, which starts a sub-chat with this task: the first call starts the agent, the second waits for
+ * it. Undefined if there is no further call.
+ */
 const agentCall = (task: string, { messages, tools }: ModelRequest): Call | undefined => {
   const id = `demo-${messages.length}-1`;
   const started = resultsIn(messages).find(({ tool_name }) => tool_name === "spawn_agent")?.result;
@@ -206,7 +209,7 @@ const agentCall = (task: string, { messages, tools }: ModelRequest): Call | unde
   return canStart ? { type: "tool_call", id, name: "spawn_agent", args: { type: "general", prompt: task } } : undefined;
 };
 
-/** What the agent has come to, for a person; undefined when nothing of that kind has just been answered. */
+/** Returns the agent's result; undefined if the last step was not an agent call. */
 const agentWords = ({ messages }: Pick<ModelRequest, "messages">): string | undefined => {
   const [answer, ...more] = resultsIn(messages);
   if (answer?.tool_name !== "wait_agent" || answer.is_error || more.length > 0) return undefined;
@@ -217,7 +220,7 @@ const agentWords = ({ messages }: Pick<ModelRequest, "messages">): string | unde
 
 type Report = { report?: string; last_error?: string; timed_out?: boolean };
 
-/** The results of the last step. */
+/** Returns the results of the last step. */
 const resultsIn = (messages: ModelRequest["messages"]): MessagePart[] =>
   messages
     .slice(messages.findLastIndex(({ role }) => role === "assistant") + 1)

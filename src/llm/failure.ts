@@ -1,15 +1,15 @@
-// A failed model call in the words callers see: the kind's own sentence about the provider, never the provider's text as the message
-// (facts/chats 5.7).
+// Converts a failed model call to an error for callers: a fixed sentence for each kind about the provider, never the provider's text as the
+// message (facts/chats 5.7).
 import { rfc3339 } from "#base/clock.ts";
 import type { ChatError, ChatErrorKind } from "#schema/chats/chat-error.ts";
 import type { FailureReason } from "./classify.ts";
 import { ModelError } from "./model.ts";
 
 const DETAIL_LIMIT = 500;
-/** A provider that asks for a longer pause ends the turn, so that no one waits without noticing (rule MO-11). */
+/** If a provider requests a longer wait, the turn ends, so that no one waits unknowingly (rule MO-11). */
 export const MAX_WAIT_MS = 300_000;
 
-/** A sentence about a provider, which is named as it stands in the middle of one. */
+/** A sentence about a provider, whose name appears mid-sentence. */
 type Sentence = (provider: string) => string;
 
 const MESSAGES: Readonly<Record<ChatErrorKind, Sentence>> = {
@@ -47,10 +47,10 @@ const REASONS: Readonly<Record<FailureReason, Sentence>> = {
   unreachable: (provider) => `${provider} cannot be reached: its address refuses connections.`,
 };
 
-/** Whose model was asked, where the error does not say so. */
+/** The provider of the model, if the error does not name it. */
 type Provider = { readonly provider: string; readonly provider_name?: string };
 
-/** Any thrown value as a chat error; unknown ones are `generic` and say nothing of their insides. `now` in milliseconds since 1970. */
+/** Converts any thrown value to a chat error; unknown ones are `generic` and expose no internals. `now` is in milliseconds since 1970. */
 export const toChatError = (error: unknown, { provider, provider_name = "" }: Provider, now: number): ChatError => {
   if (!(error instanceof ModelError)) {
     return { kind: "generic", message: sentence(MESSAGES.generic, provider_name || provider), retryable: false };

@@ -1,19 +1,19 @@
-// What a request to a model leaves out, because its server refuses it. Servers differ and say so only when they refuse: the request is sent
-// again without the refused part, and what a model lacks for good is remembered (rules EF-3, MO-41, MO-42, MO-61). Pure.
+// Decides what a request to a model omits because its server refuses it. Servers differ and report this only by refusing: the request is
+// retried without the refused part, and permanent limitations are stored (rules EF-3, MO-41, MO-42, MO-61). Pure.
 import type { LanguageModelV4Prompt } from "@ai-sdk/provider";
 import type { ModelFeature } from "#schema/chats/model-feature.ts";
 import type { ProviderKind } from "#schema/chats/model-provider.ts";
 import type { PromptForm } from "./prompt.ts";
 
-/** How a request to a model is formed. */
+/** The form of a request to a model. */
 export type Manner = Pick<PromptForm, "pictures" | "documents" | "thoughts" | "signatures"> & {
   readonly unsupported: ReadonlySet<ModelFeature>;
 };
 
 type Asked = { readonly useResponses: boolean; readonly unsupported: readonly ModelFeature[] };
 
-/** Returns the first form of a request: by what the API is known to accept and the model is known not to support. */
-export const mannerFor = (kind: ProviderKind, { useResponses, unsupported }: Asked): Manner => {
+/** Returns the first form of a request, from the features that the API accepts and the model is known not to support. */
+export const initialManner = (kind: ProviderKind, { useResponses, unsupported }: Asked): Manner => {
   const isChatApi = kind === "openai-compat" || (kind === "openai" && !useResponses);
   const thoughts = kind === "openai-compat" ? "tools" : isChatApi ? "none" : "signed";
   const lacks = new Set(unsupported);
@@ -26,7 +26,7 @@ export const mannerFor = (kind: ProviderKind, { useResponses, unsupported }: Ask
   };
 };
 
-/** The request that was refused. */
+/** The refused request. */
 export type Refusal = {
   readonly status: number | undefined;
   readonly words: string;
@@ -34,7 +34,7 @@ export type Refusal = {
   /** The optional features that the request contained. */
   readonly sent: ReadonlySet<ModelFeature>;
 };
-/** `isForGood`: the model will not accept it later either. `feature`: what is stored about it in the model's settings. */
+/** `isForGood`: the model will never accept it. `feature`: the limitation that is stored in the model's settings. */
 export type Fallback = {
   readonly change: Partial<Manner>;
   readonly isForGood: boolean;
@@ -78,7 +78,7 @@ export const fallbackFor = (manner: Manner, refusal: Refusal): Fallback | undefi
   if (!REFUSALS.has(status)) return undefined;
   const again = withThoughts(manner, refusal) ?? withoutFiles(manner, refusal);
   if (again) return again;
-  // A history with incomplete thinking blocks: this request omits them; the next may think again.
+  // The history contains incomplete thinking blocks. This request omits thinking; the next may use it again.
   if (sent.has("reasoning_effort") && /thinking.{0,20}block|expected .?thinking/i.test(words)) {
     return { change: { unsupported: new Set([...manner.unsupported, "reasoning_effort"]) }, isForGood: false };
   }
@@ -92,7 +92,7 @@ const without = (manner: Manner, feature: ModelFeature, change: Partial<Manner> 
   feature,
 });
 
-/** Thinking blocks that the server requires unchanged or not at all, and blocks signed by another model. */
+/** Handles thinking blocks that the server requires unchanged or not at all, and blocks signed by another model. */
 const withThoughts = (manner: Manner, { status, words }: Refusal): Fallback | undefined => {
   if (/reasoning_content/i.test(words) && manner.thoughts !== "signed") {
     const isRefused = /unsupported|not (support|permitted|allowed)|unknown|unexpected/i.test(words);

@@ -1,7 +1,7 @@
-// Maps the finish reasons of all servers. A failure counts as a failure even after text, and an unknown reason marks the answer as
-// incomplete, so that half an answer is never shown as a whole one (rules MO-39, MO-45, MO-62). Pure.
-// Sources: the API references of Anthropic, OpenAI, Google, Mistral, DeepSeek, Moonshot, z.ai, Groq, xAI and OpenRouter, and the sources of
-// vLLM, llama.cpp, Ollama, LM Studio and TGI.
+// Maps the finish reasons of all servers. A failure is reported as one even after text, and an unknown reason marks the answer as
+// incomplete, so that a partial answer is never shown as complete (rules MO-39, MO-45, MO-62). Pure. Sources: the API references of
+// Anthropic, OpenAI, Google, Mistral, DeepSeek, Moonshot, z.ai, Groq, xAI and OpenRouter, and the source code of vLLM, llama.cpp, Ollama,
+// LM Studio and TGI.
 import type { LanguageModelV4FinishReason } from "@ai-sdk/provider";
 import { ModelError, type ModelEvent } from "./model.ts";
 
@@ -56,7 +56,7 @@ const BY_WORD: ReadonlyMap<string, Reason> = new Map(
   Object.entries(REASONS).flatMap(([reason, words]) => words.map((word): [string, Reason] => [word, reason as Reason])),
 );
 
-/** Returns the end of the answer. Throws `ModelError` when the server failed, and when it gave no reason. */
+/** Returns the finish event. Throws `ModelError` if the server failed or gave no reason. */
 export const toFinish = ({ unified, raw }: LanguageModelV4FinishReason): Extract<ModelEvent, { type: "finish" }> => {
   const reason = toReason(unified, raw?.toLowerCase());
   if (reason === "failed") {

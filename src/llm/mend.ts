@@ -1,6 +1,6 @@
-// Arguments that weaker models get nearly right: a number where text is wanted, lists and objects as JSON in a text, unknown members.
-// Repaired once, when the call comes in, so that anyone who decides about a call sees what will be run, and reported to the model with the result.
-// Where the intent is not plain nothing is touched and the call is refused as before (rule TO-7). Pure; used by turns.
+// Repairs arguments that weaker models get almost right: a number instead of text, arrays and objects as JSON text, unknown members. Runs
+// once, when the call arrives, so that approvals show what will run, and is reported to the model with the result. If the intent is not
+// clear, nothing is changed and the call is refused (rule TO-7). Pure; used by turns.
 
 import { formatNote, withNote } from "./call-notes.ts";
 import type { ModelEvent, ToolDefinition } from "./model.ts";
@@ -17,16 +17,16 @@ type Members = Record<string, unknown>;
 
 const DEEPEST = 8;
 
-/** The event with its arguments repaired, and a note of what was done where anything was. */
-export const mended = (event: ModelEvent, tools: readonly ToolDefinition[]): ModelEvent => {
+/** Returns the event with its arguments repaired, and a note if anything was changed. */
+export const repairCall = (event: ModelEvent, tools: readonly ToolDefinition[]): ModelEvent => {
   if (event.type !== "tool_call" || event.provider_executed) return event;
   const schema = tools.find(({ name }) => name === event.name)?.input_schema;
-  const { args, notes } = mendedArgs(schema, event.args);
+  const { args, notes } = repairArgs(schema, event.args);
   return notes.length === 0 ? event : { ...event, args, metadata: withNote(event.metadata, formatNote(notes)) };
 };
 
-/** Arguments that fit this JSON schema better, and a sentence for each thing that was changed. */
-export const mendedArgs = (
+/** Returns arguments that fit this JSON schema better, and a sentence for each change. */
+export const repairArgs = (
   schema: unknown,
   args: unknown,
 ): { readonly args: unknown; readonly notes: readonly string[] } => {
@@ -36,7 +36,7 @@ export const mendedArgs = (
   return notes.length === 0 ? { args, notes } : { args: made, notes };
 };
 
-/** What arguments.ts makes of text that is no JSON. */
+/** True for the form in which arguments.ts returns invalid JSON. */
 const isCutOff = ({ properties = {} }: Schema, args: unknown): boolean =>
   isObject(args) && Object.keys(args).join() === "input" && !("input" in properties);
 
@@ -63,7 +63,7 @@ const hasType = (type: string, value: unknown): boolean => {
 
 const fitted = (schema: Schema, value: unknown, path: string, notes: string[], depth: number): unknown => {
   if (depth > DEEPEST) return value;
-  if (schema.anyOf) return fittedToOne(schema.anyOf, value, path, notes, depth);
+  if (schema.anyOf) return repairForOne(schema.anyOf, value, path, notes, depth);
   const types = listTypes(schema);
   const isRight = types.length === 0 || types.some((type) => hasType(type, value));
   const made = isRight ? value : types.map((type) => converted(type, schema, value)).find((one) => one !== undefined);
@@ -76,8 +76,14 @@ const fitted = (schema: Schema, value: unknown, path: string, notes: string[], d
   return isObject(made) && schema.properties ? members(schema, made, path, notes, depth) : made;
 };
 
-/** As it is where it fits one of them; else as the only one that it can be made to fit. */
-const fittedToOne = (all: readonly Schema[], value: unknown, path: string, notes: string[], depth: number): unknown => {
+/** Returns the value unchanged if it fits one of the schemas; otherwise repaired for the only one that it can be made to fit. */
+const repairForOne = (
+  all: readonly Schema[],
+  value: unknown,
+  path: string,
+  notes: string[],
+  depth: number,
+): unknown => {
   const right = all.filter((one) => listTypes(one).some((type) => hasType(type, value)));
   const [only] =
     right.length > 0
@@ -86,7 +92,7 @@ const fittedToOne = (all: readonly Schema[], value: unknown, path: string, notes
   return only && (right.length === 1 || right.length === 0) ? fitted(only, value, path, notes, depth + 1) : value;
 };
 
-/** The same as this type; undefined when it is not plain what it would be. */
+/** Converts the value to this type; undefined if the conversion is not clear. */
 const converted = (type: string, { items }: Schema, value: unknown): unknown => {
   const text = typeof value === "string" ? value.trim() : undefined;
   switch (type) {
@@ -122,7 +128,7 @@ const parsed = (text: string): unknown => {
 const members = (schema: Schema, value: Members, path: string, notes: string[], depth: number): Members => {
   const { properties = {}, required = [], additionalProperties } = schema;
   const below = (name: string): string => (path === "" ? name : `${path}.${name}`);
-  // Something that is asked for is missing: an unknown member may be what was meant by it.
+  // A required member is missing: an unknown member may be a misspelling of it.
   const isWhole = required.every((name) => name in value);
   const made: Members = {};
   for (const [name, one] of Object.entries(value)) {
@@ -138,7 +144,7 @@ const members = (schema: Schema, value: Members, path: string, notes: string[], 
   return made;
 };
 
-/** A known name in other letters: two names for one thing are ambiguous. */
+/** True for a known name in another spelling; two names for one member are ambiguous. */
 const isMeant = (name: string, properties: Readonly<Record<string, Schema>>): boolean =>
   Object.keys(properties).some((known) => plain(known) === plain(name));
 

@@ -1,4 +1,4 @@
-// Asks a provider which models it has, by its own list. Used where a provider is set up, so that a model is picked and not typed.
+// Lists the models of a provider through its API, so that an administrator picks a model instead of typing its name.
 import type { ProviderKind } from "#schema/chats/model-provider.ts";
 import type { GuardedFetch } from "./fetch.ts";
 
@@ -7,10 +7,10 @@ const MAX_MODELS = 1_000;
 
 type Asked = { readonly provider: ProviderKind; readonly base_url: string; readonly key: string };
 
-/** The provider refuses, or cannot be reached; its message is for people and holds no key. */
+/** The provider refuses or is unreachable. The message is for users and contains no key. */
 export class ListProblem extends Error {}
 
-/** Where each kind has its list, and how it takes the key. */
+/** The list endpoint of each kind, and how it receives the key. */
 const LISTS: Readonly<
   Record<Exclude<ProviderKind, "demo">, { at: string; path: string; headers: (key: string) => Record<string, string> }>
 > = {
@@ -32,7 +32,7 @@ const LISTS: Readonly<
   },
 };
 
-/** Returns the names, sorted; none when the server has no such list. Throws `ListProblem`, and the signal's reason. */
+/** Returns the names, sorted; empty if the server has no such endpoint. Throws `ListProblem`, and the signal's reason. */
 export const listModels = async (fetch: GuardedFetch, asked: Asked, signal: AbortSignal): Promise<string[]> => {
   if (asked.provider === "demo") return ["demo"];
   const { at, path, headers } = LISTS[asked.provider];
@@ -42,7 +42,7 @@ export const listModels = async (fetch: GuardedFetch, asked: Asked, signal: Abor
     throw new ListProblem(`${url} cannot be reached: ${error instanceof Error ? error.message : "unknown reason"}.`);
   });
   if (response.status === 401 || response.status === 403) throw new ListProblem("The provider rejected the key.");
-  // A server of one's own may answer chats and have no list.
+  // A self-hosted server may support chats and have no list.
   if (response.status === 404 || response.status === 405) return [];
   if (!response.ok) throw new ListProblem(`${url} answered ${response.status}.`);
   const text = await response.text();
@@ -51,7 +51,7 @@ export const listModels = async (fetch: GuardedFetch, asked: Asked, signal: Abor
 
 type Listed = { readonly id?: unknown; readonly name?: unknown };
 
-/** `{"data": [{"id"}]}`, or Google's `{"models": [{"name": "models/..."}]}`. */
+/** Parses `{"data": [{"id"}]}`, or Google's `{"models": [{"name": "models/..."}]}`. */
 const namesIn = (text: string): string[] => {
   try {
     const { data, models } = JSON.parse(text) as { data?: Listed[]; models?: Listed[] };

@@ -1,11 +1,11 @@
-// The one interface behind which every language model sits. A turn asks for a stream and reads events; nothing above this folder knows
-// a provider's name or its errors.
+// The interface of every language model. A turn requests a stream and reads events; nothing outside this folder knows a provider's name or
+// its errors.
 import type { ChatErrorKind } from "#schema/chats/chat-error.ts";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
 import type { ModelCost } from "#schema/chats/model-price.ts";
 import type { FailureReason } from "./classify.ts";
 
-/** A message as a model is given it. */
+/** A message as it is sent to a model. */
 export type PromptMessage = {
   readonly role: "user" | "assistant" | "tool" | "system";
   readonly content: readonly MessagePart[];
@@ -15,13 +15,13 @@ export type ToolDefinition = {
   readonly name: string;
   readonly description: string;
   readonly input_schema: unknown;
-  /** The MCP server it belongs to, as people know it; absent for tools of ours and of the client. */
+  /** The display name of its MCP server; undefined for Slipway's tools and the client's. */
   readonly server?: string;
 };
 
-/** Whose model call it is, and what for. */
+/** The user and purpose of a model call, for accounting. */
 export type Payer = { readonly user_id: string; readonly chat_key: number; readonly kind: CallKind };
-/** The answers of a chat, and what is asked alongside them. */
+/** A chat's answers, and the secondary calls. */
 export type CallKind = "chat_turn" | "title_generation" | "quickgen" | "compaction";
 
 export type ModelRequest = {
@@ -29,19 +29,19 @@ export type ModelRequest = {
   readonly model_id: string;
   readonly messages: readonly PromptMessage[];
   readonly tools: readonly ToolDefinition[];
-  /** Whether tools that the provider runs on its own may be offered, too. */
+  /** Also offers tools that the provider runs itself. */
   readonly provider_tools?: boolean;
-  /** One of the seven efforts, or empty for the model's own choice. */
+  /** One of the seven efforts, or empty for the model's default. */
   readonly reasoning_effort: string;
-  /** Counted from 1 on the same history. */
+  /** Starts at 1 for each history. */
   readonly attempt: number;
   readonly signal: AbortSignal;
 };
 
-/** No call uses more. A provider that reports more is not believed. */
+/** No call uses more. A larger reported value is ignored. */
 export const MAX_CALL_TOKENS = 1_000_000_000;
 
-/** Counters of one call; what a provider does not report is left out. `input_tokens` counts none that came from or went into a cache. */
+/** Token counts of one call, without the ones that the provider does not report. `input_tokens` excludes cache reads and writes. */
 export type ModelUsage = Partial<
   Record<
     | "input_tokens"
@@ -51,37 +51,37 @@ export type ModelUsage = Partial<
     | "cache_read_tokens"
     | "cache_creation_tokens"
     | "context_limit"
-    /** What the call has cost, in micros; absent while the model has no price. */
+    /** Cost of the call in micros; undefined if the model has no price. */
     | "cost_micros",
     number
   >
 >;
 
-/** What a provider wants back with the same words, such as a signature. Kept with the message, never shown. */
+/** Data that a provider requires back with the same content, such as a signature. Stored with the message, never shown. */
 export type ProviderMetadata = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 
 export type ModelEvent =
   | { readonly type: "text"; readonly delta: string; readonly metadata?: ProviderMetadata }
-  /** `ends`: what is thought next is a part of its own. */
+  /** `ends`: further reasoning starts a new part. */
   | {
       readonly type: "reasoning";
       readonly delta: string;
       readonly metadata?: ProviderMetadata;
       readonly ends?: boolean;
     }
-  /** All text of the answer so far was thought: the server did not mark it before its end. */
+  /** All text so far was reasoning, which the server did not mark until its end. */
   | { readonly type: "text_was_reasoning" }
-  /** More of a call's arguments, as JSON text; the whole call follows as `tool_call`. */
+  /** A part of a call's arguments as JSON text; the complete call follows as `tool_call`. */
   | { readonly type: "tool_call_delta"; readonly id: string; readonly name: string; readonly delta: string }
   | {
       readonly type: "tool_call";
       readonly id: string;
       readonly name: string;
       readonly args: unknown;
-      /** The arguments as the provider has sent them; absent when unknown. */
+      /** The arguments as sent by the provider; undefined if unknown. */
       readonly input?: string;
       readonly metadata?: ProviderMetadata;
-      /** The provider runs it; its result comes as `tool_result` in the same stream. */
+      /** The provider runs the call; its result follows as `tool_result` in the same stream. */
       readonly provider_executed?: true;
     }
   | {
@@ -93,12 +93,12 @@ export type ModelEvent =
       readonly metadata: ProviderMetadata;
     }
   | { readonly type: "source"; readonly source_id: string; readonly url: string; readonly title: string }
-  /** What the request could not contain, for the people of the chat. The first event, where there is one. */
+  /** Parts that the request could not contain, for the chat's users. The first event, if present. */
   | { readonly type: "warnings"; readonly warnings: readonly string[] }
   | { readonly type: "usage"; readonly usage: ModelUsage }
   /**
-   * The last event of every stream that succeeded. `paused`: the provider continues when it gets its answer back. `incomplete`: it
-   * ended for an unknown reason.
+   * The last event of every successful stream. `paused`: the provider continues when its response is sent back. `incomplete`: it ended for
+   * an unknown reason.
    */
   | {
       readonly type: "finish";
@@ -106,42 +106,42 @@ export type ModelEvent =
     };
 
 export interface LanguageModels {
-  /** Throws `ModelError`, immediately or while it is read. Ends early, without `finish`, only by an error of the provider. */
+  /** Throws `ModelError`, immediately or during iteration. Ends without `finish` only because of a provider error. */
   stream(request: ModelRequest): AsyncIterable<ModelEvent>;
-  /** The model to use for this id; undefined when none exists of that id that can be used. Null asks for the default. */
+  /** Returns the model with this ID; undefined if it is not available. Null means the default model. */
   resolve(id: string | null): ModelInfo | undefined;
-  /** The model to ask small things alongside a chat of this model, such as its title; undefined or absent when none should be asked. */
+  /** Returns the model for secondary calls of a chat with this model, such as its title; undefined if none should be used. */
   side?(id: string): ModelInfo | undefined;
-  /** What a model costs now; undefined or absent when unknown. */
+  /** Returns the current price of a model; undefined if unknown. */
   price?(id: string): ModelCost | undefined;
 }
 
 export type ModelInfo = {
   readonly id: string;
   readonly provider: string;
-  /** What people call the provider; absent where it has no other name. */
+  /** Display name of the provider, if it has one. */
   readonly provider_name?: string;
   readonly display_name: string;
-  /** What the provider calls it; absent where that is its id. */
+  /** The provider's name for the model; defaults to its ID. */
   readonly model?: string;
-  /** Tokens; absent when unknown. */
+  /** In tokens; undefined if unknown. */
   readonly context_limit?: number;
-  /** Percent of the context from which on histories are made shorter; null: as usual. */
+  /** Percentage of the context at which histories are compacted; null for the default. */
   readonly compression_threshold?: number | null;
 };
 
-/** Why a model call failed, already classified (facts/chats 5.7). */
+/** A failed model call, with its classification (facts/chats 5.7). */
 export class ModelError extends Error {
   override readonly name = "ModelError";
   readonly kind: ChatErrorKind;
   readonly retryable: boolean;
   readonly provider: string;
-  /** What people call the provider; empty: nothing else than `provider`. */
+  /** Display name of the provider; empty if it is the same as `provider`. */
   readonly display_name: string;
   readonly status_code: number | undefined;
-  /** The provider asked to wait at least so long. */
+  /** Minimum wait that the provider requested. */
   readonly retry_after_ms: number;
-  /** Details for people, in addition to the kind. */
+  /** Details for users in addition to the kind. */
   readonly reason: FailureReason | undefined;
 
   constructor(

@@ -1,27 +1,30 @@
-// Pictures as models take them: what is larger than any provider wants is scaled down before it is sent, off the main thread. Used by
-// prompt-results.ts and prompt.ts (rules DT-5, MO-42).
+// Prepares images for models: scales down images that are larger than providers accept, off the main thread. Used by prompt-results.ts and
+// prompt.ts (rules DT-5, MO-42).
 import { log } from "#base/log.ts";
 import type { Attachment } from "./attachments.ts";
 
-/** Pixels of the longest side that every provider takes, also alongside many other pictures. */
+/** Maximum length in pixels that every provider accepts, even next to many other images. */
 const MAX_SIDE = 2_000;
-/** Scaled to that, what is larger: what providers do themselves with anything above it, and bill no less for. */
+/** Larger images are scaled to this size. Providers would scale them too, and charge no less. */
 const SCALED_SIDE = 1_568;
-/** Bytes, which are a third more as text; the strictest provider takes 5 MiB of that. */
+/** Maximum size in bytes, before base64 adds a third; the strictest provider's limit is 5 MiB of base64. */
 const MAX_BYTES = 3_932_160;
-/** More than that is not decoded. */
+/** Larger images are not decoded. */
 const MAX_PIXELS = 100_000_000;
 const QUALITY = 85;
 const KEPT = 16;
 
-/** `note`: what the model has to know of the picture it is shown. */
+/** `note`: what the model must know about the image. */
 export type Shown = { readonly file: Attachment; readonly note?: string };
 
 const byId = new Map<string, Promise<Shown>>();
 
 export const isPicture = (media_type: string): boolean => media_type.startsWith("image/");
 
-/** The same file when it is small enough, or cannot be read as a picture: then the provider decides. `id` names the file for good. */
+/**
+ * Returns the file unchanged if it is small enough or not a readable image; then the provider decides. `id` is permanent, so results are
+ * cached.
+ */
 export const fitted = async (id: string, file: Attachment): Promise<Shown> => {
   if (!isPicture(file.media_type)) return { file };
   const known = byId.get(id);
@@ -30,7 +33,7 @@ export const fitted = async (id: string, file: Attachment): Promise<Shown> => {
     log("chats").debug("the picture {name} was not scaled: {error}", { name: file.name, error });
     return { file };
   });
-  // Only what was work is kept.
+  // Only scaled images are cached.
   if ((await made).note === undefined) return made;
   byId.set(id, made);
   const [oldest = ""] = byId.keys();

@@ -1,21 +1,21 @@
-// Public list prices of common models, in US dollars for a million tokens, by the provider's kind and the model's name. Plain data: only
-// flat prices of the providers' own price lists. Models that are not here, and those whose price depends on the length of the prompt, have
-// no price until an administrator enters one. Anyone who changes a price changes the date.
+// Public list prices of common models, in US dollars per million tokens, by the provider's kind and the model's name. Only flat prices from
+// the providers' own price lists. Models that are missing here, and those whose price depends on the length of the prompt, have no price
+// until an administrator enters one. When you change a price, change the date.
 import type { ModelCost, ModelPrice } from "#schema/chats/model-price.ts";
 import type { ProviderKind } from "#schema/chats/model-provider.ts";
 
-/** When these prices were compared with the lists. */
+/** The date of the last comparison with the price lists. */
 export const PRICES_AS_OF = "2025-12-01";
 
-/** Input, output, cache read, cache write. Without a price of its own a cached token costs as much as input. */
+/** Input, output, cache read, cache write. If a cache price is missing, cached tokens cost as much as input. */
 type Dollars = readonly [input: number, output: number, read: number, write?: number];
 type Listed = readonly [name: RegExp, dollars: Dollars];
 
-/** A model's name with the dates and aliases under which it is served. */
+/** Matches a model's name with the dates and aliases under which it is served. */
 const named = (name: string): RegExp => new RegExp(`^${name}(-latest|-\\d{8}|-\\d{4}-\\d{2}-\\d{2})?$`);
 
 const LISTS: Partial<Record<ProviderKind, readonly Listed[]>> = {
-  // https://docs.claude.com/en/docs/about-claude/pricing: cache writes are those of five minutes.
+  // https://docs.claude.com/en/docs/about-claude/pricing: cache writes are those with a lifetime of five minutes.
   anthropic: [
     [named("claude-opus-4-5"), [5, 25, 0.5, 6.25]],
     [named("claude-opus-4(-0|-1)?"), [15, 75, 1.5, 18.75]],
@@ -40,7 +40,7 @@ const LISTS: Partial<Record<ProviderKind, readonly Listed[]>> = {
 
 const micros = (dollars: number): number => Math.round(dollars * 1_000_000);
 
-/** The list price of a model; undefined when no list has it. */
+/** Returns the list price of a model; undefined if it is not listed. */
 export const listPrice = (provider: ProviderKind, model: string): ModelPrice | undefined => {
   const found = LISTS[provider]?.find(([name]) => name.test(model))?.[1];
   if (!found) return undefined;
@@ -54,7 +54,7 @@ export const listPrice = (provider: ProviderKind, model: string): ModelPrice | u
   return { ...prices, source: "list", as_of: PRICES_AS_OF };
 };
 
-/** What a model costs now: as an administrator has entered it, else as the list says; undefined when unknown. */
+/** Returns the current price of a model: the one an administrator has entered, otherwise the list price; undefined if unknown. */
 export const findPrice = (
   provider: ProviderKind,
   model: string,

@@ -1,5 +1,5 @@
-// What tools have answered, as models are given it: in words, and with the pictures and documents that belong to it. Where an API takes
-// no pictures in results they stand in a user's message right behind them. Used by prompt.ts (rules DT-5, MO-42).
+// Formats tool results for models: as text, with their images and documents. If an API does not accept images in results, they follow in a
+// user message. Used by prompt.ts (rules DT-5, MO-42).
 import type { LanguageModelV4Message, LanguageModelV4Prompt } from "@ai-sdk/provider";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
 import type { Attachments } from "./attachments.ts";
@@ -13,10 +13,10 @@ type ResultPart = Extract<ToolPart, { type: "tool-result" }>;
 export type Output = ResultPart["output"];
 type Json = Extract<Output, { type: "json" }>["value"];
 
-/** Pictures that a model is shown again; of older ones it has made what it could. */
-const NEWEST = 8;
+/** Number of recent images that are sent again. The model has already used older ones. */
+const MAX_IMAGES = 8;
 
-/** The files that a result shows, by the ids that our own tools have given them. */
+/** Returns the file IDs that our own tools put into a result. */
 const filesIn = ({ is_media, result }: MessagePart): string[] => {
   if (!is_media) return [];
   const { image, files } = (result ?? {}) as { image?: unknown; files?: unknown };
@@ -24,16 +24,16 @@ const filesIn = ({ is_media, result }: MessagePart): string[] => {
   return all.flatMap((one) => (typeof one?.file_id === "string" ? [one.file_id] : []));
 };
 
-/** The newest files of a history's results, by result. */
+/** Returns the newest files in a history's results, by result. */
 export const newestFiles = (messages: readonly PromptMessage[]): ReadonlyMap<MessagePart, readonly string[]> => {
   const all = messages
     .filter(({ role }) => role === "tool")
     .flatMap(({ content }) => content.flatMap((part) => filesIn(part).map((id) => ({ part, id }))))
-    .slice(-NEWEST);
+    .slice(-MAX_IMAGES);
   return new Map(all.map(({ part }) => [part, all.filter((one) => one.part === part).map(({ id }) => id)]));
 };
 
-/** A result with the files that are shown of it. */
+/** A result with the files that are shown. */
 type Answer = { readonly part: ResultPart; readonly shown: readonly Shown[] };
 
 export const loadAnswers = async (
@@ -63,16 +63,16 @@ const toPart = ({ tool_call_id = "", tool_name = "", result = null, is_error }: 
   return { type: "tool-result", toolCallId: tool_call_id, toolName: tool_name, output };
 };
 
-/** `inside`: the API takes pictures in results. `none`: the model takes none at all, and a text says so. */
+/** `inside`: the API accepts images in results. `none`: the model accepts no images, and a text says so. */
 export type Pictures = "inside" | "behind" | "none";
 
 type Form = { readonly pictures: Pictures; readonly documents: boolean };
 
-/** Whether a file of this type may be sent at all. */
+/** True if a file of this type can be sent. */
 export const takes = ({ pictures, documents }: Form, media_type: string): boolean =>
   isPicture(media_type) ? pictures !== "none" : documents;
 
-/** Adds the results of one step to the prompt: they stand in one message, whatever is shown of them right behind it. */
+/** Adds the results of one step to the prompt in one message, directly followed by their images. */
 export const addAnswers = (prompt: LanguageModelV4Prompt, all: readonly Answer[], form: Form): void => {
   const answers = all.map(({ part, shown }): Answer & { isLess: boolean } => {
     const taken = shown.filter(({ file }) => takes(form, file.media_type));
@@ -86,7 +86,7 @@ export const addAnswers = (prompt: LanguageModelV4Prompt, all: readonly Answer[]
   const behind = isInside ? [] : answers.flatMap(toAttachedParts);
   const last = prompt.at(-1);
   const before = last?.role === "user" ? prompt.at(-2) : last;
-  // Results of one step come as one message each: what is shown of the earlier ones stands behind all of them.
+  // Results of one step arrive in separate messages; images of earlier results follow after all of them.
   if (before?.role === "tool" && (last === before || isOurs.has(last as Role<"user">))) {
     before.content.push(...content);
     if (behind.length === 0) return;
@@ -98,7 +98,7 @@ export const addAnswers = (prompt: LanguageModelV4Prompt, all: readonly Answer[]
   if (behind.length > 0) pushBehind(prompt, behind);
 };
 
-/** Messages that only show what results have brought. */
+/** Messages that contain only images of results. */
 const isOurs = new WeakSet<LanguageModelV4Message>();
 
 const pushBehind = (prompt: LanguageModelV4Prompt, content: UserPart[]): void => {
@@ -107,7 +107,7 @@ const pushBehind = (prompt: LanguageModelV4Prompt, content: UserPart[]): void =>
   prompt.push(message);
 };
 
-/** A user's message directly behind what was shown is one with it: some models refuse two in a row. */
+/** A user message directly after such images is merged with them: some models refuse two in a row. */
 export const addUser = (prompt: LanguageModelV4Prompt, content: UserPart[]): void => {
   const last = prompt.at(-1);
   if (last?.role === "user" && isOurs.has(last)) last.content.push(...content);
@@ -123,7 +123,7 @@ const toAttachedParts = ({ part, shown }: Answer): UserPart[] =>
     { type: "file", filename: file.name, mediaType: file.media_type, data: { type: "data", data: file.bytes } },
   ]);
 
-/** The result in words, and what it shows. */
+/** Returns the result as text, with its files. */
 const withFiles = (part: ResultPart, shown: readonly Shown[]): ToolPart => ({
   ...part,
   output: {

@@ -1,5 +1,5 @@
-// From a chat's history to the common form of the providers' packages: text, tool calls and results, attachments, reasoning with what its
-// provider wants back. What a receiver refuses in it is put right by request/messages.ts.
+// Converts a chat's history to the common format of the providers' packages: text, tool calls and results, attachments, and reasoning with
+// its provider's metadata. request/messages.ts adapts it to each receiver.
 
 import type { LanguageModelV4Message, LanguageModelV4Prompt } from "@ai-sdk/provider";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
@@ -25,25 +25,26 @@ type AssistantPart = Role<"assistant">["content"][number];
 type Json = Extract<Output, { type: "json" }>["value"];
 type Metadata = NonNullable<Role<"user">["providerOptions"]>;
 
-/** What an API and its model take. */
+/** The capabilities of an API and its model. */
 export type PromptForm = {
-  /** Calls that a provider has run itself go back to this kind of provider alone. */
+  /** Calls that a provider ran itself are sent back only to this kind of provider. */
   readonly kind: string;
   readonly pictures: Pictures;
-  /** Whether it takes other files than pictures. */
+  /** Accepts files other than images. */
   readonly documents: boolean;
   /**
-   * What goes back of thoughts. `signed`: what its provider has sealed or signed. `tools`: the words of turns in which tools were called,
-   * as open models want to see them; `all_tools`: calls without any get a word in their place, because the server refuses them without.
+   * Which reasoning is sent back. `signed`: reasoning that its provider has encrypted or signed. `tools`: the reasoning text of turns with
+   * tool calls, which open models expect; `all_tools`: calls without reasoning also get a placeholder, because the server refuses them
+   * otherwise.
    */
   readonly thoughts: "signed" | "none" | "tools" | "all_tools";
-  /** Whether what providers have signed goes back: one refuses what another, or another model, has signed. */
+  /** Sends providers' signatures back. A provider refuses signatures of other providers or models. */
   readonly signatures: boolean;
 };
 
 const PLAIN: PromptForm = { kind: "", pictures: "inside", documents: true, thoughts: "signed", signatures: true };
 
-/** The history in the providers' common form, in order. */
+/** Returns the history in the providers' common format, in order. */
 export const buildPrompt = async (
   messages: readonly PromptMessage[],
   attachments: Attachments,
@@ -68,7 +69,7 @@ export const buildPrompt = async (
   return prompt.filter(({ content }) => content.length > 0);
 };
 
-/** The model's messages of every turn in which it has called tools: between one word of a person and the next. */
+/** Returns the model's messages of every turn with tool calls: between one user message and the next. */
 const withCalls = (messages: readonly PromptMessage[]): ReadonlySet<PromptMessage> => {
   const found = new Set<PromptMessage>();
   let turn: PromptMessage[] = [];
@@ -89,7 +90,7 @@ const withCalls = (messages: readonly PromptMessage[]): ReadonlySet<PromptMessag
 
 const isNoThought = ({ type }: AssistantPart): boolean => type !== "reasoning";
 
-/** What was thought, in words and anyone who has thought it. */
+/** Returns the reasoning as text, or a placeholder if the server requires one for calls. */
 const toThoughts = (content: readonly MessagePart[], { thoughts }: PromptForm): AssistantPart[] => {
   const text = content.map((part) => (part.type === "reasoning" ? (part.text ?? "") : "")).join("");
   if (text !== "") return [{ type: "reasoning", text }];
@@ -128,7 +129,7 @@ const fileParts = async (part: MessagePart, attachments: Attachments, form: Prom
   ];
 };
 
-/** What a part says in words; nothing when it says nothing to a model. */
+/** Returns the text of a part; nothing if it contains none for a model. */
 const toTexts = (part: MessagePart): string[] => {
   switch (part.type) {
     case "text":
@@ -145,11 +146,11 @@ const toTexts = (part: MessagePart): string[] => {
   }
 };
 
-/** A file as a part of a text. */
+/** Formats a file as part of a text. */
 export const fenced = (name: string, content: string): string =>
   `<file name=${JSON.stringify(name)}>\n${content}\n</file>`;
 
-/** Calls that a provider runs itself and that have their result, or will get it when the provider continues with a paused answer. */
+/** Returns calls that a provider runs itself and that have their result, or will get it when the provider continues a paused response. */
 const executedCalls = (messages: readonly PromptMessage[]): ReadonlySet<string | undefined> => {
   const idsIn = (content: readonly MessagePart[], type: MessagePart["type"]) =>
     content.flatMap((part) => (part.type === type && part.provider_executed ? [part.tool_call_id] : []));
@@ -170,7 +171,7 @@ const assistantParts = (
     return assistantPart(part, kind, signatures);
   });
 
-/** A call that a provider has run, or its result, for the kind of provider that has run it. */
+/** Returns a provider-executed call or its result, for the kind of provider that ran it. */
 const executedPart = (part: MessagePart, kind: string): AssistantPart[] => {
   const kept = keptFor(kind, part.provider_metadata);
   if (!kept) return [];
@@ -190,7 +191,7 @@ const assistantPart = (part: MessagePart, kind: string, signatures: boolean): As
     case "text":
       return part.text ? [{ type: "text", text: part.text, ...options }] : [];
     case "reasoning":
-      // Without a signature of its own a provider refuses it, or takes it for something the user said.
+      // Without its signature a provider refuses it, or mistakes it for the user's text.
       return own !== undefined && (kind === "" || kind in own)
         ? [{ type: "reasoning", text: part.text ?? "", ...options }]
         : [];

@@ -1,5 +1,5 @@
-// Tools that a provider runs on its own while its model answers: searching the web, where a model's options ask for it. What they answer is
-// shown in short; what the provider wants back with the history is kept alongside it (facts/chats 5.1, 5.8; rules MO-36, MO-37). Pure.
+// Tools that a provider runs itself while its model answers, such as web search, if a model's options enable them. Their results are shown
+// in short; the data that the provider requires back is stored with them (facts/chats 5.1, 5.8; rules MO-36, MO-37). Pure.
 import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
 import type { ProviderKind } from "#schema/chats/model-provider.ts";
 import type { ProviderMetadata } from "./model.ts";
@@ -7,7 +7,7 @@ import type { ProviderMetadata } from "./model.ts";
 type Tools = NonNullable<LanguageModelV4CallOptions["tools"]>;
 type Options = Readonly<Record<string, unknown>>;
 
-/** Options of a model that are for us and not for the provider. */
+/** Options of a model that are not sent to the provider. */
 const OURS: ReadonlySet<string> = new Set([
   ...["use_responses_api", "web_search_enabled", "allowed_domains", "blocked_domains"],
 ]);
@@ -20,10 +20,10 @@ const toList = (value: unknown): string[] | undefined => {
   return words.length > 0 ? words : undefined;
 };
 
-/** Google's models that take its search alongside tools of ours; the others would lose all of ours. */
+/** Google's models that support its search together with other tools; the others would lose all of ours. */
 const TAKES_BOTH = /gemini-([3-9]|\d\d)/i;
 
-/** The tools to offer; none for kinds that have none, and where the model's options do not ask for any. */
+/** Returns the tools to offer; empty if the kind has none or the model's options enable none. */
 export const providerTools = (
   kind: ProviderKind,
   options: Options = {},
@@ -49,7 +49,7 @@ export const providerTools = (
   }
 };
 
-/** What is kept with a call that a provider has run: whose it is, and its whole result. */
+/** Stored with a provider-executed call: the kind of provider, and its complete result. */
 type Kept = { readonly provider: string; readonly result?: unknown };
 const KEY = "slipway";
 
@@ -58,7 +58,7 @@ export const keptWith = (metadata: ProviderMetadata | undefined, kept: Kept): Pr
   [KEY]: kept,
 });
 
-/** What goes back to this kind of provider; undefined when another one has run the call. */
+/** Returns the data to send back to this kind of provider; undefined if another one ran the call. */
 export const keptFor = (
   kind: string,
   metadata: ProviderMetadata | undefined,
@@ -68,7 +68,7 @@ export const keptFor = (
   return provider === kind ? { options, result } : undefined;
 };
 
-/** A result as people see it: without what only the provider can read. */
+/** Returns a result for users, without data that only the provider can read. */
 export const shownResult = (value: unknown): unknown => {
   if (typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) return value.map(shownResult);

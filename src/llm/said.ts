@@ -1,7 +1,7 @@
-// What a provider said of a failure, once and in its own words: the packages hand on the same sentence as a message, as the JSON it stood
-// in, and as its code. Pure.
+// Extracts a provider's error message once: the packages repeat the same sentence as a message, as the JSON around it, and as its code.
+// Pure.
 
-/** The texts without the ones that only repeat an earlier one, or wrap it in JSON; a code behind the sentence it belongs to. */
+/** Returns the texts without the ones that repeat an earlier one or wrap it in JSON; a code follows its sentence. */
 export const saidOnce = (texts: readonly string[]): string => {
   const said: string[] = [];
   for (const text of texts) {
@@ -12,7 +12,7 @@ export const saidOnce = (texts: readonly string[]): string => {
   return said.join(" ");
 };
 
-/** The sentence and the code inside of an error in JSON; any other text as it is. */
+/** Returns the sentence and the code of an error in JSON; any other text unchanged. */
 const parsePlain = (text: string): readonly string[] => {
   const error = errorIn(text);
   const message = error?.message;
@@ -23,7 +23,7 @@ const parsePlain = (text: string): readonly string[] => {
 
 type Said = { readonly message?: unknown; readonly code?: unknown; readonly type?: unknown };
 
-/** `{"error": {"message": ...}}` or `{"message": ...}`, also in a list of one. */
+/** Parses `{"error": {"message": ...}}` or `{"message": ...}`, also inside an array of one. */
 const errorIn = (text: string): Said | undefined => {
   if (!/^\s*[[{]/.test(text)) return undefined;
   try {

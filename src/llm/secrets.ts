@@ -1,4 +1,4 @@
-// Takes secrets out of what a provider said before anyone sees it: the key itself, and whatever looks like one. Pure.
+// Removes secrets from a provider's message before anyone sees it: the key itself, and anything that looks like one. Pure.
 
 const LIKE_A_KEY = /\b(?:sk|pk|rk|xai|gsk|key|AIza)[-_]?[A-Za-z0-9_*.-]{12,}/g;
 const BEARER = /\b(bearer|basic|x-api-key:?)\s+[^\s"',;]{6,}/gi;
@@ -17,7 +17,7 @@ const inAnyForm = (secret: string): RegExp => {
   return new RegExp(either.join(""), "gi");
 };
 
-/** The same text without `secret` and without anything that looks like an API key. */
+/** Returns the text without `secret` and anything that looks like an API key. */
 export const withoutSecrets = (text: string, secret: string): string => {
   const plain = secret.length >= 4 ? text.replaceAll(secret, HIDDEN) : text;
   const without = secret.length >= MIN_ANY_FORM ? plain.replace(inAnyForm(secret), HIDDEN) : plain;

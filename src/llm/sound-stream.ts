@@ -1,26 +1,25 @@
-// The stream of a model server, made sound before the provider's package reads it: the packages give a whole chunk up for one odd member,
-// and with the chunk the end of the answer (rule MO-44). What is odd in a chunk is known by each protocol. Used by chat-chunks.ts and
-// anthropic-events.ts.
+// Normalizes the stream of a model server before the provider's package reads it: for one nonstandard member the packages discard a whole
+// chunk, and with it the end of the response (rule MO-44). The protocol-specific rules are in chat-chunks.ts and anthropic-events.ts.
 import type { GuardedFetch } from "./fetch.ts";
 import { ModelError } from "./model.ts";
 
-/** Reads the lines of one answer that carry data. */
+/** Handles the data lines of one response. */
 export type LineReader = {
-  /** Returns the line as it is passed on; empty when it is not. */
+  /** Returns the line to pass on; empty to drop it. */
   read(line: string): string;
-  /** Resolves when more may be read; undefined when it may be now. */
+  /** Backpressure: resolves when more may be read; undefined if that is now. */
   room?(): Promise<void> | undefined;
-  /** What is missing when the stream is over; empty when nothing is. */
+  /** Returns a missing end of the stream; empty if nothing is missing. */
   end?(): string;
 };
 
 type Protocol = {
   readonly reader: () => LineReader;
-  /** Turns a whole answer into the stream that was asked for. */
+  /** Converts a complete response to the requested stream. */
   readonly streamOfWhole: (response: Response) => Promise<Response>;
 };
 
-/** Returns a fetch whose answers the package can read. It throws `ModelError` for a web page in the place of an answer. */
+/** Returns a fetch whose responses the package can read. It throws `ModelError` for a web page instead of a response. */
 export const soundFetch =
   (fetch: GuardedFetch, { reader, streamOfWhole }: Protocol): GuardedFetch =>
   async (input, init) => {
@@ -39,29 +38,29 @@ export const soundFetch =
 const asksForStream = (init: RequestInit | undefined): boolean =>
   typeof init?.body === "string" && /"stream"\s*:\s*true/.test(init.body);
 
-/** More than that in one line is passed on as it is. */
+/** Longer lines are passed on unchanged. */
 const MAX_LINE_BYTES = 16 * 1024 * 1024;
 
-/** Not `.`: it ends at U+2028 and U+2029, which may stand in a text as they are. */
+/** Not `.`, which stops at U+2028 and U+2029; these may occur unescaped in a text. */
 const DATA = /^data:[^\r\n]*/gm;
 
 const LINE_FEED = 0x0a;
-/** Whole lines of which the last is a blank one. */
+/** Matches whole lines that end with a blank one. */
 const ENDS_EVENT = /(?:^|\n)\r?\n$/;
 const NOTHING = new Uint8Array();
 
 /**
- * The body, line by line as `reader` makes it. One stream that is asked for what comes next: three that are piped into one another, for the
- * text, its lines and its bytes, take twice as long for each chunk (6.6 us instead of 3.8).
+ * Returns the body with each line processed by `reader`. A single pull-based stream: three piped streams, for text, lines and bytes, take
+ * twice as long for each chunk (6.6 us instead of 3.8).
  */
 const soundBody = (body: ReadableStream<Uint8Array>, reader: LineReader): ReadableStream<Uint8Array> => {
   const source = body.getReader();
   const decoder = new TextDecoder();
   const encoder = new TextEncoder();
   let rest = "";
-  /** The piece before has ended with a line: nothing of it is kept back, neither a beginning of a line nor one of a character. */
+  /** The previous piece ended with a line, so no partial line or character is buffered. */
   let isAtLine = true;
-  /** What was passed on ends with an event. */
+  /** The output so far ends with an event. */
   let isBetween = true;
   const read = (piece: Uint8Array): Uint8Array => {
     const whole = rest + decoder.decode(piece, { stream: true });
@@ -71,7 +70,7 @@ const soundBody = (body: ReadableStream<Uint8Array>, reader: LineReader): Readab
     const wasAtLine = isAtLine;
     isAtLine = piece.at(-1) === LINE_FEED;
     rest = whole.slice(end);
-    // Only the remains of events that were taken out: the package's streams are not woken for them.
+    // Only remains of removed events: the package's streams need not wake up for them.
     if (isBetween && rest.length <= MAX_LINE_BYTES && sound.trim() === "") return NOTHING;
     isBetween = ENDS_EVENT.test(sound);
     if (wasAtLine && isAtLine && sound === lines) return piece;
@@ -106,7 +105,7 @@ const soundBody = (body: ReadableStream<Uint8Array>, reader: LineReader): Readab
 
 const readLines = (text: string, reader: LineReader): string =>
   text.replace(DATA, (line, at: number) => {
-    // `^` in a pattern with `m` matches behind U+2028, too.
+    // `^` in a pattern with `m` also matches after U+2028.
     const before = text[at - 1];
     return at === 0 || before === "\n" || before === "\r" ? reader.read(line) : line;
   });
@@ -115,7 +114,7 @@ export type Members = Record<string, unknown>;
 export const isMembers = (value: unknown): value is Members =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** The JSON object in a text; undefined for anything else. */
+/** Parses a JSON object; undefined for anything else. */
 export const membersIn = (text: string): Members | undefined => {
   try {
     const value: unknown = JSON.parse(text);
@@ -125,10 +124,10 @@ export const membersIn = (text: string): Members | undefined => {
   }
 };
 
-/** More than that is no answer of a model, in characters. */
+/** Maximum length of a model's response, in characters. */
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 
-/** Returns the answer as the events it stands for; as it came where `eventsOf` finds nothing that a model says. */
+/** Returns the response as events; unchanged if `eventsOf` finds none. */
 export const asEventStream = async (
   response: Response,
   eventsOf: (whole: Members) => readonly (Members | string)[] | undefined,

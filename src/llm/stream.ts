@@ -1,5 +1,5 @@
-// One call of a configured model, read as the events of model.ts. Whatever goes wrong becomes a `ModelError`. The connection is closed as
-// soon as the reader stops.
+// Runs one call of a configured model and yields the events of model.ts. All errors become `ModelError`. The connection is closed as soon
+// as the reader stops.
 
 import type { ModelFeature } from "#schema/chats/model-feature.ts";
 import { type Adapter, bypassFor } from "./adapters.ts";
@@ -9,7 +9,7 @@ import type { Attachments } from "./attachments.ts";
 import { BrokenChunks } from "./broken-chunks.ts";
 import { findSignals, toModelError } from "./call-failure.ts";
 import type { ConfiguredModel, ConfiguredProvider } from "./configured-model.ts";
-import { fallbackFor, type Manner, mannerFor } from "./fallbacks.ts";
+import { fallbackFor, initialManner, type Manner } from "./fallbacks.ts";
 import { ModelError, type ModelEvent, type ModelRequest } from "./model.ts";
 import { formRequest, usesResponses } from "./request/request.ts";
 import { ThinkTags } from "./think-tags.ts";
@@ -21,11 +21,11 @@ export type Call = {
   readonly key: string;
   readonly attachments: Attachments;
   readonly now: () => number;
-  /** The model's server has refused these and taken the request without them. */
+  /** Called when the model's server has refused these features and accepted the request without them. */
   readonly onRefused: (features: readonly ModelFeature[]) => void;
 };
 
-/** Throws `ModelError`, also when the provider did not say that its answer is complete, or refused without a word. */
+/** Throws `ModelError`, also if the provider did not signal the end of its response, or refused without text. */
 export async function* streamModel(call: Call, request: ModelRequest): AsyncGenerator<ModelEvent> {
   const gone = new AbortController();
   const signal = AbortSignal.any([request.signal, gone.signal]);
@@ -57,9 +57,9 @@ export async function* streamModel(call: Call, request: ModelRequest): AsyncGene
   }
 }
 
-/** How models have turned out to be asked best. What they lack for good is kept in their settings, too. */
+/** The form of requests that worked for each model. Permanent limitations are also stored in its settings. */
 const learned = new WeakMap<Adapter, Manner>();
-/** Requests that are sent for one answer, each with less than the one before. */
+/** Maximum number of requests for one answer, each with fewer features than the previous. */
 const MAX_TRIES = 8;
 
 const startedBy = async (call: Call, request: ModelRequest, signal: AbortSignal) => {
@@ -67,7 +67,7 @@ const startedBy = async (call: Call, request: ModelRequest, signal: AbortSignal)
   const adapter = await call.adapter;
   const { unsupported = [] } = config.model_config;
   const known = { useResponses: usesResponses(config), unsupported };
-  let manner = learned.get(adapter) ?? mannerFor(provider.provider, known);
+  let manner = learned.get(adapter) ?? initialManner(provider.provider, known);
   let lasting = manner;
   const refused: ModelFeature[] = [];
   for (let left = MAX_TRIES; ; left -= 1) {
@@ -91,7 +91,7 @@ const startedBy = async (call: Call, request: ModelRequest, signal: AbortSignal)
   }
 };
 
-/** The providers themselves send thoughts apart; servers of open models may not. */
+/** The providers' own APIs separate reasoning; servers of open models may not. */
 const sendsTags = ({ provider: { provider, base_url } }: Call): boolean =>
   provider === "openai-compat" || base_url !== "";
 

@@ -1,5 +1,5 @@
-// Servers that do not know how their model marks its thinking send it among the text, between tags. Takes it out as reasoning, also when
-// a tag is split between chunks. Pure but for its own memory; used by stream.ts (rule MO-41).
+// Extracts reasoning between tags from the text of servers that do not know how their model marks it, also if a tag is split between
+// chunks. Pure, except for its own state; used by stream.ts (rule MO-41).
 import type { ModelEvent } from "./model.ts";
 
 const PAIRS: ReadonlyMap<string, string> = new Map([
@@ -8,23 +8,23 @@ const PAIRS: ReadonlyMap<string, string> = new Map([
   ["[THINK]", "[/THINK]"],
 ]);
 const OPENING = [...PAIRS.keys()];
-/** What closes thinking that the model was made to begin before its first word. */
+/** Closes reasoning whose opening tag was part of the prompt. */
 const ORPHAN = "</think>";
 
-/** One for each answer. Only what the answer begins with is thinking: a tag that is talked about later stays text. */
+/** One instance per response. Only the start of a response can be reasoning: a tag later in the text stays text. */
 export class ThinkTags {
   /** Text that may be the beginning of a tag. */
   #held = "";
-  /** The tag that ends the thinking. */
+  /** The tag that ends the reasoning. */
   #closing: string | undefined;
-  /** Something that is no blank was said as text. */
+  /** Non-blank text was emitted. */
   #hasSpoken = false;
-  /** No closing tag may be without its opening one any more. */
+  /** A closing tag without an opening one is text from now on. */
   #isSettled = false;
-  /** What was said as text; only its end and whether it is within code count. */
+  /** The text so far; only its end and whether it is within code matter. */
   #before = "";
 
-  /** What the event means; events that are no text release what was held. */
+  /** Converts an event; events other than text release held-back text. */
   *add(event: ModelEvent): Iterable<ModelEvent> {
     if (event.type !== "text" || event.metadata) {
       if (event.type !== "usage") yield* this.#flush(event.type === "finish");
@@ -40,7 +40,7 @@ export class ThinkTags {
     }
   }
 
-  /** Undefined while more must come to know. */
+  /** Returns undefined while more text is needed to decide. */
   #asText(): ModelEvent[] | undefined {
     if (!this.#hasSpoken) {
       const trimmed = this.#held.trimStart();
@@ -79,7 +79,7 @@ export class ThinkTags {
     return [{ type: "reasoning", delta: before, ends: true }];
   }
 
-  /** All but an end that may be the beginning of the tag. */
+  /** Emits everything except a possible start of the tag. */
   #upToTag(tag: string, type: "text" | "reasoning"): ModelEvent[] | undefined {
     let kept = Math.min(tag.length - 1, this.#held.length);
     while (kept > 0 && !tag.startsWith(this.#held.slice(-kept))) kept -= 1;
@@ -100,7 +100,7 @@ export class ThinkTags {
   }
 }
 
-/** A tag that closes thinking begins a line and stands in no block of code: anyone who talks about tags does so within a sentence. */
+/** A tag that closes reasoning is at the start of a line and not in a code block: text about tags mentions them within a sentence. */
 const isOnItsOwn = (before: string): boolean =>
   (before === "" || before.endsWith("\n")) && before.split("```").length % 2 === 1;
 

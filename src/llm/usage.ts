@@ -1,9 +1,9 @@
-// Reading the counters of a model call. Pure; used where a whole prompt counts, cached or not.
+// Reads the token counts of a model call. Pure; used where the whole prompt counts, cached or not.
 import type { LanguageModelV4Usage } from "@ai-sdk/provider";
 import type { ModelUsage } from "./model.ts";
 
 type Count = number | null | undefined;
-/** The counters of OpenAI-compatible servers; some say in members of their own how much of the prompt they knew. */
+/** Token counts of OpenAI-compatible servers; some report cached tokens in their own members. */
 type ServerUsage = {
   readonly prompt_tokens?: Count;
   readonly completion_tokens?: Count;
@@ -25,8 +25,8 @@ export const convertUsage = (usage: ServerUsage | null | undefined): LanguageMod
 };
 
 /**
- * Tokens of the whole prompt. From the total where there is one: messages of older versions have counted cached tokens among
- * `input_tokens`, too.
+ * Returns the tokens of the whole prompt, from the total if there is one: messages of older versions included cached tokens in
+ * `input_tokens`.
  */
 export const promptTokens = ({
   total_tokens,

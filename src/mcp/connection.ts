@@ -1,6 +1,6 @@
-// One connection to an MCP server by the official client package, which is loaded when the first is made. Knows tools and nothing else of
-// the protocol; bounded in time, in what a server lists and in what a call answers (rules MC-1 to MC-4). Used by the server for the
-// servers of an organization, and by the daemon for those of a workspace.
+// One connection to an MCP server, using the official client package, which is loaded with the first connection. Supports only tools;
+// limits time, list sizes and response sizes (rules MC-1 to MC-4). Used by the server for an organization's servers, and by the daemon for
+// a workspace's.
 import type { Client, JsonSchemaValidator, jsonSchemaValidator, Transport } from "@modelcontextprotocol/client";
 import type { Clock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
@@ -12,22 +12,22 @@ import { McpError, toMcpError } from "./failure.ts";
 import { type Hide, hidesNothing } from "./hidden.ts";
 import { listTools } from "./tool-list.ts";
 
-/** Milliseconds until a server that is being connected to is given up (facts/chats 5.5). */
+/** Timeout of connecting, in milliseconds (facts/chats 5.5). */
 export const CONNECT_MS = 30_000;
-/** A step of a turn waits so long for a list that has changed. */
+/** Maximum time that a step of a turn waits for a changed list. */
 const RELIST_MS = 3_000;
-/** So many calls in a row without an answer, and the connection is no longer trusted. */
+/** After this many consecutive calls without an answer, the connection is considered broken. */
 const MAX_SILENT_CALLS = 2;
 
-/** How long a call may take. `silence_ms`: without an answer or a sign of progress. `total_ms`: in any case. */
+/** Timeouts of a call. `silence_ms`: without an answer or progress. `total_ms`: in total. */
 export type CallLimits = { readonly silence_ms: number; readonly total_ms: number };
 
 export type OpenOptions = {
   readonly signal?: AbortSignal;
   readonly connect_ms?: number;
-  /** The server's list of tools has changed; `freshTools` has the new one. */
+  /** The server's list of tools has changed; `freshTools` returns the new one. */
   readonly onToolsChanged?: () => void;
-  /** Takes secrets out of what the server says. */
+  /** Removes secrets from the server's messages. */
   readonly hide?: Hide;
 };
 
@@ -59,7 +59,7 @@ export class McpConnection {
     };
   }
 
-  /** Connects and reads the list of tools. Throws McpError; then nothing is left open. */
+  /** Connects and loads the list of tools. Throws McpError and leaves nothing open then. */
   static async open(
     clock: Clock,
     makeTransport: () => Promise<Transport> | Transport,
@@ -97,12 +97,12 @@ export class McpConnection {
     return this.#isOpen;
   }
 
-  /** By the names the server gives them, as they were listed last. */
+  /** The tools as last listed, by the server's names. */
   get tools(): readonly StoredTool[] {
     return this.#tools;
   }
 
-  /** The same after another look, where the server has said that they have changed. */
+  /** Returns the tools, reloaded if the server has reported a change. */
   async freshTools(): Promise<readonly StoredTool[]> {
     if (this.#isStale) {
       this.#isStale = false;
@@ -116,7 +116,7 @@ export class McpConnection {
     try {
       this.#tools = this.#hide(await listTools(this.#client, { timeout: RELIST_MS }));
     } catch {
-      // It is asked again with the next look.
+      // The next call reloads it.
       this.#isStale = true;
     } finally {
       this.#relisted = undefined;
@@ -124,8 +124,8 @@ export class McpConnection {
   }
 
   /**
-   * Calls a tool and returns its answer. Cancels the call on the server when the signal fires. Throws McpError when the server does not
-   * answer, or the reason of the signal.
+   * Calls a tool and returns its result. Cancels the call on the server when the signal fires. Throws McpError if the server does not
+   * answer, or the signal's reason.
    */
   call(
     name: string,
@@ -158,7 +158,7 @@ export class McpConnection {
           timeout: silence_ms,
           maxTotalTimeout: total_ms,
           resetTimeoutOnProgress: true,
-          // Asks for signs of progress.
+          // Requests progress notifications.
           onprogress: () => {},
           onRequestStreamEnd: () =>
             void this.#clock.after(STREAM_END_MS, () => brokenOff.reject(new McpError(BROKEN_OFF))),
@@ -173,12 +173,12 @@ export class McpConnection {
       throw await this.#failed(error, took >= total_ms ? total_ms : silence_ms);
     } finally {
       this.#running -= 1;
-      // Closing ends what is still being sent, and the server is to hear that the call was cancelled.
+      // Delayed, because closing drops unsent data, and the server should receive the cancellation.
       if (!this.#isOpen && this.#running === 0) this.#clock.after(FAREWELL_MS, () => void this.close());
     }
   }
 
-  /** A connection that fails calls is not open, whatever its transport says. */
+  /** A connection whose calls fail is not considered open, whatever its transport reports. */
   async #failed(error: unknown, limit_ms: number): Promise<McpError> {
     const had = this.#transport.sessionId !== undefined;
     const how = { hadSession: had, limit_ms, hide: this.#hide };
@@ -194,25 +194,25 @@ export class McpConnection {
   }
 }
 
-/** How long a connection that failed stays open for its last notification. */
+/** How long a failed connection stays open for its last notification. */
 const FAREWELL_MS = 250;
-/** The answer may be on its way when its stream ends. */
+/** The answer may still arrive after its stream ends. */
 const STREAM_END_MS = 100;
 const BROKEN_OFF = "the connection broke off before it answered";
 
 const makeClient = async (): Promise<Client> => {
   const { Client, ProtocolError } = await import("@modelcontextprotocol/client");
-  // What a server says of its results' shape is not compiled and run here.
+  // The server's output schemas are not compiled and run here.
   const client = new Client(
     { name: "slipway", version: VERSION },
-    // Opens the stream of changes where the newer protocol wants one.
+    // Opens the stream of changes if the newer protocol requires one.
     {
       capabilities: {},
       jsonSchemaValidator: TRUSTING,
       listChanged: { tools: { autoRefresh: false, onChanged: () => {} } },
     },
   );
-  // Servers that ask although nothing of it was offered hear why not, in words that their tools can pass on.
+  // Servers that send requests for capabilities that were not offered get an error that their tools can show.
   client.fallbackRequestHandler = async ({ method }) => {
     if (method === "elicitation/create") return { action: "decline" };
     if (method === "sampling/createMessage")
@@ -225,10 +225,10 @@ const makeClient = async (): Promise<Client> => {
 const REFUSED = -1;
 const METHOD_NOT_FOUND = -32_601;
 
-/** Transports that know why they ended say so. */
+/** Transports that know why they ended report it. */
 type Ending = { readonly reason?: () => Promise<string | undefined> };
 
-/** A program that is about to end has a moment to say why. */
+/** A program that is about to end gets a moment to report why. */
 const REASON_MS = 1_000;
 
 const waitForReason = async (clock: Clock, transport: (Transport & Ending) | undefined): Promise<string | undefined> =>
@@ -240,7 +240,7 @@ const TRUSTING: jsonSchemaValidator = {
     (input) => ({ valid: true, data: input as T, errorMessage: undefined }),
 };
 
-/** The work, or the reason of the signal: some transports notice a signal late, and no caller waits for them. */
+/** Resolves with the work, or rejects with the signal's reason: some transports notice a signal late, and callers do not wait for them. */
 export const before = <T>(signal: AbortSignal, work: Promise<T>): Promise<T> => {
   const { promise, reject } = Promise.withResolvers<never>();
   const leave = (): void => reject(signal.reason);

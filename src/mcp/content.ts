@@ -1,19 +1,19 @@
-// What a tool of an MCP server has answered, as a model gets it: its texts joined, what is no text named by kind and size, and structured
-// content as it is (rule MC-3). Pictures and PDF documents come along, so that they can be shown. Bounded; the turn cuts it further. Pure.
+// Converts the result of an MCP tool for a model: texts are joined, other content is described by kind and size, and structured content is
+// kept (rule MC-3). Images and PDF documents are included so that they can be shown. Limited in size; the turn shortens it further. Pure.
 
-/** A file in an answer; `data` in base64. */
+/** A file in a result; `data` in base64. */
 export type McpFile = { readonly media_type: string; readonly data: string };
-/** `is_error`: the tool says that it has failed. `files`: absent where none exist. */
+/** `is_error`: the tool reports a failure. `files`: undefined if none exist. */
 export type McpAnswer = {
   readonly result: Readonly<Record<string, unknown>>;
   readonly is_error: boolean;
   readonly files?: readonly McpFile[];
 };
 
-/** Types that models can be shown. */
+/** File types that models can be shown. */
 export const SHOWN_TYPES: readonly string[] = ["image/png", "image/jpeg", "image/gif", "image/webp", "application/pdf"];
 const MAX_FILES = 8;
-/** Characters of base64, of all files of an answer. */
+/** Maximum number of base64 characters for all files of a result. */
 const MAX_DATA_BYTES = 10_485_760;
 
 const MAX_TEXT_LENGTH = 1_048_576;
@@ -45,7 +45,7 @@ export const toAnswer = (answer: {
   const is_error = answer.isError === true;
   const { structuredContent } = answer;
   const files = filesIn(answer.content ?? []);
-  // Servers repeat structured content as text, for clients that know only that.
+  // Servers repeat structured content as text, for clients that support only text.
   const structured = structuredContent === undefined || JSON.stringify(structuredContent) === output.trim();
   return {
     result: {

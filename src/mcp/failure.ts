@@ -1,19 +1,18 @@
-// What became of a call of an MCP server that failed, from what the client package threw: in words for people, and whether the connection
-// can still be used (rules MC-4, MC-11). Pure.
+// Converts an error of the client package: a message for users, and whether the connection is still usable (rules MC-4, MC-11). Pure.
 
 import { type Hide, hidesNothing } from "./hidden.ts";
 
 /**
- * lost: the server has forgotten the session, and the call was not run. broken: it cannot be reached over this connection. silent: it did
- * not answer in time. refused: it answered with an error.
+ * `lost`: the server has forgotten the session, and the call did not run. `broken`: the server is unreachable over this connection.
+ * `silent`: it did not answer in time. `refused`: it answered with an error.
  */
 export type FailureKind = "lost" | "broken" | "silent" | "refused";
 
-/** The server cannot be reached, or does not keep to the protocol. Words for logs and people, without secrets. */
+/** The server is unreachable or violates the protocol. The message is for logs and users, without secrets. */
 export class McpError extends Error {
   override readonly name = "McpError";
   readonly kind: FailureKind;
-  /** Of its HTTP answer, where there was one. */
+  /** Status of the HTTP response, if there was one. */
   readonly status: number | undefined;
 
   constructor(message: string, { kind = "broken", status }: { kind?: FailureKind; status?: number | undefined } = {}) {
@@ -24,24 +23,24 @@ export class McpError extends Error {
 }
 
 const MAX_WORDS = 500;
-/** The specification's status for a session that is over, and the one that some servers have instead. */
+/** The specification's status for an expired session, and the one that some servers use instead. */
 const LOST_STATUSES: readonly unknown[] = [404, 410];
-/** How servers say the same with a 400, or in an answer of 200. */
+/** Messages with which servers report an expired session in a 400 or 200 response. */
 const LOST_WORDS =
   /\bsession\b.{0,60}\b(not found|expired|invalid|unknown|missing|terminated|closed|not exist|required|gone)\b|\b(no|not|invalid|unknown|expired|missing|bad|without)\b.{0,30}\bsession\b|\bnot (yet )?initialized\b/i;
 
 type How = {
-  /** Takes secrets out of its words. */
+  /** Removes secrets from the message. */
   readonly hide?: Hide;
-  /** The server had given a session. */
+  /** The server had started a session. */
   readonly hadSession?: boolean;
-  /** How long was waited. */
+  /** The timeout that elapsed. */
   readonly limit_ms?: number;
 };
 
-/** `reason`: why a program has ended, where it has. */
+/** `reason`: why a program has ended, if it has. */
 export const toMcpError = (error: unknown, reason: string | undefined, how: How = {}): McpError => {
-  // Before it is shortened: a secret that is cut would stay.
+  // Before it is shortened: part of a secret would remain visible.
   const say = (words: string): string => short((how.hide ?? hidesNothing)(words));
   if (reason !== undefined) return new McpError(say(reason));
   if (error instanceof McpError) return error;
@@ -63,7 +62,7 @@ export const toMcpError = (error: unknown, reason: string | undefined, how: How 
   return new McpError(say(NETWORK.find(([name]) => message.includes(name))?.[1] ?? message));
 };
 
-/** What the runtime says of the network, in words for people. */
+/** The runtime's network errors, with messages for users. */
 const NETWORK: readonly (readonly [name: string, words: string])[] = [
   ["ECONNREFUSED", "its address refuses connections; is it running?"],
   ["ENOTFOUND", "its host name is unknown"],
@@ -74,7 +73,7 @@ const NETWORK: readonly (readonly [name: string, words: string])[] = [
 const getCode = (error: unknown): unknown =>
   typeof error === "object" && error !== null ? (error as { code?: unknown }).code : undefined;
 
-/** One line, without addresses that may carry a secret. */
+/** Returns one line without URLs, which may contain a secret. */
 const short = (text: string): string =>
   text
     .replace(/(https?:\/\/[^\s?#"']+)[?#][^\s"']*/g, "$1")
@@ -82,7 +81,7 @@ const short = (text: string): string =>
     .trim()
     .slice(0, MAX_WORDS);
 
-/** What a server that answered something else than MCP said. */
+/** Returns the response of a server that did not speak MCP. */
 const answerIn = (error: unknown): { status: number | undefined; text: string } => {
   const { data } = (typeof error === "object" && error !== null ? error : {}) as { readonly data?: unknown };
   const { status, text } = (typeof data === "object" && data !== null ? data : {}) as {
@@ -93,7 +92,7 @@ const answerIn = (error: unknown): { status: number | undefined; text: string } 
   return { status, text: typeof text === "string" ? messageIn(text.trim()) : "" };
 };
 
-/** The message of an error in JSON; any other text as it is, but no page. */
+/** Returns the message of an error in JSON, or the text unless it is a web page. */
 const messageIn = (text: string): string => {
   if (text.startsWith("<")) return "";
   try {

@@ -1,20 +1,20 @@
-// Takes what a server is sent as a secret out of what it says: some echo their headers, and errors name the token that they refuse. Members
-// use the servers of their organization and are not to have its keys. Pure.
-import { listSpellings } from "#base/secrets/spellings.ts";
+// Removes secrets that are sent to a server from its messages: some servers echo headers, and errors name the refused token. Members use
+// their organization's servers but must not see the keys. Pure.
+import { listEncodings } from "#base/secrets/spellings.ts";
 
-/** Returns the same value without secrets in any of its texts, names of members included. */
+/** Returns the value without secrets in any of its texts, including member names. */
 export type Hide = <T>(value: T) => T;
 
 const HIDDEN = "[hidden]";
-/** Shorter ones stand in any text by chance. */
+/** Shorter secrets could match by accident. */
 const LEAST = 8;
 
 export const hidesNothing: Hide = (value) => value;
 
-/** `headers`: what the server is sent. */
-export const hidesHeaders = (headers: Readonly<Record<string, string>>): Hide => {
+/** `headers`: those sent to the server. */
+export const hideHeaders = (headers: Readonly<Record<string, string>>): Hide => {
   const secrets = Object.values(headers).flatMap(toParts);
-  const spellings = [...new Set(secrets.filter(({ length }) => length >= LEAST).flatMap(listSpellings))]
+  const spellings = [...new Set(secrets.filter(({ length }) => length >= LEAST).flatMap(listEncodings))]
     .filter(({ length }) => length >= LEAST)
     .sort((a, b) => b.length - a.length);
   if (spellings.length === 0) return hidesNothing;
@@ -29,7 +29,7 @@ export const hidesHeaders = (headers: Readonly<Record<string, string>>): Hide =>
   return <T>(value: T): T => deep(value) as T;
 };
 
-/** The value, what stands behind its scheme, and the password of Basic. */
+/** Returns the value, the part after its scheme, and the password of Basic. */
 const toParts = (value: string): string[] => {
   const [, scheme = "", token = ""] = /^(\w+) +(\S+)$/.exec(value) ?? [];
   const pair = scheme.toLowerCase() === "basic" ? Buffer.from(token, "base64").toString() : "";

@@ -1,5 +1,5 @@
-// The ways to an MCP server that is called by HTTP. The caller chooses the `fetch`: the server's own keeps to the networks that
-// may be called (rule MC-7), a workspace's is free.
+// The HTTP transports of an MCP server. The caller chooses the `fetch`: the server's own is restricted to allowed networks (rule MC-7), a
+// workspace's is not.
 import type { Transport } from "@modelcontextprotocol/client";
 import type { Clock } from "#base/clock.ts";
 import { bounded } from "./answer-cost.ts";
@@ -10,7 +10,7 @@ export type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>
 
 export type HttpWay = {
   readonly url: URL;
-  /** sse: the older protocol with a stream and an address for messages. */
+  /** `sse`: the older protocol, with a stream and a URL for messages. */
   readonly kind: "http" | "sse";
   readonly headers: Readonly<Record<string, string>>;
   readonly fetch: Fetch;
@@ -20,8 +20,8 @@ export type HttpWay = {
 const OTHER_REASONS: readonly number[] = [401, 402, 403, 407, 408, 425, 429, 451];
 
 /**
- * Connects to the server. One that refuses the first message with a 4xx may be of the older protocol, which is tried then, as the
- * specification asks. Throws McpError.
+ * Connects to the server. If it refuses the first message with a 4xx, the older protocol is tried, as the specification requires. Throws
+ * McpError.
  */
 export const openHttp = async (clock: Clock, way: HttpWay, options: OpenOptions = {}): Promise<McpConnection> => {
   try {
@@ -49,8 +49,8 @@ const httpTransport = async ({ url, kind, headers, fetch: open }: HttpWay): Prom
 };
 
 /**
- * In the older protocol the stream is the session. The package opens another one when it ends, while messages to the old address are lost
- * without an answer: the connection ends with its stream instead.
+ * In the older protocol the stream is the session. When it ends, the package opens another one, while messages to the old URL get no
+ * answer: the connection is ended with its stream instead.
  */
 const watching =
   (fetch: Fetch, onEnd: () => void): Fetch =>
@@ -63,10 +63,7 @@ const watching =
     return new Response(readable, { status, headers });
   };
 
-/**
- * An error that answers a request without naming it (a server that has forgotten the session often does so) is given the request's id:
- * the call would wait for its timeout otherwise.
- */
+/** Adds the request's ID to an error that lacks it (common for expired sessions); otherwise the call would wait for its timeout. */
 const attributing =
   (fetch: Fetch): Fetch =>
   async (url, init) => {

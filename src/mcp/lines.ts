@@ -1,5 +1,5 @@
-// The way to an MCP server that is a program: one JSON message a line, in and out (MCP "stdio"). Knows no process: anyone who starts it says
-// how its input is written and feeds what it puts out. Refuses lines that are too long.
+// The transport of an MCP server that is a program: one JSON message per line (MCP "stdio"). Independent of processes: the caller writes
+// the input and feeds the output. Rejects lines that are too long.
 import type { Transport } from "@modelcontextprotocol/client";
 
 type Message = Parameters<Transport["send"]>[0];
@@ -24,7 +24,7 @@ export class LineTransport implements Transport {
   #hasFailed = false;
   readonly #over = Promise.withResolvers<string | undefined>();
 
-  /** `start` begins the program; what it puts out goes to `push`, its end to `ended`. */
+  /** `start` starts the program; its output goes to `push`, its end to `ended`. */
   constructor(start: (transport: LineTransport) => Promise<Program> | Program) {
     this.#start = start;
   }
@@ -43,7 +43,7 @@ export class LineTransport implements Transport {
     }
   }
 
-  /** Why the program has ended, as far as anyone who started it knows; undefined while it runs. */
+  /** Returns why the program has ended, if known; undefined while it runs. */
   async reason(): Promise<string | undefined> {
     return this.#isClosed || this.#hasFailed ? this.#over.promise : undefined;
   }
@@ -71,7 +71,7 @@ export class LineTransport implements Transport {
     }
   }
 
-  /** `reason`: in words, with what the program said last. */
+  /** `reason`: a message with the program's last output. */
   ended(reason?: string): void {
     this.#over.resolve(reason);
     this.#finish();

@@ -1,12 +1,12 @@
-// An MCP server that offers tools to a coding agent: answers one message at a time and keeps nothing between them.
+// An MCP server that offers tools to a coding agent: answers one message at a time, without state.
 import type { Transport } from "@modelcontextprotocol/server";
 
 type OfferedTool = { readonly name: string; readonly description: string; readonly input_schema: unknown };
 
 type OfferedTools = {
-  /** The tools that may be called now. */
+  /** Returns the tools that can be called now. */
   list(): Promise<readonly OfferedTool[]>;
-  /** Never rejects: what goes wrong is an answer with `is_error`. */
+  /** Never rejects; errors are results with `is_error`. */
   call(name: string, args: unknown): Promise<{ readonly text: string; readonly is_error: boolean }>;
 };
 

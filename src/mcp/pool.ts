@@ -1,20 +1,20 @@
-// Connections to MCP servers that are shared by turns: made when first needed, kept while they are used, closed after five idle minutes. A
-// server that failed is left alone for longer and longer, so that no turn waits for it again and again (rules MC-4, MC-5).
+// A pool of connections to MCP servers, shared by turns: opened on demand, kept while used, closed after five idle minutes. A failed server
+// is retried with exponential backoff, so that turns do not wait for it repeatedly (rules MC-4, MC-5).
 import type { Clock } from "#base/clock.ts";
 import { before, type CallLimits, type McpConnection } from "./connection.ts";
 import type { McpAnswer } from "./content.ts";
 import { McpError } from "./failure.ts";
-import { hidesHeaders } from "./hidden.ts";
+import { hideHeaders } from "./hidden.ts";
 import { type Fetch, openHttp } from "./http.ts";
 import { callWithRenewal } from "./renewal.ts";
 
 export type McpTarget = {
-  /** Another one whenever anything of it changes, headers included. */
+  /** Changes whenever any property of the target does, including headers. */
   readonly key: string;
   readonly url: URL;
   readonly kind: "http" | "sse";
   readonly headers: Readonly<Record<string, string>>;
-  /** The same with the next token, for a server that refuses this one although it has not ended; undefined when none exists. */
+  /** Returns the target with a new token, for a server that refuses one before it expires; undefined if none exists. */
   readonly renew?: () => Promise<McpTarget | undefined>;
 };
 
@@ -23,28 +23,28 @@ type Entry = {
   connection?: McpConnection;
   used_at: number;
   failed_at?: number;
-  /** Tries that failed, one after the other. */
+  /** Number of consecutive failures. */
   failures: number;
-  /** A turn has waited for it in vain. */
+  /** A turn has waited for it until its timeout. */
   is_late: boolean;
 };
 
 const MOST = 500;
 const IDLE_MS = 5 * 60_000;
-/** How long a server that failed is left alone: the first time, and at most. It doubles with every failure. */
-const LEFT_ALONE_MS = 30_000;
-const LEFT_ALONE_LONGEST_MS = 10 * 60_000;
-/** A step of a turn waits so long for a server, and for one that failed before: one that is late is there for the next step. */
-const PATIENCE_MS = 3_000;
-const PATIENCE_AGAIN_MS = 2_000;
+/** Initial and maximum backoff after a failure. It doubles with every failure. */
+const MIN_BACKOFF_MS = 30_000;
+const MAX_BACKOFF_MS = 10 * 60_000;
+/** How long a step of a turn waits for a server, and for one that failed before. A late server is available to the next step. */
+const CONNECT_WAIT_MS = 3_000;
+const RECONNECT_WAIT_MS = 2_000;
 
-const pauseAfter = (failures: number): number =>
-  Math.min(LEFT_ALONE_MS * 2 ** Math.max(0, failures - 1), LEFT_ALONE_LONGEST_MS);
+const backoffAfter = (failures: number): number =>
+  Math.min(MIN_BACKOFF_MS * 2 ** Math.max(0, failures - 1), MAX_BACKOFF_MS);
 
 export class McpPool {
   readonly #clock: Clock;
   readonly #fetch: Fetch;
-  /** The one that was used last stands last. */
+  /** Ordered by last use, most recent last. */
   readonly #entries = new Map<string, Entry>();
   readonly #stopping = new AbortController();
 
@@ -53,7 +53,7 @@ export class McpPool {
     this.#fetch = options.fetch;
   }
 
-  /** The connection to this server. Throws McpError. */
+  /** Returns the connection to this server. Throws McpError. */
   connect(target: McpTarget): Promise<McpConnection> {
     const now = this.#clock.monotonic();
     let entry = this.#entries.get(target.key);
@@ -69,8 +69,8 @@ export class McpPool {
   }
 
   /**
-   * The same for a turn, which continues without a server that is slow: it waits once, and the connection is made in the meantime for the next.
-   * Throws McpError, or the reason of the signal.
+   * Like `connect`, for a turn, which continues without a slow server: it waits once, and the connection is opened in the background for
+   * the next step. Throws McpError, or the signal's reason.
    */
   connectInTime(target: McpTarget, signal: AbortSignal): Promise<McpConnection> {
     return withNextToken(
@@ -85,7 +85,7 @@ export class McpPool {
     if (!entry || entry.connection || isFailed(entry)) return opened;
     opened.catch(() => {});
     if (entry.is_late) throw new McpError("it has not answered yet.");
-    const patience_ms = entry.failures > 0 ? PATIENCE_AGAIN_MS : PATIENCE_MS;
+    const patience_ms = entry.failures > 0 ? RECONNECT_WAIT_MS : CONNECT_WAIT_MS;
     const over = Promise.withResolvers<never>();
     const limit = this.#clock.after(patience_ms, () => {
       entry.is_late = true;
@@ -98,7 +98,7 @@ export class McpPool {
     }
   }
 
-  /** What a tool of the server answers, over a new session where the server has forgotten the old one. Throws McpError, or the signal's reason. */
+  /** Calls a tool, in a new session if the server has forgotten the old one. Throws McpError, or the signal's reason. */
   call(
     target: () => Promise<McpTarget>,
     tool: string,
@@ -117,7 +117,7 @@ export class McpPool {
     const { signal } = this.#stopping;
     const opened = signal.aborted
       ? Promise.reject(new McpError("The server stops."))
-      : openHttp(this.#clock, { url, kind, headers, fetch: this.#fetch }, { signal, hide: hidesHeaders(headers) });
+      : openHttp(this.#clock, { url, kind, headers, fetch: this.#fetch }, { signal, hide: hideHeaders(headers) });
     const entry: Entry = { opened, used_at: 0, failures, is_late: false };
     opened.then(
       (connection) => {
@@ -132,11 +132,11 @@ export class McpPool {
     return entry;
   }
 
-  /** Closes connections that were not used for a while; a failure is remembered as long as it counts. */
+  /** Closes idle connections. Failures are remembered until their backoff has passed. */
   sweep(): void {
     const now = this.#clock.monotonic();
     for (const [key, entry] of this.#entries) {
-      const kept_ms = isFailed(entry) ? Math.max(IDLE_MS, 2 * pauseAfter(entry.failures)) : IDLE_MS;
+      const kept_ms = isFailed(entry) ? Math.max(IDLE_MS, 2 * backoffAfter(entry.failures)) : IDLE_MS;
       if (now - entry.used_at > kept_ms) this.#drop(key);
     }
   }
@@ -159,7 +159,7 @@ export class McpPool {
 
 const UNAUTHORIZED = 401;
 
-/** Runs the work, and again with the next token where the server refuses this one. */
+/** Runs the work, and retries with a new token if the server refuses this one. */
 const withNextToken = async <T>(
   target: () => Promise<McpTarget>,
   work: (target: () => Promise<McpTarget>) => Promise<T>,
@@ -177,4 +177,4 @@ const withNextToken = async <T>(
 
 const isFailed = ({ failed_at }: Entry): boolean => failed_at !== undefined;
 const isLeftAlone = ({ failed_at = 0, failures }: Entry, now: number): boolean =>
-  now - failed_at <= pauseAfter(failures);
+  now - failed_at <= backoffAfter(failures);

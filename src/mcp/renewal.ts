@@ -1,9 +1,9 @@
-// A call of an MCP server that may have forgotten us: the specification asks for a new session on a 404, and the same call again, since the
-// server has not run it (rule MC-11).
+// Retries calls of an MCP server that may have forgotten the session: on a 404 the specification requires a new session and the same call
+// again, which the server has not run (rule MC-11).
 import type { McpConnection } from "./connection.ts";
 import { McpError } from "./failure.ts";
 
-/** `connect`: the open connection, or a new one where it is no longer open. Throws what `run` throws, the second time. */
+/** `connect` returns the open connection, or a new one. Throws the second error of `run`. */
 export const callWithRenewal = async <T>(
   connect: () => Promise<McpConnection>,
   run: (connection: McpConnection) => Promise<T>,

@@ -1,5 +1,5 @@
-// The tools that an MCP server lists, read one by one: a definition that is wrong costs that tool alone, and what models make of its schema
-// is decided where requests are formed (rule MC-15). Bounded in pages, in tools and in the size of each.
+// Reads an MCP server's list of tools one by one: an invalid definition affects only that tool; its schema is adapted for models when
+// requests are built (rule MC-15). Limits pages, tools and sizes.
 import type { Client, StandardSchemaV1 } from "@modelcontextprotocol/client";
 import type { StoredTool } from "#schema/chats/chat-context.ts";
 
@@ -10,10 +10,10 @@ const MAX_DESCRIPTION = 8_192;
 
 type Options = { readonly timeout: number; readonly signal?: AbortSignal };
 
-/** Lists the tools page by page, the first of a name. Rejects as the client does. */
+/** Lists the tools page by page; the first of a duplicate name wins. Rejects like the client. */
 export const listTools = async (client: Client, options: Options): Promise<readonly StoredTool[]> => {
   const tools = new Map<string, StoredTool>();
-  // Cursors of some servers lead back to a page that was listed before.
+  // Cursors of some servers lead back to an earlier page.
   const cursors = new Set<string>();
   let cursor: string | undefined;
   for (let page = 0; page < MAX_PAGES && tools.size < MAX_TOOLS; page += 1) {
@@ -33,7 +33,7 @@ type Members = Readonly<Record<string, unknown>>;
 const isMembers = (value: unknown): value is Members =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** The package's own schema would refuse the whole list for one tool. */
+/** The package's own schema would reject the whole list because of one tool. */
 const ANYTHING: StandardSchemaV1<unknown, Members> = {
   "~standard": {
     version: 1,

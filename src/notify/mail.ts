@@ -1,9 +1,9 @@
-// Email through the SMTP server that the settings name. The library is loaded with the first message.
+// Sends email through the SMTP server in the settings. The library is loaded with the first message.
 import type { Config } from "#base/config.ts";
 
 export type Mail = { readonly to: string; readonly subject: string; readonly text: string; readonly id: string };
 
-/** Milliseconds for each of connecting, greeting and silence. */
+/** Timeout in milliseconds for connecting, for the greeting, and for inactivity. */
 const PATIENCE_MS = 10_000;
 
 export class Mailer {
@@ -13,12 +13,12 @@ export class Mailer {
     this.#config = config;
   }
 
-  /** Whether anything can be sent. */
+  /** True if email is configured. */
   get isSetUp(): boolean {
     return this.#config.smtp_host !== undefined && this.#config.smtp_from !== undefined;
   }
 
-  /** Resolves when the server has taken it; throws with its words. A message of the same id is the same message. */
+  /** Resolves when the server has accepted the message. Throws the server's error. Messages with the same ID are the same message. */
   async send({ to, subject, text, id }: Mail): Promise<void> {
     const { smtp_host: host, smtp_port: port, smtp_tls: tls, smtp_from, smtp_username, smtp_password } = this.#config;
     if (host === undefined || smtp_from === undefined) throw new Error("no SMTP server is set up");
@@ -37,7 +37,7 @@ export class Mailer {
       ...(smtp_username === undefined ? {} : { auth: { user: smtp_username, pass: smtp_password ?? "" } }),
     });
     try {
-      // An address object: what stands in it is one recipient, whatever is in its text.
+      // An address object is always one recipient, whatever its text contains.
       const recipient = { name: "", address: to };
       await transport.sendMail({ from: smtp_from, to: recipient, subject, text, messageId: `<${id}@slipway>` });
     } finally {

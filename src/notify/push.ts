@@ -1,11 +1,11 @@
-// Web push: a message sealed for one browser (RFC 8291, `aes128gcm` of RFC 8188) and signed for the service of the browser's maker (VAPID,
-// RFC 8292). Pure but for random bytes; sending is the caller's.
+// Web push: encrypts a message for one browser (RFC 8291, `aes128gcm` of RFC 8188) and signs the request to its push service (VAPID, RFC
+// 8292). Pure except for random bytes; the caller sends the request.
 import { createCipheriv, createECDH, createPrivateKey, generateKeyPairSync, hkdfSync, sign } from "node:crypto";
 import { secretBytes } from "#base/ids.ts";
 
-/** What a browser has given us, base64url. */
+/** The browser's keys, base64url. */
 export type PushKeys = { readonly p256dh: string; readonly auth: string };
-/** Who we are to the services, base64url. */
+/** The server's keys for push services, base64url. */
 export type VapidKeys = { readonly public_key: string; readonly private_key: string };
 
 const CURVE = "prime256v1";
@@ -20,7 +20,7 @@ export const makeVapidKeys = (): VapidKeys => {
   return { public_key: point.toString("base64url"), private_key: privateKey.export({ format: "jwk" }).d ?? "" };
 };
 
-/** Whether these are keys that a message can be sealed for. */
+/** True if a message can be encrypted for these keys. */
 export const arePushKeys = ({ p256dh, auth }: PushKeys): boolean => {
   try {
     const ecdh = createECDH(CURVE);
@@ -32,10 +32,10 @@ export const arePushKeys = ({ p256dh, auth }: PushKeys): boolean => {
   }
 };
 
-/** What is random about a message; given by tests only. */
+/** The random parts of a message; set only by tests. */
 type Chance = { readonly salt: Uint8Array; readonly private_key: Uint8Array };
 
-/** The body for the service. Throws when the keys are none. */
+/** Returns the body for the push service. Throws if the keys are invalid. */
 export const sealPush = (text: string, { p256dh, auth }: PushKeys, chance?: Chance): Uint8Array<ArrayBuffer> => {
   const ecdh = createECDH(CURVE);
   if (chance) ecdh.setPrivateKey(chance.private_key);
@@ -49,7 +49,7 @@ export const sealPush = (text: string, { p256dh, auth }: PushKeys, chance?: Chan
   const key = derived(secret, salt, "Content-Encoding: aes128gcm\0", 16);
   const nonce = derived(secret, salt, "Content-Encoding: nonce\0", 12);
   const cipher = createCipheriv("aes-128-gcm", key, nonce);
-  // 2: the last record.
+  // 2 marks the last record.
   const sealed = Buffer.concat([
     cipher.update(text, "utf8"),
     cipher.update(Buffer.of(2)),
@@ -64,7 +64,7 @@ export const sealPush = (text: string, { p256dh, auth }: PushKeys, chance?: Chan
 const derived = (secret: Uint8Array, salt: Uint8Array, info: string | Uint8Array, length: number): Buffer =>
   Buffer.from(hkdfSync("sha256", secret, salt, info, length));
 
-/** The header by which the service knows us; `now` in milliseconds, `subject` an https or mailto URL. */
+/** Returns the header that identifies the server to the push service. `now` is in milliseconds, `subject` an https or mailto URL. */
 export const vapidHeader = (
   endpoint: URL,
   { public_key, private_key }: VapidKeys,

@@ -1,11 +1,11 @@
-// A tar archive as zip, made while it is read: one entry in memory at a time, contents stored as they are. Used by downloads.
+// Converts a tar archive to zip while reading it: holds one entry in memory at a time and stores contents uncompressed. Used by downloads.
 import { Zip, ZipPassThrough } from "fflate";
 import { type Archive, withArchive } from "./archive.ts";
 import type { Source } from "./archive-entry.ts";
 
 const CHUNK = 256 * 1024;
 
-/** The zip as a stream. Throws ArchiveError at once when the tar archive is refused. */
+/** Returns the zip as a stream. Throws ArchiveError immediately if the tar archive is rejected. */
 export const streamZip = async (path: string): Promise<ReadableStream<Uint8Array>> => {
   const opened = Promise.withResolvers<void>();
   const stream = new TransformStream<Uint8Array, Uint8Array>(undefined, { highWaterMark: 1 }, { highWaterMark: 4 });
@@ -17,7 +17,7 @@ export const streamZip = async (path: string): Promise<ReadableStream<Uint8Array
   });
   work.catch((error) => {
     opened.reject(error);
-    // A reader that went away is nobody's fault.
+    // A reader that disconnects is not an error.
     writer.abort(error).catch(() => {});
   });
   await opened.promise;
@@ -41,7 +41,7 @@ const pack = async (
     const packed = new ZipPassThrough(entry.name);
     packed.attrs = (0o100000 | entry.mode) << 16;
     packed.os = 3;
-    // Without a time of its own the entry would carry the hour of the download.
+    // Without a fixed time, the entry would carry the time of the download.
     packed.mtime = new Date(1980, 0, 1);
     zip.add(packed);
     const { offset } = entry.stored ?? { offset: 0 };

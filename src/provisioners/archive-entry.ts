@@ -1,10 +1,10 @@
-// What readers of archives share: entries, safe names and the bound on what they unpack to.
+// Shared parts of the archive readers: entries, safe names, and the limit on unpacked size.
 
 const ENTRY_LIMIT = 10_000;
-/** Bytes of all entries together. */
+/** Maximum bytes of all entries together. */
 const INFLATED_LIMIT = 512 * 1024 * 1024;
 
-/** Why an archive is refused, in words for people. */
+/** An archive was rejected; the message is readable for users. */
 export class ArchiveError extends Error {
   override readonly name = "ArchiveError";
 }
@@ -15,16 +15,16 @@ export type ArchiveEntry = {
   readonly name: string;
   readonly size: number;
   readonly mode: number;
-  /** The whole content; throws ArchiveError when it is longer than `limit` or damaged. */
+  /** Returns the whole content. Throws ArchiveError if it is damaged or longer than `limit`. */
   read(limit: number): Promise<Uint8Array>;
-  /** Where the bytes lie in the archive when they are stored as they are. */
+  /** The position of the bytes in the archive if they are stored uncompressed. */
   readonly stored?: { readonly offset: number };
 };
 
-/** Random access to the archive's bytes. `read` gives fewer bytes only at the end. */
+/** Random access to the archive's bytes. `read` returns fewer bytes only at the end. */
 export type Source = { readonly size: number; read(offset: number, length: number): Promise<Uint8Array> };
 
-/** The name as it is used, or undefined for a folder that is the root itself. Throws for one that points elsewhere. */
+/** Returns the normalized name, or undefined for the root folder. Throws for a name that points outside. */
 export const safeName = (raw: string): string | undefined => {
   if (raw.length > 1024) throw new ArchiveError("a name in the archive is too long");
   const shown = JSON.stringify(raw.slice(0, 80));
@@ -37,7 +37,7 @@ export const safeName = (raw: string): string | undefined => {
   return parts.length === 0 ? undefined : parts.join("/");
 };
 
-/** Adds up what entries claim to be; throws when it is too much. */
+/** Returns a function that adds up claimed sizes and throws above the limit. */
 export const counter = (): ((size: number) => void) => {
   let entries = 0;
   let bytes = 0;

@@ -1,9 +1,8 @@
-// Reads the headers of a tar archive (ustar, GNU long names, pax paths and sizes). Links and devices are passed over: they are never
-// followed. Used by archive.ts.
+// Reads the headers of a tar archive (ustar, GNU long names, pax paths and sizes). Skips links and devices. Used by archive.ts.
 import { type ArchiveEntry, ArchiveError, counter, type Source, safeName } from "./archive-entry.ts";
 
 const BLOCK = 512;
-/** Bytes of a long name or a pax header. */
+/** Maximum bytes of a long name or a pax header. */
 const EXTRA_LIMIT = 64 * 1024;
 
 const decoder = new TextDecoder("utf-8");
@@ -15,7 +14,7 @@ export const readTar = async (source: Source): Promise<ArchiveEntry[]> => {
   let offset = 0;
   for (;;) {
     const header = await source.read(offset, BLOCK);
-    // Two empty blocks end the archive; many programs leave them out.
+    // Two empty blocks end the archive; many programs omit them.
     if (header.length === 0 || header.every((byte) => byte === 0)) break;
     if (header.length < BLOCK || !sumIsRight(header)) throw new ArchiveError("the tar archive is damaged");
     const kind = String.fromCharCode(header[156] as number);
@@ -63,7 +62,7 @@ const readName = (header: Uint8Array): string => {
   return prefix === "" ? name : `${prefix}/${name}`;
 };
 
-/** Octal text, or a binary number when the first bit is set. */
+/** Parses octal text, or a binary number if the first bit is set. */
 const numberAt = (bytes: Uint8Array, at: number, length: number): number => {
   if (((bytes[at] as number) & 0x80) !== 0) {
     let value = (bytes[at] as number) & 0x7f;

@@ -1,15 +1,15 @@
-// Reads the directory of a zip archive and inflates single entries, never beyond what was asked for, whatever their headers claim.
-// Encrypted and zip64 archives are refused. Used by archive.ts.
+// Reads the directory of a zip archive and inflates single entries, never beyond the requested size, regardless of their headers. Rejects
+// encrypted and zip64 archives. Used by archive.ts.
 import { crc32, inflateRawSync } from "node:zlib";
 import { type ArchiveEntry, ArchiveError, counter, type Source, safeName } from "./archive-entry.ts";
 
 const END = 0x06054b50;
 const DIRECTORY = 0x02014b50;
 const LOCAL = 0x04034b50;
-/** The end record and the longest comment after it. */
+/** The size of the end record and the longest comment after it. */
 const END_REACH = 22 + 65_535;
 const DIRECTORY_LIMIT = 8 * 1024 * 1024;
-/** Entries that claim to inflate further than deflate can (1032 to 1) lie. */
+/** Deflate compresses at most 1032 to 1, so an entry that claims a higher ratio is invalid. */
 const RATIO_LIMIT = 1_100;
 
 const damaged = (): ArchiveError => new ArchiveError("the zip archive is damaged");
@@ -58,7 +58,7 @@ type Header = {
 const S_IFMT = 0o170000;
 const S_IFREG = 0o100000;
 
-/** Links and devices are passed over. */
+/** Links and devices are skipped. */
 const isRegular = ({ unix, attributes }: Header): boolean => {
   const kind = (attributes >>> 16) & S_IFMT;
   return !unix || kind === 0 || kind === S_IFREG;
@@ -107,7 +107,7 @@ const toEntry = (source: Source, name: string, record: Header): ArchiveEntry => 
   };
 };
 
-/** Stops at the claimed size: a bomb inflates no further than it said. */
+/** Stops at the claimed size, so that a zip bomb cannot inflate further. */
 const inflate = (data: Uint8Array, size: number, name: string): Uint8Array => {
   try {
     return inflateRawSync(data, { maxOutputLength: Math.max(1, size) });

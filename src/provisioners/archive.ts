@@ -1,5 +1,5 @@
-// Uploaded archives, read from disk without unpacking: a list of names, and the bytes of one file at a time, each bounded. Refused with a
-// reason: names that point outside, too many entries, what would inflate to too much, damage (rules TP-5 to TP-7).
+// Reads uploaded archives from disk without unpacking: a list of names, and one bounded file at a time. Rejects, with a reason, names that
+// point outside, too many entries, too much inflated data, and damage (rules TP-5 to TP-7).
 
 import { open } from "node:fs/promises";
 import type { ArchiveEntry, Source } from "./archive-entry.ts";
@@ -8,7 +8,7 @@ import { readZip } from "./archive-zip.ts";
 
 export type Archive = { readonly entries: readonly ArchiveEntry[] };
 
-/** Opens the archive file, hands it to `use`, and closes it. `mimetype` is application/x-tar or application/zip. */
+/** Opens the archive file, passes it to `use`, and closes it. `mimetype` is application/x-tar or application/zip. */
 export const withArchive = async <T>(
   path: string,
   mimetype: string,

@@ -1,5 +1,5 @@
-// What can be wrong with the conditions of a manifest: they may look only at parameters further up, for values those can have, and
-// other defaults must pass the validation of their parameter (rule DY-4). Used by the checks of a manifest.
+// Checks the conditions of a manifest: they may depend only on parameters further up, for values those can have, and conditional defaults
+// must pass their parameter's validation (rule DY-4).
 import type { Manifest, ManifestCondition, ManifestParameter } from "#schema/templates/manifest.ts";
 import type { Finding } from "./finding.ts";
 import { checkValue } from "./parameters.ts";

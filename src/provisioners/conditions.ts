@@ -1,18 +1,18 @@
-// Parameters that depend on others: whether one is asked, which options it offers, what its default is. Conditions look only at
-// parameters further up (the import checks that), so one pass from top to bottom is enough (rules DY-1 to DY-3). Pure.
+// Parameters that depend on others: whether one is shown, its options, and its default. Conditions depend only on parameters further up
+// (the import checks that), so one pass from top to bottom is enough (rules DY-1 to DY-3). Pure.
 import type { ManifestCondition, ManifestParameter } from "#schema/templates/manifest.ts";
 
 type Values = Readonly<Record<string, string>>;
 
-/** Whether every named parameter has one of the wanted values. What has no value has none of them. */
+/** Returns true if every named parameter has one of the wanted values. A parameter without a value matches none. */
 const holds = (condition: ManifestCondition | undefined, values: Values): boolean =>
   Object.entries(condition ?? {}).every(([name, wanted]) => {
     const value = Object.hasOwn(values, name) ? values[name] : undefined;
     return [wanted].flat().some((one) => String(one) === value);
   });
 
-/** The parameter as it is asked once those above it have these values; undefined when it is not asked. */
-export const parameterFor = (parameter: ManifestParameter, values: Values): ManifestParameter | undefined => {
+/** Returns the parameter as it applies to the values above it; undefined if it is not shown. */
+export const applyConditions = (parameter: ManifestParameter, values: Values): ManifestParameter | undefined => {
   const { when, defaults, options, ...rest } = parameter;
   if (!holds(when, values)) return undefined;
   const fallback = defaults?.find((one) => holds(one.when, values))?.value ?? rest.default;
@@ -23,7 +23,7 @@ export const parameterFor = (parameter: ManifestParameter, values: Values): Mani
   return {
     ...bare,
     ...(offered ? { options: offered } : {}),
-    // A default that is not offered now is none.
+    // A default that is not among the offered options is dropped.
     ...(fallback !== undefined && isOffered ? { default: fallback } : {}),
   };
 };

@@ -1,9 +1,9 @@
-// A form's parameters as they are for the values given so far: which are asked, with which options and defaults, and what is wrong
-// with each (rules DY-1 to DY-3). Pure; nothing is refused, faults are told alongside what they are about.
+// Evaluates a form's parameters for the values given so far: which are shown, their options and defaults, and their errors (rules DY-1 to
+// DY-3). Pure; reports errors per parameter instead of rejecting.
 
 import type { Manifest, ManifestParameter } from "#schema/templates/manifest.ts";
 import type { Diagnostic, DynamicParameter, DynamicParameters } from "#schema/workspaces/dynamic-parameters.ts";
-import { parameterFor } from "./conditions.ts";
+import { applyConditions } from "./conditions.ts";
 import { checkValue, formatDefault, getFormType, getType } from "./parameters.ts";
 
 const fault = (summary: string, detail: string, code = ""): Diagnostic => ({
@@ -13,7 +13,7 @@ const fault = (summary: string, detail: string, code = ""): Diagnostic => ({
   extra: { code },
 });
 
-/** `inputs` by parameter name; what is left out takes its default. */
+/** `inputs` by parameter name; missing ones use their default. */
 export const evaluate = (
   manifest: Manifest,
   inputs: Readonly<Record<string, string>>,
@@ -21,7 +21,7 @@ export const evaluate = (
   const values: Record<string, string> = {};
   const parameters: DynamicParameter[] = [];
   for (const whole of manifest.parameters ?? []) {
-    const parameter = parameterFor(whole, values);
+    const parameter = applyConditions(whole, values);
     if (!parameter) continue;
     const value = Object.hasOwn(inputs, whole.name) ? inputs[whole.name] : formatDefault(parameter);
     const reason = value === undefined ? undefined : checkValue(parameter, value);

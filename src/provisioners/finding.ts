@@ -1,4 +1,4 @@
-// Something wrong with a manifest, and where.
+// A problem in a manifest and its location.
 
-/** A mistake before its line is known; `pointer` as in JSON Pointer, `/resources/0/name`. */
+/** A problem before its line is known; `pointer` is a JSON Pointer such as `/resources/0/name`. */
 export type Finding = { readonly pointer: string; readonly reason: string };

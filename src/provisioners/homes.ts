@@ -1,36 +1,36 @@
-// Copies of a workspace's files, which a provisioner makes where it can: at one moment, of everything that a workspace keeps while it is
-// stopped. A copy is there whole or not at all, and every call may be repeated after a crash.
+// The interface for copies of a workspace's files, for provisioners that support them: a consistent copy of everything that a workspace
+// keeps while it is stopped. A copy is complete or absent, and every call may be repeated after a crash.
 import type { SnapshotMethod } from "#schema/workspaces/snapshot.ts";
 
-/** Where a copy is: the workspace whose files it has, and its own id. */
+/** Identifies a copy: the workspace it is of, and its own ID. */
 export type SnapshotPlace = { readonly workspace_id: string; readonly snapshot_id: string };
 
 export type Captured = {
   readonly method: SnapshotMethod;
-  /** What it holds; files that share their space with the workspace count whole. */
+  /** The size of the copy; data shared with the workspace is counted in full. */
   readonly bytes: number;
 };
 
-/** The files of a copy as one tar archive, such as a home backup stores it. */
+/** The files of a copy as one tar archive, in the form a home backup stores it. */
 export type Packed = {
-  /** Names of Docker volumes, each a folder of the archive; empty where the archive is of a home. */
+  /** Names of Docker volumes, each a folder of the archive; empty for an archive of a home. */
   readonly volumes: readonly string[];
-  /** Ends with an error unless it is whole. */
+  /** Ends with an error if it is incomplete. */
   readonly stream: AsyncIterable<Uint8Array>;
 };
 
 export interface Homes {
-  /** Names the way in which the next copy of the workspace's files would be made. */
+  /** Returns the method that the next copy of the workspace's files would use. */
   method(workspace_id: string): Promise<SnapshotMethod>;
   /**
-   * Makes the copy while everything that could write stands still. Answers what is there where it was made before. Rejects with ProvisionError,
-   * and with the signal's reason when it was cancelled; nothing is left then, and the workspace goes on.
+   * Makes the copy while all writers are paused. Returns the existing copy if it was made before. Rejects with ProvisionError, or with the
+   * signal's reason if canceled; then nothing is left and the workspace continues.
    */
   capture(place: SnapshotPlace, signal: AbortSignal): Promise<Captured>;
-  /** Reads the files of a copy, for `use` alone. Rejects with ProvisionError. */
+  /** Reads the files of a copy and passes them to `use`. Rejects with ProvisionError. */
   pack<T>(place: SnapshotPlace, signal: AbortSignal, use: (packed: Packed) => Promise<T>): Promise<T>;
-  /** Makes a copy out of an archive instead of the workspace's files, which go on. Otherwise as `capture`. */
+  /** Creates a copy from an archive instead of the workspace's files, which are not paused. Otherwise like `capture`. */
   unpack(place: SnapshotPlace, packed: Packed, signal: AbortSignal): Promise<Captured>;
-  /** Removes the copy with what an unfinished one has left, and lets the workspace go on; no error when there is none. */
+  /** Removes a complete or partial copy and lets the workspace continue; succeeds if none exists. */
   discard(place: SnapshotPlace): Promise<void>;
 }

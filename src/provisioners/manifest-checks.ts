@@ -1,5 +1,5 @@
-// What the schema of a manifest cannot say: names that must differ, placeholders that must exist, defaults and presets that must pass
-// their own validation, patterns and cron texts that must compile, keys that belong to one provisioner only (rules TP-10 to TP-12).
+// Checks that the schema of a manifest cannot express: names that must differ, placeholders that must exist, defaults and presets that must
+// pass validation, patterns and cron expressions that must compile, keys that belong to one provisioner (rules TP-10 to TP-12).
 import { isZone, scriptCronProblem } from "#base/schedule/cron.ts";
 import type { Manifest, ManifestAgent, ManifestParameter, ManifestPreset } from "#schema/templates/manifest.ts";
 import { REPOSITORY_FORM } from "#schema/templates/repository.ts";
@@ -10,7 +10,7 @@ import type { Finding } from "./finding.ts";
 import { checkProvisioner } from "./manifest-provisioner.ts";
 import { checkValue, formatDefault, getType } from "./parameters.ts";
 import { compilePattern } from "./pattern.ts";
-import { environmentName, knownNames, onlyPlaceholder, placeholdersIn } from "./placeholders.ts";
+import { environmentName, knownNames, listPlaceholders, parseSinglePlaceholder } from "./placeholders.ts";
 
 const FORM_TYPES: Record<string, readonly string[]> = {
   string: ["input", "textarea", "dropdown", "radio", REPOSITORY_FORM],
@@ -19,7 +19,7 @@ const FORM_TYPES: Record<string, readonly string[]> = {
   "list(string)": ["tag-select", "multi-select", "radio"],
 };
 
-/** Everything wrong with a manifest that fits the schema; empty when it can be built from. */
+/** Returns all problems of a manifest that matches the schema; empty if it is valid. */
 export const checkManifest = (manifest: Manifest): Finding[] => [
   ...checkParameters(manifest),
   ...checkConditions(manifest),
@@ -30,7 +30,7 @@ export const checkManifest = (manifest: Manifest): Finding[] => [
   ...checkProvisioner(manifest),
 ];
 
-/** One finding for each later entry whose key was there before. */
+/** Returns a finding for each entry whose key occurred before. */
 const repeated = (pointers: readonly { pointer: string; key: string; shown: string }[], what: string): Finding[] => {
   const seen = new Set<string>();
   return pointers.flatMap(({ pointer, key, shown }) => {
@@ -44,7 +44,7 @@ const namesIn = (list: readonly { name: string }[] | undefined, at: string, key:
   (list ?? []).map(({ name }, i) => ({ pointer: `${at}/${i}/name`, key: key(name), shown: name }));
 
 const checkParameters = ({ parameters = [] }: Manifest): Finding[] => [
-  // Two names that differ only in letter case or hyphens would share one environment variable.
+  // Two names that differ only in case or hyphens would share one environment variable.
   ...repeated(
     namesIn(parameters, "/parameters", (name) => environmentName(`parameters.${name}`)),
     "parameter",
@@ -174,10 +174,10 @@ const checkResources = (manifest: Manifest): Finding[] => {
   ];
 };
 
-/** A repository is a parameter's value, which the server has read and made safe; no text of a template is. */
+/** A repository must come from a parameter's value, which the server has parsed and sanitized; text of a template is not allowed. */
 const checkRepository = ({ parameters = [] }: Manifest, { repository }: ManifestAgent, at: string): Finding[] => {
   if (repository === undefined) return [];
-  const name = onlyPlaceholder(repository)?.replace(/^parameters\./, "");
+  const name = parseSinglePlaceholder(repository)?.replace(/^parameters\./, "");
   const isFitting = parameters.some((one) => one.name === name && one.form_type === REPOSITORY_FORM);
   const reason = `must be a placeholder of a parameter with the form_type ${REPOSITORY_FORM}`;
   return isFitting ? [] : [{ pointer: `${at}/repository`, reason }];
@@ -220,7 +220,7 @@ const checkApp = (app: NonNullable<ManifestAgent["apps"]>[number], at: string): 
     findings.push({ pointer: `${at}/command`, reason: "an app has a command or a url, not both" });
   }
   if (app.external && app.url === undefined) findings.push({ pointer: `${at}/external`, reason: "needs a url" });
-  // A page would run such a link as a script of its own. What values make of it is looked at when it is filled in.
+  // A page would execute such a link as a script. Links after values are filled in are checked then.
   if (app.url !== undefined && isUnsafeLink(app.url)) {
     findings.push({ pointer: `${at}/url`, reason: "must not be a script" });
   }
@@ -232,7 +232,7 @@ const checkPlaceholders = (manifest: Manifest): Finding[] => {
   const findings: Finding[] = [];
   const walk = (value: unknown, pointer: string): void => {
     if (typeof value === "string") {
-      for (const name of placeholdersIn(value)) {
+      for (const name of listPlaceholders(value)) {
         if (!known.has(name)) {
           findings.push({ pointer, reason: `{{ ${name} }} is not known; write \\{{ for a plain {{` });
         }

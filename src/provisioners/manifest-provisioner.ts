@@ -1,10 +1,10 @@
-// Keys of a manifest that belong to one provisioner, and what each provisioner needs (rules PV-1, PV-9, TP-12).
+// Checks the keys of a manifest that belong to one provisioner, and each provisioner's requirements (rules PV-1, PV-9, TP-12).
 import type { Manifest, ManifestContainer } from "#schema/templates/manifest.ts";
-import { networkProblem } from "./docker/network-name.ts";
+import { findNetworkProblem } from "./docker/network-name.ts";
 import { effectiveProvisioner } from "./effective.ts";
 import type { Finding } from "./finding.ts";
 
-/** Tags that the server sets itself: which provisioner a worker must have, for which organization, and where. */
+/** Tags set by the server: a worker's required provisioner, organization and place. */
 const RESERVED_TAGS: readonly string[] = ["provisioner", "organization", "place"];
 
 export const checkProvisioner = (manifest: Manifest): Finding[] => [
@@ -73,8 +73,8 @@ const checkContainer = (
   paths.forEach((path, i) => {
     if (paths.indexOf(path) < i) find(`volumes/${i}/path`, "another volume is mounted there");
   });
-  // With a placeholder in it, the build checks the value.
-  const problem = network === "" || network.includes("{{") ? undefined : networkProblem(network);
+  // If the name contains a placeholder, the build checks the final value.
+  const problem = network === "" || network.includes("{{") ? undefined : findNetworkProblem(network);
   if (problem !== undefined) find("network", problem);
   if (memory !== undefined && !memory.includes("{{") && !/^\d+(\.\d+)?\s*[kmgt]?i?b?$/i.test(memory)) {
     find("memory", "must be an amount such as 512m or 4g");

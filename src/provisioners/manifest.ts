@@ -1,5 +1,5 @@
-// template.yaml -> Manifest. Every mistake is reported with its line, its path and a reason a template's author understands; a manifest
-// that comes out is safe to build from (rules TP-8 to TP-12). Used by the import of template versions.
+// Parses template.yaml to a Manifest. Reports every problem with line, path and a reason for template authors; a manifest that is returned
+// is safe to build from (rules TP-8 to TP-12). Used by the import of template versions.
 
 import type { TSchema } from "@sinclair/typebox";
 import { FormatRegistry } from "@sinclair/typebox";
@@ -11,19 +11,19 @@ import { checkManifest } from "./manifest-checks.ts";
 import { parseYaml, YamlError } from "./yaml.ts";
 import { yamlLines } from "./yaml-lines.ts";
 
-/** One mistake: `path` in dots (`resources.0.name`, empty for the whole file), `line` counted from 1. */
+/** One problem: `path` with dots (`resources.0.name`, empty for the whole file), `line` starts at 1. */
 export type Problem = { readonly line: number; readonly path: string; readonly reason: string };
 
 export type ParsedManifest =
   | { readonly manifest: Manifest; readonly problems: readonly [] }
   | { readonly manifest: undefined; readonly problems: readonly Problem[] };
 
-/** Mistakes reported at most. */
+/** Maximum number of problems reported. */
 const PROBLEM_LIMIT = 20;
 
 if (!FormatRegistry.Has("uuid")) FormatRegistry.Set("uuid", isUuid);
 
-/** Reads and checks a manifest. Never throws for what the text contains. */
+/** Parses and checks a manifest. Never throws, whatever the text contains. */
 export const parseManifest = (text: string): ParsedManifest => {
   let value: unknown;
   try {
@@ -90,7 +90,7 @@ const describe = (error: ValueError): string => {
   }
 };
 
-/** What a schema takes, in words. */
+/** Describes what a schema accepts. */
 const expected = (schema: TSchema): string => {
   if (Array.isArray(schema.anyOf)) {
     const members = schema.anyOf as TSchema[];

@@ -1,30 +1,30 @@
-// The values of a build's parameters and of a version's variables: which are allowed, and which apply (facts/platform 3.2 and 9.4).
-// Pure; used by the import (defaults, presets) and by anyone who makes a build.
+// Values of a build's parameters and a version's variables: validates them and determines the effective ones (facts/platform 3.2 and 9.4).
+// Pure; used by the import (defaults, presets) and wherever a build is created.
 import { AppError, type Validation } from "#base/errors.ts";
 import type { Manifest, ManifestParameter, ManifestPreset, ManifestVariable } from "#schema/templates/manifest.ts";
-import { parameterFor } from "./conditions.ts";
-import { patternHere } from "./pattern.ts";
+import { applyConditions } from "./conditions.ts";
+import { tryCompilePattern } from "./pattern.ts";
 
-/** Characters of a value. */
+/** Maximum characters of a value. */
 const VALUE_LIMIT = 65_536;
-/** Characters of a value that has a pattern to match. */
+/** Maximum characters of a value with a pattern. */
 const PATTERN_VALUE_LIMIT = 4_096;
 const LIST_LIMIT = 256;
-/** Characters of a number. */
+/** Maximum characters of a number. */
 const NUMBER_LIMIT = 32;
-/** Options that a refusal names, and characters of each. */
+/** Maximum number of options named in an error, and characters of each. */
 const OPTIONS_SHOWN = 20;
 const SHOWN_LIMIT = 80;
 
-/** The type of a parameter or variable; `string` when none is given. */
+/** Returns the type of a parameter or variable; `string` by default. */
 export const getType = (parameter: { type?: ManifestParameter["type"] }): NonNullable<ManifestParameter["type"]> =>
   parameter.type ?? "string";
 
-/** The default as text; undefined when none exists, which means that a value is required. */
+/** Returns the default as text; undefined if none exists, so that a value is required. */
 export const formatDefault = (one: { default?: string | number | boolean }): string | undefined =>
   one.default === undefined ? undefined : String(one.default);
 
-/** How a form asks for it. */
+/** Returns the form control for a parameter. */
 export const getFormType = (parameter: ManifestParameter): string => {
   if (parameter.form_type) return parameter.form_type;
   const type = getType(parameter);
@@ -33,7 +33,7 @@ export const getFormType = (parameter: ManifestParameter): string => {
   return type === "bool" ? "checkbox" : "input";
 };
 
-/** Why this text is not a value of the parameter; undefined when it is. `previous` is the value of the build before. */
+/** Returns why the text is not a valid value; undefined if it is. `previous` is the value of the previous build. */
 export const checkValue = (parameter: ManifestParameter, value: string, previous?: string): string | undefined => {
   if (value.length > VALUE_LIMIT) return `must be at most ${VALUE_LIMIT} characters long`;
   if (value.includes("\0")) return "must not contain NUL";
@@ -46,7 +46,7 @@ const NUMBER = /^-?\d+(?:\.\d+)?$/;
 const WHOLE = /^-?\d+$/;
 const [LEAST, MOST] = [-(2n ** 63n), 2n ** 63n - 1n];
 
-/** What a rule for numbers is about: whole ones of 64 bits, as the provider of Terraform reads them (facts/terraform 4.7). */
+/** Number rules apply to 64-bit integers, as in the Terraform provider (facts/terraform 4.7). */
 const parseWhole = (value: string | undefined): bigint | undefined => {
   if (value === undefined || value.length > NUMBER_LIMIT || !WHOLE.test(value)) return undefined;
   const number = BigInt(value);
@@ -81,13 +81,13 @@ const parseList = (value: string): string[] | undefined => {
 const checkOptions = (parameter: ManifestParameter, value: string): string | undefined => {
   if (!parameter.options) return undefined;
   const allowed = new Set(parameter.options.map((option) => option.value));
-  // An option may be a whole list: one of several is chosen then.
+  // An option may itself be a list, in which case one of several lists is chosen.
   const isOne = getType(parameter) !== "list(string)" || allowed.has(value);
   const chosen = isOne ? [value] : (parseList(value) ?? []);
   return chosen.every((one) => allowed.has(one)) ? undefined : `must be one of ${shortList([...allowed])}`;
 };
 
-/** The first of many texts, and how many more there are. */
+/** Returns the first texts and the number of the remaining ones. */
 const shortList = (texts: readonly string[]): string => {
   const shown = texts
     .slice(0, OPTIONS_SHOWN)
@@ -101,8 +101,8 @@ const checkValidation = (parameter: ManifestParameter, value: string, previous?:
   if (!validation) return undefined;
   if (validation.regex !== undefined) {
     if (value.length > PATTERN_VALUE_LIMIT) return `must be at most ${PATTERN_VALUE_LIMIT} characters long`;
-    // A template of Terraform with a pattern that cannot be read here has been planned, which checks it.
-    if (patternHere(validation.regex)?.test(value) === false)
+    // If a Terraform template has a pattern that cannot be compiled here, the plan has checked it.
+    if (tryCompilePattern(validation.regex)?.test(value) === false)
       return validation.error ?? `must match ${validation.regex}`;
   }
   const { min, max, monotonic } = validation;
@@ -127,15 +127,15 @@ export type ParameterInput = {
   readonly manifest: Manifest;
   /** `rich_parameter_values` of the request. */
   readonly given: readonly ParameterValue[];
-  /** The values of the build before; undefined for the first build. */
+  /** The values of the previous build; undefined for the first build. */
   readonly previous?: Readonly<Record<string, string>>;
-  /** Fills gaps and wins over given values of the same name (facts/platform 3.2). */
+  /** Fills gaps and overrides given values of the same name (facts/platform 3.2). */
   readonly preset?: ManifestPreset;
 };
 
 /**
- * The complete values of a build, by parameter name. Those not given keep the value of the build before (except ephemeral ones), else
- * they take the default. Throws 400 with one validation entry for each unknown, missing, repeated, immutable or invalid value.
+ * Returns all values of a build, by parameter name. A value that is not given is taken from the previous build (unless ephemeral), else
+ * from the default. Throws 400 with one validation entry for each unknown, missing, repeated, immutable or invalid value.
  */
 export const resolveParameters = ({ manifest, given, previous, preset }: ParameterInput): Record<string, string> => {
   const parameters = manifest.parameters ?? [];
@@ -151,8 +151,8 @@ export const resolveParameters = ({ manifest, given, previous, preset }: Paramet
   const values: Record<string, string> = {};
   for (const whole of parameters) {
     const { name } = whole;
-    const parameter = parameterFor(whole, values);
-    // What is not asked has no value, whatever a form may still send for it.
+    const parameter = applyConditions(whole, values);
+    // A parameter that is not shown has no value, even if a form sends one.
     if (!parameter) continue;
     const before = previous && Object.hasOwn(previous, name) ? previous[name] : undefined;
     const value = wanted.get(name) ?? (parameter.ephemeral ? undefined : before) ?? formatDefault(parameter);
@@ -170,13 +170,13 @@ export const resolveParameters = ({ manifest, given, previous, preset }: Paramet
   return values;
 };
 
-/** The values of the parameters that are kept for the next build. */
+/** Returns the values of the parameters that the next build reuses. */
 export const keptParameters = (manifest: Manifest, values: Readonly<Record<string, string>>): ParameterValue[] =>
   (manifest.parameters ?? [])
     .filter(({ name, ephemeral }) => !ephemeral && Object.hasOwn(values, name))
     .map(({ name }) => ({ name, value: values[name] as string }));
 
-/** What came of a version's variables: complete values, the names that lack one, or what is wrong with a value. */
+/** Resolves a version's variables to complete values, the names without a value, or the error in a value. */
 export const resolveVariables = (
   variables: readonly ManifestVariable[],
   given: Readonly<Record<string, string>>,

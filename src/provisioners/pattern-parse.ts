@@ -1,5 +1,5 @@
-// Reads a regular expression and writes the steps of its automaton (src/provisioners/pattern.ts). Supported: literals, `.`, classes,
-// \d \w \s and their opposites, \b, anchors, groups (all kinds that only group), alternation, and * + ? {m,n} greedy or lazy.
+// Parses a regular expression and emits the steps of its automaton (src/provisioners/pattern.ts). Supports literals, `.`, classes, \d \w \s
+// and their opposites, \b, anchors, all non-lookaround groups, alternation, and * + ? {m,n} greedy or lazy.
 import type { Step } from "./pattern-step.ts";
 
 const STEP_LIMIT = 5_000;
@@ -39,7 +39,7 @@ const CLASSES: Record<string, Test> = { d: digit, D: not(digit), w: word, W: not
 const lower = between("a", "z");
 const upper = between("A", "Z");
 const alpha = any(lower, upper);
-/** Classes inside of a set, as in [[:alpha:]]. */
+/** Named classes in a set, as in [[:alpha:]]. */
 const NAMED: Record<string, Test> = {
   alpha,
   lower,
@@ -103,7 +103,7 @@ class Reader {
     if (!times) return part;
     if (part.kind === "assert") throw new SyntaxError("repeats something that has no length");
     part = { kind: "repeat", part, ...times };
-    // Lazy or greedy makes no difference to whether it matches.
+    // Whether a quantifier is lazy or greedy does not affect whether it matches.
     this.#take("?");
     if (this.#times()) throw new SyntaxError("has nothing to repeat");
     return part;
@@ -202,7 +202,7 @@ class Reader {
     return negated ? not(any(...tests)) : any(...tests);
   }
 
-  /** One character of a set, or a class such as \d or [:alpha:]. */
+  /** Parses one character of a set, or a class such as \d or [:alpha:]. */
   #member(char: string): string | Test {
     const named = char === "[" ? /^:(\^?)([a-z]+):\]/.exec(this.#text.slice(this.#at, this.#at + 14).join("")) : null;
     if (named) {
@@ -268,7 +268,7 @@ const emitRepeat = (node: Node & { kind: "repeat" }, steps: Step[]): void => {
   const before = steps.length;
   for (let i = 0; i < node.min; i++) {
     emit(node.part, steps);
-    // Repeating nothing is nothing, however often.
+    // Repeating an empty expression adds no steps.
     if (steps.length === before) return;
   }
   if (node.max === Number.POSITIVE_INFINITY) {

@@ -1,6 +1,6 @@
 // One step of a compiled pattern.
 
-/** One step of the automaton: consume a character, or go on without. */
+/** One step of the automaton: consumes a character, or continues without one. */
 export type Step =
   | { op: "char"; test: (code: number) => boolean }
   | { op: "split"; a: number; b: number }

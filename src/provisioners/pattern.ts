@@ -1,12 +1,12 @@
-// Regular expressions that template authors write and every user's input is matched against. JavaScript's engine backtracks, so an
-// innocent-looking pattern can hang the server; here patterns are compiled to an automaton that reads each character once. What
-// cannot work that way (look-around, back-references) is refused, as in RE2 (rule TP-12).
+// Regular expressions written by template authors and matched against every user's input. JavaScript's engine backtracks, so a
+// harmless-looking pattern can hang the server. Patterns are therefore compiled to an automaton that reads each character once. Features
+// that need backtracking (lookaround, backreferences) are rejected, as in RE2 (rule TP-12).
 
 import { parsePattern } from "./pattern-parse.ts";
 import type { Step } from "./pattern-step.ts";
 
 export type Pattern = {
-  /** True when the pattern is found anywhere in the text (anchors are the pattern's own business). Time: length of text times steps. */
+  /** Returns true if the pattern occurs anywhere in the text, unless it is anchored. Takes time proportional to text length times steps. */
   test(text: string): boolean;
 };
 
@@ -14,7 +14,7 @@ const isWord = (code: number | undefined): boolean =>
   code !== undefined &&
   ((code >= 48 && code <= 57) || (code >= 65 && code <= 90) || (code >= 97 && code <= 122) || code === 95);
 
-/** Throws a SyntaxError that says what is wrong or not supported. */
+/** Throws a SyntaxError that describes what is invalid or unsupported. */
 export const compilePattern = (source: string): Pattern => {
   const steps = parsePattern(source);
   return {
@@ -26,8 +26,8 @@ export const compilePattern = (source: string): Pattern => {
   };
 };
 
-/** The same, or undefined where only Go's engine, which Terraform asks, reads the pattern. */
-export const patternHere = (source: string): Pattern | undefined => {
+/** Like compilePattern(), but returns undefined for a pattern that only Go's engine, which Terraform uses, can parse. */
+export const tryCompilePattern = (source: string): Pattern | undefined => {
   try {
     return compilePattern(source);
   } catch (error) {
@@ -40,7 +40,7 @@ const run = (steps: readonly Step[], text: readonly number[]): boolean => {
   let current = new Threads(steps.length);
   let next = new Threads(steps.length);
   for (let at = 0; at <= text.length; at++) {
-    // A match may begin at every place.
+    // A match may start at any position.
     if (follow(steps, 0, text, at, current)) return true;
     const code = text[at];
     if (code === undefined) return false;
@@ -54,7 +54,7 @@ const run = (steps: readonly Step[], text: readonly number[]): boolean => {
   return false;
 };
 
-/** The places the automaton is at, each once. */
+/** The set of active states of the automaton. */
 class Threads {
   readonly seen: Uint8Array;
   list: number[] = [];
@@ -67,7 +67,7 @@ class Threads {
   }
 }
 
-/** Adds `start` and all that is reached from it without a character; true when the match is reached. */
+/** Adds `start` and all states reachable without consuming a character; returns true if the match state is reached. */
 const follow = (
   steps: readonly Step[],
   start: number,

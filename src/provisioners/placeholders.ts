@@ -1,5 +1,5 @@
-// The {{ }} in a template's texts. Known are parameters.x, variables.x, workspace.name, workspace.id, workspace.port, owner.username and
-// owner.email; anything else is a mistake, and \{{ stands for a plain {{. Used by the checks of a manifest and by render.ts.
+// The {{ }} placeholders in a template's texts: parameters.x, variables.x, workspace.name, workspace.id, workspace.port, owner.username and
+// owner.email. Any other name is an error, and \{{ stands for a literal {{. Used by the manifest checks and by render.ts.
 import type { Manifest } from "#schema/templates/manifest.ts";
 
 const BUILT_IN = ["workspace.name", "workspace.id", "workspace.port", "owner.username", "owner.email"] as const;
@@ -12,8 +12,8 @@ export const fillIn = (text: string, lookUp: (name: string) => string): string =
     ? text.replace(PLACEHOLDER, (all, name?: string) => (name === undefined ? all.slice(1) : lookUp(name.trim())))
     : text;
 
-/** The names in a text, in order. */
-export const placeholdersIn = (text: string): string[] => {
+/** Returns the names in a text, in order. */
+export const listPlaceholders = (text: string): string[] => {
   const names: string[] = [];
   fillIn(text, (name) => {
     names.push(name);
@@ -22,10 +22,11 @@ export const placeholdersIn = (text: string): string[] => {
   return names;
 };
 
-/** The name when the whole text is one placeholder. */
-export const onlyPlaceholder = (text: string): string | undefined => /^\s*\{\{([^{}]*)\}\}\s*$/.exec(text)?.[1]?.trim();
+/** Returns the name if the whole text is one placeholder. */
+export const parseSinglePlaceholder = (text: string): string | undefined =>
+  /^\s*\{\{([^{}]*)\}\}\s*$/.exec(text)?.[1]?.trim();
 
-/** Every name this manifest's texts may use. */
+/** Returns every name that this manifest's texts may use. */
 export const knownNames = (manifest: Manifest): Set<string> =>
   new Set([
     ...BUILT_IN,
@@ -33,7 +34,7 @@ export const knownNames = (manifest: Manifest): Set<string> =>
     ...(manifest.variables ?? []).map(({ name }) => `variables.${name}`),
   ]);
 
-/** The environment variable that carries a value into scripts: `parameters.my-name` is SLIPWAY_PARAM_MY_NAME. */
+/** Returns the environment variable that passes a value to scripts: `parameters.my-name` is SLIPWAY_PARAM_MY_NAME. */
 export const environmentName = (name: string): string => {
   const [kind = "", ...rest] = name.split(".");
   const word = rest

@@ -1,5 +1,5 @@
-// What a manifest holds, as callers ask for it before any workspace exists: parameters, variables, presets, planned resources. Pure.
-// Ids are made from the version's id and the names, so they are the same each time.
+// A manifest's content for API callers before any workspace exists: parameters, variables, presets, planned resources. Pure. IDs are
+// derived from the version's ID and names, so they are stable.
 import { sha256 } from "#base/ids.ts";
 import type { Manifest, ManifestParameter, ManifestResource } from "#schema/templates/manifest.ts";
 import type {
@@ -12,7 +12,7 @@ import { resolvePrebuilds } from "#schema/workspaces/prebuilds.ts";
 import { formatDefault, getFormType, getType } from "./parameters.ts";
 import { presetId } from "./presets.ts";
 
-/** The id of something that has only a name, within a version; a UUID of version 8. */
+/** Returns the ID (a UUID of version 8) of something that has only a name within a version. */
 const plannedId = (version_id: string, ...names: readonly string[]): string => {
   const hex = sha256([version_id, ...names].join("\0"));
   const [a, b, c, d, e] = [hex.slice(0, 8), hex.slice(8, 12), hex.slice(13, 16), hex.slice(17, 20), hex.slice(20, 32)];
@@ -61,7 +61,7 @@ const presentParameter = (parameter: ManifestParameter): TemplateParameter => {
   };
 };
 
-/** Markdown without its commonest marks. */
+/** Strips the most common Markdown syntax. */
 const plainText = (markdown: string): string =>
   markdown
     .replace(/!?\[([^\]]*)\]\([^)]*\)/g, "$1")
@@ -69,7 +69,7 @@ const plainText = (markdown: string): string =>
     .replace(/[*_`]{1,3}([^*_`]+)[*_`]{1,3}/g, "$1")
     .trim();
 
-/** `values` as given to the version; what is sensitive is left empty. */
+/** `values` as given to the version; sensitive ones are left empty. */
 export const presentVariables = (manifest: Manifest, values: Readonly<Record<string, string>>): TemplateVariable[] =>
   (manifest.variables ?? []).map((variable) => {
     const sensitive = variable.sensitive ?? false;
@@ -86,7 +86,7 @@ export const presentVariables = (manifest: Manifest, values: Readonly<Record<str
     };
   });
 
-/** What a start would make and a stop would leave; `created_at` is the import's. */
+/** Returns what a start would create and a stop would leave; `created_at` is the import's. */
 export const presentPlannedResources = (
   manifest: Manifest,
   version: { readonly id: string; readonly job_id: string; readonly created_at: string },
@@ -103,7 +103,7 @@ const plannedIn = (
 ): PlannedResource[] =>
   resources.map((resource, i) => {
     const { job_id, created_at } = version;
-    // Only names of a template.yaml are its own alone.
+    // Names are unique only in a template.yaml.
     const place = manifest.provisioner === "terraform" ? [transition, String(i)] : [];
     const id = plannedId(version.id, "resource", resource.name, ...place);
     return {

@@ -1,5 +1,5 @@
-// How a workspace comes to life. One implementation for each way (local process, Docker, another machine); the workspace actor starts
-// a build, the provisioner does it outside of any mailbox, and what returns is a message with the job it belongs to.
+// The interface of provisioners, one for each way to run workspaces (local process, Docker, another machine). The workspace actor starts a
+// build, the provisioner runs it outside of any mailbox, and the result arrives as a message with its job.
 import type { Manifest, ManifestResource, ManifestVariable } from "#schema/templates/manifest.ts";
 import type { RepositoryPlan } from "#schema/templates/repository.ts";
 import type { JobTiming } from "#schema/workspaces/job.ts";
@@ -8,7 +8,7 @@ import type { TemplateArchive, TerraformWork } from "./terraform/work.ts";
 
 export type Transition = "start" | "stop" | "delete";
 
-/** Everything a provisioner is told. Holds secrets (agent tokens, variables): never logged. */
+/** The input of a provisioner. Contains secrets (agent tokens, variables): never logged. */
 export type ProvisionRequest = {
   readonly job_id: string;
   readonly build_id: string;
@@ -16,72 +16,74 @@ export type ProvisionRequest = {
   readonly transition: Transition;
   readonly workspace: { readonly id: string; readonly name: string };
   readonly owner: { readonly id: string; readonly username: string; readonly email: string };
-  /** The template with all texts filled in. */
+  /** The template with all placeholders filled in. */
   readonly manifest: Manifest;
   readonly parameters: Readonly<Record<string, string>>;
-  /** The agents of this build, by name: their ids and fresh tokens. Empty unless the transition is start. */
+  /** The agents of this build by name, with IDs and new tokens. Empty unless the transition is start. */
   readonly agents: readonly { readonly name: string; readonly id: string; readonly token: string }[];
-  /** Where the workspace reaches the server. */
+  /** The server's URL for the workspace. */
   readonly access_url: string;
-  /** What the build before left behind; null for none. */
+  /** The state left by the previous build; null for none. */
   readonly state: string | null;
   /**
-   * A workspace that was kept ready has got its owner: what runs goes on running with the tokens it has, which nobody knows any more
-   * (those of `agents` are empty). What has died in the meantime is started again as it was, or the build fails.
+   * The workspace was prebuilt and has been claimed: its processes keep running with their existing tokens, which the server no longer
+   * knows (those of `agents` are empty). Processes that have died in the meantime are restarted unchanged, or the build fails.
    */
   readonly claimed?: boolean;
-  /** Anyone who asked for it wants to read more of how it goes. */
+  /** The caller has requested more detailed output. */
   readonly verbose?: boolean;
-  /** The files that the workspace has after this build: those of the copy, in place of its own. */
+  /** The copy whose files replace the workspace's own in this build. */
   readonly restore?: SnapshotPlace;
-  /** What the workspace was restored from last, in the words of the template's own module: JSON. */
+  /** The copy that the workspace was last restored from, as JSON of the template's own module. */
   readonly snapshot_value?: string;
-  /** Of a delete: the files stay, with their snapshots, until another delete removes them. */
+  /** For a delete: keeps the files and their snapshots until another delete removes them. */
   readonly keeps_files?: boolean;
-  /** Someone who may not enter the workspace asked for it: nothing of the owner's is used for it or given to it. */
+  /** The build was requested by someone who may not access the workspace, so none of the owner's data is used for it or passed to it. */
   readonly no_user_data?: boolean;
-  /** Only for templates of Terraform: their files, and what they may know of the owner. */
+  /** Only for Terraform templates: their files, and the owner's data that they may use. */
   readonly terraform?: TerraformWork;
 };
 
-/** What a build has left, and for provisioners that know it only then, what it has made: with the tokens of its agents. */
+/**
+ * The state left by a build and, from provisioners that know it only afterwards, the resources it created, with the tokens of their agents.
+ */
 export type Provisioned = {
   readonly state: string | null;
   readonly made?: Made;
-  /** Size of the files that a delete was to keep. */
+  /** Size of the files that a delete has kept. */
   readonly kept_bytes?: number;
 };
 
 export type Made = {
   readonly resources: readonly ManifestResource[];
   readonly daily_cost: number;
-  /** Texts of agents that hold one of these are stored sealed. */
+  /** Agent texts that contain one of these are stored encrypted. */
   readonly secrets: readonly string[];
 };
 
-/** A state that lies where it was made, by what tells whether another one is as new: a number that grows in the line of its states. */
+/** Identifies a state stored where it was created. `serial` grows within a `lineage`, which shows whether another state is as new. */
 export type KeptBuild = { readonly workspace_id: string; readonly lineage: string; readonly serial: number };
 
 export type LogLevel = "trace" | "debug" | "info" | "warn" | "error";
 
-/** What a provisioner says while it works. Calls return immediately. */
+/** Receives a provisioner's progress. Calls return immediately. */
 export interface Report {
   log(level: LogLevel, stage: string, output: string): void;
-  /** A finished piece of work, for the build timings; times in milliseconds since 1970. */
+  /** Records a finished step for the build timings; times in milliseconds since 1970. */
   timing(timing: JobTiming): void;
 }
 
-/** The same for a build, whose cost may be limited. */
+/** Progress of a build, whose cost may be limited. */
 export interface BuildReport extends Report {
-  /** What the build will cost a day, once a plan has shown it and before anything is made. Rejects when that is not allowed. */
+  /** Reports the build's daily cost after planning and before anything is created. Rejects if the cost is not allowed. */
   charge(daily_cost: number): Promise<void>;
 }
 
-/** Ends a build as failed: the message is shown to people, the code is one of facts/platform 1.2 or empty. */
+/** Fails a build. The message is shown to people; the code is one of facts/platform 1.2 or empty. */
 export class ProvisionError extends Error {
   override readonly name = "ProvisionError";
   readonly code: string;
-  /** What is there all the same, for the next build; absent: as before. */
+  /** The state that exists nevertheless, for the next build; absent if unchanged. */
   readonly left: { readonly state: string | null } | undefined;
   constructor(message: string, code = "", left?: { readonly state: string | null }, options?: ErrorOptions) {
     super(message, options);
@@ -90,10 +92,10 @@ export class ProvisionError extends Error {
   }
 }
 
-/** A plan of a template's questions that ended for no fault of the template or its values: it can be tried again. */
+/** Planning a template's parameters failed for a reason outside of the template and its values, so it can be retried. */
 export class PlanBroken extends ProvisionError {}
 
-/** The worker that did a build no longer exists in the middle of it: the build goes back into the queue. */
+/** The worker running a build was lost: the build returns to the queue. */
 export class WorkerLost extends Error {
   override readonly name = "WorkerLost";
   constructor(reason: string, worker = "that had taken it") {
@@ -101,93 +103,96 @@ export class WorkerLost extends Error {
   }
 }
 
-/** A container of a workspace that ended because it reached its memory limit. */
+/** A workspace container that ended at its memory limit. */
 export type ContainerKill = {
   readonly workspace_id: string;
-  /** The resource of the template that the container is of. */
+  /** The template resource of the container. */
   readonly resource: string;
   /** Milliseconds since 1970. */
   readonly killed_at: number;
 };
 
-/** Images of repositories, built before a workspace needs them. */
+/** Builds repository images before a workspace needs them. */
 export interface RepositoryImages {
   /**
-   * Builds the images for a plan, or finds them, and resolves with their names; none where the plan names an image. `owner_id`: whose accounts
-   * read the repository. Rejects with ProvisionError, or the signal's reason.
+   * Builds or finds the images for a plan and resolves with their names; none if the plan names an image. `owner_id`: the user whose
+   * accounts can read the repository. Rejects with ProvisionError, or with the signal's reason.
    */
   build(plan: RepositoryPlan, owner_id: string, report: Report, signal: AbortSignal): Promise<readonly string[]>;
-  /** Removes images by their names, except images that a container has. */
+  /** Removes images by name, except those that a container uses. */
   remove(names: readonly string[], signal: AbortSignal): Promise<void>;
 }
 
-/** What a module of the template needs to make and remove a snapshot. Holds secrets: never logged. */
+/** The input for a template's snapshot module. Contains secrets: never logged. */
 export type ModuleWork = {
   readonly archive: TemplateArchive;
-  /** The template's variables and the values given to them. */
+  /** The template's variables and their values. */
   readonly declared: readonly ManifestVariable[];
   readonly variables: Readonly<Record<string, string>>;
-  /** What the workspace has said there is to copy, as JSON. */
+  /** The resources to copy as declared by the workspace, as JSON. */
   readonly source: string;
-  /** What it has made before; null for nothing. */
+  /** The module's state; null for none. */
   readonly state: string | null;
 };
 
-/** Snapshots of what only the template itself can copy, such as disks of a cloud, made by a module that it brings. */
+/** Snapshots of resources that only the template can copy, such as cloud disks, made by a module in the template. */
 export interface SnapshotModule {
   /**
-   * Makes the copy, or ends what was begun of it, and resolves with the state of the module. Rejects with ProvisionError, whose `left` is the state
-   * then.
+   * Creates the copy or completes an unfinished one, and resolves with the module's state. Rejects with ProvisionError, whose `left` is the
+   * state then.
    */
   make(place: SnapshotPlace, work: ModuleWork, signal: AbortSignal): Promise<string>;
-  /** Removes what was made. Rejects with ProvisionError, whose `left` is the state then. */
+  /** Removes the copy. Rejects with ProvisionError, whose `left` is the state then. */
   remove(place: SnapshotPlace, work: ModuleWork, signal: AbortSignal): Promise<void>;
-  /** Removes what it kept on this machine, once that is stored or empty. */
+  /** Removes the state stored on this machine, once it is stored in the database or empty. */
   forget(place: SnapshotPlace): Promise<void>;
-  /** Names the snapshots of which something is kept on this machine, with the state; undefined for one that cannot be read. */
+  /** Returns the snapshots with state on this machine, and the state; undefined if it cannot be read. */
   kept(): Promise<readonly { readonly snapshot_id: string; readonly state: string | undefined }[]>;
 }
 
 export interface Provisioner {
   readonly name: Manifest["provisioner"];
-  /** Copies of the files of its workspaces; absent where it cannot make any. */
+  /** Copies of its workspaces' files; absent if not supported. */
   readonly homes?: Homes;
-  /** Snapshots by code of the template, for templates that bring some. */
+  /** Snapshots by code of the template, for templates that contain some. */
   readonly module?: SnapshotModule;
-  /** Absent where workspaces have no images. */
+  /** Absent if its workspaces have no images. */
   readonly images?: RepositoryImages;
   /**
-   * Does one build and resolves with the state to remember. Must be repeatable: after a crash of the server the same build is run
-   * again with fresh tokens. Rejects with ProvisionError, which may say the rest, or with the signal's reason when it was cancelled.
+   * Runs one build and resolves with the state to store. Must be idempotent: after a crash of the server, the same build runs again with
+   * new tokens. Rejects with ProvisionError, which may contain the remaining state, or with the signal's reason if canceled.
    */
   run(request: ProvisionRequest, report: BuildReport, signal: AbortSignal): Promise<Provisioned>;
-  /** What `run` has left is stored now: whatever it kept of its own may go. Not called when nobody could store it. */
+  /** Tells the provisioner that the result of `run` is stored, so that it can delete its own copy. Not called if storing failed. */
   forget?(request: ProvisionRequest): void;
   /**
-   * What it has kept of builds that nobody has told it the end of, because it, or anyone who stores what builds leave, died in the meantime; not of those
-   * that it is at. What has left nothing it removes on its own.
+   * Returns the builds whose result it still stores because it, or the process that stores results, died before confirming them; without
+   * running builds. Results that are empty are deleted automatically.
    */
   kept?(): Promise<readonly KeptBuild[]>;
-  /** Those that were listed and are stored by now may go, unless they have changed since. */
+  /** Deletes the listed results, which are stored now, unless they have changed since. */
   drop?(stored: readonly KeptBuild[]): Promise<void>;
-  /** Names of the things that a state holds, for people who are about to forget it. */
+  /** Returns the names of the resources in a state, for people who are about to discard it. */
   leaves?(state: string | null): string[];
   /**
-   * Looks whether such a start could be done, and makes nothing: for dry runs. The request names no workspace that exists and has no
-   * agents. Answers what the start would make, or undefined where the manifest says that already. Rejects like `run`. Absent: a template
-   * that was imported well is all there is to look at.
+   * Checks whether a start would succeed, without creating anything: for dry runs. The request has no agents and no existing workspace.
+   * Returns what the start would create, or undefined if the manifest already says so. Rejects like `run`. Absent if a successful import is
+   * all there is to check.
    */
   plan?(request: ProvisionRequest, report: Report, signal: AbortSignal): Promise<Made | undefined>;
-  /** What it needs of the machine and does not have now, in words; undefined when all is there. Absent: it needs nothing. Never rejects. */
+  /** Returns what is missing on the machine, as a message; undefined if nothing is. Absent if it has no requirements. Never rejects. */
   lacks?(): Promise<string | undefined>;
-  /** Called once before the server takes requests: what a server before this one has left is put in order. */
+  /** Called once before the server accepts requests, to repair what an earlier server process has left. */
   prepare?(): Promise<void>;
-  /** Told once at start which workspaces should be running, so that what died in the meantime can be started again or given up. */
+  /** Called once at startup with the workspaces that should be running, so that dead ones can be restarted or given up. */
   recover?(workspaces: readonly { id: string; state: string | null }[]): Promise<void>;
-  /** The try that comes next, from 1, when the agent's process is dead and is being started again; undefined otherwise. */
+  /** Returns the number of the next attempt, from 1, while the agent's process is dead and being restarted; undefined otherwise. */
   restarting?(workspace_id: string): number | undefined;
-  /** Calls back for each container that ended for memory, until `stop`; the same one may come twice. Absent: its workspaces have none. */
+  /**
+   * Calls `killed` for each container that ended for memory, until `stop`, possibly twice for the same one. Absent if its workspaces have
+   * no containers.
+   */
   followKills?(killed: (kill: ContainerKill) => void): void;
-  /** Nothing is started again any more: the server stops. */
+  /** Stops restarting anything, because the server is stopping. */
   stop?(): void;
 }

@@ -1,23 +1,23 @@
-// Fills in the {{ }} of a template for one build. Text that a shell will read (scripts, commands, metadata scripts) never gets a value
-// pasted in: the placeholder becomes a reference to an environment variable, which a shell expands without reading it as code. Only
-// a text that is one placeholder and nothing else is replaced by the value, because then the value is the script (rule TP-20).
+// Fills in the {{ }} placeholders of a template for one build. In text that a shell reads (scripts, commands, metadata scripts), a
+// placeholder becomes a reference to an environment variable, never the value itself, so that the shell cannot execute the value as code.
+// Only a text that consists of a single placeholder is replaced by the value, because then the value is the script (rule TP-20).
 import type { Manifest, ManifestAgent, ManifestResource } from "#schema/templates/manifest.ts";
 import { parsePlan, REPOSITORY_FORM } from "#schema/templates/repository.ts";
-import { environmentName, fillIn, onlyPlaceholder, placeholdersIn } from "./placeholders.ts";
+import { environmentName, fillIn, listPlaceholders, parseSinglePlaceholder } from "./placeholders.ts";
 import { withRepositories } from "./repository/place.ts";
 
 export type RenderValues = {
-  /** All parameters of the build, complete (see resolveParameters). */
+  /** All parameters of the build (see resolveParameters). */
   readonly parameters: Readonly<Record<string, string>>;
-  /** All variables of the version, complete (see resolveVariables). */
+  /** All variables of the version (see resolveVariables). */
   readonly variables: Readonly<Record<string, string>>;
   readonly workspace: { readonly id: string; readonly name: string };
   readonly owner: { readonly username: string; readonly email: string };
 };
 
 /**
- * The manifest with all texts of its resources filled in. Each agent's env gets SLIPWAY_PARAM_<NAME> for every parameter, and for
- * variables and built-in names those its scripts use. What the template sets in `env` itself wins.
+ * Returns the manifest with all texts of its resources filled in. Each agent's env gets SLIPWAY_PARAM_<NAME> for every parameter, and for
+ * the variables and built-in names that its scripts use. Values that the template sets in `env` take precedence.
  */
 export const renderManifest = (manifest: Manifest, values: RenderValues): Manifest => {
   const fill = (name: string): string => lookUp(name, values);
@@ -28,7 +28,7 @@ export const renderManifest = (manifest: Manifest, values: RenderValues): Manife
   };
 };
 
-/** Programs of the workspace get the link of a repository, not its plan. */
+/** The workspace's programs get a repository's link instead of its plan. */
 const withLinks = ({ parameters = [] }: Manifest, values: RenderValues["parameters"]): RenderValues["parameters"] => {
   const forms = new Map(parameters.map(({ name, form_type }) => [name, form_type]));
   const entries = Object.entries(values).map(([name, value]) =>
@@ -39,11 +39,11 @@ const withLinks = ({ parameters = [] }: Manifest, values: RenderValues["paramete
 
 type ValueOf = (name: string) => string;
 
-// Below the ports that systems give to outgoing connections.
+// Below the ephemeral port range of operating systems.
 const FIRST_PORT = 20_000;
 const PORTS = 10_000;
 
-/** A port for a workspace's own server, always the same one: several workspaces of one machine listen alongside each other. */
+/** Returns a stable port for a workspace's own server, so that several workspaces can listen on one machine. */
 const portOf = (workspace_id: string): string =>
   String(FIRST_PORT + (Number.parseInt(workspace_id.replaceAll("-", "").slice(-8), 16) % PORTS));
 
@@ -56,11 +56,11 @@ const lookUp = (name: string, values: RenderValues): string => {
     kind === "parameters" || kind === "variables" || kind === "workspace" || kind === "owner"
       ? values[kind]
       : undefined;
-  // The import has refused unknown names; a parameter without value is empty.
+  // The import has rejected unknown names; a parameter without a value is empty.
   return group && Object.hasOwn(group, key) ? String(group[key]) : "";
 };
 
-/** What fills texts in, and what the environment gets. */
+/** The function that fills in texts, and the values for the environment. */
 type Texts = { readonly values: RenderValues; readonly fill: ValueOf };
 
 const renderResource = (resource: ManifestResource, texts: Texts): ManifestResource => ({
@@ -71,14 +71,14 @@ const renderResource = (resource: ManifestResource, texts: Texts): ManifestResou
 const renderAgent = (agent: ManifestAgent, { values, fill }: Texts): ManifestAgent => {
   const reference = referenceOn(agent.os ?? "linux");
   const shell = (text: string): string => {
-    const only = onlyPlaceholder(text);
+    const only = parseSinglePlaceholder(text);
     return only === undefined ? fillIn(text, (name) => reference(environmentName(name))) : fill(only);
   };
   const used = [
     ...(agent.scripts ?? []).map(({ script }) => script),
     ...(agent.metadata ?? []).map(({ script }) => script),
     ...(agent.apps ?? []).map(({ command }) => command ?? ""),
-  ].flatMap(placeholdersIn);
+  ].flatMap(listPlaceholders);
   const names = new Set([...Object.keys(values.parameters).map((name) => `parameters.${name}`), ...used]);
   const env = Object.fromEntries([...names].map((name) => [environmentName(name), lookUp(name, values)]));
   const { scripts, metadata, apps, ...rest } = agent;
@@ -106,7 +106,7 @@ const referenceOn =
   (variable: string): string =>
     os === "windows" ? `\${env:${variable}}` : `\${${variable}}`;
 
-/** Every text in a plain value, filled in; keys stay. Members that are undefined are left out. */
+/** Fills in every text of a plain value; keys are unchanged. Undefined members are dropped. */
 const fillAll = <T>(value: T, fill: ValueOf): T => {
   if (typeof value === "string") return fillIn(value, fill) as T;
   if (Array.isArray(value)) return value.map((one) => fillAll(one, fill)) as T;

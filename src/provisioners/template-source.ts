@@ -1,5 +1,5 @@
-// From an uploaded archive to what a template version needs: the text of template.yaml (at the root, or in a single top folder) and the
-// README alongside it. Used by the import job.
+// Reads an uploaded archive for a template version: the text of template.yaml (at the root, or in a single top folder) and the README next
+// to it. Used by the import job.
 import { withArchive } from "./archive.ts";
 import { type ArchiveEntry, ArchiveError } from "./archive-entry.ts";
 import { YAML_LIMIT } from "./yaml.ts";
@@ -9,10 +9,10 @@ const README_LIMIT = 1024 * 1024;
 
 export type TemplateSource = { readonly file: string; readonly manifest: string; readonly readme: string };
 
-/** Throws ArchiveError with the reason when there is no such file or the archive is refused. */
+/** Throws ArchiveError with the reason if the file is missing or the archive is rejected. */
 export const readTemplateSource = (path: string, mimetype: string): Promise<TemplateSource> =>
   withArchive(path, mimetype, async ({ entries }) => {
-    const folder = topFolder(entries);
+    const folder = findTopFolder(entries);
     const at = (name: string): ArchiveEntry | undefined =>
       entries.find((entry) => entry.name.toLowerCase() === folder.toLowerCase() + name);
     const found = MANIFEST_NAMES.map(at).filter((entry) => entry !== undefined);
@@ -27,8 +27,8 @@ export const readTemplateSource = (path: string, mimetype: string): Promise<Temp
     };
   });
 
-/** `name/` when everything lies in one folder, else empty. */
-export const topFolder = (entries: readonly ArchiveEntry[]): string => {
+/** Returns `name/` if all entries are in one folder, else an empty string. */
+export const findTopFolder = (entries: readonly ArchiveEntry[]): string => {
   const first = entries[0]?.name ?? "";
   const folder = first.slice(0, first.indexOf("/") + 1);
   return folder !== "" && entries.every(({ name }) => name.startsWith(folder)) ? folder : "";

@@ -1,11 +1,11 @@
-// Which line of a YAML text a value stands on. Bun's parser gives no positions, so this walks the block structure (mappings,
-// sequences, block texts, flow values taken whole) and notes the first line of each path. Only used to word errors; a text it does
-// not understand yields a coarser line, never a wrong parse. It also finds keys that are given twice, which the parser accepts.
+// Maps values of a YAML text to their lines. Bun's parser reports no positions, so this walks the block structure (mappings, sequences,
+// block scalars, whole flow values) and records the first line of each path. Used only for error messages: text it does not understand
+// leads to a less precise line, never to a wrong parse. Also finds duplicate keys, which the parser accepts.
 
 export type YamlLines = {
-  /** The line (counted from 1) of this JSON pointer, or of the nearest thing around it that has one. */
+  /** Returns the 1-based line of this JSON pointer, or of its nearest ancestor with a known line. */
   lineOf(pointer: string): number;
-  /** Keys given twice in one mapping: pointer and line of the second. */
+  /** Duplicate keys of a mapping: pointer and line of the second occurrence. */
   readonly duplicates: readonly { pointer: string; line: number }[];
 };
 
@@ -16,7 +16,7 @@ type Container =
 const KEY = /^("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^\s#'"[\]{},|>%@`][^#]*?)\s*:(?:\s+(.*))?$/;
 const BLOCK_TEXT = /^(?:[&!]\S*\s+)*[|>][-+0-9]*(?:\s+#.*)?$/;
 
-/** Reads the structure of the text. */
+/** Parses the structure of the text. */
 export const yamlLines = (text: string): YamlLines => {
   const walk = new Walk();
   text.split(/\r?\n/).forEach((line, at) => {
@@ -38,7 +38,7 @@ class Walk {
   readonly lines = new Map<string, number>();
   readonly duplicates: { pointer: string; line: number }[] = [];
   readonly #stack: Container[] = [];
-  /** Inside a block text: lines indented deeper than this belong to it. */
+  /** In a block scalar: lines indented deeper than this belong to it. */
   #textIndent: number | undefined;
   #flow = { depth: 0, quote: "" };
 
@@ -81,7 +81,7 @@ class Walk {
 
   #entry(key: string, value: string, column: number, line: number): void {
     this.#leave(column);
-    // A sequence may stand at the indent of the key it belongs to; the next key ends it.
+    // A sequence may have the same indentation as its key; the next key ends it.
     if (this.#stack.at(-1)?.kind === "seq" && this.#stack.at(-1)?.indent === column) this.#stack.pop();
     let top = this.#stack.at(-1);
     if (top?.kind !== "map" || top.indent !== column) {
@@ -101,7 +101,7 @@ class Walk {
     else if (/^(?:[&!]\S*\s+)*["'[{]/.test(value)) this.#readFlow(value);
   }
 
-  /** Brackets and quotes that stay open make the following lines part of this value. */
+  /** Open brackets and quotes make the following lines part of this value. */
   #readFlow(text: string): void {
     const flow = this.#flow;
     for (let i = 0; i < text.length; i++) {

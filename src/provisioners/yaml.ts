@@ -1,13 +1,13 @@
-// YAML from strangers: bounded in size, in what its aliases unfold to and in depth, with the line of a mistake. Bun's parser does the
-// reading; it gives no positions, so a mistake is found by parsing shorter and shorter beginnings, within a budget.
+// Parses untrusted YAML, with limits on size, alias expansion and depth, and reports the line of an error. Bun's parser reports no
+// positions, so the line is found by parsing ever shorter prefixes, within a budget.
 
-/** Bytes of a YAML text. */
+/** Maximum bytes of a YAML text. */
 export const YAML_LIMIT = 512 * 1024;
-/** Values and characters after aliases are unfolded: what later walks and copies of the document cost. */
+/** Maximum number of values and characters after aliases are expanded, which bounds the cost of processing the document. */
 const NODE_LIMIT = 100_000;
 const TEXT_LIMIT = 4 * 1024 * 1024;
 const DEPTH_LIMIT = 64;
-/** Characters parsed again to find the line of a mistake. */
+/** Maximum characters parsed again to find the line of an error. */
 const SEARCH_BUDGET = 2 * 1024 * 1024;
 
 export class YamlError extends Error {
@@ -19,7 +19,7 @@ export class YamlError extends Error {
   }
 }
 
-/** The document's value. Throws YamlError. */
+/** Returns the document's value. Throws YamlError. */
 export const parseYaml = (text: string): unknown => {
   if (text.length > YAML_LIMIT) throw new YamlError(1, `is larger than ${YAML_LIMIT} bytes`);
   let value: unknown;
@@ -32,7 +32,7 @@ export const parseYaml = (text: string): unknown => {
   return value;
 };
 
-/** What takes the parser long to refuse is not parsed again. */
+/** An error that takes the parser long to detect is not searched for. */
 const isCostly = (error: unknown): boolean =>
   error instanceof RangeError || /excessive aliasing/i.test((error as Error).message);
 
@@ -51,10 +51,10 @@ const parses = (lines: readonly string[], count: number): boolean | "costly" => 
   }
 };
 
-/** Lines before and after a place that are tried too, because a flow value over several lines parses only as a whole. */
+/** Lines before and after a position that are also tried, because a multi-line flow value parses only as a whole. */
 const NEAR = 8;
 
-/** The line after the longest beginning that parses. */
+/** Returns the line after the longest prefix that parses. */
 const lineOfMistake = (text: string): number => {
   const lines = text.split("\n");
   let good = 0;

@@ -1,5 +1,5 @@
-// The image of a server for two processors, as an OCI layout in one file: made of Debian's packages and the program, without an engine.
-// What is in it, and how it runs, is what Dockerfile makes.
+// Builds the server's image for two architectures, as an OCI layout in one file, from Debian's packages and the program, without a
+// container engine. Content and configuration are the same as in Dockerfile.
 import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { System } from "#src/build.ts";
@@ -9,7 +9,7 @@ import { gzipFile, packFolder, runTool, sha256Of, UnavailableError } from "./too
 const MACHINES = { "linux-amd64": "amd64", "linux-arm64": "arm64" } as const satisfies Partial<Record<System, string>>;
 type Machine = (typeof MACHINES)[keyof typeof MACHINES];
 
-/** As in Dockerfile: certificates, and what workspaces of the template `local` run with. */
+/** Same as in Dockerfile: certificates, and the programs that workspaces of the template `local` need. */
 const DEBIAN = [
   "base-files",
   "bash",
@@ -26,7 +26,7 @@ const DEBIAN = [
   "tar",
 ];
 const TOOLS = ["ca-certificates", "git", "openssh-client", "tini"];
-/** Where the machine's own list of Debian's packages is, with their keys. */
+/** The machine's list of Debian repositories with their keys. */
 const SOURCES = "/etc/apt/sources.list.d/debian.sources";
 const USER = 10_001;
 const ACCOUNTS = {
@@ -48,10 +48,10 @@ const MEDIA = {
 type Blob = { mediaType: string; digest: string; size: number };
 type Layer = Blob & { diffId: string };
 
-/** What the first layer is made of, in place of Debian's packages: a tar for each processor. */
+/** Replacements for the first layer of Debian packages: a tar for each architecture. */
 export type Bases = Partial<Record<Machine, string>>;
 
-/** Makes `slipway-<version>-image.tar`. Returns its path. Throws UnavailableError without mmdebstrap or a list of Debian's packages. */
+/** Builds `slipway-<version>-image.tar`. Returns its path. Throws UnavailableError without mmdebstrap or a list of Debian repositories. */
 export const makeImage = async (made: Made, bases: Bases = {}): Promise<string> => {
   const layout = join(made.scratch, "image");
   mkdirSync(join(layout, "blobs/sha256"), { recursive: true });
@@ -78,7 +78,7 @@ export const makeImage = async (made: Made, bases: Bases = {}): Promise<string> 
   const named = { ...index, annotations: { "org.opencontainers.image.ref.name": made.version } };
   writeJson(join(layout, "index.json"), { schemaVersion: 2, mediaType: MEDIA.index, manifests: [named] });
   writeJson(join(layout, "oci-layout"), { imageLayoutVersion: "1.0.0" });
-  // `docker load` of engines that do not know the layout reads this, and the first image in it.
+  // `docker load` of older engines reads this file and loads the first image in it.
   writeJson(join(layout, "manifest.json"), loadable.slice(0, 1));
   const file = join(made.out, `slipway-${made.version}-image.tar`);
   await packFolder(layout, file, made.epoch);
@@ -94,7 +94,7 @@ const platformed = (blob: Blob, architecture: Machine) => ({
 
 const imageTags = ({ version }: Made, before: number): string[] => (before === 0 ? [`slipway:${version}`] : []);
 
-/** Debian's packages, unpacked by mmdebstrap: their scripts do not run, so the processor may be another one. */
+/** Unpacks Debian's packages with mmdebstrap. Their scripts do not run, so the architecture may differ from this machine's. */
 const debianBase = async ({ scratch, epoch, env }: Made, architecture: Machine): Promise<string> => {
   if (!existsSync(SOURCES)) throw new UnavailableError(`there is no ${SOURCES}`);
   const [, suite] = /^Suites: (\S+)/m.exec(await Bun.file(SOURCES).text()) ?? [];
@@ -104,7 +104,7 @@ const debianBase = async ({ scratch, epoch, env }: Made, architecture: Machine):
     [
       ...["mmdebstrap", "--quiet", "--variant=extract", `--architectures=${architecture}`],
       `--include=${[...DEBIAN, ...TOOLS].join(",")}`,
-      // What the script of ca-certificates does.
+      // Same as the installation script of ca-certificates.
       `--extract-hook=mkdir -p "$1/etc/ssl/certs" && cat "$1"/usr/share/ca-certificates/mozilla/*.crt > "$1/etc/ssl/certs/ca-certificates.crt"`,
       `--extract-hook=rm -rf "$1"/usr/share/doc "$1"/usr/share/man "$1"/usr/share/locale "$1"/var/lib/apt "$1"/var/cache`,
       "--skip=output/dev",
@@ -115,7 +115,7 @@ const debianBase = async ({ scratch, epoch, env }: Made, architecture: Machine):
   return tar;
 };
 
-/** The program, its user and its data folder. */
+/** Packs the program, its user and its data folder. */
 const ownFiles = async (made: Made, program: string, architecture: Machine): Promise<string> => {
   const folder = join(made.scratch, `own-${architecture}`);
   const put = (path: string, content: string): void => {
@@ -131,7 +131,7 @@ const ownFiles = async (made: Made, program: string, architecture: Machine): Pro
   await runTool(["ln", "-s", "../lib/slipway/slipway", join(folder, "usr/local/bin/slipway")]);
   const tar = `${folder}.tar`;
   await packFolder(folder, tar, made.epoch);
-  // The one folder that is not root's.
+  // The only folder that is not root's.
   const data = join(made.scratch, `data-${architecture}`);
   mkdirSync(join(data, "data"), { recursive: true, mode: 0o700 });
   await runTool([

@@ -1,4 +1,4 @@
-// The packages of npm: `slipway`, which finds the program of the machine it runs on, and one package with the program for each system.
+// Builds the npm packages: `slipway`, which selects the program for the machine, and one package with the program for each system.
 import { chmodSync, copyFileSync, linkSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { programName, type System } from "#src/build.ts";
@@ -17,7 +17,7 @@ const PLATFORMS: Readonly<Record<System, Platform>> = {
   "windows-amd64": { os: "win32", cpu: "x64" },
 };
 
-/** Makes the archives that `npm publish` takes. Returns their paths. */
+/** Builds the archives for `npm publish`. Returns their paths. */
 export const makeNpmPackages = async (made: Made): Promise<string[]> => {
   const systems = Object.keys(made.programs) as System[];
   const files: string[] = [];
@@ -69,7 +69,7 @@ const aboutPackage = ({ version }: Made, name: string, description: string) => (
   license: "Apache-2.0",
 });
 
-/** Writes `package/` with what `fill` puts there, and its package.json, as `npm/<name>-<version>.tgz`. */
+/** Packs `package/`, with the files that `fill` creates and its package.json, as `npm/<name>-<version>.tgz`. */
 export const packForNpm = async (
   made: Made,
   name: string,

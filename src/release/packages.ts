@@ -1,11 +1,11 @@
-// The packages for Debian and for systems with RPM, made by nfpm: the program, a unit that runs it as a user of its own, and a file for settings.
+// Builds the Debian and RPM packages with nfpm: the program, a unit that runs it as a separate user, and a settings file.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { System } from "#src/build.ts";
 import type { Made } from "./made.ts";
 import { runTool } from "./tools.ts";
 
-/** Systems with packages, by what nfpm calls their processors. */
+/** Systems with packages, and nfpm's names of their architectures. */
 const MACHINES = { "linux-amd64": "amd64", "linux-arm64": "arm64" } as const satisfies Partial<Record<System, string>>;
 const KINDS = ["deb", "rpm"] as const;
 
@@ -14,7 +14,7 @@ export type PackageOptions = {
   compression?: "zstd" | "none";
 };
 
-/** Makes a `.deb` and an `.rpm` for each Linux program with glibc. Returns their paths. Throws UnavailableError without nfpm. */
+/** Builds a `.deb` and an `.rpm` for each Linux program with glibc. Returns their paths. Throws UnavailableError without nfpm. */
 export const makePackages = async (
   made: Made,
   unit: string,
@@ -61,7 +61,7 @@ type Described = {
   compression: string;
 };
 
-/** nfpm reads YAML, of which JSON is a part. */
+/** nfpm reads YAML, of which JSON is a subset. */
 const packageConfig = ({ root, folder, program, version, kind, arch, epoch, compression }: Described) => {
   const mtime = new Date(epoch * 1000).toISOString();
   const scripts = join(root, "deploy/packages");
@@ -76,12 +76,12 @@ const packageConfig = ({ root, folder, program, version, kind, arch, epoch, comp
     description: "Self-hosted control plane for remote development workspaces and AI coding-agent chats.",
     license: "Apache-2.0",
     mtime,
-    // git and ssh are what workspaces of the template `local` use.
+    // Workspaces of the template `local` use git and ssh.
     recommends: ["ca-certificates", "git", kind === "deb" ? "openssh-client" : "openssh-clients"],
     depends: [kind === "deb" ? "passwd" : "shadow-utils"],
     contents: [
       { src: program, dst: "/usr/lib/slipway/slipway", file_info: { mode: 0o755, mtime } },
-      // `slipway upgrade` leaves the file to the package manager that this names.
+      // `slipway upgrade` leaves the program to the package manager named in this file.
       {
         src: join(folder, `installed-by-${kind}`),
         dst: "/usr/lib/slipway/installed-by",

@@ -1,5 +1,5 @@
-// `bun run release [-- --only PART,...] [--target SYSTEM]... [--key FILE | --unsigned] [--trust FILE]... [--url URL] [--out FOLDER]`: everything that is published of a
-// version, signed, under dist/release (docs/releasing.md).
+// `bun run release [-- --only PART,...] [--target SYSTEM]... [--key FILE | --unsigned] [--trust FILE]... [--url URL] [--out FOLDER]`:
+// builds and signs everything that is published for a version, in dist/release (docs/releasing.md).
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join, relative, resolve } from "node:path";
@@ -23,30 +23,30 @@ import { gzipFile, packFolder, runTool, sha256Of, UnavailableError } from "./too
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const PARTS = ["programs", "packages", "npm", "clients", "image", "chart", "scripts"] as const;
 export type Part = (typeof PARTS)[number];
-/** Parts that hold no program. */
+/** Parts that do not contain the program. */
 const WITHOUT_PROGRAMS: readonly Part[] = ["clients", "chart"];
 
 export type ReleaseOptions = {
   out: string;
   version: string;
-  /** What is made; everything unless named. A part that was named must succeed. */
+  /** The parts to build; all by default. A part that is named here must succeed. */
   only?: readonly Part[] | undefined;
-  /** Systems that must succeed. */
+  /** The systems that must succeed. */
   targets?: readonly System[] | undefined;
-  /** Undefined: nothing is signed. */
+  /** Undefined for an unsigned release. */
   key: SigningKey | undefined;
-  /** Further keys that the programs trust, as minisign prints them. */
+  /** Additional keys that the programs trust, as minisign prints them. */
   trust?: readonly string[] | undefined;
   url?: string | undefined;
   epoch: number;
   env: Readonly<Record<string, string | undefined>>;
-  /** Programs that exist already, in place of new ones. */
+  /** Existing programs to use instead of building them. */
   programs?: Made["programs"] | undefined;
   bases?: Bases | undefined;
   say(line: string): void;
 };
 
-/** Makes a release in `out`, which is emptied before. Returns true when everything that was asked for by name was made. */
+/** Builds a release in `out`, which is emptied first. Returns true if everything that was requested by name was built. */
 export const makeRelease = async (options: ReleaseOptions): Promise<boolean> => {
   const { out, version, epoch, env, url, key, say } = options;
   rmSync(out, { recursive: true, force: true });
@@ -84,7 +84,7 @@ export const makeRelease = async (options: ReleaseOptions): Promise<boolean> => 
 
 type Missing = (what: string, isAskedFor: boolean, error: unknown) => void;
 
-/** Builds the program of each system, as far as this machine can get its runtime. */
+/** Builds the program of each system whose runtime this machine can get. */
 const buildPrograms = async (
   { targets, env }: ReleaseOptions,
   folder: string,
@@ -99,7 +99,7 @@ const buildPrograms = async (
       await build({ outfile, target: TARGETS[system], web, releaseKey });
       programs[system] = outfile;
     } catch (error) {
-      // Without a runtime for another system the rest continues; an error in the source is the same for all of them.
+      // If the runtime of another system is missing, the rest continues. An error in the source affects all of them.
       if (Object.keys(programs).length === 0 && env.CI === undefined && targets === undefined) throw error;
       missing(system, targets !== undefined, error);
     }
@@ -170,7 +170,7 @@ const MAKERS: Readonly<Record<Part, (made: Made, options: ReleaseOptions) => Pro
 const filled = (template: string, values: Readonly<Record<string, string>>): string =>
   template.replace(/@([A-Z0-9_]+(?::[^@\s]+)?)@/g, (whole, name: string) => values[name] ?? whole);
 
-/** Writes what is in the release, the digests, and a signature alongside each file. */
+/** Writes the description of the release, the digests, and a signature for each file. */
 const describeRelease = async ({ out, version }: Made, key: SigningKey | undefined): Promise<void> => {
   const names = [...new Bun.Glob("**/*").scanSync({ cwd: out })].sort();
   const files: Release["files"][number][] = [];
@@ -192,7 +192,7 @@ const describeRelease = async ({ out, version }: Made, key: SigningKey | undefin
   }
 };
 
-/** The time of the last commit: the same source gives the same archives. */
+/** Returns the time of the last commit, so that the same source gives the same archives. */
 const commitTime = async (): Promise<number> =>
   Number((await runTool(["git", "log", "-1", "--format=%ct"], { cwd: ROOT })).trim());
 
@@ -212,13 +212,13 @@ const parseSystems = (names: readonly string[]): System[] => {
   return names.filter(isSystem);
 };
 
-/** The line of a `.pub` file. Throws SignatureError for what is none. */
+/** Returns the key line of a `.pub` file. Throws SignatureError if it is invalid. */
 const trustedKey = (text: string): string => {
   parsePublicKey(text);
   return text.trim().split("\n").at(-1)?.trim() ?? "";
 };
 
-/** The command itself. Returns the exit code. */
+/** The command-line entry point. Returns the exit code. */
 const main = async (
   env: Readonly<Record<string, string | undefined>>,
   say: (line: string) => void,

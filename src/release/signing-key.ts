@@ -1,5 +1,5 @@
-// The secret key that signs releases, in the file format of minisign: made once, kept by anyone who releases, and also read when
-// `minisign -G` has made it, with a password or without.
+// The secret key that signs releases, in minisign's file format. It is generated once and kept by the release manager. Keys from `minisign
+// -G`, with or without a password, can be read.
 import { generateKeyPairSync, scryptSync } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
@@ -7,14 +7,14 @@ import { printPublicKey, publicBytesOf, SignatureError, type SigningKey } from "
 
 const ID_BYTES = 8;
 const SEED_BYTES = 32;
-/** Where the parts of the file lie: algorithms, salt, limits of the password, then what the password hides. */
+/** Offsets of the file's parts: algorithms, salt, password limits, then the encrypted part. */
 const AT = { kdf: 2, salt: 6, operations: 38, memory: 46, hidden: 54 } as const;
 const SECRET_BYTES = 158;
 const HIDDEN_BYTES = SECRET_BYTES - AT.hidden;
 const PLAIN = "\0\0";
 const SCRYPT_BLOCK = 8;
 
-/** Reads a secret key. Throws SignatureError when the file is none, or the password is wrong or missing. */
+/** Reads a secret key. Throws SignatureError if the file is invalid, or the password is wrong or missing. */
 export const readSigningKey = (text: string, password: string | undefined): SigningKey => {
   const bytes = Buffer.from(text.trim().split(/\r?\n/).at(-1) ?? "", "base64");
   if (bytes.length !== SECRET_BYTES || bytes.toString("latin1", 0, 2) !== "Ed") {
@@ -30,7 +30,7 @@ export const readSigningKey = (text: string, password: string | undefined): Sign
   return { id, seed, publicKey };
 };
 
-/** Reads the key of this file; makes it, with the public key alongside it, when none exists. */
+/** Reads the key from this file; generates it if missing, together with the public key next to it. */
 export const openSigningKey = (file: string, password: string | undefined): { key: SigningKey; isNew: boolean } => {
   if (existsSync(file)) return { key: readSigningKey(readFileSync(file, "utf8"), password), isNew: false };
   const key = newSigningKey();
@@ -40,7 +40,7 @@ export const openSigningKey = (file: string, password: string | undefined): { ke
   return { key, isNew: true };
 };
 
-/** Makes a key. */
+/** Generates a key. */
 export const newSigningKey = (): SigningKey => {
   const { privateKey } = generateKeyPairSync("ed25519");
   const seed = Buffer.from(privateKey.export({ format: "jwk" }).d as string, "base64url");
@@ -73,7 +73,7 @@ const shown = (bytes: Buffer, password: string | undefined): Buffer => {
   return Buffer.from(bytes.subarray(AT.hidden).map((byte, i) => byte ^ (pad[i] as number)));
 };
 
-/** What libsodium makes of limits for operations and memory. */
+/** Converts limits for operations and memory like libsodium. */
 const scryptCost = (operations: number, memory: number): { cost: number; parallel: number } => {
   const limit = Math.max(operations, 32_768);
   const isByOperations = limit < memory / 32;

@@ -1,10 +1,11 @@
-// Programs and files that a release is made with. Archives have no times, owners or order of their own, so the same source gives the same bytes.
+// Runs tools and creates archives for a release. Archives contain no times, owners or orders of their own, so the same source gives the
+// same bytes.
 import { createReadStream, createWriteStream, readdirSync } from "node:fs";
 import { Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
 
-/** A part of a release that this machine cannot make, and why. */
+/** A part of a release that this machine cannot build, with the reason. */
 export class UnavailableError extends Error {
   override readonly name = "UnavailableError";
 }
@@ -13,7 +14,7 @@ const LAST_LINES = 12;
 
 export type RunOptions = { cwd?: string; env?: Record<string, string | undefined> };
 
-/** Runs a program and returns its output. Throws UnavailableError when it does not exist, Error with what it wrote when it fails. */
+/** Runs a program and returns its output. Throws UnavailableError if it does not exist, or an Error with its output if it fails. */
 export const runTool = async (command: readonly string[], { cwd, env }: RunOptions = {}): Promise<string> => {
   const [name = ""] = command;
   if (Bun.which(name, env?.PATH === undefined ? {} : { PATH: env.PATH }) === null) {
@@ -30,7 +31,7 @@ export const runTool = async (command: readonly string[], { cwd, env }: RunOptio
   throw new Error(`${command.slice(0, 2).join(" ")} ended with ${code}:\n${lines}`);
 };
 
-/** Packs what is in `folder` as a tar: owned by root, in order of names, with the time `epoch` (seconds). */
+/** Packs `folder` as a tar: owned by root, sorted by name, with the time `epoch` (seconds). */
 export const packFolder = (folder: string, to: string, epoch: number): Promise<string> =>
   runTool([
     ...["tar", "--create", `--file=${to}`, `--directory=${folder}`, "--sort=name", `--mtime=@${epoch}`],
@@ -39,7 +40,7 @@ export const packFolder = (folder: string, to: string, epoch: number): Promise<s
     ...readdirSync(folder).sort(),
   ]);
 
-/** Compresses a file with gzip, without its name and time. Returns the SHA-256 of what went in. */
+/** Compresses a file with gzip, without its name and time. Returns the SHA-256 of the uncompressed content. */
 export const gzipFile = async (from: string, to: string): Promise<string> => {
   const sha256 = new Bun.CryptoHasher("sha256");
   const hashed = new Transform({

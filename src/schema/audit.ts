@@ -1,4 +1,4 @@
-// The audit log as callers see it (spec: Audit log entry; facts/platform 1.4 and 7).
+// Wire shapes of the audit log (spec: Audit log entry; facts/platform 1.4 and 7).
 import { type Static, Type as t } from "@sinclair/typebox";
 import { namedObject } from "./named.ts";
 import { oneOf } from "./one-of.ts";
@@ -10,7 +10,7 @@ export const AUDIT_ACTIONS = [
 ] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 
-/** What is changed. The last line is of this product alone. */
+/** The types of changed resources. The last line is specific to Slipway. */
 export const RESOURCE_TYPES = [
   ...(["template", "template_version", "user", "workspace", "workspace_build", "git_ssh_key", "api_key"] as const),
   ...(["group", "license", "convert_login", "health_settings", "notifications_settings"] as const),
@@ -46,7 +46,7 @@ export const AuditChange = namedObject("AuditChange", {
   secret: t.Boolean({ description: "The value changed; old and new are not recorded, or not yours to see." }),
 });
 
-/** Where it happened. */
+/** The organization of the entry. */
 export const LoggedOrganization = namedObject("LoggedOrganization", {
   id: Uuid("The organization."),
   name: t.String(),
@@ -87,7 +87,7 @@ export const AuditLogs = namedObject("AuditLogs", {
   count_cap: t.Integer({ description: "As far as is counted." }),
 });
 
-/** How long entries are kept, in days; 0 is forever. */
+/** Retention period of entries in days; 0 means forever. */
 export const AuditRetention = namedObject("AuditRetention", {
   days: t.Integer({ minimum: 0, maximum: 36_500, description: "Of everything that is not named below." }),
   sign_in_days: t.Union([t.Integer({ minimum: 0, maximum: 36_500 }), t.Null()], {

@@ -1,10 +1,10 @@
-// From a path as it is written to what the call answers and takes (src/schema/routes.ts): a wrong path or member is an error of the compiler.
+// Types that map a path to its call's response and body (src/schema/routes.ts): a wrong path or member is a compiler error.
 import type { Route } from "./route.ts";
 import type { Routes } from "./routes.ts";
 
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
-/** One segment further: by its name, else as the id of something. */
+/** Resolves one segment: by name, or else as an ID. */
 type Step<Node, Segment extends string> = Segment extends keyof Node
   ? Node[Segment]
   : "{}" extends keyof Node
@@ -20,7 +20,7 @@ type WithoutQuery<Path extends string> = Path extends `${infer Before}?${string}
 type At<M extends Method, Path extends string> =
   Walk<Routes, WithoutQuery<Path>> extends infer Node ? (M extends keyof Node ? Node[M] : never) : never;
 
-/** The call of this method and path below /api/v2, such as `/workspaces/${string}`; never where none exists. */
+/** The call of this method and path below /api/v2, such as `/workspaces/${string}`; never if none exists. */
 export type CallAt<M extends Method, Path extends string> = Path extends `/${infer Below}` ? At<M, Below> : never;
 
 export type AnswerOf<C> = C extends Route<infer Answer, unknown, string> ? Answer : never;

@@ -1,4 +1,4 @@
-// The connection log as callers see it. `web_info` and `ssh_info` are where clients of the incumbent look.
+// Wire shapes of the connection log. Upstream clients read `web_info` and `ssh_info`.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { LoggedOrganization } from "./audit.ts";
 import { namedObject } from "./named.ts";
@@ -10,7 +10,7 @@ export const CONNECTION_TYPES = [
 ] as const;
 export type ConnectionType = (typeof CONNECTION_TYPES)[number];
 
-/** Those that a browser makes. */
+/** Connections made by browsers. */
 export const WEB_TYPES: readonly ConnectionType[] = ["workspace_app", "port_forwarding"];
 
 export const CONNECTION_STATUSES = ["ongoing", "completed"] as const;
@@ -64,7 +64,7 @@ export const ConnectionLogs = namedObject("ConnectionLogs", {
   count_cap: t.Integer({ description: "As far as is counted." }),
 });
 
-/** How long entries are kept, in days; 0 is forever. */
+/** Retention period of entries in days; 0 means forever. */
 export const ConnectionRetention = namedObject("ConnectionRetention", {
   days: t.Integer({ minimum: 0, maximum: 36_500, description: "Default 90." }),
 });

@@ -1,4 +1,4 @@
-// Members that most shapes have: ids and times.
+// Members that most shapes share: IDs and times.
 import { Type as t } from "@sinclair/typebox";
 
 const said = (description: string | undefined) => (description === undefined ? {} : { description });

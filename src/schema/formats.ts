@@ -1,11 +1,11 @@
-// What the formats of our schemas mean. Elysia's own read dates in many ways and numbers as JavaScript does (`1e3`), and UUIDs with a scheme before them; the API reads them in
-// one way (rule HT-28). Must be loaded before the first request; src/server.ts does.
+// Defines the formats of the schemas. Elysia's own formats accept several date notations, numbers as in JavaScript (`1e3`), and UUIDs with
+// a scheme prefix; the API accepts exactly one form (rule HT-28). Must be loaded before the first request, which src/server.ts does.
 import { FormatRegistry } from "@sinclair/typebox";
 
 const DATE_TIME =
   /^(\d{4})-(\d\d)-(\d\d)[Tt](?:[01]\d|2[0-3]):[0-5]\d:(?:[0-5]\d|60)(?:\.\d+)?(?:[Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/;
 
-/** RFC 3339: date, time and zone. */
+/** Accepts RFC 3339 with date, time and zone. */
 const isDateTime = (text: string): boolean => {
   const [, year, month, day] = DATE_TIME.exec(text) ?? [];
   if (year === undefined) return false;
@@ -13,7 +13,7 @@ const isDateTime = (text: string): boolean => {
   return Number(month) >= 1 && Number(month) <= 12 && Number(day) >= 1 && Number(day) <= days;
 };
 
-/** A whole number in a query or a path, that fits a number of JavaScript. */
+/** Accepts an integer in a query or path that is safe in JavaScript. */
 const isInteger = (text: string): boolean => /^-?\d{1,16}$/.test(text) && Number.isSafeInteger(Number(text));
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
@@ -21,6 +21,6 @@ const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 FormatRegistry.Set("uuid", (text) => UUID.test(text));
 FormatRegistry.Set("date-time", isDateTime);
 FormatRegistry.Set("integer", isInteger);
-// Of texts in a query (src/api/http/query.ts).
+// For text parameters in a query (src/api/http/query.ts).
 FormatRegistry.Set("flag", (text) => /^(?:|1|t|true|0|f|false)$/i.test(text));
 FormatRegistry.Set("cursor", (text) => text === "" || (isInteger(text) && Number(text) >= 0));

@@ -1,4 +1,4 @@
-// What a WebSocket sends that stands for a stream of server-sent events: each event with its name.
+// Wire shape of WebSocket messages that correspond to server-sent events: each event with its name.
 import { type TSchema, Type as t } from "@sinclair/typebox";
 import { Generic } from "./generic.ts";
 import { named, namedObject } from "./named.ts";
@@ -6,13 +6,13 @@ import { named, namedObject } from "./named.ts";
 const ErrorFrame = namedObject("ErrorFrame", { type: t.Literal("error"), data: Generic });
 const PingFrame = namedObject("PingFrame", { type: t.Literal("ping"), data: t.Null() });
 
-/** The messages of a WebSocket that sends `data`: those, what went wrong, and a sign of life from time to time. */
+/** Returns the messages of a WebSocket that sends `data`: data, errors, and periodic heartbeats. */
 export const framed = <T extends TSchema>(name: string, data: T) =>
   named(
     `${name}Frame`,
     t.Union([named(`${name}DataFrame`, t.Object({ type: t.Literal("data"), data })), ErrorFrame, PingFrame]),
   );
 
-/** The same without a sign of life, for streams whose clients take none. */
+/** Like `framed` without heartbeats, for streams whose clients do not accept them. */
 export const framedWithoutPing = <T extends TSchema>(name: string, data: T) =>
   named(`${name}Frame`, t.Union([named(`${name}DataFrame`, t.Object({ type: t.Literal("data"), data })), ErrorFrame]));

@@ -1,4 +1,4 @@
-// The specification's generic body of all errors and some successes.
+// The specification's generic body, used for all errors and some successes.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { namedObject } from "./named.ts";
 

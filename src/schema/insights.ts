@@ -1,4 +1,4 @@
-// Reports of use as the specification writes them (spec, "Insights endpoints").
+// Wire shapes of usage reports (spec, "Insights endpoints").
 import { type Static, Type as t } from "@sinclair/typebox";
 import { time, uuid } from "./fields.ts";
 import { named, namedObject } from "./named.ts";
@@ -35,7 +35,7 @@ const ParameterUsage = namedObject("ParameterUsage", {
   values: t.Array(t.Object({ count: t.Integer({ description: "Workspaces." }), value: t.String() })),
 });
 
-/** Clients of the upstream kind may leave sections out. */
+/** Upstream clients can omit sections. */
 export const TemplateInsights = namedObject("TemplateInsights", {
   interval_reports: t.Optional(
     t.Array(

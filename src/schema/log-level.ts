@@ -1,8 +1,8 @@
-// How serious a line of a log is: agents', builds', and the server's own.
+// Log levels of agent logs, build logs and the server's log.
 import { named } from "./named.ts";
 import { oneOf } from "./one-of.ts";
 
-/** Index = what the level columns of the log tables hold. */
+/** The index is the value in the level columns of the log tables. */
 export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error"] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 

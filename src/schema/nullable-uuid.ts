@@ -1,5 +1,5 @@
-// A UUID that may be missing. The specification shows it as {uuid, valid}; clients of the upstream kind need a plain string or null
-// (docs/spec/design.md 6). This is the one place that decides.
+// An optional UUID. The specification has {uuid, valid}; upstream clients need a plain string or null (docs/spec/design.md 6). The choice
+// is made only here.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { NIL_UUID } from "#base/ids.ts";
 import { namedObject } from "./named.ts";
@@ -17,6 +17,6 @@ export const NullableUuid = t.Union(
 );
 export type NullableUuid = Static<typeof NullableUuid>;
 
-/** Shows `id` in the form this caller understands. */
+/** Returns `id` in the caller's format. */
 export const nullableUuid = (id: string | null | undefined, compat: boolean): NullableUuid =>
   compat ? (id ?? null) : { uuid: id ?? NIL_UUID, valid: id !== null && id !== undefined };

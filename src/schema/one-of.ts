@@ -1,7 +1,7 @@
-// A text that is one of a fixed set of values.
+// A string from a fixed set of values.
 import { type TSchema, Type as t } from "@sinclair/typebox";
 
-/** The set as a schema whose static type is the union of its values. */
+/** Returns a schema whose static type is the union of the values. */
 export const oneOf = <const V extends readonly string[]>(values: V, description?: string): OneOf<V> =>
   t.Unsafe<V[number]>(
     t.Union(

@@ -1,4 +1,4 @@
-// A part of a list.
+// A page of a list.
 
-/** Rows to give, and rows to leave out before them. */
+/** Number of rows to return, and to skip before them. */
 export type Page = { limit: number; offset: number };

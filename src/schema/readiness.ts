@@ -1,4 +1,4 @@
-// What /readyz answers: whether the server is ready, and what a node of a cluster is in.
+// Wire shape of /readyz: whether the server is ready, and the state of a cluster node.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { Generic } from "./generic.ts";
 import { namedObject } from "./named.ts";
@@ -29,5 +29,5 @@ export const Readiness = namedObject("Readiness", {
 });
 export type Readiness = Static<typeof Readiness>;
 
-/** What a node of a cluster is in. */
+/** The state of a cluster node. */
 export type NodeState = Required<Pick<Readiness, "node" | "lease" | "database" | "standby">> & Pick<Readiness, "parts">;

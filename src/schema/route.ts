@@ -1,11 +1,11 @@
-// The type of one call of the API, of which the printed table of all calls (src/schema/routes.ts) consists.
+// The type of one API call, used by the generated table of all calls (src/schema/routes.ts).
 
-/** What a call answers, what its body is (undefined: none, or it may be left away), and what its query can name. */
+/** A call's response, its body (undefined: none, or optional), and its query parameters. */
 export type Route<Answer, Body, Query extends string> = {
   readonly answer: Answer;
   readonly body: Body;
   readonly query: Query;
 };
 
-/** A body that is no JSON. */
+/** A body that is not JSON. */
 export type Bytes = string | Uint8Array | ReadableStream;

@@ -18,7 +18,7 @@ export const lineText = (options: Options = {}): TString =>
 export const linesText = (options: Options = {}): TString =>
   t.String({ ...options, pattern: `^[^${HIDDEN_IN_LINES}]*$`, error: NO_HIDDEN });
 
-/** Like `lineText` without surrounding blanks; may be empty. */
+/** Like `lineText`, without surrounding whitespace; can be empty. */
 export const trimmedText = (options: Options = {}): TString =>
   t.String({
     ...options,
@@ -31,7 +31,7 @@ const hidden = new RegExp(`[${HIDDEN}]+`, "g");
 /** Returns the text as one line, for names from models and agents, which cannot be asked to correct them. */
 export const asLine = (text: string): string => text.replace(hidden, " ").trim();
 
-// A host without credentials: viewers of the image would send them.
+// A host without credentials, which viewers of the image would send.
 const HOST = "(?:[^\\s\"'<>\\\\@/?#\\[\\]]+|\\[[0-9a-fA-F:.]+\\](?::\\d+)?)";
 const PLACES = `https?://${HOST}(?:[/?#][^\\s"'<>\\\\${HIDDEN}]*)?|/(?:emojis|icon)/[\\w.-]+`;
 const DATA = 'data:image/[\\w.+-]+[;,][^\\s"<>\\\\]*';
@@ -49,17 +49,17 @@ export const iconText = ({ description = WHAT, ...options }: Options = {}): TStr
     error: "must be empty, an http or https URL, a data:image URL, or a path such as /emojis/1f310.png",
   });
 
-/** The same in a template, where placeholders may follow a URL's beginning or replace it. */
+/** Like `iconText`, for templates, where placeholders may follow a URL's beginning or replace it. */
 export const templatedIcon = (options: Options = {}): TString =>
   t.String({ ...options, pattern: `${ICON}|^(?:(?:${PLACES})?\\{\\{[^\\s"'<>\\\\]|\\{\\{).*$` });
 
 /** Returns the icon, or an empty text if it is not valid: for values from agents. */
 export const asIcon = (text: string): string => (icon.test(text) ? text : "");
 
-/** URLs that a page would run as code, in any spelling: browsers skip control characters and blanks before and inside a scheme. */
+/** URLs that a page would run as code, in any spelling: browsers ignore control characters and whitespace before and inside a scheme. */
 const SCRIPT = /^(?:javascript|data|vbscript|blob|filesystem)\s*:/i;
 
-/** True if a URL is code, or looks like another URL than it is. */
+/** Returns whether a URL is code, or looks like a different URL. */
 export const isUnsafeLink = (text: string): boolean =>
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what browsers skip
   SCRIPT.test(text.replace(/[\u0000-\u0020]+/g, "")) || asLine(text) !== text.trim();

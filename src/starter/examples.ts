@@ -1,4 +1,4 @@
-// The templates that come with the server, as archives ready to be imported like any upload. Embedded in the binary.
+// The example templates that come with the server, as archives in the format of uploads. Embedded in the binary.
 import { strToU8, zipSync } from "fflate";
 import blankReadme from "./blank/README.md" with { type: "text" };
 import blankManifest from "./blank/template.yaml" with { type: "text" };
@@ -32,7 +32,7 @@ import hetznerReadme from "./terraform-hetzner/README.md" with { type: "text" };
 import kubernetesMain from "./terraform-kubernetes/main.tf" with { type: "text" };
 import kubernetesReadme from "./terraform-kubernetes/README.md" with { type: "text" };
 
-/** The templates that a fresh install makes; each is its example_id and the provisioner it needs, too. */
+/** The templates that a new installation creates; each name is also its example_id and its provisioner. */
 export const LOCAL = "local";
 export const DOCKER = "docker";
 
@@ -40,15 +40,15 @@ export type Example = {
   readonly display_name: string;
   readonly description: string;
   readonly icon: string;
-  /** What brings its workspaces to life. */
+  /** The provisioner of its workspaces. */
   readonly provisioner: "local" | "docker" | "terraform";
-  /** The same for variants that only differ in their provisioner. */
+  /** The same for variants that differ only in their provisioner. */
   readonly kind: string;
   readonly markdown: string;
   readonly archive: () => Uint8Array;
 };
 
-// The same bytes each time, so that the same content is one file.
+// Deterministic, so that the same content is stored as one file.
 export const makeArchive = (files: Readonly<Record<string, string>>): Uint8Array =>
   zipSync(Object.fromEntries(Object.entries(files).map(([name, text]) => [name, strToU8(text)])), {
     mtime: new Date(1980, 0, 1),
@@ -56,10 +56,10 @@ export const makeArchive = (files: Readonly<Record<string, string>>): Uint8Array
 
 type About = Pick<Example, "display_name" | "description" | "icon">;
 
-/** What a folder of this one is: its README and its template.yaml or main.tf. */
+/** The files of one folder: its README and its template.yaml or main.tf. */
 type Sources = { readonly readme: string; readonly manifest: string };
 
-/** As in the template "docker": Debian with git, curl, sudo, zsh, and a user who is not root. */
+/** Same as in the template "docker": Debian with git, curl, sudo, zsh, and a non-root user. */
 const DEBIAN = "mcr.microsoft.com/devcontainers/base:2.1.13-trixie";
 /** The same with Python. */
 const DEBIAN_WITH_PYTHON = "mcr.microsoft.com/devcontainers/python:3.13-bookworm";
@@ -76,7 +76,7 @@ const example = (
   return { display_name, description, icon, provisioner, kind, markdown: readme, archive };
 };
 
-/** A process on the server's machine, and the same in a container. */
+/** Two variants: processes on the server's machine, and a container. */
 const inBoth = (id: string, about: About, { readme, manifest }: Sources, image = DEBIAN): [string, Example][] => [
   [id, example(about, id, "local", { readme, manifest })],
   [
@@ -90,7 +90,7 @@ const inBoth = (id: string, about: About, { readme, manifest }: Sources, image =
   ],
 ];
 
-/** By example_id, in the order in which they are offered. The archives are zip. */
+/** By example_id, in display order. The archives are zip files. */
 export const EXAMPLES: ReadonlyMap<string, Example> = new Map([
   ...inBoth(
     "code-server",

@@ -1,5 +1,4 @@
-// The variant of a ready template whose workspaces are containers: the same parameters, scripts and apps, in an image that people can work
-// in. Pure.
+// Derives the container variant of an example template: the same parameters, scripts and apps, in an image for development. Pure.
 
 const container = (image: string): string => `    type: docker_container
     docker:
@@ -11,7 +10,7 @@ const container = (image: string): string => `    type: docker_container
 const PROVISIONER = /^provisioner: local$/m;
 const TYPE = /^ {4}type: local_process\n/m;
 
-/** Throws for a manifest that is not written as those of this folder are. */
+/** Throws if the manifest does not have the expected layout. */
 export const inContainer = (manifest: string, image: string): string => {
   for (const line of [PROVISIONER, TYPE]) {
     if (!line.test(manifest)) throw new Error(`the template has no line ${line.source}`);

@@ -1,4 +1,4 @@
-// The templates of workspaces from a repository. They are made when somebody opens the first one, not before.
+// The templates for workspaces from a repository. They are created when a user opens the first repository.
 import { type Example, makeArchive } from "./examples.ts";
 import dockerReadme from "./repository/README.md" with { type: "text" };
 import dockerManifest from "./repository/template.yaml" with { type: "text" };
@@ -11,7 +11,7 @@ type RepositoryTemplate = Pick<Example, "display_name" | "description" | "icon" 
   readonly name: string;
 };
 
-/** By the provisioner that they need: the name of the template, and what is in it. */
+/** By required provisioner: the template's name and files. */
 export const REPOSITORY_TEMPLATES: ReadonlyMap<string, RepositoryTemplate> = new Map([
   [
     "docker",

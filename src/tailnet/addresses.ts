@@ -1,25 +1,26 @@
-// Addresses inside the private network. An agent's follow from its id, so an agent can claim no other's (facts/wire 2.4). [TL-11]
+// Addresses inside the private network. An agent's addresses are derived from its ID, so it cannot claim another's (facts/wire 2.4).
+// [TL-11]
 
 const PREFIXES = ["fd7a115ca1e0", "fd60627aa42b"] as const;
 
-/** The addresses this agent may have, in canonical text. */
+/** Returns the addresses this agent may have, as canonical text. */
 export const agentAddresses = (agent_id: string): readonly string[] =>
   PREFIXES.map((prefix) => {
     const hex = prefix + agent_id.replaceAll("-", "").slice(12);
     return canonical((hex.match(/.{4}/g) ?? []).join(":")) as string;
   });
 
-/** The address of a prefix that holds one IPv6 address only, canonical; undefined for any other text. */
+/** Returns the canonical address of a prefix that contains exactly one IPv6 address; undefined for any other text. */
 export const singleAddress = (prefix: string): string | undefined => {
   const [address = "", bits, ...rest] = prefix.split("/");
   return bits === "128" && rest.length === 0 ? canonical(address) : undefined;
 };
 
-/** As people write it, from its 16 bytes. */
-export const addressWords = (address: Uint8Array): string =>
+/** Formats an address from its 16 bytes. */
+export const formatAddress = (address: Uint8Array): string =>
   (canonical((Buffer.from(address).toString("hex").match(/.{4}/g) ?? []).join(":")) ?? "").replace(/^\[|\]$/g, "");
 
-/** One text for each IPv6 address. */
+/** Returns the canonical text of an IPv6 address. */
 const canonical = (address: string): string | undefined => {
   if (!/^[0-9a-f:.]{2,45}$/i.test(address) || !address.includes(":")) return undefined;
   const url = `http://[${address}]/`;

@@ -1,5 +1,5 @@
-// NaCl boxes: X25519 from node:crypto, XSalsa20-Poly1305 from @noble/ciphers. Used by discovery and by the relay's handshake, where opening a box is the
-// proof that a client has the private half of the key it names (facts/wire 3.2). Refuses keys that lead to no secret. [TL-1]
+// NaCl boxes: X25519 from node:crypto, XSalsa20-Poly1305 from @noble/ciphers. Used by discovery and by the relay's handshake, where opening
+// a box proves that a client has the private key of its public key (facts/wire 3.2). Rejects keys that yield no shared secret. [TL-1]
 import { createPrivateKey, createPublicKey, diffieHellman } from "node:crypto";
 import { hsalsa, xsalsa20poly1305 } from "@noble/ciphers/salsa.js";
 import { secretBytes } from "#base/ids.ts";
@@ -7,7 +7,7 @@ import { secretBytes } from "#base/ids.ts";
 export const KEY_BYTES = 32;
 export const NONCE_BYTES = 24;
 
-// What DER puts in front of a bare X25519 key (RFC 8410).
+// The DER prefix of a raw X25519 private key (RFC 8410).
 const PRIVATE_HEAD = Buffer.from("302e020100300506032b656e04220420", "hex");
 const PUBLIC_HEAD = Buffer.from("302a300506032b656e032100", "hex");
 
@@ -19,14 +19,14 @@ export interface KeyPair {
   readonly public: Uint8Array;
 }
 
-/** A fresh pair, or the one of these 32 secret bytes. */
+/** Returns a new key pair, or the one of these 32 secret bytes. */
 export const keyPair = (secret: Uint8Array = secretBytes(KEY_BYTES)): KeyPair => {
   const pem = createPrivateKey(privateKey(secret)).export({ format: "pem", type: "pkcs8" });
   const der = createPublicKey(pem).export({ format: "der", type: "spki" });
   return { secret, public: new Uint8Array(der.subarray(PUBLIC_HEAD.length)) };
 };
 
-/** X25519: the point two keys have in common, 32 bytes. Undefined for a public key that leads to no secret. */
+/** X25519: returns the shared point of two keys, 32 bytes; undefined for a public key that yields no secret. */
 export const agree = (secret: Uint8Array, peer: Uint8Array): Uint8Array | undefined => {
   try {
     const publicKey = createPublicKey({ key: Buffer.concat([PUBLIC_HEAD, peer]), format: "der", type: "spki" });
@@ -36,7 +36,7 @@ export const agree = (secret: Uint8Array, peer: Uint8Array): Uint8Array | undefi
   }
 };
 
-/** What two keys have in common, for `seal` and `open`: 32 bytes. Undefined for a public key that leads to no secret. */
+/** Returns the shared key of two keys for `seal` and `open`, 32 bytes; undefined for a public key that yields no secret. */
 export const sharedKey = (secret: Uint8Array, peer: Uint8Array): Uint8Array | undefined => {
   const point = agree(secret, peer);
   if (!point) return undefined;
@@ -45,11 +45,11 @@ export const sharedKey = (secret: Uint8Array, peer: Uint8Array): Uint8Array | un
   return new Uint8Array(out.buffer);
 };
 
-/** Nonce and box, as the frames carry them. */
+/** Returns the nonce and the box, as in frames. */
 export const seal = (shared: Uint8Array, plain: Uint8Array, nonce: Uint8Array = secretBytes(NONCE_BYTES)): Uint8Array =>
   Buffer.concat([nonce, xsalsa20poly1305(shared, nonce).encrypt(plain)]);
 
-/** What is in a nonce and box; undefined when it was altered or sealed with other keys. */
+/** Decrypts a nonce and box; undefined if it was modified or encrypted with other keys. */
 export const open = (shared: Uint8Array, sealed: Uint8Array): Uint8Array | undefined => {
   if (sealed.byteLength < NONCE_BYTES) return undefined;
   try {
@@ -62,7 +62,7 @@ export const open = (shared: Uint8Array, sealed: Uint8Array): Uint8Array | undef
 const privateKey = (secret: Uint8Array) =>
   ({ key: Buffer.concat([PRIVATE_HEAD, secret]), format: "der", type: "pkcs8" }) as const;
 
-/** Bytes as little-endian words; a copy, so that alignment does not matter. */
+/** Returns bytes as little-endian words; a copy, so that alignment does not matter. */
 function words(bytes: Uint8Array): Uint32Array {
   return new Uint32Array(new Uint8Array(bytes).buffer);
 }

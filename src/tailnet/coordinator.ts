@@ -1,6 +1,6 @@
-// Who is in the private network and who sees whom: peers by id, and directed tunnels between ids. Two peers see each other when a tunnel
-// leads from one to the other, whichever way (facts/wire 2.2). In memory only: after a restart peers return and say it all again, and
-// what they had continues in the meantime. Everything here is synchronous; judging who may is left to the peers' rules. [TL-8] .. [TL-14]
+// The coordinator of the private network: peers by ID, and directed tunnels between IDs. Two peers see each other if there is a tunnel
+// between them in either direction (facts/wire 2.2). In memory only: after a restart, peers reconnect and send their state again, and
+// existing tunnels continue. All methods are synchronous; the peers' rules decide about access. [TL-8] .. [TL-14]
 import {
   type CoordinateRequest,
   CoordinateResponse_PeerUpdate_Kind as Kind,
@@ -9,41 +9,41 @@ import {
 import { singleAddress } from "./addresses.ts";
 import { Peer, type PeerHolder, type PeerOptions, type Response } from "./peer.ts";
 
-/** Tunnels one peer may have open; a person's client has one for each workspace agent. */
+/** Maximum number of tunnels per peer; a user's client has one for each workspace agent. */
 const MAX_TUNNELS = 4096;
 
-/** How long peers keep a partner whose connection to the coordinator was lost (facts/wire 2.2): the server may only have been started again. */
+/** How long peers keep a partner that lost its connection to the coordinator (facts/wire 2.2), since the server may only have restarted. */
 export const LOST_MS = 15 * 60_000;
 
 const NO_PEERS: ReadonlySet<string> = new Set();
 
 export type ShownPeer = { id: string; addresses: string[]; preferred_derp: number; tunnels_to: string[] };
 
-/** The coordinators of other servers that share the network with this one: each knows the agents that are connected to it. */
+/** The coordinators of other servers that share the network: each knows the agents connected to it. */
 export interface OtherCoordinators {
-  /** A peer has joined here, perhaps in the place of an older stream of the same peer. */
+  /** A peer has joined here, possibly replacing an older stream of the same peer. */
   joined(peer: Peer, before: Peer | undefined): void;
   nodeChanged(peer: Peer): void;
   addTunnel(peer: Peer, agent_id: string): void;
   removeTunnel(peer: Peer, agent_id: string): void;
   leave(peer: Peer, isLost: boolean): void;
-  /** The access of a lost client to this agent, or to all, has ended. */
+  /** The access of a lost client to this agent, or to all, was revoked. */
   revoke(client_id: string, agent_id: string | undefined): void;
   forget(client_id: string): void;
 }
 
 export class Coordinator {
   readonly #peers = new Map<string, Peer>();
-  /** Tunnels by source, and the same by destination. */
+  /** Tunnels by source, and by destination. */
   readonly #from = new Map<string, Set<string>>();
   readonly #to = new Map<string, Set<string>>();
-  /** Peers that were lost, and who was shown them and keeps them for a while. */
+  /** Lost peers, and the partners that still keep them. */
   readonly #lost = new Map<string, readonly string[]>();
   readonly #listeners = new Set<(id: string) => void>();
-  /** Set once, where there are other servers. */
+  /** Set once, if there are other servers. */
   others: OtherCoordinators | undefined;
 
-  /** A new stream of this peer. One that it has already ends; its tunnels go on. */
+  /** Adds a new stream of this peer. An existing stream of the peer is ended; its tunnels are kept. */
   join(options: PeerOptions): Peer {
     const peer = new Peer(this, options);
     const before = this.#peers.get(peer.id);
@@ -55,7 +55,7 @@ export class Coordinator {
     return peer;
   }
 
-  /** How many peers and tunnels there are, without those of other nodes. */
+  /** Returns the number of peers and tunnels, without those of other nodes. */
   get counts(): { peers: number; tunnels: number } {
     let [peers, tunnels] = [this.#peers.size, 0];
     for (const ids of this.#from.values()) tunnels += ids.size;
@@ -67,7 +67,7 @@ export class Coordinator {
     return { peers, tunnels };
   }
 
-  /** Lists who is here and where their tunnels lead, for administrators. */
+  /** Lists the peers and their tunnels, for administrators. */
   shown(most: number): ShownPeer[] {
     const own = [...this.#peers.values()].filter(({ isGuest }) => !isGuest);
     return own.slice(0, most).map(({ id, known }) => ({
@@ -78,12 +78,12 @@ export class Coordinator {
     }));
   }
 
-  /** What this peer has last said it is; undefined when it is not there or has not said. */
+  /** Returns the last node that this peer sent; undefined if it is not connected or has sent none. */
   nodeOf(id: string): Node | undefined {
     return this.#peers.get(id)?.known?.node;
   }
 
-  /** For whom the peer is that has this address and a tunnel with this one; undefined when none or several say that they have it. */
+  /** Returns the holder of the partner with this address; undefined if none or several partners claim it. */
   holderAt(id: string, address: string): PeerHolder | undefined {
     const wanted = singleAddress(`${address}/128`);
     if (wanted === undefined) return undefined;
@@ -93,7 +93,7 @@ export class Coordinator {
     return found.length === 1 ? found[0]?.holder : undefined;
   }
 
-  /** Calls `listener` whenever a peer says what it is. Returns how to stop listening. */
+  /** Calls `listener` whenever a peer sends its node. Returns a function that stops listening. */
   listen(listener: (id: string) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
@@ -106,7 +106,7 @@ export class Coordinator {
     for (const partner of this.#iteratePartners(peer.id)) partner.show([peer]);
   }
 
-  /** Answers why not, when there are too many. The other end need not be there yet. */
+  /** Returns an error if there are too many tunnels. The other end need not be connected yet. */
   addTunnel(peer: Peer, id: string): string | undefined {
     const mine = this.#from.get(peer.id);
     if (mine?.has(id)) return undefined;
@@ -125,13 +125,13 @@ export class Coordinator {
     if (!this.#from.get(peer.id)?.has(id)) return;
     this.#forget(peer.id, id);
     this.others?.removeTunnel(peer, id);
-    // The other may have a tunnel back; then they still see each other.
+    // If the other peer has a tunnel in the opposite direction, they still see each other.
     if (this.#areConnected(peer.id, id)) return;
     peer.hide(id, Kind.DISCONNECTED, "tunnel removed");
     this.#peers.get(id)?.hide(peer.id, Kind.DISCONNECTED, "tunnel removed");
   }
 
-  /** Passes the agent's word on; false when the two share no tunnel or the other is not there. */
+  /** Forwards the agent's message; returns false if the two share no tunnel or the other is not connected. */
   tellReady(agent: Peer, id: string): boolean {
     const other = this.#peers.get(id);
     if (!other || !this.#areConnected(agent.id, id)) return false;
@@ -139,7 +139,7 @@ export class Coordinator {
     return true;
   }
 
-  /** The peer's stream is over: its partners hear of it, and the tunnels it had opened are forgotten. */
+  /** Removes a peer whose stream has ended: notifies its partners and removes the tunnels it had opened. */
   leave(peer: Peer, kind: Kind.LOST | Kind.DISCONNECTED): void {
     if (this.#peers.get(peer.id) !== peer) return;
     this.#peers.delete(peer.id);
@@ -160,7 +160,7 @@ export class Coordinator {
     return this.#lost.has(id);
   }
 
-  /** A lost peer may not return: its partners, or this one of them, hear that it has gone. */
+  /** Tells the partners of a lost peer, or this one of them, that it may not return. */
   revoke(id: string, partner_id?: string): void {
     const keepers = this.#lost.get(id) ?? [];
     this.others?.revoke(id, partner_id);
@@ -169,13 +169,13 @@ export class Coordinator {
     }
   }
 
-  /** No partner keeps it any longer. */
+  /** Its partners no longer keep it. */
   forgetLost(id: string): void {
     this.#lost.delete(id);
     this.others?.forget(id);
   }
 
-  /** One Coordinate stream, from end to end: what is to be sent to the peer. `joined` is notified of it first. */
+  /** Serves one Coordinate stream: yields the responses for the peer. Calls `joined` first. */
   async *serve(
     options: PeerOptions,
     requests: AsyncIterable<CoordinateRequest>,

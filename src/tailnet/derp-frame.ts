@@ -1,5 +1,5 @@
-// Frames of the relay (facts/wire 3.2): a type byte, a length, a payload. Whole frames come out of a byte stream that knows no borders.
-// Refuses frames above their limit before their payload has come in. [TL-2]
+// Frames of the relay (facts/wire 3.2): a type byte, a length, a payload. Extracts frames from a byte stream. Rejects frames above their
+// limit before their payload is received. [TL-2]
 
 export const FRAME = {
   server_key: 0x01,
@@ -21,24 +21,24 @@ export const FRAME = {
 } as const;
 
 export const HEADER_BYTES = 5;
-/** A packet as peers send it, without the key in front. */
+/** Maximum size of a packet from a peer, without the key. */
 export const MAX_PACKET = 64 * 1024;
-/** The frame a client introduces itself with. */
+/** Maximum size of the frame with which a client introduces itself. */
 export const MAX_CLIENT_INFO = 256 * 1024;
-/** Any other frame: a key and a packet. */
+/** Maximum size of any other frame: a key and a packet. */
 export const MAX_FRAME = 32 + MAX_PACKET;
 
-/** `DERP` and a key, in UTF-8. */
+/** `DERP` and a key emoji, in UTF-8. */
 export const MAGIC = Uint8Array.of(0x44, 0x45, 0x52, 0x50, 0xf0, 0x9f, 0x94, 0x91);
-/** Why a peer has disconnected. */
+/** The reasons why a peer no longer exists. */
 export const GONE = { disconnected: 0, not_here: 1 } as const;
 
-/** What discovery packets begin with; they go by a queue of their own. */
+/** The prefix of discovery packets, which have a separate queue. */
 const DISCOVERY = Uint8Array.of(0x54, 0x53, 0xf0, 0x9f, 0x92, 0xac);
 
 export const isDiscovery = (packet: Uint8Array): boolean => DISCOVERY.every((byte, i) => packet[i] === byte);
 
-/** One frame of these parts; a copy. */
+/** Returns a new frame with these parts. */
 export const encodeFrame = (type: number, ...parts: readonly Uint8Array[]): Uint8Array => {
   let length = 0;
   for (const part of parts) length += part.byteLength;
@@ -52,7 +52,7 @@ export const encodeFrame = (type: number, ...parts: readonly Uint8Array[]): Uint
   return frame;
 };
 
-/** Writes the head of a frame at `at`. */
+/** Writes the header of a frame at `at`. */
 export const writeHead = (into: Uint8Array, at: number, type: number, length: number): void => {
   into[at] = type;
   into[at + 1] = length >>> 24;
@@ -61,7 +61,7 @@ export const writeHead = (into: Uint8Array, at: number, type: number, length: nu
   into[at + 4] = length;
 };
 
-/** A frame that may not be; the message is for the peer. */
+/** An invalid frame; the message is for the peer. */
 export class FrameError extends Error {
   override readonly name = "FrameError";
   readonly tooBig: boolean;
@@ -74,19 +74,19 @@ export class FrameError extends Error {
 
 export interface Frame {
   type: number;
-  /** May be a view of what was pushed: copy what is kept. */
+  /** May be a view of the pushed bytes: copy it to keep it. */
   payload: Uint8Array;
 }
 
 const getLimit = (type: number): number => (type === FRAME.client_info ? MAX_CLIENT_INFO : MAX_FRAME);
 
-/** Puts frames together again. Holds at most one frame that is not whole. */
+/** Reassembles frames. Buffers at most one incomplete frame. */
 export class FrameReader {
   #rest: Uint8Array | undefined;
-  /** Bytes of `#rest` that count; it may be longer, to hold the frame once its length is known. */
+  /** Number of valid bytes in `#rest`, which may be longer to hold the frame once its length is known. */
   #held = 0;
 
-  /** The frames that are whole now. Throws FrameError at the first one that may not be. */
+  /** Yields the frames that are now complete. Throws FrameError at the first invalid one. */
   *push(chunk: Uint8Array): Generator<Frame> {
     let at = 0;
     while (at < chunk.byteLength || this.#held > 0) {
@@ -113,7 +113,7 @@ export class FrameReader {
     }
   }
 
-  /** Takes bytes up to the end of the header or, once that is there, of the frame. Answers how many it took. */
+  /** Takes bytes up to the end of the header or, after it, of the frame. Returns how many were taken. */
   #fill(bytes: Uint8Array): number {
     let taken = this.#take(bytes, HEADER_BYTES);
     if (this.#held < HEADER_BYTES) return taken;
@@ -127,7 +127,7 @@ export class FrameReader {
     if (taken <= 0) return 0;
     const room = this.#rest?.byteLength ?? 0;
     if (room < this.#held + taken) {
-      // Grows with what has really come, so a length alone costs nothing.
+      // Grows with the received bytes, so that a length alone allocates nothing.
       const bigger = new Uint8Array(Math.min(upTo, Math.max(this.#held + taken, room * 2)));
       if (this.#rest) bigger.set(this.#rest.subarray(0, this.#held));
       this.#rest = bigger;
@@ -145,7 +145,7 @@ const wholeFrame = (bytes: Uint8Array, at: number, end: number): Frame | undefin
   return end - from < length ? undefined : { type: bytes[at] as number, payload: bytes.subarray(from, from + length) };
 };
 
-/** The length in the header at `at`. Throws FrameError when it is above the limit of the frame's type. */
+/** Reads the length in the header at `at`. Throws FrameError if it exceeds the limit of the frame's type. */
 const readLength = (bytes: Uint8Array, at: number): number => {
   const type = bytes[at] as number;
   const byte = (place: number): number => bytes[at + place] as number;

@@ -1,21 +1,21 @@
-// The relay map: one region, this server itself (facts/wire 2.5). Peers put the host, port and scheme they themselves use in place of
-// ours, so one map fits all. Used by manifests, the Tailnet service and the routes that show it. [TL-15]
+// The relay map: one region, this server itself (facts/wire 2.5). Peers replace the host, port and scheme with those they use themselves,
+// so one map fits all. Used by manifests, the Tailnet service and the routes that show it. [TL-15]
 import type { DerpMapInit } from "#src/wire/index.ts";
 
 export const RELAY_REGION = 999;
 const REGION_CODE = "coder";
 const REGION_NAME = "Coder Embedded Relay";
 const NODE_NAME = `${RELAY_REGION}b`;
-/** 0 would mean the usual port; there is no STUN server here. */
+/** 0 would mean the default port; this server has no STUN. */
 const NO_STUN = -1;
 
-/** Sent to everyone with the map: everything goes through our relay, over WebSockets. */
+/** Sent to everyone with the map: all traffic goes through this relay, over WebSockets. */
 export const RELAY_ONLY = { derp_force_websockets: true, disable_direct_connections: true } as const;
 
-/** The region's name; one that is not in our map is shown by its number. */
+/** Returns the region's name; a region that is not in our map is shown by its number. */
 export const regionName = (region: number): string => (region === RELAY_REGION ? REGION_NAME : `Unnamed ${region}`);
 
-/** As peers get it. `home_params` must always be there, an agent reads it unchecked (facts/wire 1.5, trap 1). */
+/** Returns the map for peers. `home_params` is required: an agent reads it without a check (facts/wire 1.5, trap 1). */
 export const derpMap = (accessUrl: URL): DerpMapInit => ({
   homeParams: { regionScore: {} },
   regions: {
@@ -39,7 +39,7 @@ export const derpMap = (accessUrl: URL): DerpMapInit => ({
   },
 });
 
-/** The same as JSON, with the specification's names. */
+/** Returns the map as JSON, with the specification's names. */
 export const derpMapJson = (accessUrl: URL) => ({
   homeParams: { regionScore: {} },
   omitDefaultRegions: true,
@@ -73,5 +73,5 @@ export const derpMapJson = (accessUrl: URL) => ({
 
 const isPlain = (url: URL): boolean => url.protocol === "http:";
 const getPort = (url: URL): number => Number(url.port || (isPlain(url) ? 80 : 443));
-/** Without the brackets that an IPv6 address has in a URL. */
+/** Returns the host without the brackets of an IPv6 address. */
 const getHost = (url: URL): string => url.hostname.replace(/^\[|\]$/g, "");

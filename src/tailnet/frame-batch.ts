@@ -1,24 +1,24 @@
-// Frames that leave together. Frames of the relay are one byte stream, so those of one turn of the event loop need one WebSocket message,
-// not one each: a message costs a system call on either side, which is most of what a packet costs. They are joined as they come, in memory
-// that all batches share in turn, since new memory for each costs more than the bytes. [TL-17]
+// Batches frames. The relay's frames are one byte stream, so all frames of one turn of the event loop share a WebSocket message: each
+// message costs a system call on either side, which is most of the cost of a packet. Frames are joined in reused memory, since allocating
+// costs more than copying. [TL-17]
 import { HEADER_BYTES, MAX_FRAME, writeHead } from "./derp-frame.ts";
 
-/** What has been joined leaves immediately when it is as large as this. */
+/** A batch of this size is sent immediately. */
 export const JOIN_BYTES = 64 * 1024;
-/** Most batches hold a few small frames; the others hold all there may be and one frame more. */
+/** Most batches contain a few small frames; others need the full size and one more frame. */
 const SMALL_BYTES = 4 * 1024;
 const LARGE_BYTES = JOIN_BYTES + HEADER_BYTES + MAX_FRAME;
 const MAX_SPARE = 4;
 
 export type FrameBatchOptions = {
-  /** Sends these bytes as one message. They are there until it returns. */
+  /** Sends these bytes as one message. They are valid until it returns. */
   send(bytes: Uint8Array): void;
-  /** Calls `run` when the turn of the event loop is over; `setImmediate` by default. A microtask would join nothing. */
+  /** Calls `run` at the end of the turn of the event loop; `setImmediate` by default. A microtask would batch nothing. */
   endOfTurn?(run: () => void): void;
 };
 
 const NONE = new Uint8Array(0);
-/** Memory of batches that have left. */
+/** Buffers for reuse. */
 const spare: Uint8Array[] = [];
 
 export class FrameBatch {
@@ -33,14 +33,14 @@ export class FrameBatch {
     this.#endOfTurn = endOfTurn;
   }
 
-  /** Takes a frame along; it leaves at the end of the turn, or now when there is enough. */
+  /** Adds a frame, which is sent at the end of the turn, or now if the batch is full. */
   add(frame: Uint8Array): void {
     const at = this.#room(frame.byteLength);
     this.#buffer.set(frame, at);
     this.#leave();
   }
 
-  /** The same for a frame of a key and a packet, which is made where it leaves from. */
+  /** Adds a frame of a key and a packet, built in place. */
   put(type: number, key: Uint8Array, packet: Uint8Array): void {
     const length = key.byteLength + packet.byteLength;
     const at = this.#room(HEADER_BYTES + length);
@@ -50,14 +50,14 @@ export class FrameBatch {
     this.#leave();
   }
 
-  /** Sends a frame immediately, behind what there is. */
+  /** Sends a frame immediately, after the batched ones. */
   addNow(frame: Uint8Array): void {
     const at = this.#room(frame.byteLength);
     this.#buffer.set(frame, at);
     this.flush();
   }
 
-  /** Sends what there is. */
+  /** Sends the batch. */
   flush(): void {
     const [buffer, bytes] = [this.#buffer, this.#bytes];
     if (bytes === 0) return;
@@ -66,18 +66,18 @@ export class FrameBatch {
     if (buffer.byteLength === LARGE_BYTES && spare.length < MAX_SPARE) spare.push(buffer);
   }
 
-  /** Forgets what there is. */
+  /** Discards the batch. */
   clear(): void {
     this.#buffer = NONE;
     this.#bytes = 0;
   }
 
-  /** Bytes that are to leave. */
+  /** Size of the batch. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** Where the next frame goes. */
+  /** Returns the position for the next frame. */
   #room(length: number): number {
     const at = this.#bytes;
     this.#bytes = at + length;

@@ -1,5 +1,5 @@
-// What other folders may use of src/tailnet; README.md says what each part is for.
-export { addressWords, singleAddress } from "./addresses.ts";
+// The public interface of src/tailnet; README.md describes each part.
+export { formatAddress as addressWords, singleAddress } from "./addresses.ts";
 export { keyPair } from "./box.ts";
 export { Coordinator, LOST_MS, type OtherCoordinators, type ShownPeer } from "./coordinator.ts";
 export { derpMap, derpMapJson, RELAY_ONLY, RELAY_REGION, regionName } from "./derp-map.ts";

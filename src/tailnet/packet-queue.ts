@@ -1,9 +1,9 @@
-// What waits for one client of the relay: packets, discovery packets and short answers, each in a bounded queue of its own. A full queue
-// lets its oldest go, so a client that does not read costs a known amount and stalls no other client (facts/wire 3.2). [TL-5]
+// The send queue of one relay client: packets, discovery packets and short replies, each in a bounded queue. A full queue drops its oldest
+// entry, so a client that does not read has a bounded cost and stalls no other client (facts/wire 3.2). [TL-5]
 
-/** Packets that may wait, of either kind (facts/wire 3.2). */
+/** Maximum number of queued packets of either kind (facts/wire 3.2). */
 const MAX_PACKETS = 512;
-/** Bytes that may wait, of either kind. */
+/** Maximum size of queued packets of either kind. */
 const MAX_BYTES = 2 * 1024 * 1024;
 
 class Ring {
@@ -11,7 +11,7 @@ class Ring {
   #first = 0;
   #bytes = 0;
 
-  /** Answers how many were dropped for it. */
+  /** Returns how many frames were dropped to make room. */
   put(frame: Uint8Array): number {
     this.#frames.push(frame);
     this.#bytes += frame.byteLength;
@@ -54,17 +54,17 @@ export class PacketQueue {
     this.#dropped += ring.put(frame);
   }
 
-  /** The next to send: answers first, then discovery, then packets. */
+  /** Returns the next frame: replies first, then discovery, then packets. */
   take(): Uint8Array | undefined {
     return this.#control.take() ?? this.#discovery.take() ?? this.#packets.take();
   }
 
-  /** Bytes that wait. */
+  /** Number of queued bytes. */
   get bytes(): number {
     return this.#control.bytes + this.#discovery.bytes + this.#packets.bytes;
   }
 
-  /** Frames dropped since the client came. */
+  /** Frames dropped since the client connected. */
   get dropped(): number {
     return this.#dropped;
   }

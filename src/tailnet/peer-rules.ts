@@ -1,18 +1,18 @@
-// What a peer may ask of the coordinator (facts/wire 2.2, "Authorisation per request"). Breaking a rule ends the peer's stream with the
-// reason in an error response. [TL-11] [TL-12]
+// The rules for a peer's requests to the coordinator (facts/wire 2.2, "Authorisation per request"). A violation ends the peer's stream with
+// the reason in an error response. [TL-11] [TL-12]
 import type { Node } from "#src/wire/gen/tailnet_pb.ts";
 import { agentAddresses, singleAddress } from "./addresses.ts";
 
 export interface PeerRules {
-  /** The reason why this node may not be the peer's; undefined when it may. */
+  /** Returns the reason why this node is not allowed; undefined if it is. */
   refuseNode(node: Node): string | undefined;
-  /** The reason why the peer may open no tunnel there; undefined when it may. */
+  /** Returns the reason why the peer cannot open this tunnel; undefined if it can. */
   refuseTunnel(id: string): Promise<string | undefined>;
-  /** True for agents: they tell clients that they are ready. */
+  /** True for agents, which tell clients that they are ready. */
   mayBeReady: boolean;
 }
 
-/** An agent describes itself, under its own addresses, and opens no tunnels. */
+/** An agent sends its node with its own addresses, and opens no tunnels. */
 export const agentRules = (agent_id: string): PeerRules => {
   const own = agentAddresses(agent_id);
   return {
@@ -22,7 +22,7 @@ export const agentRules = (agent_id: string): PeerRules => {
   };
 };
 
-/** A client has any single addresses, and opens tunnels where `refuseTunnel` lets it. */
+/** A client has any single addresses, and opens tunnels that `refuseTunnel` allows. */
 export const clientRules = (refuseTunnel: PeerRules["refuseTunnel"]): PeerRules => ({
   mayBeReady: false,
   refuseNode: (node) => refusePrefixes(node, () => true),

@@ -1,5 +1,5 @@
-// One Coordinate stream: a peer that says what it is and which others it wants to see. Reads its requests in order and judges them by its
-// rules; what others do reaches it through its queue. [TL-8] .. [TL-14]
+// One Coordinate stream: a peer that sends its node and requests tunnels. Handles its requests in order and checks them against its rules;
+// changes of other peers reach it through its queue. [TL-8] .. [TL-14]
 import { fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { uuidBytes, uuidFromBytes } from "#base/ids.ts";
 import {
@@ -17,22 +17,22 @@ import { ResponseQueue } from "./response-queue.ts";
 export type Response = MessageInitShape<typeof CoordinateResponseSchema>;
 type Update = MessageInitShape<typeof CoordinateResponse_PeerUpdateSchema>;
 
-/** How many bytes a response takes on the wire, which is what it costs the queue of its peer. */
+/** Returns the size of a response on the wire, which is its cost in the peer's queue. */
 export const countResponseBytes = (response: CoordinateResponse): number =>
   toBinary(CoordinateResponseSchema, response).byteLength;
 
-/** A node as one partner sends it; larger ones are refused. Genuine ones have some hundred bytes. */
+/** Maximum size of a node from a peer. Real ones have a few hundred bytes. */
 const MAX_NODE = 64 * 1024;
-/** What an update costs alongside its node. */
+/** Cost of an update in addition to its node. */
 const UPDATE_BYTES = 64;
 
 export const TOO_SLOW = "the peer does not read what it is sent";
 export const OVERWRITTEN = "peer ID overwritten by new connection";
 
-/** A node and its bytes, by which equal ones are known. */
+/** A node and its bytes, for comparison. */
 export type KnownNode = { readonly node: Node; readonly bytes: Uint8Array };
 
-/** For whom a client is in the network, and from where. */
+/** The user of a client in the network, and their address. */
 export type PeerHolder = { readonly user_id: string; readonly ip: string | null; readonly user_agent: string };
 
 export type PeerOptions = {
@@ -40,25 +40,25 @@ export type PeerOptions = {
   rules: PeerRules;
   /** Undefined for agents, and for the server itself. */
   holder?: PeerHolder;
-  /** Someone keeps watching its access after it was lost, and then calls `closeTunnel` or `Coordinator.forgetLost`. */
+  /** The caller keeps watching the peer's access after it is lost, and then calls `closeTunnel` or `Coordinator.forgetLost`. */
   isWatched?: boolean;
-  /** The server's own: its tunnels lead to agents of this node alone. */
+  /** The server's own peer: its tunnels lead only to agents of this node. */
   staysHere?: boolean;
-  /** A client that is at another node (`OtherCoordinators`), and is counted there. */
+  /** A client connected to another node (`OtherCoordinators`), which counts it. */
   isGuest?: boolean;
-  /** Receives what the peer says it is. */
+  /** Called with each node that the peer sends. */
   changed?(node: Node): void;
-  /** Called when the peer reads too slowly to be kept, with the reason. */
+  /** Called with the reason when the peer is dropped because it reads too slowly. */
   dropped?(reason: string): void;
 };
 
-/** What a peer asks of the coordinator that holds it. */
+/** The coordinator's interface for its peers. */
 export interface PeerHub {
   nodeChanged(peer: Peer): void;
-  /** The reason when the tunnel is refused. */
+  /** Returns the reason if the tunnel is refused. */
   addTunnel(peer: Peer, id: string): string | undefined;
   removeTunnel(peer: Peer, id: string): void;
-  /** False when no one waits for it. */
+  /** Returns false if no one is waiting for it. */
   tellReady(agent: Peer, id: string): boolean;
   leave(peer: Peer, kind: Kind.LOST | Kind.DISCONNECTED): void;
   revoke(id: string, partner_id?: string): void;
@@ -66,9 +66,9 @@ export interface PeerHub {
 
 export class Peer {
   readonly id: string;
-  /** What it last said it is. */
+  /** The last node that it sent. */
   known: KnownNode | undefined;
-  /** The node that each partner was last shown as, by the partner's id. */
+  /** The last node sent to this peer for each partner, by the partner's ID. */
   readonly shown = new Map<string, KnownNode>();
   readonly #coordinator: PeerHub;
   readonly #options: PeerOptions;
@@ -97,12 +97,12 @@ export class Peer {
     return this.#options.isGuest === true;
   }
 
-  /** What is to be sent to the peer, to the end of its stream. */
+  /** Yields the responses for the peer until its stream ends. */
   responses(): AsyncIterable<Response> {
     return this.#queue.take();
   }
 
-  /** Handles requests until they end or break a rule; never rejects. A stream that ends without a word of farewell is lost. */
+  /** Handles requests until they end or violate a rule. Never rejects. A stream that ends without a disconnect message counts as lost. */
   async serve(requests: AsyncIterable<CoordinateRequest>): Promise<void> {
     try {
       for await (const request of requests) {
@@ -111,29 +111,29 @@ export class Peer {
         if (this.#over) return;
       }
     } catch {
-      // The caller has gone or sent what is no request; the call's own error tells it so.
+      // The caller has disconnected or sent an invalid request, which its own call reports.
     }
     this.lost();
   }
 
-  /** The stream has ended without a farewell. Harmless when repeated. */
+  /** The stream has ended without a disconnect message. Idempotent. */
   lost(): void {
     this.#end(Kind.LOST);
   }
 
-  /** Another stream with the same id has taken its place and its tunnels. */
+  /** Another stream with the same ID has replaced this one and has taken over its tunnels. */
   overwrite(): void {
     this.#over = true;
     this.#queue.close({ error: OVERWRITTEN });
   }
 
-  /** The tunnel to this peer is closed for it, by someone else's decision; also when it was lost, and is only kept by the other. */
+  /** Closes the tunnel to this peer on someone else's decision, even if the other peer is lost and only kept. */
   closeTunnel(id: string): void {
     if (this.#over) this.#coordinator.revoke(this.id, id);
     else this.#coordinator.removeTunnel(this, id);
   }
 
-  /** Shows it these partners' nodes, those it does not have yet, in one response. */
+  /** Sends the partners' nodes that it does not have yet, in one response. */
   show(partners: Iterable<Peer>): void {
     const updates: Update[] = [];
     let bytes = 0;
@@ -148,19 +148,19 @@ export class Peer {
     if (updates.length > 0) this.send({ peerUpdates: updates }, bytes);
   }
 
-  /** Tells it that a partner has gone; does nothing when it never heard of the partner. */
+  /** Reports that a partner no longer exists; does nothing if it never knew the partner. */
   hide(id: string, kind: Kind.LOST | Kind.DISCONNECTED, reason: string): void {
     if (!this.shown.delete(id)) return;
     this.send({ peerUpdates: [{ id: uuidBytes(id), kind, reason }] }, UPDATE_BYTES);
   }
 
-  /** A peer that was lost, and that it may still have a tunnel with, may not be there any more. */
+  /** Reports that a lost peer, with which it may still have a tunnel, has lost its access. */
   tellRevoked(id: string): void {
     const update = { id: uuidBytes(id), kind: Kind.DISCONNECTED, reason: "access has ended" };
     this.send({ peerUpdates: [update] }, UPDATE_BYTES);
   }
 
-  /** The agent with this id has set this peer up and waits for its handshake. */
+  /** Reports that the agent with this ID has set up this peer and waits for its handshake. */
   ready(agent_id: string): void {
     this.send({ peerUpdates: [{ id: uuidBytes(agent_id), kind: Kind.READY_FOR_HANDSHAKE }] }, UPDATE_BYTES);
   }
@@ -171,7 +171,10 @@ export class Peer {
     this.#options.dropped?.(TOO_SLOW);
   }
 
-  /** Answers why the stream must end, if it must. Members come in one order, whatever order they were sent in (facts/wire 2.2). */
+  /**
+   * Returns the reason for ending the stream, if there is one. Fields are handled in a fixed order, whatever order they were sent in
+   * (facts/wire 2.2).
+   */
   async #handle(request: CoordinateRequest): Promise<string | undefined> {
     const { updateSelf, addTunnel, removeTunnel, disconnect, readyForHandshake } = request;
     const { rules } = this.#options;
@@ -181,7 +184,7 @@ export class Peer {
       if (refusal !== undefined || !node) return refusal;
       const bytes = toBinary(NodeSchema, node);
       if (bytes.byteLength > MAX_NODE) return `a node of ${bytes.byteLength} bytes is too large`;
-      // A copy: the node that came may be a view of the whole request.
+      // A copy: the received node may be a view of the whole request.
       this.known = { node: fromBinary(NodeSchema, bytes), bytes };
       this.#coordinator.nodeChanged(this);
       this.#options.changed?.(node);

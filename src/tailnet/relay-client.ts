@@ -1,14 +1,16 @@
-// One connection to the relay: the introduction, then packets. Reading never waits for anyone: what another client has no room for waits
-// in that client's bounded queue. Anyone who breaks the protocol is closed with a reason; nothing else notices. [TL-3] .. [TL-7]
+// One connection to the relay: the introduction, then packets. Reading never waits for other clients: packets for a busy client are kept in
+// that client's bounded queue. A client that violates the protocol is closed with a reason; others are not affected. [TL-3] .. [TL-7]
 import type { Clock, Timer } from "#base/clock.ts";
 import { KEY_BYTES, type KeyPair, NONCE_BYTES, open, seal, sharedKey } from "./box.ts";
 import { encodeFrame, FRAME, type Frame, FrameError, FrameReader, GONE, isDiscovery, MAGIC } from "./derp-frame.ts";
 import { FrameBatch } from "./frame-batch.ts";
 import { PacketQueue } from "./packet-queue.ts";
 
-/** As `Socket` of src/api/http/socket.ts. */
+/** Same as `Socket` in src/api/http/socket.ts. */
 export interface RelaySocket {
-  /** Bun's own answer: more than 0 sent, -1 taken but full (a `drain` follows), 0 dropped. The bytes are there until it returns. */
+  /**
+   * Returns Bun's result: more than 0 sent, -1 queued but full (a `drain` follows), 0 dropped. The bytes must be valid until it returns.
+   */
   transmit(bytes: Uint8Array): number;
   close(code: number, reason: string): void;
 }
@@ -16,9 +18,9 @@ export interface RelaySocket {
 const CLOSE = { protocol: 1002, unsupported: 1003, policy: 1008, tooBig: 1009 } as const;
 const INTRODUCE_MS = 10_000;
 const SERVER_INFO = new TextEncoder().encode(JSON.stringify({ version: 2 }));
-/** Receivers that hear when the client goes; beyond it the first are forgotten. */
+/** Maximum number of receivers that are notified when the client disconnects; the oldest are dropped. */
 const MAX_SENT_TO = 1024;
-/** Answers of "not here" in one second; a peer that keeps sending learns no more from a further one. */
+/** Maximum number of "not here" replies per second; further ones would tell the sender nothing new. */
 const MAX_NOT_HERE = 32;
 const NOT_HERE_MS = 1_000;
 
@@ -29,19 +31,19 @@ const MESH: ReadonlySet<number> = new Set([
   FRAME.close_peer,
 ]);
 
-/** What a client asks of the relay that holds it. */
+/** The relay's interface for its clients. */
 export interface RelayHub {
   readonly clock: Clock;
   readonly key: KeyPair;
   register(client: RelayClient): void;
   spoke(client: RelayClient): void;
   leave(client: RelayClient): void;
-  /** False when no client has this address. */
+  /** Returns false if no client has this address. */
   deliver(from: RelayClient, address: string, packet: Uint8Array): boolean;
 }
 
 export class RelayClient {
-  /** Its public key, once it has proved it; and the same in hex. */
+  /** Its public key, once proved; and the same in hex. */
   key: Uint8Array = new Uint8Array(0);
   address = "";
   /** Addresses it has sent packets to. */
@@ -55,7 +57,7 @@ export class RelayClient {
   #full = false;
   #over = false;
   #notHere = { since: 0, count: 0 };
-  /** Whom its last packet was for: the next one mostly is, too. */
+  /** The receiver of its last packet, who usually also receives the next. */
   #latest = { key: new Uint8Array(0), address: "" };
 
   constructor(relay: RelayHub, socket: RelaySocket) {
@@ -67,7 +69,7 @@ export class RelayClient {
     this.#batch.addNow(encodeFrame(FRAME.server_key, MAGIC, relay.key.public));
   }
 
-  /** A message came in; its borders mean nothing. */
+  /** Takes a message; message boundaries have no meaning. */
   push(message: string | Uint8Array): void {
     if (this.#over) return;
     if (typeof message === "string") {
@@ -85,7 +87,7 @@ export class RelayClient {
     }
   }
 
-  /** The socket takes bytes again. */
+  /** The socket accepts bytes again. */
   drain(): void {
     this.#full = false;
     this.#flush();
@@ -100,21 +102,21 @@ export class RelayClient {
     this.#relay.leave(this);
   }
 
-  /** A short answer of the relay itself, before any packet. */
+  /** Sends a short reply of the relay, ahead of packets. */
   tell(frame: Uint8Array): void {
     if (this.#over) return;
     if (this.#full) this.#queue.put("control", frame);
     else this.#batch.add(frame);
   }
 
-  /** A packet of another client. */
+  /** Takes a packet from another client. */
   receive(from: Uint8Array, packet: Uint8Array): void {
     if (this.#over) return;
     if (!this.#full) this.#batch.put(FRAME.receive_packet, from, packet);
     else this.#queue.put(isDiscovery(packet) ? "discovery" : "packet", encodeFrame(FRAME.receive_packet, from, packet));
   }
 
-  /** What waits for it, and how much was dropped. */
+  /** Number of queued bytes, and of dropped frames. */
   get waiting(): { bytes: number; dropped: number } {
     return { bytes: this.#queue.bytes + this.#batch.bytes, dropped: this.#queue.dropped };
   }
@@ -125,7 +127,7 @@ export class RelayClient {
     else if (type === FRAME.ping) this.#answerPing(payload);
     else if (type === FRAME.client_info) throw new FrameError("introduced twice");
     else if (MESH.has(type)) this.#refuse(CLOSE.policy, "this relay has no mesh");
-    // Anything else is for statistics or unknown: skipped (facts/wire 3.2).
+    // Other frames are statistics or unknown and are skipped (facts/wire 3.2).
   }
 
   #answerPing(payload: Uint8Array): void {
@@ -167,7 +169,7 @@ export class RelayClient {
     let left = key.byteLength;
     while (left > 0 && key[left - 1] === payload[left - 1]) left -= 1;
     if (left > 0 || key.byteLength === 0) {
-      // A copy, also of a Buffer, whose own `slice` makes none.
+      // Copies even a Buffer, whose own `slice` does not copy.
       const fresh = Uint8Array.prototype.slice.call(payload, 0, KEY_BYTES);
       this.#latest = { key: fresh, address: Buffer.from(fresh).toString("hex") };
     }
@@ -191,7 +193,7 @@ export class RelayClient {
     return this.#notHere.count <= MAX_NOT_HERE;
   }
 
-  /** What waited, joined, until the socket is full again. */
+  /** Sends queued frames, joined, until the socket is full. */
   #flush(): void {
     while (!this.#full && !this.#over) {
       const frame = this.#queue.take();
@@ -206,7 +208,7 @@ export class RelayClient {
   }
 
   #refuse(code: number, reason: string): void {
-    // What was sent to it before is still for it to read.
+    // It should still receive what was sent to it before.
     this.#batch.flush();
     this.end();
     this.#socket.close(code, reason);

@@ -1,28 +1,28 @@
-// The embedded relay: a packet switch whose addresses are the peers' public keys. It sees ciphertext only and asks for no token; a client
-// proves that it has the key it names (facts/wire 3). One relay, no mesh. Used by src/api/tailnet/derp.ts. [TL-3] .. [TL-6]
+// The embedded relay: a packet switch that addresses peers by public key. It sees only ciphertext and requires no token; a client proves
+// that it has the private key (facts/wire 3). One relay, no mesh. Used by src/api/tailnet/derp.ts. [TL-3] .. [TL-6]
 import type { Clock } from "#base/clock.ts";
 import { type KeyPair, keyPair } from "./box.ts";
 import { encodeFrame, FRAME, GONE } from "./derp-frame.ts";
 import { RelayClient, type RelaySocket } from "./relay-client.ts";
 
-/** Clients drop a relay that says nothing for 120 s. */
+/** Clients disconnect from a relay that is silent for 120 s. */
 const KEEP_ALIVE_MS = 60_000;
 const KEEP_ALIVE = encodeFrame(FRAME.keep_alive);
 
-/** Anyone who has a key at the relay: a client behind a socket, or a peer of this process. */
+/** A peer with a key at the relay: a client over a socket, or a peer of this process. */
 export interface RelayMember {
   readonly key: Uint8Array;
   /** The key in hex. */
   readonly address: string;
-  /** Addresses it has sent packets to; they hear when it goes. */
+  /** Addresses it has sent packets to; they are notified when it leaves. */
   readonly sentTo: ReadonlySet<string>;
-  /** A short answer of the relay itself. */
+  /** Sends a short reply of the relay itself. */
   tell(frame: Uint8Array): void;
-  /** A packet of another member. It may be a view of what came in: anyone who keeps it copies it. */
+  /** Takes a packet of another member. It may be a view of the received bytes: copy it to keep it. */
   receive(from: Uint8Array, packet: Uint8Array): void;
 }
 
-/** The relays of other servers that share the network with this one. */
+/** The relays of other servers that share the network. */
 export interface OtherRelays {
   joined(): void;
   pass(from: Uint8Array, address: string, packet: Uint8Array): boolean;
@@ -30,11 +30,11 @@ export interface OtherRelays {
 
 export class Relay {
   readonly clock: Clock;
-  /** Fresh at every start: clients accept any key. */
+  /** Generated at every start: clients accept any key. */
   readonly key: KeyPair;
-  /** Connections of each key, hex; the one that spoke last stands at the end and gets the packets. */
+  /** Connections by key in hex, ordered by last activity; the last one receives the packets. */
   readonly #clients = new Map<string, RelayMember[]>();
-  /** Set once, where there are other servers. */
+  /** Set once, if there are other servers. */
   others: OtherRelays | undefined;
 
   constructor(clock: Clock, key: KeyPair = keyPair()) {
@@ -45,19 +45,19 @@ export class Relay {
     });
   }
 
-  /** A socket has opened; its messages go to the client that this answers. */
+  /** Returns the client for a new socket, which receives the socket's messages. */
   connect(socket: RelaySocket): RelayClient {
     return new RelayClient(this, socket);
   }
 
-  /** How many clients have introduced themselves, and how many keys they have. */
+  /** Returns the number of introduced clients, and of their distinct keys. */
   get counts(): { clients: number; keys: number } {
     let clients = 0;
     for (const ofKey of this.#clients.values()) clients += ofKey.length;
     return { clients, keys: this.#clients.size };
   }
 
-  /** The client has proved its key. */
+  /** Adds a client that has proved its key. */
   register(client: RelayMember): void {
     const others = this.#clients.get(client.address);
     if (others) others.push(client);
@@ -65,7 +65,7 @@ export class Relay {
     this.others?.joined();
   }
 
-  /** It spoke: of several with its key it is now the one that gets packets. */
+  /** Marks the client as active: of several with its key, it now receives the packets. */
   spoke(client: RelayMember): void {
     const ofKey = this.#clients.get(client.address);
     if (!ofKey || ofKey.length < 2 || ofKey.at(-1) === client) return;
@@ -73,7 +73,7 @@ export class Relay {
     ofKey.push(client);
   }
 
-  /** It has gone; its receivers hear of it, unless its key has another connection. */
+  /** Removes a client and notifies its receivers, unless its key has another connection. */
   leave(client: RelayMember): void {
     const ofKey = this.#clients.get(client.address);
     const at = ofKey?.indexOf(client) ?? -1;
@@ -90,12 +90,12 @@ export class Relay {
     return [...this.#clients.keys()];
   }
 
-  /** Hands a packet on; false when no client here has that key, and no other server is known to have it. */
+  /** Delivers a packet. Returns false if no local client has that key, and no other server is known to have it. */
   deliver({ key }: Pick<RelayMember, "key">, address: string, packet: Uint8Array): boolean {
     return this.hand(key, address, packet) || (this.others?.pass(key, address, packet) ?? false);
   }
 
-  /** The same to anyone who is here. */
+  /** Delivers a packet to a local client only. */
   hand(from: Uint8Array, address: string, packet: Uint8Array): boolean {
     const to = this.#clients.get(address)?.at(-1);
     to?.receive(from, packet);

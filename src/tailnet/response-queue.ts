@@ -1,10 +1,10 @@
-// What waits to be sent to one peer of the coordinator. Bounded: a peer that does not read loses its stream instead of holding memory
-// (facts/wire 2.2). [TL-13]
+// The send queue of one peer of the coordinator. Bounded: a peer that does not read loses its stream instead of using memory (facts/wire
+// 2.2). [TL-13]
 import { Wakeup } from "#src/wire/index.ts";
 
-/** Responses that may wait (facts/wire 2.2). */
+/** Maximum number of queued responses (facts/wire 2.2). */
 const MAX_RESPONSES = 512;
-/** Bytes of nodes that may wait. */
+/** Maximum size of queued nodes. */
 const MAX_BYTES = 4 * 1024 * 1024;
 
 export class ResponseQueue<T> {
@@ -13,7 +13,7 @@ export class ResponseQueue<T> {
   #bytes = 0;
   #over = false;
 
-  /** False when there is no room: then the queue is emptied and over. */
+  /** Returns false if there is no room; the queue is then emptied and closed. */
   put(item: T, bytes: number): boolean {
     if (this.#over) return true;
     this.#waiting.push({ item, bytes });
@@ -24,7 +24,7 @@ export class ResponseQueue<T> {
     return false;
   }
 
-  /** Nothing more comes; `last` is still sent, after what waits. */
+  /** Closes the queue; `last` is still sent after the queued items. */
   close(last?: T): void {
     if (this.#over) return;
     if (last !== undefined) this.#waiting.push({ item: last, bytes: 0 });
@@ -32,7 +32,7 @@ export class ResponseQueue<T> {
     this.#changed.ring();
   }
 
-  /** The items in order, to the end. */
+  /** Yields the items in order until the queue is closed. */
   async *take(): AsyncGenerator<T, void, undefined> {
     for (;;) {
       const next = this.#waiting.shift();

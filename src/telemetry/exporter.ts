@@ -1,13 +1,13 @@
-// Spans on their way to the collector: a bounded number waits or is being sent, and what is lost is counted. Nothing waits for a collector.
+// Exports spans to the collector: a bounded number is queued or in flight, and dropped ones are counted. Nothing waits for a collector.
 import { type ExportResult, ExportResultCode } from "@opentelemetry/core";
 import { BatchSpanProcessor, type ReadableSpan, type SpanExporter, type SpanProcessor } from "@opentelemetry/sdk-trace";
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import type { SpanCounts } from "#base/spans.ts";
 
-/** Spans that wait or are being sent, about 2 MB; more are dropped. */
+/** Maximum number of spans that are queued or in flight, about 2 MB; more are dropped. */
 const MAX_WAITING = 2_048;
-/** Spans of one export: their JSON is made in about a millisecond. */
+/** Spans per export: serializing them takes about a millisecond. */
 const BATCH = 256;
 const SEND_AFTER_MS = 1_000;
 const LOG_AGAIN_MS = 60_000;
@@ -29,7 +29,7 @@ export class CountedSpans implements SpanProcessor {
         export: (spans, done) =>
           exporter.export(spans, (result) => {
             this.#sent(spans.length, result);
-            // The processor would write to OpenTelemetry's own log, which has no reader.
+            // Otherwise the processor would write to OpenTelemetry's own log, which is not read.
             done({ code: ExportResultCode.SUCCESS });
           }),
         shutdown: () => exporter.shutdown(),

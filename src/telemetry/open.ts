@@ -1,4 +1,4 @@
-// Traces for OpenTelemetry: spans by OTLP over HTTP (JSON) to a collector. Loaded only where a collector is set.
+// OpenTelemetry traces: spans by OTLP over HTTP (JSON) to a collector. Loaded only if a collector is configured.
 import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-http";
 import { defaultResource, detectResources, envDetector, resourceFromAttributes } from "@opentelemetry/resources";
 import { ParentBasedSampler, TraceIdRatioBasedSampler, TracerProvider } from "@opentelemetry/sdk-trace";
@@ -11,14 +11,14 @@ import { VERSION } from "#base/version.ts";
 import { CountedSpans } from "./exporter.ts";
 import { OtlpTracer } from "./otlp-span.ts";
 
-/** A stop waits so long for a collector to take the last spans. */
+/** How long a shutdown waits for the collector to accept the last spans. */
 const LAST_SPANS_MS = 2_000;
-/** An export that takes longer has failed; retries are within it. */
+/** Timeout of an export, including its retries. */
 const EXPORT_MS = 10_000;
 
 type TraceConfig = Pick<Config, "otlp_headers" | "otlp_service_name" | "otlp_sample_percent">;
 
-/** Begins to send spans to the collector at `endpoint`, for this process. */
+/** Starts sending this process's spans to the collector at `endpoint`. */
 export const openTelemetry = (endpoint: URL, config: TraceConfig, clock: Clock): Telemetry => {
   const { otlp_headers: headers = {}, otlp_service_name: name = "slipway", otlp_sample_percent: percent } = config;
   const url = `${endpoint.href.replace(/\/$/, "")}/v1/traces`;

@@ -1,4 +1,4 @@
-// Spans of src/base/spans.ts, made by OpenTelemetry's own tracer.
+// Implements the spans of src/base/spans.ts with OpenTelemetry's tracer.
 import {
   type Context,
   defaultTextMapGetter,
@@ -38,7 +38,7 @@ export class OtlpTracer implements Tracer {
 }
 
 class OtlpSpan implements Span {
-  /** What OpenTelemetry hands on: the span, and the state that its caller has sent along. */
+  /** OpenTelemetry's context: the span, and the state received from its caller. */
   readonly context: Context;
   readonly isRequest: boolean;
   isOver = false;

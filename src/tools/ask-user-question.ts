@@ -1,5 +1,5 @@
-// The tool `ask_user_question`: questions with answers to choose from, and the end of the turn (facts/chats 5.1). The answer is an
-// ordinary message: the chosen label or `Other: ...`, numbered lines when there were several questions.
+// The tool `ask_user_question`: asks questions with suggested answers, and ends the turn (facts/chats 5.1). The answer is an ordinary
+// message: the chosen label or `Other: ...`, with numbered lines for several questions.
 import { Type as t } from "@sinclair/typebox";
 import description from "./ask-user-question.txt" with { type: "text" };
 import { tool } from "./tool.ts";

@@ -1,16 +1,19 @@
-// Which tools a chat has, as one table: by what the chat is (facts/chats 5.2), enforced where tools are offered and again where one is
-// called, so that no prompt, no old history and no compaction gives more (rules SB-2, PM-2). Pure.
+// The table of available tools by kind of chat (facts/chats 5.2), enforced both when tools are offered and when one is called, so that no
+// prompt, old history or compaction grants more (rules SB-2, PM-2). Pure.
 
-/** root: a chat of a person. plan: the same while it plans. Others are sub-chats, by what they were started for. */
+/** `root`: a user's chat. `plan`: the same in plan mode. The others are sub-chats, by their purpose. */
 export const CHAT_MODES = ["root", "plan", "general", "explore", "computer_use"] as const;
 export type ChatMode = (typeof CHAT_MODES)[number];
 
-/** plan_file: on the chat's plan file alone. read_only: what it runs may write no other file. explore_only: sub-chats that explore. approved: what says so itself. */
+/**
+ * `plan_file`: only on the chat's plan file. `read_only`: programs it runs cannot write any other file. `explore_only`: only to start
+ * sub-chats of type `explore`. `approved`: only tools that are marked as such.
+ */
 export type Use = "yes" | "no" | "plan_file" | "read_only" | "explore_only" | "approved";
 type Place = "anywhere" | "workspace";
 export type Row = readonly [place: Place, root: Use, plan: Use, general: Use, explore: Use, computer: Use];
 
-/** Tools by name; then what is no tool of ours, by its kind. */
+/** Tools by name; then kinds of external tools. */
 export const AVAILABLE = {
   // needs, root, plan, general, explore, computer_use
   read_file: ["workspace", "yes", "yes", "yes", "yes", "yes"],
@@ -44,24 +47,27 @@ export const AVAILABLE = {
   dynamic: ["anywhere", "yes", "no", "no", "no", "no"],
 } as const satisfies Record<string, Row>;
 
-/** What decides about a chat's tools. */
+/** The properties of a chat that determine its tools. */
 export type ToolsOf = {
   readonly mode: ChatMode;
   readonly has_workspace: boolean;
-  /** The file that may be written while the chat plans. */
+  /** The file that can be written in plan mode. */
   readonly plan_path: string;
 };
 
 export type Available = keyof typeof AVAILABLE;
 
-/** What the table says of a tool, or of a kind of tools, in such a chat; a name it does not know is never to be used. */
+/** Returns the table's entry for a tool, or a kind of tools, in such a chat; unknown names are never usable. */
 export const lookUpUse = (name: string, { mode, has_workspace }: ToolsOf): Use => {
   const row: Row | undefined = Object.hasOwn(AVAILABLE, name) ? AVAILABLE[name as Available] : undefined;
   if (!row || (row[0] === "workspace" && !has_workspace)) return "no";
   return row[1 + CHAT_MODES.indexOf(mode)] as Use;
 };
 
-/** Why a call with these arguments may not run though the tool is there; undefined when it may. `args` fit the tool's schema. */
+/**
+ * Returns why a call with these arguments is not allowed although the tool is available; undefined if it is. `args` must match the tool's
+ * schema.
+ */
 export const findLimit = (name: string, args: unknown, of: ToolsOf): string | undefined => {
   const use = lookUpUse(name, of);
   const { path, files = [], type } = args as { path?: string; files?: { path: string }[]; type?: string };
@@ -70,12 +76,12 @@ export const findLimit = (name: string, args: unknown, of: ToolsOf): string | un
     const isPlan = paths.length > 0 && paths.every((one) => one === of.plan_path);
     return isPlan ? undefined : `While this chat plans, only its plan may be written: ${of.plan_path}`;
   }
-  // Whom a message goes to is looked up where it is sent.
+  // The receiver of a message is checked where it is sent.
   if (use === "explore_only" && name === "spawn_agent" && type !== "explore") {
     return "While this chat plans, only agents of the type explore can be started.";
   }
   return undefined;
 };
 
-/** The one file that a chat may write while it plans: in the home folder, so that no repository shows it. */
+/** Returns the only file that a chat may write in plan mode: in the home folder, so that it appears in no repository. */
 export const toPlanPath = (chat_id: string): string => `~/.slipway/plans/${chat_id}.md`;

@@ -1,5 +1,5 @@
-// The tool `computer`: the desktop of the workspace for chats that were started for it (facts/chats 5.1, 5.2, rules DT-4, DT-5). Each
-// screenshot is kept as a file of the chat; the model sees it as a picture.
+// The tool `computer`: controls the desktop of the workspace, for chats started for that purpose (facts/chats 5.1, 5.2, rules DT-4, DT-5).
+// Each screenshot is stored as a file of the chat and shown to the model as an image.
 import { Type as t } from "@sinclair/typebox";
 import { DESKTOP_FIELDS, type DesktopPicture } from "#schema/agents/desktop-action.ts";
 import description from "./computer.txt" with { type: "text" };

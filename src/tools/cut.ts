@@ -1,11 +1,10 @@
-// Keeps what tools answer within bounds: two thirds of the room for the beginning, one for the end, and a mark between them
-// (facts/chats 5.3). Pure.
+// Limits the size of tool results: two thirds for the beginning, one for the end, with a mark between them (facts/chats 5.3). Pure.
 import type { ToolResult } from "./result.ts";
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
-/** At most `limit` bytes of UTF-8, the mark not counted. `lost`: bytes that were left out of the middle before. */
+/** Returns at most `limit` bytes of UTF-8, not counting the mark. `lost`: bytes that were already omitted from the middle. */
 export const cutMiddle = (text: string, limit: number, lost = 0): { text: string; truncated: boolean } => {
   const bytes = encoder.encode(text);
   if (bytes.byteLength <= limit && lost === 0) return { text, truncated: false };
@@ -33,14 +32,14 @@ const boundaryAfter = (bytes: Uint8Array, at: number): number => {
   return index;
 };
 
-/** Gathers output of any length in bounded memory, for `cutMiddle` in the end. */
+/** Collects output of any length in bounded memory, for `cutMiddle`. */
 export class Gathered {
   readonly #limit: number;
   #head = "";
   #tail = "";
   #lost = 0;
 
-  /** `limit` in bytes of the text in the end. */
+  /** `limit`: bytes of the final text. */
   constructor(limit: number) {
     this.#limit = limit;
   }
@@ -55,7 +54,7 @@ export class Gathered {
     this.#tail = this.#tail.slice(from);
   }
 
-  /** `bytes` are known to have been missed here. */
+  /** Records that `bytes` are missing at this point. */
   miss(bytes: number): void {
     this.#lost += bytes;
   }
@@ -65,13 +64,13 @@ export class Gathered {
   }
 }
 
-/** Not between the two halves of one character. */
+/** Does not split a surrogate pair. */
 const wholeFrom = (text: string, at: number): number => {
   const code = text.charCodeAt(at);
   return code >= 0xdc00 && code <= 0xdfff ? at + 1 : at;
 };
 
-/** The result with its longest texts cut until it fits into about `limit` bytes of JSON. */
+/** Returns the result with its longest texts shortened until its JSON has about `limit` bytes. */
 export const cutResult = (result: ToolResult, limit: number): ToolResult => {
   let cut: Record<string, unknown> = { ...result };
   for (;;) {
@@ -82,7 +81,7 @@ export const cutResult = (result: ToolResult, limit: number): ToolResult => {
       .sort(([, a], [, b]) => b.length - a.length)[0];
     if (!longest || longest[1].length < 256) return withoutLists(cut, limit);
     const [name, text] = longest;
-    // Quotes and line ends count twice in JSON, so what is over is taken off in proportion.
+    // Quotes and line breaks take two bytes in JSON, so the excess is removed proportionally.
     const length = encoder.encode(text).byteLength;
     const share = encoder.encode(JSON.stringify(text)).byteLength / length;
     const target = Math.max(128, Math.floor(length - (size - limit) / share) - 128);
@@ -90,7 +89,7 @@ export const cutResult = (result: ToolResult, limit: number): ToolResult => {
   }
 };
 
-/** What is no text cannot be cut in the middle: its JSON is. */
+/** Values other than texts cannot be shortened in the middle, so their JSON is. */
 const withoutLists = (result: ToolResult, limit: number): ToolResult => ({
   truncated: true,
   json: cutMiddle(JSON.stringify(result), Math.floor(limit / 2)).text,

@@ -1,4 +1,4 @@
-// How tools take durations: "10s", "1m30s", "500ms", as people write them; a bare number, as weaker models give it, is seconds.
+// Parses the durations of tools: "10s", "1m30s", "500ms". A bare number, which weaker models send, means seconds.
 import type { ToolResult } from "./result.ts";
 import { ToolError } from "./tool.ts";
 
@@ -7,7 +7,7 @@ const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, 
 /** A number without a unit. */
 const BARE = /^\d+(\.\d+)?$/;
 
-/** What the result says of a time without a unit; nothing where the unit was given or does not matter. */
+/** Returns a note for the result if a duration had no unit; empty if it had one or the unit does not matter. */
 export const unitNote = (name: string, text: string | undefined): ToolResult => {
   const plain = text?.trim() ?? "";
   return BARE.test(plain) && Number(plain) !== 0
@@ -15,7 +15,7 @@ export const unitNote = (name: string, text: string | undefined): ToolResult => 
     : {};
 };
 
-/** Milliseconds, at most `limit_ms`. Throws `ToolError` for anything else than a duration. */
+/** Returns milliseconds, at most `limit_ms`. Throws `ToolError` for an invalid duration. */
 export const parseDuration = (text: string | undefined, otherwise_ms: number, limit_ms: number): number => {
   if (text === undefined || text.trim() === "") return otherwise_ms;
   const plain = text.trim().toLowerCase();

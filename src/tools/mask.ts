@@ -1,29 +1,29 @@
-// Takes secrets that the server knows out of what tools answer, before it is shown or stored: agent tokens, sessions and tokens of the
-// owner, tokens of linked accounts, keys of model providers (rule TO-21). What is known as a text is hidden in the usual
-// encodings, too; what is known by its digest alone only as it is. Pure.
+// Removes secrets that the server knows from tool results before they are shown or stored: agent tokens, the owner's sessions and tokens,
+// tokens of linked accounts, keys of model providers (rule TO-21). A secret known as text is also matched in common encodings; one known
+// only by its digest only in plain form. Pure.
 import { sha256 } from "#base/ids.ts";
-import { listSpellings } from "#base/secrets/spellings.ts";
+import { listEncodings } from "#base/secrets/spellings.ts";
 import type { ToolResult } from "./result.ts";
 
-/** Secrets by what the server has of them: texts, or only digests (SHA-256, hex). */
+/** The known secrets: texts, or only digests (SHA-256, hex). */
 export type KnownSecrets = {
   readonly texts: readonly string[];
   /** Digests of agent tokens, which are UUIDs. */
   readonly agent_tokens: ReadonlySet<string>;
-  /** Sessions and tokens, `<id>-<secret>`: the id and the secret's digest. */
+  /** Sessions and tokens, `<id>-<secret>`: the ID and the secret's digest. */
   readonly keys: ReadonlyMap<string, string>;
 };
 
 export const HIDDEN = "[hidden]";
 
-/** Shorter ones stand in any text by chance. */
+/** Shorter secrets could match by accident. */
 const LEAST = 8;
-/** Texts that are looked for, and characters of each: what one call may cost is bounded. */
+/** Maximum number of secrets, and of characters of each, to limit the cost of a call. */
 const MAX_TEXTS = 200;
 const MAX_LENGTH = 16_384;
-/** Longer ones are looked for as they are only: each line of their base64 would be a text of its own. */
+/** Longer ones are matched only in plain form: each line of their base64 would be a separate text. */
 const MAX_ENCODED = 1_024;
-/** Texts with all encodings. */
+/** Maximum number of texts including all encodings. */
 const MAX_SPELLINGS = 4_000;
 const KEY_ID = 10;
 const KEY_SECRET = 22;
@@ -38,31 +38,31 @@ export class SecretMask {
   constructor(secrets: KnownSecrets) {
     this.#secrets = secrets;
     const long = secrets.texts.filter(({ length }) => length >= LEAST && length <= MAX_LENGTH);
-    // A secret may hold another: the longer one goes first.
+    // A secret may contain another, so the longer one is replaced first.
     const plain = [...new Set(long)].sort((a, b) => b.length - a.length).slice(0, MAX_TEXTS);
-    const encoded = plain.filter(({ length }) => length <= MAX_ENCODED).flatMap(listSpellings);
+    const encoded = plain.filter(({ length }) => length <= MAX_ENCODED).flatMap(listEncodings);
     const all = new Set([...plain, ...encoded.filter(({ length }) => length >= LEAST)]);
     this.#texts = [...all].slice(0, MAX_SPELLINGS).sort((a, b) => b.length - a.length);
   }
 
-  /** The same text with every secret replaced by `[hidden]`. */
+  /** Returns the text with every secret replaced by `[hidden]`. */
   text(text: string): string {
     let hidden = text;
     for (const secret of this.#texts) if (hidden.includes(secret)) hidden = hidden.replaceAll(secret, HIDDEN);
     return this.#withoutKeys(this.#withoutAgentTokens(hidden));
   }
 
-  /** The same for all texts in a result, names of members too. */
+  /** Replaces secrets in all texts of a result, including member names. */
   result<T extends ToolResult>(result: T): T {
     return this.#deep(result) as T;
   }
 
-  /** For a text that comes in pieces, of which a secret may be cut by any border. */
+  /** Returns a mask for streamed text, in which a secret may be split at any point. */
   stream(): MaskedStream {
     return new MaskedStream(this);
   }
 
-  /** From where on the text could be the beginning of a secret that continues; its length when it cannot. */
+  /** Returns the position from which the text could be the start of a longer secret; its length if none exists. */
   openFrom(text: string): number {
     let from = text.length;
     const longest = this.#texts[0]?.length ?? 0;
@@ -126,7 +126,7 @@ export class SecretMask {
   }
 }
 
-/** Holds back what may be the beginning of a secret until it is known whether it is one. */
+/** Holds back a possible start of a secret until it is clear whether it is one. */
 export class MaskedStream {
   readonly #mask: SecretMask;
   #held = "";
@@ -135,7 +135,7 @@ export class MaskedStream {
     this.#mask = mask;
   }
 
-  /** What can be shown by now. */
+  /** Returns the text that can be shown by now. */
   push(piece: string): string {
     const text = this.#mask.text(this.#held + piece);
     const from = this.#mask.openFrom(text);
@@ -143,7 +143,7 @@ export class MaskedStream {
     return text.slice(0, from);
   }
 
-  /** Nothing more comes: the rest. */
+  /** Returns the rest at the end of the stream. */
   end(): string {
     const rest = this.#held;
     this.#held = "";

@@ -1,10 +1,10 @@
-// Permission modes: one name for what a chat may do without asking where no rule fits. A mode is stored as `permissions.default` and
-// `plan_mode`, so rules, planning and sub-chats keep working as they do without it (rules PE-11 to PE-13). Pure.
+// Permission modes: what a chat may do without asking if no rule matches. A mode is stored as `permissions.default` and `plan_mode`, so
+// rules, plan mode and sub-chats work the same with and without it (rules PE-11 to PE-13). Pure.
 import type { ChatPermissions, PermissionAction, PermissionMode } from "#schema/chats/chat-permissions.ts";
 import type { Use } from "./available.ts";
-import { whyItMayWrite } from "./processes/read-only-commands.ts";
+import { findWriteReason } from "./processes/read-only-commands.ts";
 
-/** Tools that change nothing outside of the chat itself. Every other one, also of a client or an MCP server, asks. */
+/** Tools that change nothing outside the chat itself. All others, including those of a client or an MCP server, require approval. */
 const LOOKS: ReadonlySet<string> = new Set([
   ...["read_file", "attach_file", "process_output", "process_list", "read_skill", "read_skill_file"],
   ...["list_templates", "read_template", "list_agents", "list_subagent_models", "wait_agent"],
@@ -24,14 +24,14 @@ const DEFAULTS: Readonly<Record<Exclude<PermissionMode, "plan">, Default>> = {
   allow: "allow",
 };
 
-/** The mode of a chat. What asks or refuses more than any mode is `ask`. */
+/** Returns the mode of a chat. Permissions that are stricter than any mode count as `ask`. */
 export const toPermissionMode = ({ permissions, plan_mode }: Stored): PermissionMode => {
   if (plan_mode !== null) return "plan";
   const fallback = permissions?.default ?? "allow";
   return fallback === "allow" || fallback === "accept_edits" ? fallback : "ask";
 };
 
-/** What a chat stores from now on. Its rules stay, and a default that is stricter than the mode `ask` is one. */
+/** Returns the stored form of a mode. Rules are kept, and for the mode `ask` a stricter default is kept too. */
 export const withPermissionMode = (mode: PermissionMode, now: Stored): Stored => {
   if (mode === "plan") return { permissions: now.permissions, plan_mode: "plan" };
   const base = { permissions: now.permissions, plan_mode: null };
@@ -39,20 +39,20 @@ export const withPermissionMode = (mode: PermissionMode, now: Stored): Stored =>
   return { permissions: { default: DEFAULTS[mode], rules: now.permissions?.rules ?? [] }, plan_mode: null };
 };
 
-/** The same, with approval for whatever changes something where they ask for less. */
+/** Returns the permissions with approval required for changes, unless they are already stricter. */
 export const askingPermissions = (permissions: ChatPermissions | null): ChatPermissions =>
   permissions !== null && toPermissionMode({ permissions, plan_mode: null }) === "ask"
     ? permissions
     : { default: "ask_changes", rules: permissions?.rules ?? [] };
 
 export type CallPlace = {
-  /** What the chat's kind makes of the tool (available.ts). */
+  /** The table's entry for the tool in this chat (available.ts). */
   readonly use: Use;
-  /** The agent's folder, where it is known. */
+  /** The agent's folder, if known. */
   readonly folder: string | undefined;
 };
 
-/** What happens to a call that no rule names. */
+/** Returns the action for a call that no rule matches. */
 export const defaultAction = (
   fallback: Default,
   { tool_name, args }: { readonly tool_name: string; readonly args: unknown },
@@ -60,15 +60,15 @@ export const defaultAction = (
 ): PermissionAction => {
   if (fallback === "allow" || fallback === "ask" || fallback === "deny") return fallback;
   if (LOOKS.has(tool_name)) return "allow";
-  // Where a chat only looks around, its plan is all it writes, and what it runs is held back besides.
+  // A chat in plan mode writes only its plan, and the programs it runs are restricted separately.
   if (use === "plan_file") return "allow";
-  if (use === "read_only") return whyItMayWrite(commandIn(args)) === undefined ? "allow" : "ask";
+  if (use === "read_only") return findWriteReason(commandIn(args)) === undefined ? "allow" : "ask";
   const accepts = fallback === "accept_edits" && EDITS.has(tool_name);
   const paths = pathsIn(args);
   return accepts && paths.length > 0 && paths.every((path) => isPlainPath(path, folder)) ? "allow" : "ask";
 };
 
-/** The shell text of `execute`; empty for anything else. */
+/** Returns the shell text of `execute`; empty for anything else. */
 export const commandIn = (args: unknown): string => {
   const command = typeof args === "object" && args !== null && "command" in args ? args.command : "";
   return typeof command === "string" ? command : "";
@@ -84,7 +84,7 @@ export const pathsIn = (args: unknown): readonly unknown[] => {
   return path === undefined ? named : [path, ...named];
 };
 
-/** Below the agent's folder, and nothing hidden: what is there may be run by git, a shell or an editor. */
+/** True if the path is below the agent's folder and not hidden: git, a shell or an editor may run hidden files. */
 export const isPlainPath = (path: unknown, folder: string | undefined): boolean => {
   if (typeof path !== "string") return false;
   const root = folder === undefined ? undefined : `${folder.replace(/\/+$/, "")}/`;

@@ -1,5 +1,5 @@
-// Decides by a chat's rules whether a tool may run, must be asked for, or must not (rules PE-1 to PE-4). Pure. A command counts as what
-// its rules name only where each of its simple commands is understood and named; what cannot be read is asked for.
+// Applies a chat's rules: decides whether a tool runs, requires approval, or is denied (rules PE-1 to PE-4). Pure. A command matches a rule
+// only if each of its simple commands is understood and matched; text that cannot be parsed requires approval.
 import type { ChatPermissions, PermissionAction, PermissionRule } from "#schema/chats/chat-permissions.ts";
 import { type CallPlace, commandIn, defaultAction, isEdit } from "./permission-mode.ts";
 import { plainCommands, type Words } from "./processes/plain-commands.ts";
@@ -9,7 +9,7 @@ const WEIGHT: Readonly<Record<PermissionAction, number>> = { allow: 0, ask: 1, d
 const strictest = (actions: readonly PermissionAction[]): PermissionAction =>
   actions.reduce((one, other) => (WEIGHT[other] > WEIGHT[one] ? other : one), "allow");
 
-/** Programs that run others: a rule about those others must not be got around through them. */
+/** Programs that run other programs, which must not bypass rules about those. */
 const RUNNERS = new Set(
   (
     "sh bash dash zsh ksh fish env sudo doas su nice nohup timeout time xargs parallel find command builtin exec eval source . trap alias " +
@@ -32,12 +32,12 @@ export const permissionFor = (
   const whole = rules.find(({ command }) => command === undefined)?.action ?? fallback;
   const about = rules.filter(({ command }) => command !== undefined);
   if (about.length === 0) return whole;
-  // Nothing weaker than this where it is not sure what runs.
+  // Nothing less strict if it is uncertain what runs.
   const doubt = about.some(({ action }) => action !== "allow") ? strictest([whole, "ask"]) : whole;
   const commands = plainCommands(commandIn(args));
   if (commands === undefined) return doubt;
   const otherwise = (words: Words) => (isRunner(words) || writes(words) !== undefined ? doubt : fallback);
-  return strictest(commands.map((words) => decided(rules, words) ?? otherwise(words)));
+  return strictest(commands.map((words) => decideByRules(rules, words) ?? otherwise(words)));
 };
 
 /** True for an edit that runs without approval only because the chat's mode accepts edits. */
@@ -49,15 +49,15 @@ export const isAcceptedByMode = (
   isEdit(call.tool_name) &&
   permissionFor({ default: "ask", rules: permissions.rules }, call) !== "allow";
 
-/** By the first rule that fits: undefined when none does, or when the one that does cannot be relied on. */
-const decided = (rules: readonly PermissionRule[], words: Words): PermissionAction | undefined => {
+/** Returns the action of the first matching rule; undefined if none matches, or if the match is unreliable. */
+const decideByRules = (rules: readonly PermissionRule[], words: Words): PermissionAction | undefined => {
   const found = rules.find((rule) => rule.command === undefined || begins(words, rule.command, rule));
   if (found?.action !== "allow") return found?.action;
   const isVague = found.command === undefined ? isRunner(words) : isBeyond(words, found.command);
   return isVague ? undefined : "allow";
 };
 
-/** What is forbidden or asked for is found under any path; what is allowed only as it was written. */
+/** Denying and asking rules match a program under any path; allowing rules only as written. */
 const begins = (
   words: Words,
   command: string,
@@ -70,7 +70,7 @@ const begins = (
   return wanted.length > 0 && wanted.every((word, at) => (at === 0 ? names.includes(word) : rest[at - 1] === word));
 };
 
-/** True where an argument makes the program write or run others, and the rule that allows the program does not name that argument. */
+/** True if an argument makes the program write files or run others, and the allowing rule does not contain that argument. */
 const isBeyond = ([program = "", ...args]: Words, command: string): boolean => {
   const named = plainCommands(command)?.[0] ?? [];
   return writingArguments(baseName(program), args).some((argument) => !named.includes(argument));
@@ -84,13 +84,14 @@ const baseName = (path: string): string => path.slice(path.lastIndexOf("/") + 1)
 const namesTool = (pattern: string, name: string): boolean =>
   pattern.endsWith("*") ? name.startsWith(pattern.slice(0, -1)) : pattern === name;
 
-/** True for words that a rule can compare: one plain command. */
+/** True for text that a rule can match: one plain command. */
 export const isCommandPrefix = (text: string): boolean => plainCommands(text)?.length === 1 && !/[;|&\n]/.test(text);
 
 /**
- * Returns the rules that remember an answer: one about the tool, or one for each command in the text, about commands that begin like it up
- * to the first argument; about exactly this command where more words would be other targets or another program. Returns none when a command
- * is not plain or takes a program from its input, and for a refusal of several commands, since each of them alone may be fine.
+ * Returns the rules that store an answer: one for the tool, or one for each command in the text. A command's rule matches commands with the
+ * same beginning up to the first argument, or exactly this command if further arguments would be other targets or another program. Returns
+ * none if a command is not plain or takes a program from its input, and for a refusal of several commands, since each of them alone may be
+ * fine.
  */
 export const makeRules = (
   { tool_name, args }: { readonly tool_name: string; readonly args: unknown },
@@ -111,7 +112,7 @@ export const makeRules = (
   return [...kept].map(([one, exact]) => ({ tool: tool_name, command: one, action, ...(exact ? { exact } : {}) }));
 };
 
-/** Programs for which more words are other targets, or a program of their own. */
+/** Programs whose further arguments are other targets, or another program. */
 const WHOLE = new Set(
   (
     "rm rmdir unlink shred mv cp ln install dd tee truncate chmod chown chgrp kill pkill killall make docker podman nerdctl kubectl " +
@@ -120,13 +121,13 @@ const WHOLE = new Set(
 );
 const INTERPRETERS = new Set("sh bash dash zsh ksh fish perl python python3 node ruby".split(" "));
 const PACKAGE_RUNNERS = new Set("npm pnpm yarn bun".split(" "));
-/** They take commands, or words of them, from their input. */
+/** Programs that read commands or arguments from their input. */
 const FED = new Set("xargs parallel ssh su".split(" "));
 
 const isWhole = (words: Words): boolean => {
   const [program = "", first = "-"] = words;
   if (writes(words) !== undefined || WHOLE.has(baseName(program))) return true;
-  // A script of an interpreter's is a program of its own, whatever it is given.
+  // An interpreter's script is a program itself, whatever its arguments.
   return isRunner(words) && !(INTERPRETERS.has(baseName(program)) && !first.startsWith("-"));
 };
 
@@ -136,7 +137,7 @@ const keptWords = (words: Words, exact: boolean): Words => {
   return words.slice(0, PACKAGE_RUNNERS.has(baseName(program)) && first === "run" ? 3 : 2);
 };
 
-/** Whether what runs is in the command's input instead of its words: a rule about the words would allow anything. */
+/** True if the program to run is in the command's input instead of its arguments: a rule about the arguments would allow anything. */
 const takesProgram = (words: Words): boolean => {
   if (!isRunner(words)) return false;
   const names = words.map(baseName);

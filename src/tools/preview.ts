@@ -1,5 +1,5 @@
-// Shows what a call would do before it runs: the diff of an edit against the files as they are, a command with its parts and its folder.
-// Reads the workspace and changes nothing.
+// Previews a call before it runs: the diff of an edit against the current files, or a command with its parts and its folder. Only reads the
+// workspace.
 import type { EditedFiles, PreviewFiles } from "#schema/agents/agent-files.ts";
 import type { ChatApproval } from "#schema/chats/chat-approval.ts";
 import { commandIn } from "./permission-mode.ts";
@@ -13,10 +13,10 @@ type Previewed = {
   readonly args: unknown;
 };
 
-/** Bytes of the diffs of one call. */
+/** Maximum size of the diffs of one call. */
 const MAX_DIFF_BYTES = 262_144;
 
-/** Returns what the call would do. `folder` is the agent's; empty where it is not known. Rejects with the signal's reason alone. */
+/** Returns the preview. `folder` is the agent's; empty if unknown. Rejects only with the signal's reason. */
 export const previewCall = async (
   agent: Pick<ToolAgent, "call">,
   call: Previewed,
@@ -34,7 +34,7 @@ export const previewCall = async (
   }
 };
 
-/** Returns the edit of a call as the daemon takes it; undefined for other tools. */
+/** Returns the edit of a call in the daemon's format; undefined for other tools. */
 export const editIn = ({ tool_name, args }: Previewed): PreviewFiles | undefined => {
   const given = (args ?? {}) as { path: string; content: string; files: PreviewFiles["files"] };
   const { path, content, files } = given;
@@ -42,7 +42,7 @@ export const editIn = ({ tool_name, args }: Previewed): PreviewFiles | undefined
   return tool_name === "edit_files" ? { files } : undefined;
 };
 
-/** Returns the diffs of an edit. Throws `ToolError` in the words of the edit itself when it does not fit, or when the workspace cannot be reached. */
+/** Returns the diffs of an edit. Throws the edit's own `ToolError` if it does not apply, or if the workspace is unreachable. */
 export const previewEdit = async (
   agent: Pick<ToolAgent, "call">,
   json: PreviewFiles,

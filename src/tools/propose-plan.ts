@@ -1,12 +1,12 @@
-// The tool `propose_plan`: shows a person the plan that the chat has written down, and ends the turn (facts/chats 5.1). The plan is kept
-// as it stands then, as a file of the chat; the person decides whether the chat keeps planning.
+// The tool `propose_plan`: shows the user the plan that the chat has written, and ends the turn (facts/chats 5.1). The plan is stored in
+// its current state as a file of the chat; the user decides whether plan mode continues.
 import { Type as t } from "@sinclair/typebox";
 import type { FileLines } from "#schema/agents/agent-files.ts";
 import description from "./propose-plan.txt" with { type: "text" };
 import { ToolError, tool } from "./tool.ts";
 
 const MAX_BYTES = 32_768;
-/** More lines than bytes there cannot be. */
+/** There cannot be more lines than bytes. */
 const ALL_LINES = String(MAX_BYTES + 1);
 const media_type = "text/markdown";
 

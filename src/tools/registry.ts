@@ -1,4 +1,4 @@
-// The tools there are, and which of them a chat has: decided by the table of available.ts and checked again when one is called.
+// The registry of tools. Which of them a chat has is decided by the table in available.ts and checked again at each call.
 import type { TSchema } from "@sinclair/typebox";
 import { askUserQuestion } from "./ask-user-question.ts";
 import { lookUpUse, type ToolsOf } from "./available.ts";
@@ -38,21 +38,21 @@ const BY_NAME: ReadonlyMap<string, Tool> = new Map(ALL.map((one) => [one.name, o
 
 export type { ToolsOf } from "./available.ts";
 
-/** True for a tool that runs on the server's side, in whatever chat: a client's tool of that name is never asked for. */
+/** True for a tool that runs on the server; a client's tool of the same name is ignored. */
 export const isServerTool = (name: string): boolean => BY_NAME.has(name);
 
-/** The names of all of them. */
+/** Returns the names of all server tools. */
 export const serverToolNames = (): string[] => [...BY_NAME.keys()];
 
-/** True for a tool after whose answer a person has the word. */
+/** True for a tool that ends the turn, so that the user replies next. */
 export const endsTurn = (name: string): boolean => BY_NAME.get(name)?.ends_turn === true;
 
 /** True for a tool that changes no file of the workspace. */
 export const onlyReads = (name: string): boolean => BY_NAME.get(name)?.only_reads === true;
 
-/** True for a tool whose result is a picture. */
+/** True for a tool whose result is an image. */
 export const givesImage = (name: string): boolean => BY_NAME.get(name)?.gives_image === true;
 
-/** The tools of such a chat, in a steady order. */
+/** Returns the tools of such a chat, in a stable order. */
 export const toolsFor = (of: ToolsOf): readonly Tool<TSchema>[] =>
   ALL.filter(({ name }) => lookUpUse(name, of) !== "no");

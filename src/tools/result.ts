@@ -1,4 +1,4 @@
-// What a tool answers.
+// The result of a tool.
 
-/** Results are JSON objects; `error` in one says in words what went wrong. */
+/** A JSON object; `error` in it describes a failure. */
 export type ToolResult = Readonly<Record<string, unknown>>;

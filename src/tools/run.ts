@@ -1,5 +1,5 @@
-// Runs one call of a tool and always has an answer: a tool that is not there, arguments that do not fit and everything that goes wrong
-// become results the model can read (facts/chats 5.3). Called by turns, outside of every mailbox.
+// Runs one tool call and always returns a result: an unknown tool, invalid arguments and all errors become results that the model can read
+// (facts/chats 5.3). Called by turns, outside of every mailbox.
 import { Value } from "@sinclair/typebox/value";
 import { AppError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
@@ -10,13 +10,16 @@ import { type ToolsOf, toolsFor } from "./registry.ts";
 import type { ToolResult } from "./result.ts";
 import { type Tool, type ToolContext, ToolError } from "./tool.ts";
 
-/** Bytes of one result: three for each token of a third of the model's context, so that a few fit in (facts/chats 5.3). */
+/**
+ * Returns the maximum size of one result: three bytes for each token of a third of the model's context, so that several fit (facts/chats
+ * 5.3).
+ */
 export const resultLimit = (context_limit: number): number =>
   context_limit <= 0 ? UNKNOWN_LIMIT : Math.min(MAX_BYTES, Math.max(MIN_BYTES, context_limit));
 
 const UNKNOWN_LIMIT = 65_536;
 const MIN_BYTES = 16_384;
-/** Larger results would hold up anyone who stores and follows them, however much a model can read. */
+/** Absolute limit: larger results would slow down storage and followers, whatever the model's context. */
 const MAX_BYTES = 262_144;
 const ERRORS_SHOWN = 5;
 
@@ -24,7 +27,7 @@ export type ToolAnswer = { readonly result: ToolResult; readonly is_error: boole
 export type ToolCall = { readonly tool_name: string; readonly args: unknown };
 
 /**
- * `other`: what the name means when it is no tool of ours. Rejects only when `signal` fires, with its reason, immediately or when the
+ * `other`: the tool with this name if it is not one of ours. Rejects only when `signal` fires, with its reason, immediately or when the
  * tool has noticed.
  */
 export const runTool = (
@@ -36,7 +39,7 @@ export const runTool = (
 ): Promise<ToolAnswer> =>
   inSpan(
     () => {
-      // A name that no tool has is the model's own words.
+      // The name of an unknown tool is text from the model.
       const known = other ?? toolsFor(chat).find(({ name }) => name === call.tool_name);
       const name = known ? call.tool_name : "unknown";
       const attributes = { "gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": name };
@@ -66,7 +69,7 @@ const answerCall = async (
   try {
     return {
       result: cutResult(
-        context.mask.result(await found.run(heldBack(context, tool_name, chat), given, signal)),
+        context.mask.result(await found.run(restrictWrites(context, tool_name, chat), given, signal)),
         resultLimit(context.context_limit),
       ),
       is_error: false,
@@ -81,7 +84,7 @@ const answerCall = async (
   }
 };
 
-/** Why the tool does not take these arguments, in words for the model; undefined when it does. */
+/** Returns why the tool rejects these arguments, as a message for the model; undefined if it accepts them. */
 export const argumentsProblem = ({ input_schema }: Pick<Tool, "input_schema">, args: unknown): string | undefined => {
   const given = args ?? {};
   if (Value.Check(input_schema, given)) return undefined;
@@ -91,13 +94,13 @@ export const argumentsProblem = ({ input_schema }: Pick<Tool, "input_schema">, a
   return `The arguments do not fit. ${words.join("; ")}`;
 };
 
-/** With what may be written, where what is run may not write everything. */
-const heldBack = (context: ToolContext, tool_name: string, chat: ToolsOf): ToolContext =>
+/** Adds the list of writable files if the chat's programs are read-only. */
+const restrictWrites = (context: ToolContext, tool_name: string, chat: ToolsOf): ToolContext =>
   lookUpUse(tool_name, chat) === "read_only"
     ? { ...context, writable_only: chat.mode === "plan" ? [chat.plan_path] : [] }
     : context;
 
-/** What src/llm makes of arguments that are no JSON. */
+/** True for the form in which src/llm returns invalid JSON. */
 const isCutOff = (args: unknown): boolean =>
   typeof args === "object" && args !== null && Object.keys(args).join() === "input" && "input" in args
     ? typeof args.input === "string"

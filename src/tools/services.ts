@@ -1,5 +1,5 @@
-// What tools may ask of the server itself, in the name of the chat's owner: templates and the workspace of the chat. Implemented at the
-// HTTP edge, where the rights of people are known; the rules are the same as for the owner's own requests.
+// The server's interface for tools, on behalf of the chat's owner: templates and the chat's workspace. Implemented at the HTTP edge, where
+// access is checked; the rules are the same as for the owner's own requests.
 import type { KnownSecrets } from "./mask.ts";
 import type { ToolResult } from "./result.ts";
 
@@ -11,26 +11,26 @@ export type WorkspaceInput = {
 };
 
 export interface ToolServices {
-  /** Whether the owner may use the chat's workspace now: sharing ends, people are suspended. */
+  /** True if the owner has access to the chat's workspace now: sharing can be revoked and users suspended. */
   mayUseWorkspace(): Promise<boolean>;
-  /** What no result may show. */
+  /** Returns the secrets that no result may contain. */
   knownSecrets(): Promise<KnownSecrets>;
-  /** Whether the owner may begin chats in the chat's organization now. */
+  /** True if the owner may start chats in the chat's organization now. */
   mayBeginChats(): Promise<boolean>;
-  /** `page` from 1 on. */
+  /** `page` starts at 1. */
   listTemplates(query: string, page: number): Promise<ToolResult>;
   readTemplate(id: string): Promise<ToolResult>;
-  /** Makes a workspace and binds the chat to it; one that it has already is answered as it is. Waits until it can be worked in. */
+  /** Creates a workspace and binds the chat to it; an existing one is returned unchanged. Waits until it is ready. */
   createWorkspace(input: WorkspaceInput, signal: AbortSignal): Promise<ToolResult>;
   startWorkspace(parameters: Readonly<Record<string, string>>, signal: AbortSignal): Promise<ToolResult>;
-  /** Starts the chat's workspace for a call when it is stopped, as its template and its owner allow; waits until it can be worked in. */
+  /** Starts the chat's stopped workspace for a call, if its template and owner allow it, and waits until it is ready. */
   wakeWorkspace(signal: AbortSignal): Promise<void>;
   stopWorkspace(signal: AbortSignal): Promise<ToolResult>;
-  /** What brings an agent back that is not connected, in one sentence for the model. */
+  /** Returns one sentence for the model that explains how to reconnect a disconnected agent. */
   wayBack(): Promise<string>;
-  /** Keeps these bytes as a file of the chat and answers its id: the same for the same call. */
+  /** Stores bytes as a file of the chat and returns its ID; idempotent per call. */
   keepFile(file: KeptFile): Promise<string>;
-  /** The same for bytes of any kind that people may upload; 400 for others. */
+  /** Same for bytes of any type that users may upload; 400 for others. */
   attachFile(
     name: string,
     bytes: Uint8Array,
@@ -38,7 +38,7 @@ export interface ToolServices {
   ): Promise<{ readonly file_id: string; readonly media_type: string }>;
 }
 
-/** `number` counts the files of one call from 0, which is the default. */
+/** `number` counts the files of one call, starting at 0, the default. */
 export type KeptFile = {
   readonly name: string;
   readonly media_type: string;
@@ -46,7 +46,7 @@ export type KeptFile = {
   readonly number?: number;
 };
 
-/** Of whom, where and for which call. */
+/** The owner, location and call of a request. */
 export type ServicesOf = {
   readonly chat_id: string;
   readonly owner_id: string;

@@ -1,5 +1,5 @@
-// What a tool of a chat is: a name, what it tells the model, its arguments, and how it runs. Tools know the workspace only through
-// `ToolAgent`, so they care for no connection and no table. They run outside of every mailbox.
+// The definition of a tool: a name, a description for the model, its arguments, and how it runs. Tools access the workspace only through
+// `ToolAgent`, independently of connections and tables. They run outside of every mailbox.
 
 import type { Static, TSchema } from "@sinclair/typebox";
 import type { Clock } from "#base/clock.ts";
@@ -16,20 +16,20 @@ export type AgentCall = {
   readonly path: string;
   readonly json?: unknown;
   readonly body?: Uint8Array;
-  /** Without it the request is answered whatever becomes of the turn. */
+  /** Without it, the request is completed whatever happens to the turn. */
   readonly signal?: AbortSignal;
-  /** It may be sent again, and waits a while for an agent that is away: asking twice does it once. */
+  /** The request is idempotent, so it is retried while the agent is unreachable. */
   readonly patient?: boolean;
-  /** It may take longer than others: so many milliseconds in all. */
+  /** Timeout of a request that may take longer than others, in milliseconds. */
   readonly answer_ms?: number;
-  /** It ends what the chat has started, so it is sent even where the chat's owner may no longer use the workspace. */
+  /** The request ends something that the chat has started, so it is sent even if the chat's owner has lost access to the workspace. */
   readonly ends?: boolean;
 };
 
 export interface ToolAgent {
-  /** The answer's JSON. Throws `ToolError` in words for the model, also when the workspace cannot be reached. */
+  /** Returns the JSON response. Throws `ToolError` with a message for the model, also if the workspace is unreachable. */
   call<T>(call: AgentCall): Promise<T>;
-  /** The answer's bytes to a GET of this path; throws as `call`, also for more than `most`. */
+  /** Returns the bytes of a GET of this path; throws like `call`, also for more than `most`. */
   bytes(path: string, most: number, signal: AbortSignal): Promise<Uint8Array>;
 }
 
@@ -39,15 +39,15 @@ export type ToolContext = Live & {
   readonly services: ToolServices;
   readonly agents: Subagents;
   readonly skills: Skills;
-  /** A UUID that is the same whenever this call is run again, after a crash too. */
+  /** A UUID that stays the same when this call is run again, even after a crash. */
   readonly run_id: string;
-  /** This call may have run before: the server has been started again since. */
+  /** This call may have run before: the server has restarted since. */
   readonly again: boolean;
-  /** Tokens that the model can be given; 0 when unknown. */
+  /** The model's context limit in tokens; 0 if unknown. */
   readonly context_limit: number;
-  /** Present: what is run may write no files but these. */
+  /** If set, programs may write only these files. */
   readonly writable_only?: readonly string[];
-  /** Hides secrets. What tools answer goes through it in any case; what they cut or tell on must do so before. */
+  /** Masks secrets. Applied to every result; tools must apply it themselves before they shorten or stream text. */
   readonly mask: SecretMask;
 };
 
@@ -55,23 +55,23 @@ export interface Tool<S extends TSchema = TSchema> {
   readonly name: string;
   readonly description: string;
   readonly input_schema: S;
-  /** Once it has answered without an error the turn is over: a person has the word (rule PM-4). */
+  /** A successful result ends the turn, so that the user replies next (rule PM-4). */
   readonly ends_turn?: true;
-  /** It changes no file of the workspace, so it need not wait until they are kept (rule UN-1). */
+  /** It changes no file of the workspace, so it need not wait for a snapshot (rule UN-1). */
   readonly only_reads?: true;
-  /** Its result has `image`, a file of the chat that models are shown (rule DT-5). */
+  /** Its result has `image`, a file of the chat that is shown to models (rule DT-5). */
   readonly gives_image?: true;
   /**
-   * The result. Throws `ToolError` for what the model can mend. When `signal` fires nobody waits for the result any more; its reason is
-   * `INTERRUPTED` when what runs must be ended, too.
+   * Returns the result. Throws `ToolError` for errors that the model can fix. When `signal` fires, the result is no longer needed; if its
+   * reason is `INTERRUPTED`, running programs must be ended too.
    */
   run(context: ToolContext, args: Static<S>, signal: AbortSignal): Promise<ToolResult>;
 }
 
-/** A tool whose arguments are typed by its schema. */
+/** Defines a tool whose arguments are typed by its schema. */
 export const tool = <S extends TSchema>(definition: Tool<S>): Tool => definition as unknown as Tool;
 
-/** What went wrong, in words for the model. `more` goes into the result alongside it. */
+/** An error with a message for the model. `more` is added to the result. */
 export class ToolError extends Error {
   override readonly name = "ToolError";
   readonly more: ToolResult;
@@ -82,11 +82,11 @@ export class ToolError extends Error {
   }
 }
 
-/** The workspace cannot be reached now, though it should run. */
+/** The workspace is unreachable although it should run. */
 export class WorkspaceAway extends ToolError {}
 
-/** The workspace does not run. */
+/** The workspace is not running. */
 export class WorkspaceStopped extends ToolError {}
 
-/** Someone wants the turn to end: what it has started ends with it. A server that stops leaves programs alone. */
+/** The user wants the turn to end, so programs it has started are ended too. A stopping server leaves programs running. */
 export const INTERRUPTED = new Error("the turn was interrupted");

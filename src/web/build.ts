@@ -1,6 +1,6 @@
-// Builds everything the browser loads: the app, the plain pages that are left, and Swagger UI. src/build.ts packs the result into
-// the binary; from source it is built when the first of it is asked for. The web has a build of its own because it is minified and
-// split, and the server must not be (the router reads the source of handlers).
+// Builds everything the browser loads: the app, the remaining plain pages, and Swagger UI. src/build.ts packs the result into the binary; a
+// server that runs from source builds it on the first request. It is separate from the server's build because it is minified and split,
+// which the server must not be (the router reads the source of handlers).
 import { readdirSync } from "node:fs";
 import { basename, join } from "node:path";
 import { sha256 } from "#base/ids.ts";
@@ -15,11 +15,11 @@ import { PAGES } from "./pages.ts";
 import { plainPage } from "./plain-page.ts";
 
 const HERE = import.meta.dirname;
-/** Pages that come with the app's own build. */
+/** Pages that belong to the app's build. */
 const OF_THE_APP = new Set(["app.html", "offline.html"]);
 const SWAGGER = ["swagger-ui.css", "swagger-ui-bundle.js"];
 
-/** Everything, as it is served and before it is compressed. Throws with the bundler's messages when something does not compile. */
+/** Builds all files as they are served, before compression. Throws with the bundler's messages if the build fails. */
 export const buildWeb = async (): Promise<WebFile[]> => {
   const parts = await Promise.all([
     app(),
@@ -30,7 +30,7 @@ export const buildWeb = async (): Promise<WebFile[]> => {
   return [...byName.values()];
 };
 
-/** A name that holds a hash of what it names, so that it can be kept forever. */
+/** Returns a file name with a hash of the content, so that it can be cached forever. */
 const hashed = (stem: string, extension: string, words: string): string =>
   `${stem}-${sha256(words).slice(0, 10)}.${extension}`;
 
@@ -85,10 +85,12 @@ const app = async (): Promise<WebFile[]> => {
   ];
 };
 
-/** All sheets of a folder as one. Browsers that know light-dark() know nesting: nothing is lowered, only blanks and comments go. */
+/**
+ * Joins all style sheets of a folder. Browsers that support light-dark() also support nesting, so only whitespace and comments are removed.
+ */
 const styles = async (folder: string): Promise<string> => {
   const names = readdirSync(join(HERE, folder)).filter((name) => name.endsWith(".css"));
-  // What the layers are is said first.
+  // The order of layers must be declared first.
   names.sort((a, b) => Number(b === "tokens.css") - Number(a === "tokens.css") || a.localeCompare(b));
   const sheets = await Promise.all(names.map((name) => Bun.file(join(HERE, folder, name)).text()));
   return sheets
@@ -117,7 +119,7 @@ const shell = async ({
   const symbols = Object.entries(ICONS).map(
     ([id, shape]) => `<symbol id="i-${id}" viewBox="0 0 16 16">${shape}</symbol>`,
   );
-  // The browser fetches these while the server reads what the page begins with.
+  // The browser fetches these while the server loads the page's first data.
   const ahead = [
     `<link rel="preload" as="style" href="${PREFIX}${css}">`,
     ...[main, ...chunks].map((name) => `<link rel="modulepreload" href="${PREFIX}${name}">`),
@@ -127,7 +129,7 @@ const shell = async ({
     `<link rel="icon" type="image/svg+xml" href="${pictures.inline("icon.svg")}">`,
     `<link rel="apple-touch-icon" href="${pictures.address("icon-touch-180.png")}">`,
     `<link rel="stylesheet" href="${PREFIX}${css}">`,
-    // Without it a browser shows an empty page first, which takes time of its own.
+    // Without `blocking`, the browser paints an empty page first, which takes time.
     `<script type="module" src="${PREFIX}${main}" blocking="render"></script>`,
   ];
   return template

@@ -1,4 +1,4 @@
-// The pages of docs/ as the app shows them: each a file of its own, and a list of all with their headings that the app is built with.
+// The pages of docs/ for the app: one file per page, and an index of all headings that is built into the app.
 import { join } from "node:path";
 import { Glob } from "bun";
 import { sha256 } from "#base/ids.ts";
@@ -8,15 +8,15 @@ import type { WebFile } from "./files.ts";
 const DOCS = join(import.meta.dirname, "../../docs");
 
 export type DocsPage = {
-  /** As in its path: `chats` of docs/chats.md; README is the first of all. */
+  /** The page's path: `chats` for docs/chats.md. README is the first page. */
   readonly name: string;
   readonly title: string;
-  /** Its file below /assets. */
+  /** The page's file below /assets. */
   readonly file: string;
   readonly headings: readonly { readonly id: string; readonly text: string }[];
 };
 
-/** Parts of a page that readers don't see: notes for authors, and pictures, which the program does not include. */
+/** Removes the parts that readers do not see: notes for authors, and images, which are not included. */
 const readable = (markdown: string): string =>
   markdown.replace(/<!--[\s\S]*?-->\n?/g, "").replace(/^!\[[^\]]*\]\([^)]*\)\n*/gm, "");
 
@@ -25,7 +25,7 @@ const listHeadings = (markdown: string): string[] => {
   return [...outside.matchAll(/^#{1,4} +(.+)$/gm)].map(([, text = ""]) => text.replace(/[`*]/g, ""));
 };
 
-/** All pages, the first one first, then by title. */
+/** Returns all pages: README first, then by title. */
 export const docsPages = async (): Promise<{ pages: DocsPage[]; files: WebFile[] }> => {
   const found = await Promise.all(
     (await Array.fromAsync(new Glob("*.md").scan(DOCS))).map(async (path) => {

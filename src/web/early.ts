@@ -1,5 +1,4 @@
-// The script in the head of the app's page (app/early.ts), built with what it must know: which files each page is made of, and what
-// each asks the server for first.
+// Builds the script in the head of the app's page (app/early.ts) with its data: the files of each page, and its first requests.
 import { join } from "node:path";
 import { DOORS, FIRST_DATA, FIRST_FILES, SESSION, STREAMS } from "./app/shell/first-data.ts";
 import { HERE, PATHS } from "./app/shell/places.ts";
@@ -7,7 +6,7 @@ import { PREFIX } from "./installable.ts";
 
 export type Script = { readonly name: string; readonly kind: string; readonly body: string };
 
-/** The chunks that a script cannot begin without: named in the page, they are fetched alongside it instead of after it. */
+/** Returns the chunks that a script imports statically. The page names them, so that they are fetched in parallel. */
 export const importedBy = (script: Script, all: readonly Script[]): Script[] => {
   const found = new Set<Script>();
   const follow = ({ body }: Script): void => {
@@ -22,11 +21,11 @@ export const importedBy = (script: Script, all: readonly Script[]): Script[] => 
   return [...found];
 };
 
-/** How the bundler writes `later(() => import("..."))`, as the value of a path or of a name that paths share. */
+/** Matches the bundler's output for `later(() => import("..."))`, as the value of a path or of a name that paths share. */
 const LATER = /(?:"(\/[^"]*)":|([\w$]+)=)[\w$]+\(\(\)=>(?:\([\w$]+\("[^"]*"\),)?import\("([^"]+)"\)/g;
 const SHARED = /"(\/[^"]*)":([\w$]+)[,}]/g;
 
-/** The chunk that each page of the app is, as the entry imports it later. */
+/** Returns the chunk of each page, from the dynamic imports of the entry. */
 const pageChunks = (main: Script, all: readonly Script[]): ReadonlyMap<string, Script> => {
   const found = new Map<string, Script>([[HERE, main]]);
   for (const [, path, name, address] of main.body.matchAll(LATER)) {
@@ -50,10 +49,10 @@ const alsoNeeded = (path: string, all: readonly Script[]): Script[] =>
     return found;
   });
 
-/** Those with the fewest variables first. */
+/** Sorts paths with fewer variables first. */
 const byVariables = (a: string, b: string): number => a.split(":").length - b.split(":").length;
 
-/** The script as it is written into the page. `main` is the app's entry, which the page names itself. */
+/** Returns the script to embed in the page. `main` is the app's entry, which the page references itself. */
 export const earlyScript = async (main: Script, all: readonly Script[]): Promise<string> => {
   const chunks = pageChunks(main, all);
   const known = new Set([main, ...importedBy(main, all)]);

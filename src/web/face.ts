@@ -8,7 +8,7 @@ export type Face = {
   readonly logo: string;
 };
 
-/** The name that the files are built with. */
+/** The name in the built files, which is replaced. */
 const NAME = "Slipway";
 const KEPT = 30;
 
@@ -24,11 +24,14 @@ const page = (html: string, { name, logo }: Face): string =>
 const manifest = (json: string, { name }: Face): string =>
   JSON.stringify({ ...(JSON.parse(json) as object), name, short_name: name });
 
-/** The origin of the logo if it is not this server. */
+/** Returns the origin of the logo if it is on another server. */
 const parseOrigin = (logo: string): string | undefined => (/^https?:/.test(logo) ? new URL(logo).origin : undefined);
 
-/** Applies the deployment's appearance to pages and manifest; `read` returns it. Results are cached until it changes. */
-export const wearing = (read: () => Promise<Face>): ((file: ServedFile) => Promise<ServedFile>) => {
+/**
+ * Returns a function that applies the deployment's name and logo to pages and the manifest; `read` returns them. Results are cached until
+ * they change.
+ */
+export const applyBranding = (read: () => Promise<Face>): ((file: ServedFile) => Promise<ServedFile>) => {
   const made = new Map<string, Promise<ServedFile>>();
   return async (file) => {
     const isManifest = file.type === "application/manifest+json";

@@ -1,20 +1,20 @@
-// The files that the browser loads, with their compressed twins and tags, and the one pack of all of them that lies in the binary.
+// The files that the browser loads, with compressed variants and ETags, and the single archive of them in the binary.
 
 import { promisify } from "node:util";
 import { brotliCompress as brotli, constants, gzip } from "node:zlib";
 import { sha256 } from "#base/ids.ts";
 
 export type WebFile = {
-  /** Its file name; of a page that of its source. */
+  /** The file's name; for a page, the name of its source. */
   readonly name: string;
   readonly type: string;
   readonly body: Uint8Array<ArrayBuffer>;
   readonly isPage?: boolean;
-  /** Sources of scripts inside the page that its policy must allow. */
+  /** Inline scripts of the page that its policy must allow. */
   readonly inline?: readonly string[];
-  /** Policies of Trusted Types that its scripts may make; without them none. */
+  /** Trusted Types policies that its scripts may create; none by default. */
   readonly types?: readonly string[];
-  /** The origin of a picture that its policy must allow alongside its own. */
+  /** The origin of images that its policy must allow in addition to the server's own. */
   readonly pictures?: string;
 };
 
@@ -28,7 +28,7 @@ export type ServedFile = WebFile & {
   readonly twins: Readonly<Partial<Record<Encoding, Uint8Array<ArrayBuffer>>>>;
 };
 
-/** How hard to press: `best` takes seconds and is for the build, `fast` is for a start from source. */
+/** Compression level: `best` takes seconds and is for the build, `fast` is for running from source. */
 export type Effort = "best" | "fast";
 
 const own = (bytes: Uint8Array): Uint8Array<ArrayBuffer> => new Uint8Array(bytes);
@@ -57,7 +57,7 @@ type Head = Omit<ServedFile, "body" | "twins"> & {
   readonly twins: Partial<Record<Encoding, number>>;
 };
 
-/** All files as one: the length of the head in four bytes, the head as JSON, then bodies and twins in its order. */
+/** Packs all files: the length of the header in four bytes, the header as JSON, then bodies and compressed variants in its order. */
 export const pack = (files: readonly ServedFile[]): Uint8Array => {
   const heads = files.map(({ body, twins, ...rest }): Head => {
     const sizes = Object.entries(twins).map(([encoding, bytes]) => [encoding, bytes.length]);
@@ -88,5 +88,5 @@ export const unpack = (bytes: Uint8Array<ArrayBuffer>): ServedFile[] => {
   });
 };
 
-/** The name of the pack in the binary. */
+/** The name of the archive in the binary. */
 export const PACK = "web.pack";

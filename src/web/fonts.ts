@@ -1,5 +1,4 @@
-// The letters that terminals can have, out of their packages: the Latin part of each, upright, in two weights. The browser fetches what
-// someone has chosen.
+// The terminal fonts from their packages: the Latin subset, upright, in two weights. The browser fetches only the chosen one.
 import { sha256 } from "#base/ids.ts";
 import type { WebFile } from "./files.ts";
 import { PREFIX } from "./installable.ts";
@@ -7,7 +6,7 @@ import { PREFIX } from "./installable.ts";
 const FONTS = ["fira-code", "geist-mono", "ibm-plex-mono", "jetbrains-mono", "source-code-pro"] as const;
 const WEIGHTS = ["400", "700"] as const;
 
-/** By font, the address of each weight. */
+/** The URL of each weight, by font. */
 export type FontAddresses = Readonly<Record<string, Readonly<Record<(typeof WEIGHTS)[number], string>>>>;
 
 export const terminalFonts = async (): Promise<{ addresses: FontAddresses; files: WebFile[] }> => {

@@ -1,5 +1,4 @@
-// What makes the app one that can be installed: the manifest with its pictures, the service worker, and the page that is shown when the
-// server cannot be reached.
+// The files that make the app installable: the manifest with its icons, the service worker, and the offline page.
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { sha256 } from "#base/ids.ts";
@@ -8,22 +7,22 @@ import type { WebFile } from "./files.ts";
 const HERE = import.meta.dirname;
 export const PREFIX = "/assets/";
 const OFFLINE = "/offline";
-/** As `--accent` and `--bg` of tokens.css in light. */
+/** The light-mode values of `--accent` and `--bg` in tokens.css. */
 const [ACCENT, GROUND] = ["#0a6870", "#fffffe"];
 
 export const text = (words: string): Uint8Array<ArrayBuffer> => new TextEncoder().encode(words);
 
-/** What the policy of the page must name so that its own inline script runs and no one else's. */
+/** Returns the hashes that the page's policy must list, so that only its own inline scripts run. */
 export const hashesOfInline = (html: string): string[] =>
   [...html.matchAll(/<script>([\s\S]*?)<\/script>/g)].map(
     ([, script = ""]) => `'sha256-${Buffer.from(sha256(script), "hex").toString("base64")}'`,
   );
 
-/** Pictures under names that hold their hashes. */
+/** Images under names that contain their hashes. */
 export type Pictures = {
   readonly files: readonly WebFile[];
   address(name: string): string;
-  /** The picture itself as an address: browsers fetch that of a page's icon again with each change of the page's address. */
+  /** Returns the image as a data URL: browsers fetch a page's icon again on every navigation. */
   inline(name: string): string;
 };
 
@@ -75,7 +74,7 @@ const manifest = ({ address }: Pictures): object => ({
 
 type Parts = { readonly css: string; readonly scripts: readonly { name: string }[]; readonly pictures: Pictures };
 
-/** The worker's text changes with every file of the app, so that browsers take the new one. */
+/** The worker's text changes with every file of the app, so that browsers update it. */
 export const installable = async ({ css, scripts, pictures }: Parts): Promise<WebFile[]> => {
   const template = await Bun.file(join(HERE, "offline.html")).text();
   const offline = template.replace("<!-- loads -->", `<link rel="stylesheet" href="${PREFIX}${css}">`);

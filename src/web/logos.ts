@@ -1,4 +1,4 @@
-// The logos that the app can show, as one file of symbols. It is loaded with the first of them, and takes the color of the text around it.
+// The logos that the app can show, as one file of SVG symbols. Loaded with the first logo; they take the color of the surrounding text.
 import { sha256 } from "#base/ids.ts";
 import { LOGOS } from "./app/logos.ts";
 import type { WebFile } from "./files.ts";

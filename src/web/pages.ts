@@ -1,4 +1,4 @@
-// The pages for people: by path the file of this folder that is shown there. The app draws its own pages by the same paths
+// The pages by path, with the file of this folder that is served there. The app renders its own pages at the same paths
 // (app/shell/routes.ts). src/api/http/pages.ts serves them.
 
 const APP = "app.html";
@@ -42,13 +42,13 @@ export const PAGES: Readonly<Record<string, string>> = {
   "/oauth2/authorize": "oauth2-authorize.html",
 };
 
-/** Files that lie alongside the pages: what makes the app one that can be installed, and tells when the server cannot be reached. */
+/** Files at the root, next to the pages: those for installing the app and for offline use. */
 export const ROOTS: Readonly<Record<string, string>> = {
   "/sw.js": "sw.js",
   "/manifest.webmanifest": "manifest.webmanifest",
 };
 
-/** Former paths of pages, which clients and people know; the browser is redirected to the current ones. */
+/** Former paths of pages, which clients and users may still use; the browser is redirected to the current ones. */
 export const MOVED: Readonly<Record<string, string>> = {
   "/settings/tokens": "/account/tokens",
   "/settings/security": "/account/security",

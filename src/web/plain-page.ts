@@ -1,4 +1,4 @@
-// The plain pages, which are no part of the app: the file of each has its title and its main part, and one frame is around all of them.
+// The plain pages, which are not part of the app. The file of each has its title and its main part, and all share one frame.
 import { basename, join } from "node:path";
 import type { WebFile } from "./files.ts";
 import { PREFIX, text } from "./installable.ts";
@@ -6,7 +6,7 @@ import { PREFIX, text } from "./installable.ts";
 const HERE = import.meta.dirname;
 const FRAME = "plain-page.html";
 
-/** The page whole: in the frame, with the script of its name. Throws for a file that does not begin with its title. */
+/** Returns the complete page: in the frame, with the script of its name. Throws if the file does not begin with its title. */
 const framed = async (page: string): Promise<string> => {
   const [frame, own] = await Promise.all([FRAME, page].map((name) => Bun.file(join(HERE, name)).text()));
   const [, title, main] = /^(<title>[^<]+<\/title>)\n([\s\S]+)$/.exec(own ?? "") ?? [];
@@ -18,7 +18,7 @@ const framed = async (page: string): Promise<string> => {
     .replace("<!-- main -->", () => main.trimEnd());
 };
 
-/** A page of src/web with its script and its style sheet. */
+/** Returns a page of src/web with its script and its style sheet. */
 export const plainPage = async (page: string): Promise<WebFile[]> => {
   const { outputs } = await Bun.build({
     entrypoints: [join(HERE, page)],

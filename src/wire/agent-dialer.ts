@@ -1,5 +1,5 @@
-// How the server reaches what listens in a workspace: one interface, whatever lies in between (docs/spec/design.md 5). Everything above it
-// (HTTP API of the daemon, terminal, app proxy, tools of chats) is the same for every kind of agent.
+// Connects the server to ports in a workspace: one interface for every kind of connection (docs/spec/design.md 5). Everything above it
+// (HTTP API of the daemon, terminal, app proxy, chat tools) is the same for every kind of agent.
 import type { Duplex } from "./duplex.ts";
 
 /** Ports below 9 are the agent's own (facts/wire 4.1); from 9 on they are TCP ports on the workspace's loopback. */
@@ -9,21 +9,21 @@ export const AGENT_PORT = {
   speed_test: 3,
   http: 4,
   first_tcp: 9,
-  /** SSH again, for clients that know its usual port only. */
+  /** SSH, for clients that know only its default port. */
   system_ssh: 22,
   last_tcp: 65_535,
 } as const;
 
-/** `tls`: the agent speaks TLS with the port and takes any certificate; the stream carries what is inside. */
+/** `tls`: the agent uses TLS on the port and accepts any certificate; the stream carries the plaintext. */
 export type DialOptions = { readonly tls?: boolean };
 
 export interface AgentDialer {
   /**
-   * A stream to this port of the agent. Throws AppError `invalid` when the agent is not connected (the message names its state),
-   * WireError `refused` when nothing listens there or the port is not offered, `timeout` when the agent does not answer, and
-   * `closed` when it goes away in the meantime or `signal` fires.
+   * Opens a stream to this port of the agent. Throws AppError `invalid` if the agent is not connected (the message names its state),
+   * WireError `refused` if nothing listens there or the port is not offered, `timeout` if the agent does not answer, and `closed` if it
+   * disconnects during the call or `signal` fires.
    */
   dial(agent_id: string, port: number, signal?: AbortSignal, options?: DialOptions): Promise<Duplex>;
-  /** True when the agent is a daemon of ours that can be dialed, now or once its tunnel is up: it does what the server asks. */
+  /** True if the agent is our own daemon and can be dialed, now or once its tunnel is connected. */
   isDaemon(agent_id: string): boolean;
 }

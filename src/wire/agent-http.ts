@@ -1,5 +1,5 @@
-// Requests to the HTTP API of an agent (port 4) or to a program of its workspace, through whatever dialer there is. Keeps a few idle connections for each agent, so that
-// the next request needs no new stream (rule TN-9). Every answer is a stranger's: bounded, and never trusted.
+// Sends requests to an agent's HTTP API (port 4) or to a program of its workspace, over any dialer. Keeps a few idle connections per agent,
+// so that the next request needs no new stream (rule TN-9). Responses are untrusted: limited in size and validated.
 import type { Clock, Timer } from "#base/clock.ts";
 import { AGENT_PORT, type AgentDialer } from "./agent-dialer.ts";
 import { HttpConnection, type HttpRequest, type HttpResponse, type Upgrade } from "./http-connection.ts";
@@ -11,17 +11,17 @@ const MAX_IDLE = 4;
 export type AgentRequest = Omit<HttpRequest, "body"> & {
   body?: HttpRequest["body"];
   json?: unknown;
-  /** Default: the agent's own API. */
+  /** Defaults to the agent's own API. */
   port?: number;
-  /** The port speaks TLS. */
+  /** The port uses TLS. */
   tls?: boolean;
 };
 
-/** What the caller wants to know of requests. */
+/** Callbacks about requests. */
 export type RequestHooks = {
-  /** Something outside of this process is about to be asked. */
+  /** A request to another process is about to start. */
   begin(): void;
-  /** Runs a request, which may take as long as a program of the workspace does. */
+  /** Runs a request, which may take as long as a program of the workspace. */
   wait<T>(request: () => Promise<T>): Promise<T>;
 };
 
@@ -42,7 +42,7 @@ export class AgentHttp {
   }
 
   /**
-   * Sends a request and answers once the head is there. Errors as `AgentDialer.dial`, and WireError when the connection breaks. The
+   * Sends a request and resolves with the response's head. Errors as in `AgentDialer.dial`, and WireError if the connection breaks. The
    * body must be read or discarded.
    */
   request(agent_id: string, request: AgentRequest): Promise<HttpResponse> {
@@ -53,14 +53,14 @@ export class AgentHttp {
   async #request(agent_id: string, request: AgentRequest): Promise<HttpResponse> {
     const asked = prepared(request);
     const target = toTarget(agent_id, request);
-    // Where sending twice would do it twice, no connection is taken that may have died unseen; the agent's own API keeps them open.
+    // A request that is not idempotent does not use an idle connection, which may be dead; the agent's own API keeps them open.
     const isSafe = target.port === AGENT_PORT.http || (asked.body === undefined && SAFE.has(asked.method));
     const known = isSafe ? this.#take(target.key) : undefined;
     const connection = known ?? (await this.#dial(target, asked.signal));
     try {
       return this.#watched(target.key, connection, await connection.request(asked));
     } catch (error) {
-      // An idle connection may have died unseen. What changes nothing is asked again on a fresh one.
+      // An idle connection may have died unnoticed. Safe requests are retried on a new one.
       const again = known && SAFE.has(asked.method) && !asked.signal?.aborted && isGone(error);
       if (!again) throw error;
       const fresh = await this.#dial(target, asked.signal);
@@ -68,7 +68,7 @@ export class AgentHttp {
     }
   }
 
-  /** Asks for another protocol, on a connection of its own. */
+  /** Requests an upgrade to another protocol, on a separate connection. */
   async upgrade(agent_id: string, request: AgentRequest): Promise<Upgrade> {
     this.#hooks.begin();
     const connection = await this.#dial(toTarget(agent_id, request), request.signal);
@@ -87,7 +87,7 @@ export class AgentHttp {
     return found?.connection;
   }
 
-  /** The same answer; when its body was read to the end the connection goes back to the idle ones. */
+  /** Returns the response; when its body has been read completely, the connection becomes idle again. */
   #watched(key: string, connection: HttpConnection, response: HttpResponse): HttpResponse {
     if (connection.reusable) this.#keep(key, connection);
     else response.whenRead(() => this.#keep(key, connection));
@@ -118,7 +118,7 @@ export class AgentHttp {
 
 const SAFE = new Set(["GET", "HEAD"]);
 
-/** `key` names the idle connections that lead there. */
+/** `key` identifies the idle connections to this target. */
 type Target = { agent_id: string; port: number; tls: boolean; key: string };
 
 const toTarget = (agent_id: string, { port = AGENT_PORT.http, tls = false }: AgentRequest): Target => ({

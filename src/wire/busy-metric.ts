@@ -1,19 +1,19 @@
-// How a daemon says in its statistics which jobs work and how many of its streams are idle, and how the server reads it: one metric for each
-// job, whose value is the share of a processor that it has used. Other daemons send none of them. Pure.
+// Encodes a daemon's running jobs and idle streams as metrics, and decodes them on the server: one metric per job, with the CPU share it
+// used as value. Other daemons send none. Pure.
 
 const NAME = "slipway_job";
 const IDLE = "slipway_idle_streams";
-/** The type of a metric that goes up and down. */
+/** The metric type gauge. */
 const GAUGE = 2;
 const LABEL = "command";
-/** Jobs of one report. */
+/** Maximum number of jobs in one report. */
 export const MAX_JOBS = 5;
 const MAX_COMMAND = 80;
 
 export type Job = {
-  /** A few words of the command, for people: `npm run build`. */
+  /** The start of the command, for display: `npm run build`. */
   readonly command: string;
-  /** 1 is one processor, all the time. */
+  /** 1 is one CPU at full load. */
   readonly load: number;
 };
 
@@ -23,7 +23,7 @@ type Metric = {
   readonly labels: readonly { readonly name: string; readonly value: string }[];
 };
 
-/** Returns the metrics that say so. `idle_streams`: connections that are open without being used: to ports, terminals, SSH sessions. */
+/** Returns the metrics. `idle_streams`: open but unused connections to ports, terminals and SSH sessions. */
 export const toMetrics = (jobs: readonly Job[], idle_streams = 0) => [
   ...jobs.slice(0, MAX_JOBS).map(({ command, load }) => ({
     name: NAME,
@@ -34,7 +34,7 @@ export const toMetrics = (jobs: readonly Job[], idle_streams = 0) => [
   ...(idle_streams > 0 ? [{ name: IDLE, type: GAUGE, value: idle_streams, labels: [] }] : []),
 ];
 
-/** Returns the words of a command without what could hide or turn anything. */
+/** Returns the words of a command without control or direction characters. */
 export const asCommand = (words: string): string =>
   words
     .replace(/[^\x20-\x7e]/g, "")
@@ -45,7 +45,7 @@ export const asCommand = (words: string): string =>
 export const readIdleStreams = (metrics: readonly Metric[]): number =>
   Math.max(0, metrics.find(({ name }) => name === IDLE)?.value || 0);
 
-/** Returns the jobs that metrics tell of, cleaned: they come from inside a workspace. */
+/** Returns the jobs in the metrics, sanitized, because they come from inside a workspace. */
 export const readJobs = (metrics: readonly Metric[]): Job[] =>
   metrics
     .filter(({ name }) => name === NAME)

@@ -1,22 +1,22 @@
-// One byte stream over a socket that carries messages: Bun's ServerWebSocket, a client WebSocket (websocket.ts) or an
-// in-memory pair. The owner of the socket feeds `push`, `drain` and `end`; yamux reads and writes. Refuses text messages and
-// a peer that outruns the reader, and stops writing while the socket is full. [WI-1] [WI-2] [WI-3]
+// One byte stream over a socket that carries messages: Bun's ServerWebSocket, a client WebSocket (websocket.ts) or an in-memory pair. The
+// socket's owner calls `push`, `drain` and `end`; yamux reads and writes. Rejects text messages and a peer that sends faster than the
+// reader reads, and pauses writing while the socket is full. [WI-1] [WI-2] [WI-3]
 import { readChunks } from "./duplex.ts";
 import { Wakeup } from "./wakeup.ts";
 import { WireError } from "./wire-error.ts";
 
 export interface MessageSocket {
-  /** As Bun's ServerWebSocket: more than 0 sent, -1 taken but the socket is full (a `drain` follows), 0 dropped. */
+  /** Returns Bun's result: more than 0 sent, -1 queued but the socket is full (a `drain` follows), 0 dropped. */
   send(bytes: Uint8Array): number;
-  /** The same with the parts as one message, for sockets that put their frames together themselves. */
+  /** Sends the parts as one message, for sockets that build their own frames. */
   sendParts?(parts: readonly Uint8Array[]): number;
   close(code?: number, reason?: string): void;
 }
 
 export interface ByteStreamOptions {
-  /** Bytes that may wait for `read` before the peer is cut off. Default 4 MiB. */
+  /** Maximum number of unread bytes before the peer is disconnected. Default 4 MiB. */
   max_unread?: number;
-  /** Bytes given to `send` that may wait for a full socket before the peer is cut off. Default 1 MiB. */
+  /** Maximum number of bytes queued by `send` for a full socket before the peer is disconnected. Default 1 MiB. */
   max_unsent?: number;
 }
 
@@ -25,7 +25,7 @@ type Writer = { parts: readonly Uint8Array[]; done: PromiseWithResolvers<void> }
 const CLOSE_CODE = { unsupported: 1003, policy: 1008, failed: 1011 } as const;
 
 export class ByteStream {
-  /** Settles when nothing more will come: undefined after a clean end, else what broke it. Never rejects. */
+  /** Settles at the end of the stream: undefined after a clean end, otherwise the error. Never rejects. */
   readonly closed: Promise<WireError | undefined>;
   readonly #socket: MessageSocket;
   readonly #maxUnread: number;
@@ -48,7 +48,7 @@ export class ByteStream {
     this.closed = this.#settled.promise;
   }
 
-  /** A message came in. The bytes now belong to the stream. */
+  /** Takes a message. The bytes now belong to the stream. */
   push(message: Uint8Array | ArrayBuffer | string): void {
     if (this.#over) return;
     if (typeof message === "string") {
@@ -66,7 +66,7 @@ export class ByteStream {
     this.#readable.ring();
   }
 
-  /** The socket takes bytes again. */
+  /** The socket accepts bytes again. */
   drain(): void {
     this.#full = false;
     while (!this.#blocked && this.#urgent.length > 0) {
@@ -82,13 +82,13 @@ export class ByteStream {
     }
   }
 
-  /** The socket has disconnected. `broken` says why when it was not closed in order. What came in before stays readable. */
+  /** The socket has disconnected. `broken` is the reason if it was not closed cleanly. Bytes received before remain readable. */
   end(broken?: WireError): void {
     if (this.#over) return;
     this.#stop(broken);
   }
 
-  /** The next bytes; undefined after a clean end. Throws WireError when the connection broke. */
+  /** Returns the next bytes; undefined after a clean end. Throws WireError if the connection broke. */
   async read(): Promise<Uint8Array | undefined> {
     for (;;) {
       const chunk = this.#received.shift();
@@ -102,7 +102,7 @@ export class ByteStream {
     }
   }
 
-  /** Sends the parts as one message, in turn; waits while the socket is full, so a caller that awaits is bounded. */
+  /** Sends the parts as one message, in order; waits while the socket is full (backpressure). */
   write(...parts: readonly Uint8Array[]): Promise<void> {
     if (this.#over) return Promise.reject(this.#failure ?? new WireError("closed", "The connection is closed."));
     if (this.mustWait) {
@@ -114,12 +114,12 @@ export class ByteStream {
     return this.#failure ? Promise.reject(this.#failure) : Promise.resolve();
   }
 
-  /** True while what is written has to wait, and is kept as it is until then. */
+  /** True while writes have to wait; their bytes must not change until then. */
   get mustWait(): boolean {
     return this.#full || this.#writers.length > 0;
   }
 
-  /** Sends now, or before any waiting writer once the socket drains. For small control frames; bounded by `max_unsent`. */
+  /** Sends now, or before any waiting writer once the socket drains. For small control frames; limited by `max_unsent`. */
   send(bytes: Uint8Array): void {
     if (this.#over) return;
     if (!this.#full) {
@@ -133,7 +133,7 @@ export class ByteStream {
     }
   }
 
-  /** Closes the socket in order. Bytes that still wait are dropped; bytes the socket has taken are delivered. */
+  /** Closes the socket cleanly. Queued bytes are dropped; bytes the socket has accepted are delivered. */
   close(code = 1000, reason = ""): void {
     if (this.#over) return;
     this.#stop(undefined);
@@ -181,7 +181,7 @@ export class ByteStream {
   }
 }
 
-/** What a socket's close code and reason mean for `end`: undefined for 1000 and 1001, else the failure. */
+/** Converts a socket's close code and reason for `end`: undefined for 1000 and 1001, otherwise the failure. */
 export const endedBy = (code: number, reason: string): WireError | undefined =>
   code === 1000 || code === 1001
     ? undefined
@@ -201,5 +201,5 @@ const join = (parts: readonly Uint8Array[]): Uint8Array => {
   return whole;
 };
 
-// A close frame has room for 123 bytes of reason (RFC 6455, 5.5). Our reasons are ASCII.
+// A close frame has space for 123 bytes of reason (RFC 6455, 5.5). Our reasons are ASCII.
 const fitting = (reason: string): string => reason.slice(0, 123);

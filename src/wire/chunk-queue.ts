@@ -1,23 +1,23 @@
-// Bytes received and not yet read, oldest first. Keeps big pieces as views and gathers small ones in blocks of its own, so
-// that what is held in memory stays within about twice the unread bytes, however the peer cuts them. [WI-6]
+// Received and unread bytes, oldest first. Large chunks are kept as views, small ones are joined in blocks, so that memory use stays within
+// about twice the unread bytes, however the peer splits them. [WI-6]
 
 const KEEP_AS_VIEW = 4096;
 const BLOCK = 16 * 1024;
 
 /**
- * The same bytes without holding on to a much larger buffer: the view itself when it fills at least half of its buffer,
- * otherwise a copy. For anything that may be kept for long.
+ * Returns bytes without retaining a much larger buffer: the view itself if it fills at least half of its buffer, otherwise a copy. For
+ * long-lived data.
  */
 export const compact = (view: Uint8Array): Uint8Array =>
   view.byteLength * 2 >= view.buffer.byteLength ? view : view.slice();
 
 export class ChunkQueue {
   #chunks: Uint8Array[] = [];
-  /** Free room behind the last chunk; set only when that chunk lives in a block of ours. */
+  /** Free space after the last chunk; set only if that chunk is in one of our blocks. */
   #room: Uint8Array | undefined;
   #unread = 0;
 
-  /** Bytes put and not yet taken. */
+  /** Number of bytes that were added and not taken. */
   get unread(): number {
     return this.#unread;
   }
@@ -47,11 +47,11 @@ export class ChunkQueue {
     this.#room = block.subarray(piece.byteLength);
   }
 
-  /** The oldest chunk, now the caller's; undefined when none exists. */
+  /** Returns the oldest chunk, which then belongs to the caller; undefined if none exists. */
   take(): Uint8Array | undefined {
     const chunk = this.#chunks.shift();
     if (chunk === undefined) return undefined;
-    // What was handed out must never change again, so its block takes no more.
+    // Bytes that were returned must never change, so their block is not written again.
     if (this.#chunks.length === 0) this.#room = undefined;
     this.#unread -= chunk.byteLength;
     return chunk;

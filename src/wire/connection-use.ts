@@ -1,9 +1,13 @@
-// Tells an SSH connection that a person uses from one that is only open. What the client sends counts, since editors and OpenSSH keep theirs alive with
-// less than a few hundred bytes a second, and programs that only print send nothing. The command line and the workspace's SSH server measure alike.
+// Distinguishes an SSH connection that a person uses from an idle one. Only bytes sent by the client count: editors and OpenSSH send less
+// than a few hundred bytes a second as keepalives, and programs that only print send nothing. The command line and the workspace's SSH
+// server measure in the same way.
 import type { Clock } from "#base/clock.ts";
 
 const WINDOW_MS = 60_000;
-/** Sent in one window: keepalives and acknowledgments of an idle VS Code stay below 8,000, and a dozen typed characters are above. */
+/**
+ * Minimum number of bytes in one window: keepalives and acknowledgments of an idle VS Code stay below 8,000, and a dozen typed characters
+ * are above.
+ */
 const MIN_BYTES = 12_000;
 
 export class ConnectionUse {
@@ -17,7 +21,7 @@ export class ConnectionUse {
     this.#began = clock.monotonic();
   }
 
-  /** The client has sent this much. */
+  /** The client has sent this many bytes. */
   sent(bytes: number): void {
     const now = this.#clock.monotonic();
     if (now - this.#began >= WINDOW_MS) {
@@ -28,12 +32,12 @@ export class ConnectionUse {
     if (this.#bytes >= MIN_BYTES) this.#isUsed = true;
   }
 
-  /** Somebody has typed into a terminal: few bytes, but a person. */
+  /** Someone has typed into a terminal, which sends few bytes. */
   typed(): void {
     this.#isUsed = true;
   }
 
-  /** Whether it was used since the last call. */
+  /** Returns true if it was used since the last call. */
   take(): boolean {
     const isUsed = this.#isUsed;
     this.#isUsed = false;

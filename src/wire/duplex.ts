@@ -1,13 +1,18 @@
-// The one shape of a two-way byte channel: yamux streams are one, tests bring in-memory ones, and whatever stands behind
-// the agent dialer is one too. Borders between chunks mean nothing.
+// The interface of a bidirectional byte channel: implemented by yamux streams, the connections of agent dialers, and in-memory channels in
+// tests. Chunk boundaries have no meaning.
 import { asWireError, type WireError } from "./wire-error.ts";
 
 export interface Duplex extends AsyncIterable<Uint8Array> {
-  /** The next bytes; undefined after the peer has ended its side. Throws WireError when the channel broke. The chunk is the caller's to keep. */
+  /**
+   * Returns the next bytes; undefined after the peer has ended its side. Throws WireError if the channel broke. The caller may keep the
+   * chunk.
+   */
   read(): Promise<Uint8Array | undefined>;
-  /** Resolves when all bytes have left for the peer; waits while the peer grants no window. Calls queue up in order; `bytes` must not change in the meantime. */
+  /**
+   * Resolves when all bytes are sent; waits while the peer grants no window. Calls are queued in order; `bytes` must not change until then.
+   */
   write(bytes: Uint8Array): Promise<void>;
-  /** Ends our side after what was written. The peer may go on sending. Harmless when repeated or after a failure. */
+  /** Ends our side after the written bytes. The peer may continue to send. Idempotent, also after a failure. */
   end(): Promise<void>;
   /** Breaks both directions immediately and drops unread bytes. */
   reset(reason?: string): void;
@@ -15,7 +20,7 @@ export interface Duplex extends AsyncIterable<Uint8Array> {
   readonly closed: Promise<WireError | undefined>;
 }
 
-/** Iterates over the chunks of anything that can be read. */
+/** Iterates over the chunks of a readable channel. */
 export async function* readChunks(source: Pick<Duplex, "read">): AsyncGenerator<Uint8Array, void, undefined> {
   for (;;) {
     const chunk = await source.read();
@@ -25,8 +30,8 @@ export async function* readChunks(source: Pick<Duplex, "read">): AsyncGenerator<
 }
 
 /**
- * Moves bytes from one channel to the other and back, as fast as the slower side takes them: one chunk is under way in each direction. Resolves
- * when both directions have ended. When one breaks, both channels are reset. Never rejects. `moved` hears of each chunk.
+ * Copies bytes between two channels in both directions, with backpressure: at most one chunk per direction is in flight. Resolves when both
+ * directions have ended. If one breaks, both channels are reset. Never rejects. `moved` is called for each chunk.
  */
 export const pipe = async (left: Duplex, right: Duplex, moved?: (bytes: number) => void): Promise<void> => {
   const move = async (from: Duplex, to: Duplex): Promise<void> => {

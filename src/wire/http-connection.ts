@@ -9,21 +9,21 @@ import { WireError } from "./wire-error.ts";
 
 export type HttpRequest = {
   method: string;
-  /** Path and query, as sent. */
+  /** Path and query, sent unchanged. */
   path: string;
   headers?: Iterable<readonly [string, string]>;
-  /** Bytes are sent with their length, anything else chunked unless its length is given. */
+  /** Bytes are sent with their length; anything else is chunked unless its length is given. */
   body?: Uint8Array | AsyncIterable<Uint8Array>;
-  /** How long a body that is no bytes will be; it must be exactly that. */
+  /** The exact length of a streamed body. */
   length?: number;
-  /** Breaks the connection, also while the answer's body is read. */
+  /** Breaks the connection, also while the response's body is read. */
   signal?: AbortSignal;
 };
 
 const MAX_HEAD = 64 * 1024;
 const MAX_INTERIM = 8;
 
-/** An answer whose body may be read once. */
+/** A response whose body can be read once. */
 export class HttpResponse {
   readonly status: number;
   readonly headers: Headers;
@@ -36,17 +36,17 @@ export class HttpResponse {
     this.body = body;
   }
 
-  /** Calls back when the body was read to its end. */
+  /** Calls back when the body has been read completely. */
   whenRead(run: () => void): void {
     this.#read = run;
   }
 
-  /** The body was read to its end. */
+  /** The body has been read completely. */
   wasRead(): void {
     this.#read();
   }
 
-  /** The body as text. Throws WireError `too_large` beyond `limit` bytes. */
+  /** Returns the body as text. Throws WireError `too_large` beyond `limit` bytes. */
   async text(limit?: number): Promise<string> {
     return Buffer.from(await this.bytes(limit)).toString("utf8");
   }
@@ -80,7 +80,7 @@ export class HttpResponse {
   }
 }
 
-/** What came of a request that asked for another protocol: the raw channel after 101, else an ordinary answer. */
+/** The result of an upgrade request: the raw channel after 101, otherwise an ordinary response. */
 export type Upgrade = { head: HttpHead; stream: Duplex } | { response: HttpResponse };
 
 export class HttpConnection {
@@ -94,7 +94,7 @@ export class HttpConnection {
     this.#stream = new Lookahead(stream);
   }
 
-  /** True when another request may be sent: the last answer was read to its end and the other side keeps the connection. */
+  /** True if another request can be sent: the last response was read completely and the other side keeps the connection open. */
   get reusable(): boolean {
     return !this.#busy && !this.#spent;
   }
@@ -104,14 +104,14 @@ export class HttpConnection {
     await this.#stream.stirred();
   }
 
-  /** Sends the request and answers as soon as the head has come. Throws WireError. */
+  /** Sends the request and resolves when the head has arrived. Throws WireError. */
   async request(request: HttpRequest): Promise<HttpResponse> {
     const head = await this.#exchange(request);
     if (head.status === 101) throw this.#broken("The answer changes the protocol.");
     return this.#response(request, head);
   }
 
-  /** The same for a request with `upgrade` headers: the connection is the caller's after 101. */
+  /** Sends a request with `upgrade` headers: the connection belongs to the caller after 101. */
   async upgrade(request: HttpRequest): Promise<Upgrade> {
     const head = await this.#exchange(request);
     if (head.status !== 101) return { response: this.#response(request, head) };
@@ -136,7 +136,7 @@ export class HttpConnection {
     signal?.addEventListener("abort", abort, { once: true });
     this.#release = () => signal?.removeEventListener("abort", abort);
     try {
-      // A response can arrive before the body is sent, and then says why the body is not read.
+      // A response can arrive before the body is sent, and then explains why the body is not read.
       this.#sending = true;
       this.#send(head, body, length).then(
         () => {
@@ -171,7 +171,7 @@ export class HttpConnection {
       if (left < 0) break;
       await this.#stream.write(part);
     }
-    // What follows would be read as part of the body, or of the next request.
+    // Otherwise the following bytes would be read as part of the body, or of the next request.
     if (left !== 0) throw this.#broken("The body has another length than was said.");
   }
 
@@ -199,11 +199,11 @@ export class HttpConnection {
   #finish({ headers }: HttpHead, complete: boolean): void {
     this.#release();
     this.#busy = false;
-    // A body that was not read or sent to its end stands in the way of the next one.
+    // A connection whose body was not read or sent completely cannot be reused.
     if (!complete || this.#sending || headers.get("connection")?.toLowerCase() === "close") this.close();
   }
 
-  /** One generator for all of it: each that another one hands on costs three promises for a piece. */
+  /** A single generator: each nested one would cost three promises per chunk. */
   async *#body(framing: BodyFraming, head: HttpHead, wasRead: () => void): AsyncGenerator<Uint8Array, void, undefined> {
     if (framing.kind === "none") return wasRead();
     let complete = false;
@@ -223,7 +223,7 @@ export class HttpConnection {
     wasRead();
   }
 
-  /** The next bytes, at most so many; undefined when the channel has ended. */
+  /** Returns at most this many of the next bytes; undefined when the channel has ended. */
   async #part(most: number): Promise<Uint8Array | undefined> {
     const chunk = await this.#stream.read();
     if (chunk === undefined || chunk.byteLength <= most) return chunk;

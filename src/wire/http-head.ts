@@ -1,10 +1,10 @@
-// The head of an HTTP/1.1 message: how a request's is written, and how an answer's is read strictly, because it comes from a
-// workspace and nothing may be smuggled in it.
+// The head of an HTTP/1.1 message: writes that of a request, and parses that of a response strictly, because responses from a workspace
+// must not smuggle requests.
 import { WireError } from "./wire-error.ts";
 
 export type HttpHead = { status: number; headers: Headers };
 
-/** How the body of an answer is bounded. */
+/** How the end of a response's body is determined. */
 export type BodyFraming =
   | { kind: "none" }
   | { kind: "length"; length: number }
@@ -14,7 +14,7 @@ export type BodyFraming =
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const TARGET = /^\/[\x21-\x7e]*$/;
 
-/** `length` bytes of body follow; undefined = chunked; 0 = none. Throws RangeError for what would break the head. */
+/** `length`: bytes of the body; undefined = chunked; 0 = none. Throws RangeError for values that would corrupt the head. */
 export const encodeHead = (
   method: string,
   path: string,
@@ -36,11 +36,11 @@ export const encodeHead = (
   return toRawBytes(`${lines.join("\r\n")}\r\n\r\n`);
 };
 
-/** Returns the bytes that a head was read from: headers that came over HTTP have one character for each byte. */
+/** Returns the original bytes of a head: headers received over HTTP have one character per byte. */
 const toRawBytes = (head: string): Uint8Array =>
   /^[\0-\xff]*$/.test(head) ? Buffer.from(head, "latin1") : new TextEncoder().encode(head);
 
-/** Reads what stands before the empty line. Throws WireError `protocol`. */
+/** Parses the text before the empty line. Throws WireError `protocol`. */
 export const parseHead = (text: string): HttpHead => {
   const [first = "", ...lines] = text.split("\r\n");
   const [, status] = /^HTTP\/1\.[01] (\d{3})(?: [^\r\n]*)?$/.exec(first) ?? [];
@@ -57,7 +57,7 @@ export const parseHead = (text: string): HttpHead => {
   return { status: Number(status), headers };
 };
 
-/** Throws WireError `protocol` when the answer says two things about its length. */
+/** Throws WireError `protocol` if the response contradicts itself about its length. */
 export const toFraming = (method: string, { status, headers }: HttpHead): BodyFraming => {
   if (method === "HEAD" || status === 204 || status === 304 || status < 200) return { kind: "none" };
   const coding = headers.get("transfer-encoding");

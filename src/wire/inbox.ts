@@ -1,5 +1,5 @@
-// Messages on their way from a pump to a consumer, one at a time: the pump waits until the last one was taken, so a consumer
-// that does not read holds the peer back. Used by the server side of a call.
+// Passes messages from a pump to a consumer, one at a time: the pump waits until the last one was taken, so that a slow consumer applies
+// backpressure to the peer. Used by the server side of a call.
 import { Wakeup } from "./wakeup.ts";
 
 export class Inbox {
@@ -8,7 +8,7 @@ export class Inbox {
   #over = false;
   #failure: Error | undefined;
 
-  /** Resolves when the consumer has room again. Dropped when the inbox is closed. */
+  /** Resolves when the consumer has room again. Messages are dropped if the inbox is closed. */
   async put(message: Uint8Array): Promise<void> {
     while (this.#waiting && !this.#over) await this.#changed.wait();
     if (this.#over) return;
@@ -16,7 +16,7 @@ export class Inbox {
     this.#changed.ring();
   }
 
-  /** The next message; undefined after a clean close. Throws what `fail` was given. */
+  /** Returns the next message; undefined after a clean close. Throws the error passed to `fail`. */
   async take(): Promise<Uint8Array | undefined> {
     for (;;) {
       const message = this.#waiting;
@@ -31,13 +31,13 @@ export class Inbox {
     }
   }
 
-  /** No more messages; one that waits can still be taken. */
+  /** Closes the inbox; a waiting message can still be taken. */
   close(): void {
     this.#over = true;
     this.#changed.ring();
   }
 
-  /** No more messages, and the reader shall know why. */
+  /** Closes the inbox with an error for the reader. */
   fail(failure: Error): void {
     if (this.#over) return;
     this.#failure = failure;

@@ -1,4 +1,4 @@
-// What other folders may use of src/wire; README.md says what each part is for. Messages of the protocols are in ./gen.
+// The public interface of src/wire; README.md describes each part. Messages of the protocols are in ./gen.
 export {
   AGENT_API_VERSION,
   Agent,

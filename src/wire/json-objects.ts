@@ -1,5 +1,5 @@
-// JSON objects one after the other in a stream of bytes, cut anywhere: what terminals get as input (facts/platform 5.6). Refuses
-// anything else, and objects beyond a bound.
+// Parses consecutive JSON objects in a byte stream, split at any point: the input of terminals (facts/platform 5.6). Rejects anything else,
+// and objects beyond a limit.
 import { WireError } from "./wire-error.ts";
 
 const OPEN = 0x7b;
@@ -15,19 +15,19 @@ export class JsonObjects {
   #inText = false;
   #escaped = false;
 
-  /** `limit`: bytes one object may have. */
+  /** `limit`: maximum size of one object in bytes. */
   constructor(limit: number) {
     this.#limit = limit;
   }
 
-  /** The objects that end in this chunk. Throws WireError `protocol` or `too_large`; nothing can be read after that. */
+  /** Returns the objects that end in this chunk. Throws WireError `protocol` or `too_large`; the parser is unusable after that. */
   push(chunk: Uint8Array): Record<string, unknown>[] {
     const found: Record<string, unknown>[] = [];
     const quoteFrom = finder(chunk, QUOTE);
     const escapeFrom = finder(chunk, ESCAPE);
     let from = 0;
     for (let at = 0; at < chunk.byteLength; at += 1) {
-      // Nearly all bytes are in texts, whose end is searched for and not stepped to.
+      // Most bytes are inside strings, so the end of a string is searched for instead of stepping through it.
       if (this.#inText && !this.#escaped) at = Math.min(quoteFrom(at), escapeFrom(at));
       if (at === chunk.byteLength) break;
       const byte = chunk[at] as number;
@@ -77,7 +77,10 @@ export class JsonObjects {
   }
 }
 
-/** Returns where a byte is next, the length where it is no more. Asked for growing places, it looks at each byte once. */
+/**
+ * Returns a function that finds the next occurrence of a byte, or the length if none exists. With increasing positions, each byte is
+ * inspected once.
+ */
 const finder = (chunk: Uint8Array, byte: number): ((from: number) => number) => {
   let found = -1;
   return (from) => {

@@ -1,17 +1,17 @@
-// Pings of one yamux session: measures the way there and back, and calls `dead` once when an answer stays out. [WI-9]
+// Pings a yamux session: measures the round trip, and calls `dead` once when an answer is overdue. [WI-9]
 import type { Clock, Timer } from "#base/clock.ts";
 
 const MAX_U32 = 0xffff_ffff;
 
 export interface KeepaliveOptions {
   clock: Clock;
-  /** Milliseconds between pings; 0 sends none on its own. */
+  /** Milliseconds between pings; 0 disables automatic pings. */
   interval_ms: number;
-  /** Milliseconds an answer may take. */
+  /** Timeout of an answer in milliseconds. */
   timeout_ms: number;
   send(value: number): void;
   dead(): void;
-  /** Each answer, with the milliseconds it took. */
+  /** Called for each answer, with its round trip in milliseconds. */
   alive?(round_trip_ms: number): void;
 }
 
@@ -27,13 +27,13 @@ export class Keepalive {
     this.#options = options;
     if (options.interval_ms > 0) {
       this.#ticker = options.clock.every(options.interval_ms, () => {
-        // A peer that owes an answer is not asked again: the timeout of the first question decides.
+        // While an answer is outstanding, no further ping is sent: the first one's timeout decides.
         if (this.#outstanding.size === 0) void this.ping();
       });
     }
   }
 
-  /** Milliseconds there and back; undefined when the session ends first. */
+  /** Returns the round trip in milliseconds; undefined if the session ends first. */
   ping(): Promise<number | undefined> {
     this.#last = this.#last === MAX_U32 ? 1 : this.#last + 1;
     const { clock, timeout_ms, send, dead } = this.#options;
@@ -44,7 +44,7 @@ export class Keepalive {
     return answer.promise;
   }
 
-  /** An answer came in. Unexpected values are ignored. */
+  /** Takes an answer. Unexpected values are ignored. */
   answered(value: number): void {
     const ping = this.#outstanding.get(value);
     if (!ping) return;

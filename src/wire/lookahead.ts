@@ -1,5 +1,5 @@
-// A two-way channel whose next bytes can be looked at before someone else reads on: for headers in front of raw bytes, such as the
-// target of a tunnelled stream or the head of an HTTP answer. Refuses heads that do not end within a bound.
+// A bidirectional channel with lookahead: for headers before raw bytes, such as the target of a tunneled stream or the head of an HTTP
+// response. Rejects headers that exceed a limit.
 import { type Duplex, readChunks } from "./duplex.ts";
 import { WireError } from "./wire-error.ts";
 
@@ -27,13 +27,13 @@ export class Lookahead implements Duplex {
     return reading;
   }
 
-  /** The next `read` answers these bytes first. */
+  /** The next `read` returns these bytes first. */
   unread(bytes: Uint8Array): void {
     if (bytes.byteLength === 0) return;
     this.#ahead = this.#ahead ? join(bytes, this.#ahead) : bytes;
   }
 
-  /** Exactly this many bytes. Throws WireError `closed` when the channel ends before. */
+  /** Returns exactly this many bytes. Throws WireError `closed` if the channel ends before. */
   async exactly(length: number): Promise<Uint8Array> {
     const parts: Uint8Array[] = [];
     for (let missing = length; missing > 0; ) {
@@ -47,8 +47,8 @@ export class Lookahead implements Duplex {
   }
 
   /**
-   * The bytes before the next `mark` (ASCII), which is taken along. Undefined when the channel ends before its first byte. Throws
-   * WireError `too_large` beyond `limit` bytes, `closed` when it ends in between.
+   * Returns the bytes before the next `mark` (ASCII), and consumes the mark. Undefined if the channel ends before its first byte. Throws
+   * WireError `too_large` beyond `limit` bytes, `closed` if it ends in between.
    */
   async until(mark: string, limit: number): Promise<string | undefined> {
     let found: Buffer = Buffer.alloc(0);
@@ -72,7 +72,7 @@ export class Lookahead implements Duplex {
     }
   }
 
-  /** Settles when something comes in or the channel ends: what is idle should hear neither. Nothing is lost by it. */
+  /** Settles when bytes arrive or the channel ends, neither of which should happen on an idle channel. Bytes are not lost. */
   async stirred(): Promise<void> {
     if (this.#ahead) return;
     this.#reading ??= this.#inner.read();

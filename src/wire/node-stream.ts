@@ -1,5 +1,4 @@
-// A connection as a Node stream, which is what ssh2 and TLS speak over, and TLS over one. Reads only while someone takes, writes only while the
-// peer takes.
+// Adapts a connection to a Node stream, which ssh2 and TLS require, and provides TLS over one. Backpressure applies in both directions.
 import { Duplex as NodeDuplex } from "node:stream";
 import { connect } from "node:tls";
 import { type Duplex, readChunks } from "./duplex.ts";
@@ -16,7 +15,7 @@ export const nodeStream = (connection: Duplex, { halfOpen = false } = {}): NodeD
       void pump().catch((error: Error) => stream.destroy(error));
     },
     write(chunk: Buffer, _encoding, done) {
-      // ssh2 may use its buffer again.
+      // A copy, because ssh2 may reuse its buffer.
       connection.write(new Uint8Array(chunk)).then(() => done(), done);
     },
     final(done) {
@@ -41,13 +40,13 @@ export const nodeStream = (connection: Duplex, { halfOpen = false } = {}): NodeD
     }
   };
   void connection.closed.then((failure) => {
-    // An orderly end: unread bytes are delivered first, then the end.
+    // A clean end: unread bytes are delivered first.
     if (failure && !stream.destroyed) stream.destroy(failure);
   });
   return stream;
 };
 
-/** The other way round: a Node stream as a connection. */
+/** Adapts a Node stream to a connection. */
 const duplexOfNode = (stream: NodeDuplex): Duplex => {
   const settled = Promise.withResolvers<WireError | undefined>();
   const chunks = stream[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
@@ -83,9 +82,9 @@ const duplexOfNode = (stream: NodeDuplex): Duplex => {
 };
 
 /**
- * Returns what is inside of TLS in a stream, for programs of a workspace that speak it behind an agent that does not: the server is the TLS
- * client. Any certificate is accepted, since the way there is the workspace's own. Throws WireError `refused` when the other side does not
- * speak TLS; the stream is broken then.
+ * Opens TLS inside a stream, for workspace programs that use it behind an agent that does not support it: the server is the TLS client. Any
+ * certificate is accepted, since the path is inside the workspace. Throws WireError `refused` if the other side does not use TLS; the
+ * stream is broken then.
  */
 export const tlsOver = async (stream: Duplex, signal?: AbortSignal): Promise<Duplex> => {
   const socket = connect({ socket: nodeStream(stream), rejectUnauthorized: false });

@@ -1,5 +1,5 @@
-// Frames of a client WebSocket below plain-websocket.ts: what a server sends, handed on piece by piece without gathering messages, and
-// what a client sends, masked with zeros. Refuses frames that a server may not send. [WI-17]
+// The frames of a client WebSocket for plain-websocket.ts: incoming frames are passed on in pieces without buffering messages; outgoing
+// ones are masked with zeros. Rejects frames that a server may not send. [WI-17]
 import { WireError } from "./wire-error.ts";
 
 const OPCODE = { continuation: 0, text: 1, binary: 2, close: 8, ping: 9, pong: 10 } as const;
@@ -7,13 +7,13 @@ const FINAL = 0x80;
 const MASKED = 0x80;
 const MAX_CONTROL = 125;
 const MAX_HEADER = 10;
-/** A farewell without a code. */
+/** The code for a close frame without one. */
 const NO_CODE = 1005;
 
 export interface ServerFrameSink {
-  /** A piece of a binary message: a view of what was pushed. */
+  /** Called with a piece of a binary message: a view of the pushed bytes. */
   data(piece: Uint8Array): void;
-  /** A text message begins. */
+  /** Called when a text message starts. */
   text(): void;
   ping(payload: Uint8Array): void;
   close(code: number, reason: string): void;
@@ -49,7 +49,7 @@ export class ServerFrames {
     }
   }
 
-  /** A frame without a payload has nothing to wait for. */
+  /** True for a frame without a payload. */
   get #isComplete(): boolean {
     return this.#opcode !== undefined && this.#remaining === 0;
   }
@@ -107,10 +107,10 @@ const KNOWN: ReadonlySet<number> = new Set(Object.values(OPCODE));
 
 const broken = (reason: string): WireError => new WireError("protocol", reason);
 
-/** Room for the longest frame of yamux; frames up to this size are put together here, since new memory costs more than the copy. */
+/** Space for the longest frame of yamux. Frames up to this size are built here, because allocating costs more than copying. */
 const shared = new Uint8Array(256 * 1024 + 64);
 
-/** One frame of the parts. Valid until the next call. */
+/** Returns one frame with the parts. Valid until the next call. */
 export const encodeFrame = (kind: "binary" | "pong" | "close", parts: readonly Uint8Array[]): Uint8Array => {
   let size = 0;
   for (const part of parts) size += part.byteLength;

@@ -1,6 +1,6 @@
-// A client WebSocket over plain TCP as a byte stream, for the daemon's tunnel where the server speaks no TLS. Frames on its own: the
-// runtime's own client copies every byte four times on its way out (0.7 s of processor per GiB against 0.25 s here) and has no drain event.
-// Masks with zeros, as websocket-frames.ts does. Refuses whatever a server may not send. [WI-17]
+// A client WebSocket over plain TCP as a byte stream, for the daemon's tunnel to a server without TLS. A custom implementation: the
+// runtime's own client copies every byte four times when sending (0.7 s of CPU per GiB against 0.25 s here) and has no drain event. Masks
+// with zeros, as websocket-frames.ts does. Rejects anything that a server may not send. [WI-17]
 
 import type { Clock } from "#base/clock.ts";
 import { secretBytes } from "#base/ids.ts";
@@ -12,12 +12,12 @@ import { asWireError, WireError } from "./wire-error.ts";
 type Tcp = Bun.Socket<undefined>;
 
 const MAX_HEAD = 16 * 1024;
-/** A server that does not answer our farewell is left after this. */
+/** How long to wait for the server's close frame. */
 const FAREWELL_MS = 5_000;
 const GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 const NO_REPLY = "The connection was closed before the server answered.";
 
-/** The server answered the upgrade with this status instead of 101. */
+/** The server responded to the upgrade with this status instead of 101. */
 export class UpgradeRefused extends Error {
   override readonly name = "UpgradeRefused";
   readonly status: number;
@@ -32,7 +32,7 @@ export type PlainOptions = {
   url: URL;
   headers: Readonly<Record<string, string>>;
   clock: Clock;
-  /** Gives up while the connection is not open yet. */
+  /** Aborts the opening of the connection. */
   signal?: AbortSignal;
 };
 
@@ -65,7 +65,7 @@ class PlainWebSocket {
   #head = "";
   #isOpen = false;
   #isOver = false;
-  /** What the system has not taken yet. */
+  /** Bytes that the system has not accepted yet. */
   #unsent: Uint8Array | undefined;
   #hasSaidGoodbye = false;
 
@@ -119,7 +119,7 @@ class PlainWebSocket {
     close: (): void => this.fail(new WireError("closed", NO_REPLY)),
   };
 
-  /** The connection is of no more use. */
+  /** The connection is broken. */
   fail(error: Error): void {
     if (this.#isOver) return;
     this.#isOver = true;
@@ -150,19 +150,19 @@ class PlainWebSocket {
     this.#frames.push(rest);
   }
 
-  /** As Bun's ServerWebSocket: more than 0 sent, -1 taken but the socket is full, 0 dropped. */
+  /** Returns Bun's result: more than 0 sent, -1 queued but the socket is full, 0 dropped. */
   #send(kind: "binary" | "pong" | "close", parts: readonly Uint8Array[]): number {
     if (this.#isOver || this.#hasSaidGoodbye || !this.#tcp) return 0;
     const frame = encodeFrame(kind, parts);
     if (this.#unsent) {
-      // Only what may not wait: answers to pings, and a farewell.
+      // Only for frames that cannot wait: pongs and close frames.
       this.#unsent = Buffer.concat([this.#unsent, frame]);
       return -1;
     }
     return this.#write(frame) ? frame.byteLength : -1;
   }
 
-  /** False when the system did not take all; the rest is kept as a copy, since frames share their memory. */
+  /** Returns false if the system did not accept all bytes; the rest is copied, because frames share their memory. */
   #write(bytes: Uint8Array): boolean {
     const sent = Math.max(0, this.#tcp?.write(bytes) ?? 0);
     if (sent < bytes.byteLength) this.#unsent = bytes.slice(sent);

@@ -31,7 +31,7 @@ type HandlerOf<M extends Method> = M["methodKind"] extends "unary"
       ? (requests: AsyncIterable<Input<M>>, call: CallContext) => AsyncIterable<OutputInit<M>>
       : never;
 
-/** One handler per method, by its local name (`getManifest`). Answers are plain objects or messages. */
+/** One handler per method, by its local name (`getManifest`). Responses are plain objects or messages. */
 export type Handlers<S extends Service> = { [K in keyof S["method"]]: HandlerOf<S["method"][K]> };
 
 /** A typed bidirectional call; see BidiCall. */
@@ -52,7 +52,7 @@ type CallerOf<M extends Method> = M["methodKind"] extends "unary"
 /** One function per method, by its local name. */
 export type Client<S extends Service> = { [K in keyof S["method"]]: CallerOf<S["method"][K]> };
 
-/** The path of a method on the wire: `/package.Service/Method`. */
+/** Returns the path of a method on the wire: `/package.Service/Method`. */
 export const methodPath = (method: DescMethod): string => `/${method.parent.typeName}/${method.name}`;
 
 /** Fields of a request, by the local name of its method, where that may have more than others. */
@@ -61,7 +61,7 @@ type MaxFields<S extends Service> = { readonly [K in keyof S["method"]]?: number
 /** What decoding takes is taken from everyone: 20,000 fields are about 20 ms and 10 MiB. */
 const MAX_FIELDS = 20_000;
 
-/** Handlers by path, for `serve`. Methods without a handler are answered with code 12. Several services: `mergeRouters`. */
+/** Returns the handlers by path, for `serve`. Methods without a handler return code 12. For several services: `mergeRouters`. */
 export const routerFor = <S extends Service>(
   service: S,
   handlers: Partial<Handlers<S>>,
@@ -76,19 +76,19 @@ export const routerFor = <S extends Service>(
   return router;
 };
 
-/** One router of several services. */
+/** Merges the routers of several services. */
 export const mergeRouters = (...routers: readonly Router[]): Router =>
   new Map(routers.flatMap((router) => [...router]));
 
-/** Typed methods over a session. Unary ones throw RpcError for the server's error, WireError when the connection broke. */
+/** Returns typed methods over a session. Unary ones throw RpcError for the server's error, WireError if the connection broke. */
 export const clientFor = <S extends Service>(service: S, session: Opener): Client<S> => {
   const methods: Record<string, unknown> = {};
   for (const method of Object.values(service.method)) methods[method.localName] = caller(method, session);
   return methods as Client<S>;
 };
 
-// The generic types above say what a handler takes and gives for callers; here, with the method known only at run time, the
-// same shapes are spelled without them.
+// The generic types above describe the methods for callers. Here the method is known only at run time, so the same shapes are written
+// without them.
 type Init = MessageInitShape<DescMessage>;
 type Shape = MessageShape<DescMessage>;
 type AnyUnary = (request: Shape, call: CallContext) => Promise<Init> | Init;

@@ -1,5 +1,5 @@
-// The service of the private network, typed, which agents and people's clients speak. On its own, so that a command line that joins reads
-// nothing of what agents say.
+// The typed service of the private network, for agents and users' clients. Separate, so that a command line that joins does not load the
+// agent service.
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Opener } from "./drpc/client.ts";
 import {
@@ -13,9 +13,9 @@ import { type Client, clientFor, type Handlers } from "./service.ts";
 
 export { Tailnet, Workspace_Status };
 export type TailnetHandlers = Handlers<typeof Tailnet>;
-/** Answers as a handler may write them. */
+/** Responses in the form that handlers return. */
 export type DerpMapInit = MessageInitShape<typeof DERPMapSchema>;
-/** A workspace, and one of its agents, as desktop clients are shown them. */
+/** A workspace, and one of its agents, in the form for desktop clients. */
 export type TailnetWorkspaceInit = MessageInitShape<typeof WorkspaceSchema>;
 export type TailnetAgentInit = MessageInitShape<typeof AgentSchema>;
 

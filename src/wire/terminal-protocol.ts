@@ -1,9 +1,9 @@
-// The protocol of a terminal's stream (facts/wire 4.1): a 2-byte little-endian length and a JSON object that identifies the terminal, then JSON
-// objects with input from the client, and raw output from the agent.
+// The protocol of a terminal's stream (facts/wire 4.1): a 2-byte little-endian length and a JSON object that identifies the terminal, then
+// JSON objects with input from the client, and raw output from the agent.
 import type { Lookahead } from "./lookahead.ts";
 import { WireError } from "./wire-error.ts";
 
-/** Identifies a terminal, and how to start a new one. Member names as in genuine agents. */
+/** Identifies a terminal, and how to start a new one. Member names are those of official agents. */
 export type TerminalRequest = {
   ID: string;
   Height: number;
@@ -14,12 +14,12 @@ export type TerminalRequest = {
   BackendType: string;
 };
 
-/** One object of a client: keys that were pressed, a new size, or both. */
+/** One object from a client: keystrokes, a new size, or both. */
 export type TerminalInput = { data?: string; height?: number; width?: number };
 
-/** Bytes of one input object: a large paste. */
+/** Maximum size of one input object: a large paste. */
 export const MAX_INPUT = 1024 * 1024;
-/** Rows or columns of any terminal. */
+/** Maximum number of rows or columns. */
 export const MAX_SIDE = 4_096;
 
 export const encodeTerminalRequest = (request: TerminalRequest): Uint8Array => {
@@ -31,7 +31,7 @@ export const encodeTerminalRequest = (request: TerminalRequest): Uint8Array => {
   return bytes;
 };
 
-/** Throws WireError `protocol` when it is not such an object. */
+/** Throws WireError `protocol` if the object is invalid. */
 export const readTerminalRequest = async (stream: Lookahead): Promise<TerminalRequest> => {
   const [low, high] = (await stream.exactly(2)) as unknown as [number, number];
   const text = new TextDecoder().decode(await stream.exactly(high * 256 + low));
@@ -54,7 +54,7 @@ export const readTerminalRequest = async (stream: Lookahead): Promise<TerminalRe
   };
 };
 
-/** Returns the members of an object; members of another type or size are ignored, as genuine agents do. */
+/** Returns the members of an object; members of another type or size are ignored, as official agents do. */
 export const terminalInput = (found: Record<string, unknown>): TerminalInput => ({
   ...(typeof found.data === "string" ? { data: found.data } : {}),
   ...sized(side(found.height), side(found.width)),

@@ -1,8 +1,7 @@
-// The first bytes of a stream through the tunnel: the server names a port, the daemon says yes or why not; raw bytes follow
-// (rules TN-1, TN-2). Used by both ends.
-//
-//   server -> daemon   u8 version (1; 2 = the daemon speaks TLS with the port), u16 port
-//   daemon -> server   u8 outcome (0 open, 1 refused, 2 failed), u16 length, reason in UTF-8; length 0 when open
+// The header of a stream through the tunnel: the server names a port, the daemon accepts or sends a reason; raw bytes follow (rules TN-1,
+// TN-2). Used by both ends.
+// - server -> daemon: u8 version (1; 2 = the daemon speaks TLS with the port), u16 port
+// - daemon -> server: u8 outcome (0 open, 1 refused, 2 failed), u16 length, reason in UTF-8; length 0 when open
 import type { Lookahead } from "./lookahead.ts";
 import { WireError } from "./wire-error.ts";
 
@@ -18,7 +17,7 @@ export type Target = { readonly port: number; readonly tls: boolean };
 export const encodeTarget = (port: number, tls = false): Uint8Array =>
   Uint8Array.of(tls ? TLS : PLAIN, port >> 8, port & 255);
 
-/** What the server asks for. Throws WireError `protocol` for another version of the header. */
+/** Reads the server's request. Throws WireError `protocol` for another version of the header. */
 export const readTarget = async (stream: Lookahead): Promise<Target> => {
   const [version, high, low] = (await stream.exactly(3)) as unknown as [number, number, number];
   if (version !== PLAIN && version !== TLS) throw new WireError("protocol", "Unknown version of the tunnel's header.");
@@ -33,7 +32,7 @@ export const encodeOutcome = (outcome: Outcome, reason = ""): Uint8Array => {
   return bytes;
 };
 
-/** Returns when the target is open. Throws WireError: `refused` or `closed` with the daemon's reason, `protocol` for nonsense. */
+/** Resolves when the target is open. Throws WireError: `refused` or `closed` with the daemon's reason, `protocol` for an invalid header. */
 export const readOutcome = async (stream: Lookahead): Promise<void> => {
   const [outcome, high, low] = (await stream.exactly(3)) as unknown as [number, number, number];
   const length = high * 256 + low;

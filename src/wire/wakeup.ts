@@ -1,5 +1,5 @@
-// A bell: each waiter wakes with the next ring and checks its own condition. Used where a reader waits for bytes, a
-// writer for window, an opener for a free slot. Carries no value, so a ring can never be lost between look and wait.
+// A condition variable: each waiter wakes at the next ring and checks its own condition. Used by readers that wait for bytes, writers that
+// wait for window, and openers that wait for a free slot. Carries no value, so a ring cannot be lost between check and wait.
 
 export class Wakeup {
   #bell: PromiseWithResolvers<void> | undefined;

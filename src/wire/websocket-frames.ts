@@ -1,6 +1,6 @@
-// WebSocket messages over any two-way channel, from the client's side: what the server speaks with programs of a workspace after the
-// handshake (rule AX-10). Bounds messages, answers pings, refuses what breaks the protocol. Masks with zeros: the bytes pass no proxy
-// that could be fooled by them, and so they need not be copied.
+// The client side of WebSocket messages over any bidirectional channel: the server uses it for workspace programs after the handshake (rule
+// AX-10). Limits messages, answers pings, rejects protocol violations. Masks with zeros: no proxy on the path could be confused by the
+// bytes, so they need not be copied.
 import type { Duplex } from "./duplex.ts";
 import { Lookahead } from "./lookahead.ts";
 import { WireError } from "./wire-error.ts";
@@ -15,22 +15,22 @@ const OPCODE = { continuation: 0, text: 1, binary: 2, close: 8, ping: 9, pong: 1
 const FINAL = 0x80;
 const MASKED = 0x80;
 const MAX_CONTROL = 125;
-/** Bytes of a message whose head and content are written as one piece. */
+/** Messages up to this size are written together with their header. */
 const SHORT = 16 * 1024;
-/** Pieces of a message that are shorter than this are put together: one of a single byte takes a hundred in memory. */
+/** Shorter pieces of a message are joined: a piece of one byte takes a hundred in memory. */
 const SHORT_PIECE = 1024;
 const MAX_SHORT_PIECES = 1024;
-/** Frames of one message that may be empty. */
+/** Maximum number of empty frames in one message. */
 const MAX_EMPTY_FRAMES = 1_000;
-/** After so many frames everything else has its turn: what came in one piece may hold a hundred thousand. */
+/** After this many frames, control returns to the event loop: one chunk may contain a hundred thousand. */
 const FRAMES_IN_A_ROW = 128;
-/** What a closed connection without a code counts as. */
+/** The code for a connection that was closed without one. */
 const NO_CODE = 1005;
 
 export class WebSocketFrames {
   readonly #stream: Lookahead;
   readonly #limit: number;
-  // Of a message of which more is to come; control frames may stand in between.
+  // The parts of an incomplete message; control frames may arrive in between.
   #parts: Uint8Array[] = [];
   #shortParts: Uint8Array[] = [];
   #emptyFrames = 0;
@@ -38,13 +38,13 @@ export class WebSocketFrames {
   #frames = 0;
   #kind: "text" | "binary" | undefined;
 
-  /** `limit` bytes are the longest message taken. */
+  /** `limit`: maximum size of a message in bytes. */
   constructor(stream: Duplex, limit: number) {
     this.#stream = new Lookahead(stream);
     this.#limit = limit;
   }
 
-  /** The next message, put together; undefined when the channel ended without a farewell. Throws WireError. */
+  /** Returns the next complete message; undefined if the channel ended without a close frame. Throws WireError. */
   async next(): Promise<WebSocketMessage | undefined> {
     for (;;) {
       const first = await this.#stream.read();
@@ -98,16 +98,16 @@ export class WebSocketFrames {
     return kind === "text" ? { kind, text: decode(bytes) } : { kind, bytes };
   }
 
-  /** Resolves when the message has left. Calls queue up in order; the bytes must not change in the meantime. */
+  /** Resolves when the message is sent. Calls are queued in order; the bytes must not change until then. */
   async send(message: WebSocketMessage): Promise<void> {
     const body = toBytes(message);
     const head = encodeHead(message.kind, body.byteLength);
-    // A short one leaves as one piece; a long one is not copied. Writes keep their order.
+    // Short messages are sent as one piece; long ones are not copied. Writes keep their order.
     const pieces = body.byteLength <= SHORT ? [Buffer.concat([head, body])] : [head, body];
     await Promise.all(pieces.map((piece) => this.#stream.write(piece)));
   }
 
-  /** Nothing more is sent. */
+  /** Stops sending. */
   end(): Promise<void> {
     return this.#stream.end();
   }
@@ -152,7 +152,7 @@ const control = (opcode: number, bytes: Uint8Array): WebSocketMessage => {
   return { kind: "close", code, reason: new TextDecoder().decode(bytes.subarray(2)) };
 };
 
-/** Of a frame with so many bytes. */
+/** Returns the header of a frame with this many bytes. */
 const encodeHead = (kind: WebSocketMessage["kind"], length: number): Uint8Array => {
   const wide = length < 126 ? 0 : length < 65_536 ? 2 : 8;
   // Two bytes, the length, and a mask of zeros.

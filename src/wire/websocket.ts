@@ -1,16 +1,15 @@
-// A client WebSocket as a byte stream, for the daemon and other programs that dial a server. Such sockets have no drain
-// event, so fullness is read from `bufferedAmount` and looked at again on the clock until it has gone. [WI-3]
+// A client WebSocket as a byte stream, for the daemon and other programs that connect to a server. Such sockets have no drain event, so
+// `bufferedAmount` is polled while the socket is full. [WI-3]
 import type { Clock } from "#base/clock.ts";
 import { ByteStream, type ByteStreamOptions, endedBy } from "./byte-stream.ts";
 import { WireError } from "./wire-error.ts";
 
-/** Bytes the socket may hold unsent before writers wait. */
+/** Maximum number of unsent bytes in the socket before writers wait. */
 const FULL_AT = 512 * 1024;
 const LOOK_AGAIN_MS = 4;
 
 /**
- * Waits until the socket is open and wraps it. Throws WireError `closed` when it cannot be opened. The socket's events
- * belong to the stream from here on.
+ * Waits until the socket is open and wraps it. Throws WireError `closed` if it cannot be opened. The stream then owns the socket's events.
  */
 export const streamOverWebSocket = (
   socket: WebSocket,
@@ -33,7 +32,7 @@ export const streamOverWebSocket = (
     {
       send(bytes) {
         if (socket.readyState !== WebSocket.OPEN) return 0;
-        // The DOM type of `send` rules out shared buffers, which nothing here ever makes.
+        // The DOM type of `send` excludes shared buffers, which are never created here.
         socket.send(bytes as Uint8Array<ArrayBuffer>);
         if (socket.bufferedAmount <= FULL_AT) return bytes.byteLength;
         if (!polling) clock.after(LOOK_AGAIN_MS, look);

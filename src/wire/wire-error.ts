@@ -1,11 +1,11 @@
-// The one error of the wire layer: a connection, stream or packet that cannot continue. Thrown by byte streams, yamux and
-// DRPC framing; what a peer says on purpose about one call is an `RpcError` (drpc/frame.ts) instead.
+// The error class of the wire layer: a connection, stream or packet that cannot continue. Thrown by byte streams, yamux and DRPC framing; a
+// peer's error for one call is an `RpcError` (drpc/frame.ts) instead.
 import { AppError, type ErrorKind } from "#base/errors.ts";
 
-/** Why it cannot continue. Closed set: `protocol` and `too_large` are the peer's fault, the rest is life. */
+/** The reason for a failure. `protocol` and `too_large` are the peer's fault; the others can happen at any time. */
 export type WireFailure = "closed" | "reset" | "protocol" | "timeout" | "too_large" | "too_slow" | "refused";
 
-// What a caller over HTTP sees when a wire failure reaches the edge: try again, except where trying again cannot help.
+// The error for an HTTP caller: retryable, except where a retry cannot help.
 const KIND: Record<WireFailure, ErrorKind> = {
   closed: "overloaded",
   reset: "overloaded",
@@ -25,6 +25,6 @@ export class WireError extends AppError {
   }
 }
 
-/** Any thrown value as a WireError; unknown ones count as a closed connection. */
+/** Converts any thrown value to a WireError; unknown ones count as a closed connection. */
 export const asWireError = (error: unknown): WireError =>
   error instanceof WireError ? error : new WireError("closed", "The connection failed.", error);

@@ -1,5 +1,5 @@
-// yamux frames: a 12-byte big-endian header, data frames followed by `length` bytes. The parser takes the byte stream in any
-// chunks and hands payload on as views, without gathering a frame first. Refuses unknown versions and types. [WI-4]
+// yamux frames: a 12-byte big-endian header, data frames followed by `length` bytes. The parser takes the byte stream in any chunks and
+// passes payload on as views, without buffering frames. Rejects unknown versions and types. [WI-4]
 import { WireError } from "./wire-error.ts";
 
 export const FRAME = { data: 0, window: 1, ping: 2, go_away: 3 } as const;
@@ -7,7 +7,7 @@ export const FLAG = { syn: 1, ack: 2, fin: 4, rst: 8 } as const;
 export const GO_AWAY = { normal: 0, protocol_error: 1, internal_error: 2 } as const;
 
 const HEADER_BYTES = 12;
-/** Bytes a stream may have in flight per direction when it starts. */
+/** Initial window of a stream per direction, in bytes. */
 export const INITIAL_WINDOW = 256 * 1024;
 const MAX_U32 = 0xffff_ffff;
 
@@ -15,13 +15,13 @@ export type FrameType = (typeof FRAME)[keyof typeof FRAME];
 export type FrameHeader = { type: FrameType; flags: number; stream_id: number; length: number };
 
 export interface FrameSink {
-  /** A header is complete. May throw WireError `protocol`, which ends the parsing. */
+  /** Called for each complete header. May throw WireError `protocol`, which ends the parsing. */
   header(header: FrameHeader): void;
-  /** Payload of the data frame whose header came last; `last` with its final piece. Never called for empty payloads. */
+  /** Called with the payload of the last data frame; `last` marks its final piece. Never called for empty payloads. */
   payload(piece: Uint8Array, last: boolean): void;
 }
 
-/** A header as bytes. `length` is payload bytes, window increment, ping value or go-away code, by type. */
+/** Returns a header as bytes. `length` is payload bytes, window increment, ping value or go-away code, by type. */
 export const encodeHeader = (type: FrameType, flags: number, streamId: number, length: number): Uint8Array => {
   if (length > MAX_U32) throw new RangeError("A yamux length has 32 bits.");
   const bytes = new Uint8Array(HEADER_BYTES);
@@ -53,7 +53,7 @@ export class FrameParser {
     this.#sink = sink;
   }
 
-  /** True while a frame has begun and not ended: a connection that ends here was cut. */
+  /** True within a frame: a connection that ends here was cut off. */
   get inside(): boolean {
     return this.#carried > 0 || this.#remaining > 0;
   }

@@ -1,5 +1,5 @@
-// One stream of a yamux session: its two windows, its unread bytes, its two ends. Made by the session only; used as a
-// `Duplex` by everyone else. Refuses payload beyond the window it granted. [WI-5] [WI-6] [WI-7]
+// One stream of a yamux session: its two windows, its unread bytes, its two ends. Created only by the session; used as a `Duplex` by
+// everyone else. Rejects payload beyond the granted window. [WI-5] [WI-6] [WI-7]
 import type { Timer } from "#base/clock.ts";
 import { ChunkQueue } from "./chunk-queue.ts";
 import { type Duplex, readChunks } from "./duplex.ts";
@@ -7,26 +7,28 @@ import { Wakeup } from "./wakeup.ts";
 import { WireError } from "./wire-error.ts";
 import { FLAG, INITIAL_WINDOW } from "./yamux-frame.ts";
 
-/** Larger writes are cut, so that streams take turns on the connection; one that writes alone may take longer turns: a frame four times as
- * long saves a fifth of the processor on both sides (2.3 s per GiB instead of 2.9 for server and daemon together). */
+/**
+ * Larger writes are split, so that streams share the connection fairly. A stream that writes alone uses longer frames: four times the size
+ * saves a fifth of the CPU time on both sides (2.3 s per GiB instead of 2.9 for server and daemon together).
+ */
 const MAX_PAYLOAD = 64 * 1024;
 const MAX_ALONE = 256 * 1024;
-/** A reader that has taken so much, and has nothing waiting, gets twice the window: it is the window that holds the peer back. */
+/** When a reader has read this much and nothing is unread, its window is doubled, because the window limits the peer. */
 const GROWS_AFTER = 1024 * 1024;
 const GROWN_WINDOW = 2 * INITIAL_WINDOW;
 const MAX_WINDOW = 0xffff_ffff;
 
-/** What a stream needs of its session. */
+/** The session's interface for its streams. */
 export interface StreamHost {
-  /** A window-update frame: `increment` for the peer, plus flags. Never waits. */
+  /** Sends a window-update frame: `increment` for the peer, plus flags. Never waits. */
   sendWindow(streamId: number, flags: number, increment: number): void;
-  /** A data frame; resolves when the connection has taken it. */
+  /** Sends a data frame; resolves when the connection has accepted it. */
   sendData(streamId: number, payload: Uint8Array): Promise<void>;
-  /** Both sides are over: the id may be forgotten. */
+  /** Both sides have ended: the ID can be released. */
   forget(stream: YamuxStream): void;
-  /** Streams of the session that are in the middle of a write. */
+  /** Number of the session's streams with a write in progress. */
   writers: number;
-  /** Starts the timer that gives up on a peer which never ends its half. */
+  /** Starts the timeout for a peer that never ends its half. */
   whenHalfClosed(giveUp: () => void): Timer;
 }
 
@@ -92,7 +94,7 @@ export class YamuxStream implements Duplex {
     return readChunks(this);
   }
 
-  /** Session: a data frame of this size begins. Throws WireError `protocol` when it may not. */
+  /** Called by the session when a data frame of this size starts. Throws WireError `protocol` if it is not allowed. */
   expect(length: number): void {
     if (length === 0) return;
     if (this.#finReceived) throw new WireError("protocol", "Data after the end of a stream.");
@@ -100,7 +102,7 @@ export class YamuxStream implements Duplex {
     this.#receiveWindow -= length;
   }
 
-  /** Session: a piece of the payload announced to `expect`. */
+  /** Called by the session with a piece of the payload announced to `expect`. */
   receive(piece: Uint8Array): void {
     if (this.#over) return;
     this.#received.put(piece);
@@ -108,14 +110,14 @@ export class YamuxStream implements Duplex {
     if (this.#halfClosed) this.#armHalfClosed();
   }
 
-  /** Session: the peer grants more window. Throws WireError `protocol` beyond 32 bits. */
+  /** Called by the session when the peer grants more window. Throws WireError `protocol` beyond 32 bits. */
   grant(increment: number): void {
     this.#sendWindow += increment;
     if (this.#sendWindow > MAX_WINDOW) throw new WireError("protocol", "A window beyond 32 bits.");
     if (increment > 0) this.#granted.ring();
   }
 
-  /** Session: the peer has ended its side. */
+  /** Called by the session when the peer has ended its side. */
   peerEnded(): void {
     if (this.#finReceived || this.#over) return;
     this.#finReceived = true;
@@ -123,7 +125,7 @@ export class YamuxStream implements Duplex {
     this.#settleIfOver();
   }
 
-  /** Session: the stream broke. A reset drops what is unread; after a lost connection it can still be read. */
+  /** Called by the session when the stream breaks. A reset drops unread bytes; after a lost connection they can still be read. */
   fail(failure: WireError): void {
     if (this.#over) return;
     this.#failure = failure;
@@ -140,7 +142,7 @@ export class YamuxStream implements Duplex {
     return this.#failure !== undefined || (this.#finSent && this.#finReceived);
   }
 
-  // Sent at half a window, as every yamux does: often enough never to starve a reader, seldom enough to be cheap.
+  // Sent at half a window, like other yamux implementations: often enough that a reader never starves, and rarely enough to be cheap.
   #credit(bytes: number): void {
     this.#consumed += bytes;
     this.#taken += bytes;

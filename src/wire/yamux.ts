@@ -1,6 +1,6 @@
-// A yamux session, either side: many streams over one connection, each with its own window, so that a stalled stream never
-// stalls another. Agents are clients, the server is server; both may open. A peer that breaks the protocol, stops answering
-// pings or does not acknowledge streams ends the session with a reason. [WI-4] .. [WI-10]
+// A yamux session, either side: many streams over one connection, each with its own window, so that a stalled stream never stalls another.
+// Agents are clients, the server is server; both may open streams. A peer that violates the protocol, stops answering pings or does not
+// acknowledge streams ends the session with a reason. [WI-4] .. [WI-10]
 import type { Clock, Timer } from "#base/clock.ts";
 import type { ByteStream } from "./byte-stream.ts";
 import { Keepalive } from "./keepalive.ts";
@@ -9,30 +9,36 @@ import { asWireError, WireError } from "./wire-error.ts";
 import { encodeHeader, FLAG, FRAME, type FrameHeader, FrameParser, GO_AWAY } from "./yamux-frame.ts";
 import { type StreamHost, YamuxStream } from "./yamux-stream.ts";
 
-/** What a session runs on; a `ByteStream`. */
+/** The connection of a session; a `ByteStream`. */
 export type Transport = Pick<ByteStream, "read" | "write" | "send" | "close">;
 
 export interface YamuxOptions {
   role: "client" | "server";
   clock: Clock;
-  /** Open streams of both sides together. Default 512; each may hold 256 KiB unread, 512 KiB once its reader has kept up for a while. */
+  /**
+   * Maximum number of open streams of both sides together. Default 512; each may hold 256 KiB unread, 512 KiB once its reader has kept up
+   * for a while.
+   */
   max_streams?: number;
-  /** Streams opened by the peer and not accepted yet; further ones are reset. Also how many of ours may wait. Default 256. */
+  /**
+   * Maximum number of streams opened by the peer and not accepted yet; further ones are reset. Also the maximum number of our own
+   * unacknowledged streams. Default 256.
+   */
   accept_backlog?: number;
   /** Milliseconds between our pings, 0 for none. Default 30 s. */
   ping_interval_ms?: number;
-  /** Milliseconds an answer to a ping may take before the session is dead. Default 10 s. */
+  /** Timeout of a ping in milliseconds, after which the session is dead. Default 10 s. */
   ping_timeout_ms?: number;
-  /** Milliseconds the peer may take to acknowledge a stream. Default 75 s. */
+  /** Timeout of a stream's acknowledgment in milliseconds. Default 75 s. */
   open_timeout_ms?: number;
   /** Milliseconds of silence after which a half-closed stream is reset. Default 5 min. */
   half_closed_ms?: number;
-  /** Each answered ping, with the milliseconds there and back: the sign of life. */
+  /** Called for each answered ping, with its round trip in milliseconds. */
   alive?(round_trip_ms: number): void;
 }
 
 export class YamuxSession {
-  /** Settles when the session is over: undefined after an orderly end, else why. Never rejects. */
+  /** Settles when the session has ended: undefined after a clean end, otherwise the reason. Never rejects. */
   readonly closed: Promise<WireError | undefined>;
   readonly #transport: Transport;
   readonly #options: Required<Omit<YamuxOptions, "alive">>;
@@ -83,14 +89,14 @@ export class YamuxSession {
     void this.#run();
   }
 
-  /** Streams alive now. */
+  /** Number of open streams. */
   get streams(): number {
     return this.#streams.size;
   }
 
   /**
-   * Opens a stream; bytes may be written immediately. Waits while too many of ours are unacknowledged. Throws WireError
-   * `refused` at the bound of streams or when the peer is going away, `closed` after the end.
+   * Opens a stream; bytes may be written immediately. Waits while too many of ours are unacknowledged. Throws WireError `refused` at the
+   * limit of streams or when the peer is going away, `closed` after the end.
    */
   async open(): Promise<YamuxStream> {
     while (!this.#over && this.#unacknowledged.size >= this.#options.accept_backlog) await this.#slot.wait();
@@ -107,7 +113,7 @@ export class YamuxSession {
     return stream;
   }
 
-  /** The next stream the peer opens; undefined when the session is over. */
+  /** Returns the next stream the peer opens; undefined when the session has ended. */
   async accept(): Promise<YamuxStream | undefined> {
     for (;;) {
       if (this.#over) return undefined;
@@ -120,19 +126,19 @@ export class YamuxSession {
     }
   }
 
-  /** Milliseconds there and back; undefined when the session ends first. An answer that stays out ends the session. */
+  /** Returns the round trip in milliseconds; undefined if the session ends first. A missing answer ends the session. */
   ping(): Promise<number | undefined> {
     return this.#over ? Promise.resolve(undefined) : this.#keepalive.ping();
   }
 
-  /** Tells the peer to open no more streams; those alive go on. */
+  /** Tells the peer to open no more streams; open ones continue. */
   goAway(): void {
     if (this.#goingAway || this.#over) return;
     this.#goingAway = true;
     this.#transport.send(encodeHeader(FRAME.go_away, 0, 0, GO_AWAY.normal));
   }
 
-  /** Ends the session and every stream now. */
+  /** Ends the session and all streams now. */
   close(reason = "The session was closed."): void {
     this.goAway();
     this.#stop(undefined, undefined, reason);
@@ -175,7 +181,7 @@ export class YamuxSession {
     const stream = this.#streams.get(stream_id);
     this.#current = stream;
     this.#endsWithPayload = false;
-    // Frames of streams that are over or were refused are on their way when we forget the id: they are skipped.
+    // Frames for closed or refused streams may still arrive after the ID was released; they are skipped.
     if (!stream) return;
     if (flags & FLAG.ack) this.#acknowledged(stream_id);
     if (flags & FLAG.rst) {

@@ -1,4 +1,4 @@
-// Setting coding agents up, and who may begin chats with them.
+// Configuring coding agents, and who may start chats with them.
 import { expect, test } from "bun:test";
 import type { Static } from "@sinclair/typebox";
 import { updateTemplate } from "#db/templates/templates.ts";
@@ -22,7 +22,7 @@ const admin = new Client(world.server.url, token);
 const statusOf = async (client: Client, method: string, path: string, body?: unknown) =>
   (await client.fetch(method, path, body)).status;
 
-test("[CA-12] owners add, change and delete agents; presets are disabled at first and come back when they are deleted", async () => {
+test("[CA-12] owners add, change and delete agents; presets start disabled and reappear when they are deleted", async () => {
   const { agents } = await admin.get<CodingAgents>(AGENTS);
   expect(agents.map(({ name, enabled, is_preset }) => [name, enabled, is_preset])).toEqual(
     ["claude-code", "codex", "opencode", "gemini"].map((name) => [name, false, true]),
@@ -41,7 +41,7 @@ test("[CA-12] owners add, change and delete agents; presets are disabled at firs
   expect((await admin.get<CodingAgents>(AGENTS)).agents).toEqual(agents);
 });
 
-test("[CA-12] others neither see settings nor change them, and what means nothing is refused", async () => {
+test("[CA-12] others can neither see nor change settings, and invalid ones are refused", async () => {
   expect(await statusOf(person, "GET", AGENTS)).toBe(403);
   expect(await statusOf(person, "PUT", `${AGENTS}/mine`, TEST_AGENT)).toBe(403);
   expect(await statusOf(person, "DELETE", `${AGENTS}/codex`)).toBe(403);
@@ -57,7 +57,7 @@ test("[CA-12] others neither see settings nor change them, and what means nothin
   expect(await statusOf(admin, "PUT", `${AGENTS}/Not%20A%20Name`, TEST_AGENT)).toBe(400);
 });
 
-test("[CA-12] a chat begins with an agent that is enabled, in a workspace; without one its shape is as before", async () => {
+test("[CA-12] a chat starts with an enabled agent, in a workspace; without one its shape is unchanged", async () => {
   const begin = (more: object) =>
     person.fetch(
       "POST",
@@ -77,7 +77,7 @@ test("[CA-12] a chat begins with an agent that is enabled, in a workspace; witho
 const readDefault = async (query: Record<string, string>) =>
   (await person.get<AvailableAgents>(`${AGENTS}/available?${new URLSearchParams(query)}`)).default_agent;
 
-test("[CA-32] a template names an agent that is turned on; one that is turned off or deleted stays named with the reason", async () => {
+test("[CA-32] a template names an enabled agent; one that is disabled or deleted stays named with the reason", async () => {
   await admin.put<unknown>(`${AGENTS}/mine`, TEST_AGENT);
   const { template_id } = await seedTemplate(world.server, undefined, { organization_id });
   const at = `/api/v2/templates/${template_id}`;
@@ -99,7 +99,7 @@ test("[CA-32] a template names an agent that is turned on; one that is turned of
   await admin.put<unknown>(`${AGENTS}/mine`, Object.assign({}, TEST_AGENT, { enabled: false }));
   const off = 'The coding agent "Test agent" is disabled.';
   expect(await readDefault({ template_id })).toEqual(Object.assign({}, standard, { problem: off }));
-  // What else is changed, also with the name that is there, leaves it named.
+  // Other changes, even with the current name included, keep it the default.
   expect(await statusOf(admin, "PATCH", at, { default_coding_agent: "mine", description: "x" })).toBe(200);
   await admin.delete(`${AGENTS}/mine`);
   const gone = { name: "mine", display_name: "mine", problem: 'There is no coding agent "mine".' };
@@ -107,7 +107,7 @@ test("[CA-32] a template names an agent that is turned on; one that is turned of
   expect(await admin.patch<Template>(at, { default_coding_agent: "" })).toMatchObject({ default_coding_agent: "" });
 });
 
-test("[CA-32] the default agent is read for a workspace by people who see it; a chat that names no agent has none", async () => {
+test("[CA-32] people who see a workspace can read its default agent; a chat that names no agent has none", async () => {
   await admin.put<unknown>(`${AGENTS}/mine`, TEST_AGENT);
   const { workspace_id, owner_token } = await seedAgent(world.server);
   const owner = new Client(world.server.url, owner_token);
@@ -128,7 +128,7 @@ test("[CA-32] the default agent is read for a workspace by people who see it; a 
   expect([made.status, await made.json()]).toEqual([201, expect.not.objectContaining({ coding_agent: "mine" })]);
 });
 
-test("[CA-32] a template begins with the default agent of its template.yaml, which must be turned on", async () => {
+test("[CA-32] a template starts with the default agent of its template.yaml, which must be enabled", async () => {
   await admin.put<unknown>(`${AGENTS}/mine`, TEST_AGENT);
   const make = (agent: string, more: object = {}) =>
     makeTemplate(admin, `${unique()}default_coding_agent: ${agent}\n${ECHO}`, more);

@@ -1,5 +1,5 @@
-// Everything above the engine of a chat, on chats that are led with coding agents: one row for each feature, each tried with a genuine agent where
-// its cache is, and with the scripted one.
+// All features above a chat's engine, on chats with coding agents: one row per feature, each tested with a genuine agent where it is
+// cached, and with the scripted one.
 import { expect } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -23,12 +23,12 @@ import { makeRepository } from "#test/support/repository.ts";
 import { contextOf, seedUser } from "#test/support/seed.ts";
 import { until } from "#test/support/until.ts";
 
-/** How a chat's agent is asked for the same things. */
+/** How a chat's agent is prompted for the same actions. */
 type Lead = {
   readonly name: string;
-  /** Asks, writes `WRITTEN` into the file, and says the sentence. Its model is called once at least. */
+  /** Asks for approval, writes `WRITTEN` into the file, and says the sentence. Calls its model at least once. */
   readonly write: (path: string) => string;
-  /** Says something, and works until it is cancelled. */
+  /** Says something, and works until it is canceled. */
   readonly hold: { readonly prompt: string; readonly words: string };
   /** Says the sentence. */
   readonly answer: string;
@@ -46,7 +46,7 @@ const GENUINE: Lead = {
   answer: "Answer me.",
 };
 
-// The example of RFC 8291, appendix A: what a browser is sent is only counted here.
+// The example of RFC 8291, appendix A: messages to the browser are only counted here.
 const BROWSER = {
   p256dh: "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4",
   auth: "BTBZMqHH6r4Tts7J_aSIgg",
@@ -84,13 +84,13 @@ await store.commit([
   }),
 ]);
 
-/** A chat of the table: rows are tried on it one after the other. */
+/** A chat of the table, on which rows are tested one after the other. */
 type Led = {
   readonly lead: Lead;
   readonly id: string;
   readonly path: string;
   readonly file: string;
-  /** Pushes before it. */
+  /** Number of pushes before it. */
   readonly pushed: number;
 };
 const chatOf = ({ path }: Led): Promise<Chat> => owner.get<Chat>(path);
@@ -113,7 +113,7 @@ const allow = async (led: Led): Promise<void> => {
   const answers = [{ tool_call_id: call?.tool_call_id, decision: "allow" }];
   await owner.post<unknown>(`${led.path}/permissions`, { answers });
 };
-/** Sends a message and waits for the words of its answer. */
+/** Sends a message and waits for its answer. */
 const say = async (led: Led, prompt: string, words: string): Promise<void> => {
   const before = (await messagesOf(led)).length;
   await sendMessage({ owner }, led.id, prompt);
@@ -130,7 +130,7 @@ const hold = async (led: Led): Promise<Follower> => {
 const statusOf = async (client: Client, method: string, path: string, body?: unknown): Promise<number> =>
   (await client.fetch(method, path, body)).status;
 
-/** The features, in the order in which one chat goes through them. The first message has asked for a file. */
+/** The features, in the order in which a chat is tested. The first message has asked for a file. */
 const FEATURES: readonly (readonly [feature: string, run: (led: Led) => Promise<void>])[] = [
   [
     "push notifications of what waits for an approval",
@@ -177,7 +177,7 @@ const FEATURES: readonly (readonly [feature: string, run: (led: Led) => Promise<
       const sum = calls.reduce((all, { cost_micros }) => all + (cost_micros ?? 0), 0);
       expect(calls.length).toBeGreaterThan(0);
       expect(sum).toBeGreaterThan(0);
-      // Titles cost something, too.
+      // Titles also have a cost.
       expect(cost.total_cost_micros).toBeGreaterThan(sum);
       const [first] = await messagesOf(led);
       const turn = { cost_micros: sum, request_count: calls.length, unpriced_request_count: 0 };
@@ -289,7 +289,7 @@ const FEATURES: readonly (readonly [feature: string, run: (led: Led) => Promise<
   ],
 ];
 
-/** A genuine one takes a minute of the processor, and genuine.test.ts has what differs by agent: it is asked for by hand. */
+/** A genuine agent takes a minute of CPU time, and genuine.test.ts covers the differences between agents, so this runs only on request. */
 const LEADS = Bun.env.SLIPWAY_TEST_FEATURES === "genuine" ? [SCRIPTED, GENUINE] : [SCRIPTED];
 
 for (const lead of LEADS) {

@@ -1,4 +1,4 @@
-// Coding agents that say more than anybody reads: anyone decides what runs in their own workspace, and others must not wait for it.
+// Coding agents that produce more output than is read: people decide what runs in their workspaces, and others must not be delayed.
 import { expect, test } from "bun:test";
 import type { Chat } from "#schema/chats/chat.ts";
 import { beginAgentChat, logOf, openAgentWorld } from "#test/support/acp/agent-world.ts";
@@ -9,7 +9,7 @@ import { messagesOf } from "#test/tools/world.ts";
 const world = await forFile(openAgentWorld());
 const read = (id: string): Promise<Chat> => world.owner.get<Chat>(`/api/v2/chats/${id}`);
 
-test("[CA-33] an agent with hundreds of calls that have no result fails in words, and works again with the next message", async () => {
+test("[CA-33] an agent with hundreds of calls without a result fails with a message, and works again with the next one", async () => {
   const { id } = await beginAgentChat(world, "pending 600", { permissions: null });
   await until(async () => (await read(id)).status === "error");
   expect((await read(id)).last_error?.detail).toBe("It has more than 500 calls without a result.");
@@ -39,7 +39,7 @@ test("[CA-33] an edit of more than 500 changes is left out whole, and not asked 
   expect(parts.at(-1)?.text).toBe("done");
 });
 
-test("[CA-33] what is too large to be shown is left out of a call, and not asked about", async () => {
+test("[CA-33] arguments that are too large to show are left out of a call and not asked about", async () => {
   const { id } = await beginAgentChat(world, "bulky 30000\nbulkyask 30000\nsay done", {
     permissions: { default: "ask", rules: [] },
   });

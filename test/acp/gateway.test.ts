@@ -1,4 +1,4 @@
-// Model calls of a chat's coding agent: they count for the chat, pause it at the end of a budget, and end with it.
+// Model calls of a chat's coding agent: they are charged to the chat, pause it at the end of a budget, and end with it.
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -19,10 +19,10 @@ import { contextOf, seedUser } from "#test/support/seed.ts";
 import { until } from "#test/support/until.ts";
 import { messagesOf } from "#test/tools/world.ts";
 
-/** Chats that meet the end of one budget together. */
+/** Number of chats that reach the end of one budget together. */
 const CROWD = Number(Bun.env.SLIPWAY_TEST_AGENT_CROWD ?? 6);
 const AGENT = Bun.env.SLIPWAY_TEST_CROWD_AGENT ?? "test";
-/** What a call of the model server costs, in millionths of a dollar. */
+/** Cost of a call of the model server, in millionths of a dollar. */
 const CALL_MICROS = 60;
 
 const PATH = `${join(needs.agents.file, "node_modules/.bin")}:${process.env.PATH}`;
@@ -30,7 +30,7 @@ const world = await forFile(openAgentGateway({ env: { PATH }, chats: Math.max(CR
 const { owner, admin, home, server, upstream } = world;
 await setAgent(world, "test");
 
-/** A file of its own for each chat of the crowd, with a name of letters as the model server wants it. */
+/** Returns a separate file for each chat, named with letters only as the model server requires. */
 const fileOf = (index: number): string =>
   join(home, `proof-${[...String(index)].map((digit) => "abcdefghij"[Number(digit)]).join("")}.txt`);
 
@@ -41,7 +41,7 @@ const callsOf = async (id: string) => (await gatewayCalls(admin)).filter(({ chat
 const promptsOf = (id: string): string[] => logOf(world, id).filter((line) => line.startsWith("prompt"));
 
 test(
-  "[CA-13] [BU-2] many agents at once exceed a budget by less than one call; their chats ask, and after a raise each finishes its turn",
+  "[CA-13] [BU-2] concurrent agents exceed a budget by less than one call; their chats ask, and after a raise each finishes its turn",
   async () => {
     // Half of what all of them need: two calls each.
     const amount = CROWD * CALL_MICROS;
@@ -92,7 +92,7 @@ test(
   scaled(60_000 + CROWD * 60_000),
 );
 
-test("[CA-13] the budget of a chat counts the calls of its agent; at its end the chat asks, and a raise lets the same turn go on", async () => {
+test("[CA-13] a chat's budget includes its agent's calls; when it is used up the chat asks, and a raise resumes the same turn", async () => {
   const { id } = await beginAgentChat(world, "say begun", { permissions: null });
   await statusIs(id, "waiting");
   const budget = { scope: "chat", scope_id: id, period: "month", unit: "usd", amount: 100 };
@@ -118,7 +118,7 @@ test("[CA-13] the budget of a chat counts the calls of its agent; at its end the
   await sendMessage(world, id, "call\ncall");
   await statusIs(id, "requires_action");
   const prompts = promptsOf(id).length;
-  // Its budget is used up before the agent is sent anything.
+  // Its budget is used up before anything is sent to the agent.
   await owner.post<unknown>(`/api/v2/chats/${id}/interrupt`, {});
   await statusIs(id, "waiting");
   await sendMessage(world, id, "say never");
@@ -126,7 +126,7 @@ test("[CA-13] the budget of a chat counts the calls of its agent; at its end the
   expect(promptsOf(id)).toHaveLength(prompts);
 }, 120_000);
 
-test("[CA-13] the chat's token is hidden from the chat, and ends with it", async () => {
+test("[CA-13] the chat's token is hidden from the chat and revoked with it", async () => {
   const { id } = await beginAgentChat(world, 'free printf %s "$OPENAI_API_KEY" | tee token', { permissions: null });
   await statusIs(id, "waiting");
   const token = readFileSync(join(home, "token"), "utf8");

@@ -1,5 +1,5 @@
-// Genuine coding agents, as their vendors publish them: each goes through support/acp/genuine-story.ts in a workspace, and calls its models through
-// the gateway with the chat's own token.
+// Genuine coding agents from their vendors: each goes through support/acp/genuine-story.ts in a workspace, and calls its models through the
+// gateway with the chat's own token.
 import { expect } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -18,7 +18,7 @@ import { until } from "#test/support/until.ts";
 
 const { found, file: folder } = needs.agents;
 const PATH = `${join(folder, "node_modules/.bin")}:${process.env.PATH}`;
-// One workspace for all of them, one after the other: each takes both cores for its start.
+// One workspace for all agents, one after the other: each uses both cores while it starts.
 const world = found ? await forFile(openAgentGateway({ env: { PATH } })) : undefined;
 
 const host = found ? await forFile(Promise.resolve(startMcpHost())) : undefined;
@@ -44,7 +44,7 @@ if (world && host) {
     return snapshot?.resources.some(({ skill_name }) => skill_name === "release");
   });
 }
-/** What the model learns of the chat, in whatever form the agent has for it. */
+/** The chat's information for the model, in the agent's form. */
 const GIVEN = [
   "Answer in the words of pirates.",
   "How the workspace is released.",

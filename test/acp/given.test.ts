@@ -1,4 +1,4 @@
-// What a coding agent is given of its chat: the tools of MCP servers, skills and instructions.
+// A coding agent's input from its chat: MCP tools, skills and instructions.
 import { expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -43,7 +43,7 @@ const answer = async (id: string, decision: "allow" | "deny"): Promise<unknown> 
   return { tool_name: call?.tool_name, args: call?.args };
 };
 
-test("[CA-21] an agent calls the tools of the chat's MCP servers through Slipway, and learns no secret of theirs", async () => {
+test("[CA-21] an agent calls the tools of the chat's MCP servers through Slipway and gets none of their secrets", async () => {
   const text = 'tools\nuse desk__add {"a":1,"b":2}\nsay done';
   const { id } = await beginAgentChat(world, text, { permissions: null, mcp_server_ids });
   await saying(id, "done");
@@ -53,7 +53,7 @@ test("[CA-21] an agent calls the tools of the chat's MCP servers through Slipway
   expect(host.seen.at(-1)?.get("x-key")).toBe("s3cret-of-the-desk");
   const found = Bun.spawnSync(["grep", "-rl", "s3cret-of-the-desk", world.home]).stdout.toString();
   expect(found).toBe("");
-  // The servers of a chat may change: the agent starts again with those.
+  // A chat's servers may change: the agent restarts with the new ones.
   await sendMessage(world, id, "tools", { mcp_server_ids: [] });
   await saying(id, "none");
   expect(logOf(world, id).filter((line) => line === "load")).toHaveLength(1);
@@ -72,7 +72,7 @@ test("[CA-21] the chat's rules decide about each call before it runs, by the too
   expect(results).toContain("did not allow this call");
 }, 60_000);
 
-test("[CA-21] a person who has allowed the agent's own question is not asked again for the same call, and is for another one", async () => {
+test("[CA-21] a person who has allowed the agent's own question is not asked again for the same call, only for another", async () => {
   const permissions = { default: "ask_changes", rules: [] };
   const text = 'asked desk__add {"a":1,"b":2}\nuse desk__add {"a":1,"b":2}\nsay done';
   const { id } = await beginAgentChat(world, text, { permissions, mcp_server_ids });
@@ -83,7 +83,7 @@ test("[CA-21] a person who has allowed the agent's own question is not asked aga
   expect((await resultsOf(id))[0]).toEqual(["agent_other", { output: "3" }]);
 }, 60_000);
 
-test("[CA-21] no other program reaches the tools of a running agent, and an agent that takes no MCP servers leaves a warning", async () => {
+test("[CA-21] no other program reaches a running agent's tools, and an agent without MCP support leaves a warning", async () => {
   const { id } = await beginAgentChat(world, "tools\nwait", { permissions: null, mcp_server_ids });
   await until(() => logOf(world, id).some((line) => line.startsWith("prompt")));
   const [line = ""] = Bun.spawnSync(["sh", "-c", `cat '${homeOf(id)}/mcp-servers.json'`])
@@ -141,7 +141,7 @@ test("[CA-22] instructions and skills are files in the agent's own home, and cha
   expect(readdirSync(home).sort()).toEqual(before);
   expect(logOf(world, id).at(-1)).toBe('prompt "say read"');
 
-  // Without files the first prompt says it, once.
+  // Without files, the first prompt contains it, once.
   const plain = await beginAgentChat(world, "say plain", { permissions: null, system_prompt: "Be brief." });
   await saying(plain.id, "plain");
   await sendMessage(world, plain.id, "say again");

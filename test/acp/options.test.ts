@@ -1,4 +1,4 @@
-// What an agent offers to choose, as Slipway keeps it: bounded, whatever the agent sends.
+// The options that an agent offers, as Slipway stores them: bounded, whatever the agent sends.
 
 import { expect, test } from "bun:test";
 import { Questions } from "#actors/chat/acp/questions.ts";
@@ -12,7 +12,7 @@ const select = (id: string, values: readonly string[], currentValue = values[0] 
   options: values.map((value) => ({ value, name: value })),
 });
 
-test("[CA-23] options and choices with IDs that are too long to be chosen are left out, and the rest is bounded", () => {
+test("[CA-23] options and choices whose IDs are too long are left out, and the rest is bounded", () => {
   const long = "x".repeat(2_000);
   const many = Array.from({ length: 300 }, (_, index) => `m${index}`);
   const config = [select(long, ["a"]), Object.assign(select("model", [long, ...many]), { name: long, category: long })];
@@ -29,7 +29,7 @@ test("[CA-23] options and choices with IDs that are too long to be chosen are le
   ).toHaveLength(20);
 });
 
-test("[CA-23] an agent that takes a choice and says nothing of its options keeps the others", () => {
+test("[CA-23] an agent that accepts a choice without returning its options keeps the others", () => {
   const modes = { currentModeId: "ask", availableModes: [{ id: "ask", name: "Ask" }] };
   const options = readOptions(modes, [select("model", ["small", "large"]), select("effort", ["low"])]);
   const chosen = withConfig(withCurrent(options, "model", "large"), undefined);
@@ -41,7 +41,7 @@ test("[CA-23] an agent that takes a choice and says nothing of its options keeps
   expect(withConfig(chosen, [select("model", ["small"])]).map(({ id }) => id)).toEqual(["mode", "model"]);
 });
 
-test("[CA-24] a person who has allowed a command has allowed it in the folder that the question showed", () => {
+test("[CA-24] allowing a command applies only to the folder that the question showed", () => {
   const questions = new Questions("/home/dev");
   const allow = (toolCallId: string, args: Record<string, unknown>): void => {
     questions.take({ call: { toolCallId }, isWrite: false, answer: () => {} }, () => false);

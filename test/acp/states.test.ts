@@ -1,4 +1,4 @@
-// What a chat that is led with a coding agent does when somebody or something comes in between.
+// Chats with a coding agent when other events interfere.
 import { expect, test } from "bun:test";
 import {
   existsSync,
@@ -30,7 +30,7 @@ import { messagesOf } from "#test/tools/world.ts";
 
 const world = await forFile(openAgentWorld());
 const { home } = world;
-/** A picture of one pixel. */
+/** A one-pixel image. */
 const DOT = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
 const ASKS = { permissions: { default: "ask_changes", rules: [] } };
 const FREE = { permissions: null };
@@ -52,7 +52,7 @@ const answer = async (id: string, decision: "allow" | "deny", more: object = {})
   const one = Object.assign({ tool_call_id: call?.tool_call_id, decision }, more);
   await world.owner.post<unknown>(`/api/v2/chats/${id}/permissions`, { answers: [one] });
 };
-test("[CA-3] rules answer first: what they allow runs without a question, what they deny is an error", async () => {
+test("[CA-3] rules apply first: allowed calls run without a question, denied ones return an error", async () => {
   const rules = [
     { tool: "execute", command: "echo", action: "allow" },
     { tool: "execute", action: "deny" },
@@ -72,7 +72,7 @@ test("[CA-3] rules answer first: what they allow runs without a question, what t
   expect(logOf(world, id).slice(-2)).toEqual(["answered yes", "answered no"]);
 }, 120_000);
 
-test("[CA-2] a denied call is an error that the agent hears of, and an answer for always is a rule", async () => {
+test("[CA-2] a denied call is reported to the agent as an error, and an always answer becomes a rule", async () => {
   const { id } = await beginAgentChat(world, "run echo one\nrun echo two three\nsay done", ASKS);
   await answer(id, "deny");
   await answer(id, "allow", { scope: "always" });
@@ -84,7 +84,7 @@ test("[CA-2] a denied call is an error that the agent hears of, and an answer fo
   await until(async () => (await shown(id)).some((one) => one.includes("four\\n")));
 }, 120_000);
 
-test("[CA-4] files that the agent writes through its client are asked for like its own edits", async () => {
+test("[CA-4] files that the agent writes through its client require approval like its own edits", async () => {
   const { id } = await beginAgentChat(world, "write through", ASKS);
   await answer(id, "allow");
   await statusIs(id, "waiting");
@@ -96,7 +96,7 @@ test("[CA-4] files that the agent writes through its client are asked for like i
   expect((await shown(other.id)).at(-1)).toBe("assistant: not written");
 }, 120_000);
 
-test("[CA-18] an approval counts for the command that the person saw, also when the agent repeats the ID of its call", async () => {
+test("[CA-18] an approval applies to the command that the person saw, even when the agent reuses the call's ID", async () => {
   for (const verb of ["same", "together"]) {
     const { id } = await beginAgentChat(world, `${verb} ls; rm -rf /home`, ASKS);
     const asked = async (command: string) => {
@@ -117,7 +117,7 @@ test("[CA-18] an approval counts for the command that the person saw, also when 
   }
 }, 120_000);
 
-test("[CA-31] a second call is asked about although the first, which was allowed, has no result yet", async () => {
+test("[CA-31] a second call is asked about although the first, allowed one has no result yet", async () => {
   const { id } = await beginAgentChat(world, "apart ls; rm -rf /home\nsay done", ASKS);
   const path = `/api/v2/chats/${id}/permissions`;
   type Calls = { readonly calls: readonly { readonly tool_call_id: string; readonly args: string }[] };
@@ -137,7 +137,7 @@ test("[CA-31] a second call is asked about although the first, which was allowed
   expect(logOf(world, id).slice(-2)).toEqual(["ls: yes", "rm -rf /home: no"]);
 });
 
-test("[CA-18] a repeated ID is asked about again in the next turn, too, and a request that cannot be shown is not asked", async () => {
+test("[CA-18] a reused ID is asked about again in the next turn, and a request that cannot be shown is not asked", async () => {
   const { id } = await beginAgentChat(world, "same ls", ASKS);
   await answer(id, "allow");
   await statusIs(id, "waiting");
@@ -149,7 +149,7 @@ test("[CA-18] a repeated ID is asked about again in the next turn, too, and a re
   expect(existsSync(join(home, "hidden"))).toBe(false);
 }, 120_000);
 
-test("[CA-4] an approved edit lets the agent write what the person saw, once; a denied one lets it write nothing", async () => {
+test("[CA-4] an approved edit lets the agent write what the person saw, once; a denied one allows no write", async () => {
   const text = (content: string) => `edit seen ${content}\nwrite seen`;
   const denied = await beginAgentChat(world, text("one"), ASKS);
   await answer(denied.id, "deny");
@@ -174,7 +174,7 @@ test("[CA-4] an approved edit lets the agent write what the person saw, once; a 
   expect(readFileSync(join(home, "seen"), "utf8")).toBe("two\n");
 }, 120_000);
 
-test("[CA-19] accepted edits and writes of an agent ask where symbolic links lead out of the folder, and show the real path", async () => {
+test("[CA-19] edits and writes in accept_edits mode ask if symbolic links lead out of the folder, and show the real path", async () => {
   using elsewhere = tempDirectory();
   const outside = realpathSync(elsewhere.path);
   writeFileSync(join(outside, "there"), "before\n");
@@ -217,7 +217,7 @@ test("[CA-19] accepted edits and writes of an agent ask where symbolic links lea
   expect(readFileSync(join(outside, "there"), "utf8")).toBe("before\n");
 }, 120_000);
 
-test("[CA-5] an interruption cancels the agent's turn; what it said stays, until it has ended, and the next message finds the same agent", async () => {
+test("[CA-5] an interruption cancels the agent's turn, keeps its output until it ends, and the next message goes to the same agent", async () => {
   const { id } = await beginAgentChat(world, "wait until stopped", FREE);
   await until(() => logOf(world, id).some((line) => line.startsWith("prompt")));
   await world.owner.post<unknown>(`/api/v2/chats/${id}/interrupt`, {});
@@ -229,7 +229,7 @@ test("[CA-5] an interruption cancels the agent's turn; what it said stays, until
   expect(logOf(world, id)).toEqual([...before, 'prompt "say again"']);
 }, 120_000);
 
-test("[CA-5] what an agent says in the first second after an interruption stays, also of one that takes longer to end", async () => {
+test("[CA-5] output in the first second after an interruption is kept, also from an agent that takes longer to stop", async () => {
   const { id } = await beginAgentChat(world, "linger late words", FREE);
   await until(() => logOf(world, id).some((line) => line.startsWith("prompt")));
   await world.owner.post<unknown>(`/api/v2/chats/${id}/interrupt`, {});
@@ -257,7 +257,7 @@ test("[CA-5] [CA-10] the chat says that an agent is being installed; an interrup
   expect(logOf(world, id)).toEqual(["initialize", "new", expect.stringContaining("say two")]);
 }, 120_000);
 
-test("[CA-16] attachments reach the agent: text as text, pictures and documents in the form that it takes, and in words what it cannot take", async () => {
+test("[CA-16] attachments reach the agent: text as text, images and documents in its supported form, and a note for the rest", async () => {
   const upload = async (name: string, type: string, body: string): Promise<object> => {
     const bytes = type === "image/png" ? Buffer.from(body, "base64") : body;
     const response = await fetch(
@@ -302,7 +302,7 @@ test("[CA-16] attachments reach the agent: text as text, pictures and documents 
   }
 }, 120_000);
 
-test("[CA-17] the agent's mode follows the chat's from message to message, and a plan mode that it has left is taken again", async () => {
+test("[CA-17] the agent's mode follows the chat's with each message, and a plan mode that it has left is set again", async () => {
   const { id } = await beginAgentChat(world, "say one", { permissions: null, plan_mode: "plan" });
   await statusIs(id, "waiting");
   const send = async (text: string, plan_mode: string): Promise<void> => {
@@ -320,7 +320,7 @@ test("[CA-17] the agent's mode follows the chat's from message to message, and a
   ]);
 }, 120_000);
 
-test("[CA-23] the agent's modes and models can be chosen; a choice counts from the next message on, also after a restart", async () => {
+test("[CA-23] the agent's modes and models can be selected; a choice applies from the next message on, also after a restart", async () => {
   const { id } = await beginAgentChat(world, "say one", FREE);
   await statusIs(id, "waiting");
   const path = `/api/v2/chats/${id}`;
@@ -352,7 +352,7 @@ test("[CA-23] the agent's modes and models can be chosen; a choice counts from t
   expect(logOf(world, id)).toContain("load");
   expect(logOf(world, id).filter((line) => line === "model large")).toHaveLength(2);
   expect(await optionsNow()).toEqual(chosen);
-  // A copy of the chat keeps what was chosen.
+  // A fork keeps the selected options.
   const fork = await world.owner.post<Chat>(`${path}/fork`, {});
   expect(fork.agent_options?.map(({ current }) => current)).toEqual(["careful", "large"]);
   await sendMessage(world, fork.id, "say four");
@@ -360,7 +360,7 @@ test("[CA-23] the agent's modes and models can be chosen; a choice counts from t
   expect(logOf(world, fork.id).slice(0, 4)).toEqual(["initialize", "new", "mode careful", "model large"]);
 }, 120_000);
 
-test("[CA-24] commands that the agent has its client run go by the chat's rules, and their output is in the call that shows the terminal", async () => {
+test("[CA-24] commands that the agent runs through its client follow the chat's rules, and the call that shows the terminal has their output", async () => {
   const rules = [
     { tool: "execute", command: "printf", action: "allow" },
     { tool: "execute", command: "touch", action: "deny" },
@@ -387,7 +387,7 @@ test("[CA-24] commands that the agent has its client run go by the chat's rules,
   expect(existsSync(join(home, "made"))).toBe(true);
 }, 120_000);
 
-test("[CA-24] what the client runs for an agent ends with the turn that is interrupted", async () => {
+test("[CA-24] commands that the client runs for an agent end when the turn is interrupted", async () => {
   const mark = `sleep ${60_000 + process.pid}`;
   const { id } = await beginAgentChat(world, `termwait ${mark}`, FREE);
   const running = () => Bun.spawnSync(["pgrep", "-fx", mark]).stdout.toString().trim() !== "";
@@ -397,7 +397,7 @@ test("[CA-24] what the client runs for an agent ends with the turn that is inter
   await statusIs(id, "waiting");
 }, 120_000);
 
-test("[CA-14] the home of a deleted chat's agent is removed; of one that was deleted while the workspace was away, within a day", async () => {
+test("[CA-14] the home of a deleted chat's agent is removed, within a day if the workspace was unreachable", async () => {
   const homes = join(home, ".local/state/slipway/coding-agents/homes");
   const { id } = await beginAgentChat(world, "wait", FREE);
   await until(() => logOf(world, id).some((line) => line.startsWith("prompt")));
@@ -415,7 +415,7 @@ test("[CA-14] the home of a deleted chat's agent is removed; of one that was del
   expect(existsSync(join(homes, other.id))).toBe(true);
 }, 120_000);
 
-test("[CA-6] an agent that was killed is started again and loads its session; nothing is stored twice", async () => {
+test("[CA-6] a killed agent is restarted and loads its session; nothing is stored twice", async () => {
   const { id } = await beginAgentChat(world, "say first", FREE);
   await statusIs(id, "waiting");
   kill(id);
@@ -433,7 +433,7 @@ test("[CA-6] an agent that was killed is started again and loads its session; no
   expect(await shown(id)).toHaveLength(4);
 }, 120_000);
 
-test("[CA-6] an agent that dies while a call waits is started again; the call is an error and the agent continues", async () => {
+test("[CA-6] an agent that dies while a call waits is restarted; the call returns an error and the agent continues", async () => {
   const { id } = await beginAgentChat(world, "run echo lost", ASKS);
   await until(async () => (await pendingCalls(world.owner, id)).length > 0);
   kill(id);
@@ -444,7 +444,7 @@ test("[CA-6] an agent that dies while a call waits is started again; the call is
   expect(logOf(world, id).at(-1)).toContain("continue where you left off");
 }, 120_000);
 
-test("[CA-6] an agent that is killed while it speaks or runs a command is started again and continues", async () => {
+test("[CA-6] an agent that is killed while it answers or runs a command is restarted and continues", async () => {
   for (const text of ["wait", "free touch begun; sleep 60"]) {
     const { id } = await beginAgentChat(world, text, FREE);
     await until(() => logOf(world, id).some((line) => line.startsWith("prompt")));
@@ -456,7 +456,7 @@ test("[CA-6] an agent that is killed while it speaks or runs a command is starte
   }
 }, 120_000);
 
-test("[CA-5] an agent that is killed while it ignores an interruption holds nothing up", async () => {
+test("[CA-5] an agent that is killed while it ignores an interruption blocks nothing", async () => {
   const { id } = await beginAgentChat(world, "stubborn", FREE);
   await until(() => logOf(world, id).some((line) => line.startsWith("prompt")));
   await world.owner.post<unknown>(`/api/v2/chats/${id}/interrupt`, {});
@@ -478,7 +478,7 @@ test("[CA-7] an agent that dies while it loads its session gets a new one with t
   expect((await world.owner.get<Chat>(`/api/v2/chats/${id}`)).warnings.join()).toContain("could not load its session");
 }, 120_000);
 
-test("[CA-7] an agent that cannot load its session is given the conversation as text, and the chat says so", async () => {
+test("[CA-7] an agent that cannot load its session gets the conversation as text, and the chat says so", async () => {
   await setAgent(world, "forgets", { variables: { TEST_AGENT_FORGETS: "1" } });
   const { id } = await beginAgentChat(world, "say first", { coding_agent: "forgets", permissions: null });
   await statusIs(id, "waiting");
@@ -490,7 +490,7 @@ test("[CA-7] an agent that cannot load its session is given the conversation as 
   expect((await world.owner.get<Chat>(`/api/v2/chats/${id}`)).warnings.join()).toContain("could not load its session");
 }, 120_000);
 
-test("[CA-8] an edited message begins a new session that knows what came before, and nothing of what was edited away", async () => {
+test("[CA-8] an edited message starts a new session with everything before it and nothing that was edited away", async () => {
   const { id } = await beginAgentChat(world, "say one", FREE);
   await statusIs(id, "waiting");
   await sendMessage(world, id, "say two");
@@ -505,7 +505,7 @@ test("[CA-8] an edited message begins a new session that knows what came before,
   expect(last).not.toContain("say two");
 }, 120_000);
 
-test("[CA-9] a prompt that the agent refuses, an agent that keeps dying and one that cannot be installed fail the turn in words", async () => {
+test("[CA-9] a refused prompt, an agent that keeps crashing and one that cannot be installed fail the turn with an explanation", async () => {
   const failing = async (text: string, more: object = {}) => {
     const { id } = await beginAgentChat(world, text, Object.assign({}, FREE, more));
     await statusIs(id, "error");
@@ -544,7 +544,7 @@ test("[CA-10] an install script runs once in a workspace, and what it installs i
   expect(readFileSync(join(home, "installs"), "utf8")).toBe("ran\n");
 }, 180_000);
 
-test("[CA-6] a server that starts again asks the same question; the agent is started again, and the call that it no longer knows is an error", async () => {
+test("[CA-6] a restarted server asks the same question; the agent is restarted, and a call that it no longer knows returns an error", async () => {
   const { id } = await beginAgentChat(world, "run echo kept", ASKS);
   await until(async () => (await pendingCalls(world.owner, id)).length > 0);
   await world.restart();
@@ -554,7 +554,7 @@ test("[CA-6] a server that starts again asks the same question; the agent is sta
   expect(logOf(world, id).filter((line) => line === "load")).toHaveLength(1);
 }, 120_000);
 
-test("[CA-6] a server that starts again in the middle of a turn continues it, also of an agent that is being installed, and no agent of the old one is left", async () => {
+test("[CA-6] a server that restarts during a turn continues it, also while an agent is being installed, and leaves no old agent behind", async () => {
   const script = 'echo ran >> "$HOME/later"; while [ ! -e "$HOME/finish" ]; do sleep 0.05; done';
   await setAgent(world, "later", { install_script: script });
   const installing = await beginAgentChat(world, "say installed", { coding_agent: "later", permissions: null });
@@ -572,7 +572,7 @@ test("[CA-6] a server that starts again in the middle of a turn continues it, al
   expect(agentsOf(id).filter((pid) => before.includes(pid))).toEqual([]);
 }, 120_000);
 
-test("[CA-6] a daemon that was killed takes its agents along; the next daemon's agent continues the turn", async () => {
+test("[CA-6] a killed daemon ends its agents; the next daemon's agent continues the turn", async () => {
   const { id } = await beginAgentChat(world, "wait", FREE);
   await until(() => logOf(world, id).some((line) => line.startsWith("prompt")));
   const asking = await beginAgentChat(world, "run echo asked", ASKS);

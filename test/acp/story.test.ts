@@ -1,4 +1,4 @@
-// Chats that are led with a coding agent: a real server, a real daemon and a program that speaks the Agent Client Protocol.
+// Chats with coding agents: a real server, a real daemon and a program that speaks the Agent Client Protocol.
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import { beginAgentChat, logOf, openAgentWorld, pendingCalls } from "#test/suppo
 import { until } from "#test/support/until.ts";
 import { Follower, messagesOf } from "#test/tools/world.ts";
 
-test("[CA-1][CA-2] an agent's words, thoughts and calls are stored and streamed as those of a model; what it asks waits for a person", async () => {
+test("[CA-1][CA-2] an agent's text, thoughts and calls are stored and streamed like a model's; its questions wait for a person", async () => {
   await using world = await openAgentWorld();
   const { owner, home } = world;
   const permissions = { default: "ask_changes", rules: [] };
@@ -54,7 +54,7 @@ test("[CA-1][CA-2] an agent's words, thoughts and calls are stored and streamed 
   ]);
 }, 120_000);
 
-test("[CA-30] secrets that the server knows are hidden in what the agent says, thinks and plans, also where they come in two pieces", () => {
+test("[CA-30] secrets that the server knows are redacted in an agent's text, thoughts and plans, also when split in two", () => {
   const secret = "SUPERSECRETVALUE123";
   const shown: unknown[] = [];
   const mask = new SecretMask({ texts: [secret], agent_tokens: new Set(), keys: new Map() });

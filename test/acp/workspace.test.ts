@@ -1,4 +1,4 @@
-// The workspace of a chat that is led with a coding agent, when it is stopped and when its owner shares it no longer.
+// The workspace of a chat with a coding agent, when it is stopped and when its owner no longer shares it.
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -18,7 +18,7 @@ import { messagesOf } from "#test/tools/world.ts";
 
 const TEMPLATE = "provisioner: local\nresources: [{name: a, agents: [{name: main}]}]\n";
 
-test("[CA-15] a message starts a stopped workspace and the chat says so; an agent set up otherwise says what is missing", async () => {
+test("[CA-15] a message starts a stopped workspace and the chat says so; an agent that must not start it says what is missing", async () => {
   await using world = await openWorld({ clock: systemClock });
   const { admin: owner } = world;
   await setAgent(world, "test");
@@ -52,7 +52,7 @@ test("[CA-15] a message starts a stopped workspace and the chat says so; an agen
   await until(async () => (await messagesOf(owner, careful.id)).at(-1)?.content.at(-1)?.text?.endsWith("now"));
 }, 120_000);
 
-test("[CA-20] what a chat runs in a workspace ends when its owner loses access", async () => {
+test("[CA-20] a chat's processes in a workspace end when its owner loses access", async () => {
   const models = new ScriptedModels();
   await using world = await openWorld({ clock: systemClock, models });
   using folder = tempDirectory();

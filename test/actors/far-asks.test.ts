@@ -1,4 +1,4 @@
-// Messages to actors that may be on another node, which a second directory plays.
+// Messages to actors that may be on another node, which a second directory simulates.
 import { expect, test } from "bun:test";
 import { Actor } from "#actors/runtime/actor.ts";
 import { Directory } from "#actors/runtime/directory.ts";
@@ -23,7 +23,7 @@ class Notes extends Actor<readonly string[]> {
   }
 }
 
-/** A node's directory, and the one of the node that it asks. `at.place` is where actors are. */
+/** Returns a node's directory, and that of the node it asks. `at.place` is the actors' location. */
 const nodes = (overrides: Partial<Elsewhere> = {}) => {
   const clock = new ManualClock();
   const at: { place: ActorPlace | Promise<ActorPlace>; looks: number } = { place: "here", looks: 0 };
@@ -48,7 +48,7 @@ const errorOf = (work: Promise<unknown>): Promise<unknown> =>
     (error) => error,
   );
 
-test("[CP-33] a message goes where its actor is, and errors come from there", async () => {
+test("[CP-33] a message reaches its actor's node, and errors are returned from there", async () => {
   const { at, here, there } = nodes();
   expect(await here.ask("a", "note", { text: "1" })).toEqual(["1"]);
   at.place = OTHER;
@@ -57,7 +57,7 @@ test("[CP-33] a message goes where its actor is, and errors come from there", as
   expect([here.size, there.size]).toEqual([1, 1]);
 });
 
-test("[CP-33] messages keep their order while it is looked up where their actor is", async () => {
+test("[CP-33] messages keep their order while their actor's node is looked up", async () => {
   const { at, here } = nodes();
   const looked = Promise.withResolvers<ActorPlace>();
   at.place = looked.promise;
@@ -65,7 +65,7 @@ test("[CP-33] messages keep their order while it is looked up where their actor 
   at.place = OTHER;
   const second = here.ask("a", "note", { text: "2" });
   const other = here.ask("b", "note", { text: "other" });
-  // Nobody waits for what another actor waits for.
+  // Other actors do not have to wait.
   expect(await other).toEqual(["other"]);
   looked.resolve(OTHER);
   expect(await second).toEqual(["1", "2"]);
@@ -73,7 +73,7 @@ test("[CP-33] messages keep their order while it is looked up where their actor 
   expect(await here.ask("a", "note", { text: "3" })).toEqual(["1", "2", "3"]);
 });
 
-test("[CP-33] while no node has the part of an actor its messages wait, for fifteen seconds at most", async () => {
+test("[CP-33] while no node has an actor's shard, its messages wait for at most fifteen seconds", async () => {
   const { at, clock, here } = nodes();
   at.place = "nobody";
   const patient = [here.ask("a", "note", { text: "1" }), here.ask("a", "note", { text: "2" })];
@@ -101,7 +101,7 @@ test("[CP-33] while no node has the part of an actor its messages wait, for fift
   expect(waited).toBeLessThanOrEqual(15_100);
 });
 
-test("[CP-33] what was not begun is sent again, wherever the actor is by then; what may have been is not", async () => {
+test("[CP-33] a message that was not started is resent to the actor's current node; one that may have been is not", async () => {
   let tries = 0;
   const { at, clock, here } = nodes({
     ask() {
@@ -125,7 +125,7 @@ test("[CP-33] what was not begun is sent again, wherever the actor is by then; w
   expect(await came).toEqual(["1"]);
 });
 
-test("[CP-33] a directory that stops lets nobody wait", async () => {
+test("[CP-33] a stopping directory answers all waiting callers", async () => {
   const { at, clock, here } = nodes();
   at.place = "nobody";
   const waiting = errorOf(here.ask("a", "note", { text: "1" }));

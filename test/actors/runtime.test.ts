@@ -18,7 +18,7 @@ import { until } from "#test/support/until.ts";
 const storeThat = (commit: () => Promise<void>): Store => ({ commit }) as unknown as Store;
 const good = storeThat(async () => {});
 
-test("[AC-1] messages run one at a time, in order; one more than the bound is refused as overloaded", async () => {
+test("[AC-1] messages run one at a time, in order; one beyond the limit is refused as overloaded", async () => {
   const mailbox = new Mailbox();
   const gate = Promise.withResolvers<void>();
   const seen: number[] = [];
@@ -32,7 +32,7 @@ test("[AC-1] messages run one at a time, in order; one more than the bound is re
   expect(mailbox.idle).toBe(true);
 });
 
-test("[AC-2] a turn that waits for its own mailbox is refused immediately; an effect may send to it", async () => {
+test("[AC-2] a handler that waits for its own mailbox is refused immediately; an effect may send to it", async () => {
   const mailbox = new Mailbox();
   const inner = mailbox.run(() => mailbox.run(async () => "never").catch((error: Error) => error.message));
   expect(await inner).toContain("wait for ever");
@@ -66,7 +66,7 @@ class Counter extends Actor<number> {
   }
 }
 
-test("[AC-3] nothing is announced or kept when the commit fails, and the next message loads afresh", async () => {
+test("[AC-3] nothing is announced or kept when the commit fails, and the next message reloads", async () => {
   let broken = false;
   const store = storeThat(() => (broken ? Promise.reject(new CommitError("unknown", "lost")) : Promise.resolve()));
   const counter = new Counter("a", store);
@@ -82,7 +82,7 @@ test("[AC-3] nothing is announced or kept when the commit fails, and the next me
   expect(Counter.loads).toBe(loads + 1);
 });
 
-test("[AC-4] an idle actor leaves; one with a message in hand stays, and no message is lost on the way", async () => {
+test("[AC-4] an idle actor is evicted; one that handles a message stays, and no message is lost", async () => {
   const clock = new ManualClock();
   const directory = new Directory((id) => new Counter(id, good), clock);
   await directory.ask("a", "add", { by: 1 });
@@ -99,7 +99,7 @@ test("[AC-4] an idle actor leaves; one with a message in hand stays, and no mess
   expect([one, two]).toEqual([3, 7]);
 });
 
-test("[AC-8] above the bound each new actor lets one go that rests; one at work stays, and one that knows more than the store", async () => {
+test("[AC-8] above the limit each new actor evicts an idle one; busy ones, and ones that know more than the store, stay", async () => {
   class Connected extends Counter {
     protected override knowsMore(state: number): boolean {
       return state === 7;
@@ -117,7 +117,7 @@ test("[AC-8] above the bound each new actor lets one go that rests; one at work 
   }
   expect(sums).toEqual(Array(20).fill(1));
   expect(directory.size).toBeLessThanOrEqual(5);
-  // Neither was made again: their numbers go on.
+  // Neither was recreated: their counters continue.
   gate.resolve();
   await held;
   expect(await directory.ask("at work", "add", { by: 2 })).toBe(2);
@@ -144,7 +144,7 @@ const heapBytes = (): number => {
   return heapStats().heapSize;
 };
 
-test("[AC-6] a stopping directory refuses what is new and answers what was waiting", async () => {
+test("[AC-6] a stopping directory refuses new messages and answers waiting ones", async () => {
   const directory = new Directory((id) => new Counter(id, good), new ManualClock());
   const gate = Promise.withResolvers<void>();
   const held = directory.ask("a", "hold", { gate: gate.promise });
@@ -157,7 +157,7 @@ test("[AC-6] a stopping directory refuses what is new and answers what was waiti
   expect([await held, await waiting]).toEqual([0, 1]);
 });
 
-test("[AC-7] a due timer is delivered until its actor has cleared it, never twice at the same time, and later again after a failure", async () => {
+test("[AC-7] a due timer is delivered until its actor has cleared it, never twice concurrently, and again after a failure", async () => {
   using place = tempDirectory();
   const clock = new ManualClock();
   const store = openLocalStore({ directory: place.path, cacheMb: 4, now: clock.now(), fatal: () => {} });
@@ -191,7 +191,7 @@ test("[AC-7] a due timer is delivered until its actor has cleared it, never twic
   await store.close();
 });
 
-test("[SN-23] copies take turns between people: one at a time for each, however many one of them has asked for", async () => {
+test("[SN-23] copies take turns between people: one at a time for each, however many one person has requested", async () => {
   const begun: string[] = [];
   const ends = new Map<string, () => void>();
   const capture = async ({ snapshot_id }: { snapshot_id: string }) => {
@@ -218,7 +218,7 @@ test("[SN-23] copies take turns between people: one at a time for each, however 
     });
   }
   expect(begun).toEqual(["ann 1", "bob 1"]);
-  // Whose copy hangs keeps the others from nothing but one place.
+  // A hanging copy only occupies one slot.
   for (const [ended, next] of [
     ["ann 1", "eve 1"],
     ["eve 1", "ann 2"],

@@ -1,27 +1,27 @@
 import { expect, test } from "bun:test";
 import { JobQueue } from "#actors/runtime/job-queue.ts";
-import { NotAllTakenUp, takeUp } from "#actors/runtime/take-up.ts";
+import { NotAllResumed, resumeAll } from "#actors/runtime/take-up.ts";
 import { AppError } from "#base/errors.ts";
 import { CommitError } from "#db/engine/store.ts";
 
 const NAME = (one: number): string => `thing ${one}`;
 
-test("[CP-54] what cannot be taken up holds up no other, and is told where it may be later", async () => {
+test("[CP-54] work that cannot be resumed blocks no other, and is redirected to where it may be later", async () => {
   const taken: number[] = [];
   const take = (errors: Readonly<Record<number, Error>>) =>
-    takeUp([1, 2, 3], NAME, async (one) => {
+    resumeAll([1, 2, 3], NAME, async (one) => {
       if (errors[one]) throw errors[one];
       taken.push(one);
     });
   await take({ 2: new Error("it is broken for good") });
   expect(taken.splice(0)).toEqual([1, 3]);
   for (const error of [new CommitError("unknown", "no answer"), new AppError("overloaded", "not now")]) {
-    await expect(take({ 1: error })).rejects.toThrow(NotAllTakenUp);
+    await expect(take({ 1: error })).rejects.toThrow(NotAllResumed);
     expect(taken.splice(0)).toEqual([2, 3]);
   }
 });
 
-test("[CP-54] a job whose part returns while it still ends is begun again", async () => {
+test("[CP-54] a job whose shard returns while it still ends is started again", async () => {
   const queue = new JobQueue(1);
   const begun: string[] = [];
   const ends: (() => void)[] = [];

@@ -1,4 +1,4 @@
-// The decisions of a template version: which reports count, what each writes, and that late ones change nothing.
+// The decisions of a template version: which reports are accepted, what each writes, and that late ones change nothing.
 import { describe, expect, test } from "bun:test";
 import { MAX_ATTEMPTS, PENDING_LIMIT_MS, SILENCE_LIMIT_MS } from "#actors/job/state.ts";
 import {
@@ -52,7 +52,7 @@ const worker = { id: uuid(), name: "built-in" };
 const START: VersionCommand = { type: "start", now: 1, worker };
 const IMPORTED: VersionCommand = { type: "imported", now: 9, manifest: "{}", readme: "" };
 
-/** Applies the commands in turn; "stale" ends the test. */
+/** Applies the commands in order; "stale" fails the test. */
 const after = (...commands: VersionCommand[]): VersionChange => {
   let change: VersionChange = { state: fresh(), writes: [] };
   for (const command of commands) {
@@ -66,7 +66,7 @@ const writesManifest = ({ writes }: VersionChange): boolean =>
   writes.some(({ sql }) => sql.includes("template_versions") && sql.includes("manifest"));
 
 describe("an import", () => {
-  test("[TP-13] succeeds: the manifest is written with the end of the job, and followers are told", () => {
+  test("[TP-13] succeeds: the manifest is written with the end of the job, and followers are notified", () => {
     const done = after(START, IMPORTED);
     expect(jobStatus(done.state.job)).toBe("succeeded");
     expect(writesManifest(done)).toBe(true);
@@ -74,7 +74,7 @@ describe("an import", () => {
     expect(done.writes.some(({ sql }) => sql.startsWith('delete from "timers"'))).toBe(true);
   });
 
-  test("[TP-14] cancelled while it runs: it is told to end, and a success that comes late writes no manifest", () => {
+  test("[TP-14] canceled while it runs: it is told to stop, and a late success writes no manifest", () => {
     const cancelling = after(START, { type: "cancel", now: 2 });
     expect(cancelling.effect).toBe("cancel");
     expect(jobStatus(cancelling.state.job)).toBe("canceling");
@@ -83,14 +83,14 @@ describe("an import", () => {
     expect(writesManifest(ended)).toBe(false);
   });
 
-  test("[TP-15] failed for want of values: the manifest is kept, so that callers learn which", () => {
+  test("[TP-15] fails without required values: the manifest is kept, so that callers learn which", () => {
     const failed = { type: "failed", now: 2, error: "variable a", error_code: "REQUIRED_TEMPLATE_VARIABLES" } as const;
     expect(writesManifest(after(START, { ...failed, manifest: "{}" }))).toBe(true);
     expect(writesManifest(after(START, failed))).toBe(false);
     expect(after(START, failed).state.job).toMatchObject({ error: "variable a", error_code: failed.error_code });
   });
 
-  test("[TP-16] interrupted by a crash: it waits again and is submitted; one that keeps crashing the server is given up", () => {
+  test("[TP-16] interrupted by a crash: it waits and is submitted again; one that keeps crashing the server is given up", () => {
     const again = after(START, { type: "requeue", now: 5 });
     expect(jobStatus(again.state.job)).toBe("pending");
     expect(again.effect).toBe("submit");
@@ -103,7 +103,7 @@ describe("an import", () => {
     expect(last.effect).toBeUndefined();
   });
 
-  test("[TP-16] what a run has still to say once the job waits again, or has begun again, is stale", () => {
+  test("[TP-16] late reports of a run are stale once the job waits or has started again", () => {
     const waits = after(START, { type: "requeue", now: 5 });
     const again = transition(waits.state, { ...START, now: 6 } as VersionCommand) as VersionChange;
     const line = { created_at: 1, source: "provisioner", level: "info", stage: "s", output: "o" } as const;
@@ -122,7 +122,7 @@ describe("an import", () => {
     expect(becomes(again, 2)).toEqual(reports);
   });
 
-  test("[TP-14] nobody takes it, or nothing is heard of it: it ends with a reason", () => {
+  test("[TP-14] no worker takes it, or it falls silent: it ends with a reason", () => {
     const waiting = fresh();
     expect(transition(waiting, { type: "reap", now: PENDING_LIMIT_MS - 1 })).toBe("stale");
     const given = transition(waiting, { type: "reap", now: PENDING_LIMIT_MS }) as VersionChange;

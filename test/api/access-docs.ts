@@ -1,10 +1,9 @@
-// Prints who may do what for people, from the reviewed tables that the tests ask. `bun run access` writes two pages: src/api/ACCESS.md says it
-// role by role, and access-docs.test.ts compares; dist/operations.md says it call by call, and is not committed, since every new
-// endpoint changes it.
+// Prints who may do what, from the reviewed tables that the tests use. `bun run access` writes two pages: src/api/ACCESS.md by role, which
+// access-docs.test.ts compares, and dist/operations.md by call, which is not committed because every new endpoint changes it.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ScopeNeed } from "#src/api/http/operation.ts";
-import { scopeWords } from "#src/api/http/scope-gate.ts";
+import { formatScopeNeed } from "#src/api/http/scope-gate.ts";
 import { startTestServer } from "#test/support/server.ts";
 import { ACTIONS, EVERYBODY, type Name } from "./access-table.ts";
 import { declaredScopes } from "./declared-scopes.ts";
@@ -32,7 +31,7 @@ const line = (cells: readonly string[]): string => `| ${cells.join(" | ")} |`;
 const table = (head: readonly string[], rows: readonly string[][]): string =>
   [line(head), line(head.map((_, i) => (i === 0 ? "---" : ":-:"))), ...rows.map(line)].join("\n");
 
-/** Role by action: a dot where the role may. */
+/** Actions by role: a dot where the role is allowed. */
 const actions = (): string =>
   table(
     ["", ...EVERYBODY.map((name) => ROLES[name])],
@@ -41,7 +40,7 @@ const actions = (): string =>
 
 type Scopes = ReadonlyMap<string, ScopeNeed>;
 
-/** The scope an operation takes of a key with scopes; empty where none is needed. */
+/** Returns the scope that an operation requires of a scoped key; empty if none. */
 const scopeOf = (scopes: Scopes, name: string, is: string): string => {
   const isOfUsers =
     is
@@ -49,10 +48,10 @@ const scopeOf = (scopes: Scopes, name: string, is: string): string => {
       .slice(3)
       .some((status) => status !== "401") && is.startsWith("401");
   const needed = scopes.get(name) ?? "all";
-  return isOfUsers ? (needed === "all" ? needed : scopeWords(needed)) : "";
+  return isOfUsers ? (needed === "all" ? needed : formatScopeNeed(needed)) : "";
 };
 
-/** Status by caller: what each gets from each operation. */
+/** Returns the status of each operation for each caller. */
 const operations = (scopes: Scopes): string =>
   table(
     ["", "access", "scope of a key", ...CALLERS],

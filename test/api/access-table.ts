@@ -1,5 +1,5 @@
-// The reviewed table of who may do what: every role against every question of src/domain/access.ts. Read by access.test.ts, which asks
-// each, and by access-docs.ts, which prints it for people.
+// The reviewed table of who may do what: every role against every question of src/domain/access.ts. Read by access.test.ts, which checks
+// each, and by access-docs.ts, which prints it.
 import * as access from "#domain/access.ts";
 import type { UserCaller } from "#src/api/http/caller.ts";
 
@@ -16,7 +16,7 @@ const caller = (roles: string[], organizations: Record<string, string[]> = { [OR
   compat: false,
 });
 
-/** One of each role. `member` has none; `banned` may not make workspaces. */
+/** One person per role. `member` has none; `banned` may not create workspaces. */
 export const PEOPLE = {
   owner: caller(["owner"], {}),
   "template-admin": caller(["template-admin"], {}),
@@ -64,8 +64,8 @@ export const ACTIONS: [string, (who: UserCaller) => boolean, Name[]][] = [
   ["share an own workspace", (who) => access.mayShareWorkspace(who, own), EVERYBODY],
   ["share a foreign workspace", (who) => access.mayShareWorkspace(who, foreign), ["owner"]],
   ["share a workspace shared as admin", (who) => access.mayShareWorkspace(who, shared("admin")), ["owner"]],
-  ["make a favourite of an own workspace", (who) => access.mayFavourite(who, own), EVERYBODY],
-  ["make a favourite of a foreign workspace", (who) => access.mayFavourite(who, foreign), []],
+  ["make a favourite of an own workspace", (who) => access.mayFavorite(who, own), EVERYBODY],
+  ["make a favourite of a foreign workspace", (who) => access.mayFavorite(who, foreign), []],
   ["create a workspace for oneself", (who) => access.mayCreateWorkspaceFor(who, ORG, "me"),
     ["owner", ...INSIDERS.filter((name) => name !== "banned")]],
   ["create a workspace for another", (who) => access.mayCreateWorkspaceFor(who, ORG, "you"), ["owner", "organization-admin"]],

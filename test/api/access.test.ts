@@ -1,4 +1,4 @@
-// The table of who may do what: every role against every action, as pure functions and, for identity, through the API.
+// The access table: every role against every action, as pure functions and, for identity, through the API.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Client } from "#src/client.ts";
 import { ADMIN, startTestServer, type TestServer } from "#test/support/server.ts";
@@ -41,7 +41,7 @@ describe("through the API", () => {
   const COLUMNS = ["owner", "user-admin", "template-admin", "auditor", "member"];
   const NEW = { email: "x@example.com", username: "a--b" };
   const USER = { username: "target" };
-  // 400 stands for "may, but this body is refused", so that nothing changes while the table is walked.
+  // 400 means "allowed, but this body is invalid", so that nothing changes during the test.
   // biome-ignore format: a table
   const ROUTES: [string, string, unknown, number[]][] = [
     ["GET", "/users", undefined, [200, 200, 200, 200, 200]],

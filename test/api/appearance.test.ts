@@ -1,4 +1,4 @@
-// How the deployment presents itself, and how people want their own screen.
+// The deployment's appearance, and people's own display settings.
 import { expect, test } from "bun:test";
 import type { Appearance } from "#schema/deployment/appearance.ts";
 import type { TemplateVersion } from "#schema/templates/template-version.ts";
@@ -10,7 +10,7 @@ import { importVersion } from "#test/support/templates.ts";
 import { awaitBuild, createWorkspace, ECHO, seedTemplate } from "#test/support/workspaces.ts";
 import { statusOf } from "./users/people.ts";
 
-test("[DP-10] an owner chooses name and announcements; everyone reads them, and what is no color or picture is refused", async () => {
+test("[DP-10] an owner sets name and announcements; everyone reads them, and invalid colors and image URLs are refused", async () => {
   await using server = await startTestServer();
   const anybody = new Client(server.url);
   const admin = await anybody.signIn(ADMIN.email, ADMIN.password);
@@ -33,7 +33,7 @@ test("[DP-10] an owner chooses name and announcements; everyone reads them, and 
   expect((await anybody.get<Appearance>("/api/v2/appearance")).application_name).toBe("Slipway");
 });
 
-test("[DP-11] theme and font are one's own, and so is what one last filled in", async () => {
+test("[DP-11] theme and font are per user, and so are the values last given", async () => {
   await using server = await startTestServer();
   const { template_id, organization_id } = await seedTemplate(server, {
     ...ECHO,
@@ -71,7 +71,7 @@ test("[DP-11] theme and font are one's own, and so is what one last filled in", 
   expect(await statusOf(elsewhere, "GET", path)).toBe(404);
 });
 
-test("[DP-12] jobs of an organization are listed with their logs; versions are found by name, and the one before", async () => {
+test("[DP-12] jobs of an organization are listed with their logs; versions are found by name, and the previous one", async () => {
   await using server = await startTestServer();
   const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
   const { template_id, version_id, organization_id } = await seedTemplate(server, {

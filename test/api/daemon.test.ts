@@ -1,5 +1,5 @@
-// A workspace of the provisioner `local` from end to end: the real server as a process, its real daemon, a script whose output a
-// follower watches, and a server that is restarted or killed in the middle.
+// A workspace of the provisioner `local`, end to end: the real server as a process, its real daemon, a script with followed output, and a
+// server that is restarted or killed in between.
 
 import { describe, expect } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -18,14 +18,14 @@ const test = testOfOne("localOfProcess");
 
 type Agent = NonNullable<Workspace["latest_build"]["resources"][number]["agents"]>[number];
 
-/** Resolves when the build has ended: its log is closed then. */
+/** Resolves when the build has ended, which closes its log. */
 const endOf = async (admin: Client, build: Build): Promise<Build> => {
   using log = await admin.socket(`/api/v2/workspacebuilds/${build.id}/logs?follow`);
   await log.closed;
   return admin.get<Build>(`/api/v2/workspacebuilds/${build.id}`);
 };
 
-/** A running local workspace whose agent runs this script when it starts. */
+/** Creates a running local workspace whose agent runs this script at startup. */
 const runningWorkspace = async (place: ServerPlace, script: string) => {
   const admin = await place.client.signIn(ADMIN.email, ADMIN.password);
   const scripts = [{ display_name: "Count", script, run_on_start: true }];
@@ -47,7 +47,7 @@ const runningWorkspace = async (place: ServerPlace, script: string) => {
   };
 };
 
-/** The lines a follower gets until `done` says that they are enough. */
+/** Reads a follower's lines until `done` returns true. */
 const read = async (follower: ClientSocket, done: (lines: readonly AgentLog[]) => boolean): Promise<AgentLog[]> => {
   const lines: AgentLog[] = [];
   while (!done(lines)) lines.push(...(await follower.json<AgentLog[]>()));
@@ -99,7 +99,7 @@ describe("a local workspace", () => {
   );
 
   test(
-    "[DM-18] loses and doubles no line when the server is killed again and again while the script counts",
+    "[DM-18] loses and duplicates no line when the server is killed repeatedly while the script counts",
     async () => {
       await using place = await ServerPlace.make();
       let server = await place.start();

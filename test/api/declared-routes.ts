@@ -1,4 +1,4 @@
-// The routes of the server as they are declared, without a server that listens. Used by what is printed and tested from declarations.
+// The declared routes of the server, without a listening server. Used by what is generated and tested from declarations.
 import { loadConfig } from "#base/config.ts";
 import { createApp } from "#src/api/app.ts";
 import { listSchemas } from "#src/api/http/answers/answer-validators.ts";
@@ -6,10 +6,10 @@ import { type Access, declaredBy } from "#src/api/http/operation.ts";
 import { openContext } from "#src/context/open.ts";
 import { tempDirectory } from "#test/support/server.ts";
 
-/** One route of Elysia. */
+/** One Elysia route. */
 export type DeclaredRoute = { readonly method: string; readonly path: string; readonly hooks: object };
 
-/** Returns every route, those that the OpenAPI document leaves out included. */
+/** Returns every route, including those that the OpenAPI document omits. */
 export const readRoutes = async (): Promise<readonly DeclaredRoute[]> => {
   using place = tempDirectory();
   const env = { SLIPWAY_DATA_DIR: place.path, SLIPWAY_DOCKER_HOST: "unix:///nowhere/docker.sock" };
@@ -25,7 +25,7 @@ export const declaredAccess = (routes: readonly DeclaredRoute[]): ReadonlyMap<st
   new Map(
     routes.flatMap(({ method, path, hooks }) => {
       const { access } = declaredBy(hooks);
-      // The same routes stand below /api/experimental, too; the document shows them once.
+      // The same routes also exist below /api/experimental; the document shows them once.
       if (access === undefined || path.startsWith("/api/experimental/")) return [];
       const successes = Object.keys(listSchemas(hooks))
         .map(Number)

@@ -1,4 +1,4 @@
-// The scopes that operations declare, by their names in the OpenAPI document.
+// The declared scopes of operations, by their names in the OpenAPI document.
 
 import { createApp } from "#src/api/app.ts";
 import { declaredBy, type ScopeNeed } from "#src/api/http/operation.ts";

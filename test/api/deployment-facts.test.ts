@@ -1,4 +1,4 @@
-// What clients ask of a deployment before they offer something.
+// Queries of clients about a deployment before they offer a feature.
 import { expect, test } from "bun:test";
 import type { DeploymentConfig } from "#schema/deployment/deployment-config.ts";
 import type { DeploymentStats } from "#schema/deployment/stats.ts";
@@ -8,7 +8,7 @@ import { ADMIN, startTestServer } from "#test/support/server.ts";
 import { awaitBuild, createWorkspace, seedTemplate } from "#test/support/workspaces.ts";
 import { statusOf } from "./users/people.ts";
 
-test("[DP-2] what one may do is answered by the rules that every route asks", async () => {
+test("[DP-2] permissions are checked by the same rules as every route", async () => {
   await using server = await startTestServer();
   const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
   const { template_id, organization_id } = await seedTemplate(server);
@@ -26,7 +26,7 @@ test("[DP-2] what one may do is answered by the rules that every route asks", as
   expect(await ask(asAda, workspace, "delete")).toBe(true);
   expect(await ask(asBob, workspace, "read")).toBe(false);
   expect(await ask(admin, workspace, "update")).toBe(true);
-  // A stranger's workspace and none at all give the same answer, whatever the question claims.
+  // Another user's workspace and a missing one give the same response, whatever the request claims.
   const none = { ...workspace, resource_id: organization_id, owner_id: "me", organization_id };
   expect(await ask(asBob, none, "read")).toBe(false);
   expect(await ask(asBob, { ...none, resource_id: mine.id }, "read")).toBe(false);
@@ -56,7 +56,7 @@ test("[DP-2] what one may do is answered by the rules that every route asks", as
   }
 });
 
-test("[DP-3] settings tell where they come from, and keep their secrets", async () => {
+test("[DP-3] settings show their source, and hide secrets", async () => {
   await using server = await startTestServer({
     env: {
       SLIPWAY_LOG_LEVEL: "warn",
@@ -91,7 +91,7 @@ test("[DP-4] figures count workspaces by state", async () => {
   expect(Date.parse(stats.next_update_at)).toBeGreaterThan(Date.parse(stats.collected_at));
 });
 
-test("[DP-8] nothing takes a licence, and nobody is asked for updates", async () => {
+test("[DP-8] nothing requires a license, and no server is contacted for updates", async () => {
   await using server = await startTestServer();
   const anybody = new Client(server.url);
   const admin = await anybody.signIn(ADMIN.email, ADMIN.password);
@@ -108,7 +108,7 @@ test("[DP-8] nothing takes a licence, and nobody is asked for updates", async ()
   expect(version).toContain(known.version);
 });
 
-test("[DP-9] what is out of scope is not there, in the generic words, for everyone", async () => {
+test("[DP-9] endpoints that are out of scope return 404 with the generic body for everyone", async () => {
   await using server = await startTestServer();
   const anybody = new Client(server.url);
   const admin = await anybody.signIn(ADMIN.email, ADMIN.password);
@@ -134,7 +134,7 @@ test("[DP-9] what is out of scope is not there, in the generic words, for everyo
       expect(Object.keys((await answer.json()) as object)).toEqual(["message"]);
     }
   }
-  // The list of licences is there; nothing can be added to it.
+  // The list of licenses exists, but nothing can be added to it.
   expect(await statusOf(admin, "POST", "/licenses", { license: "x" })).toBe(405);
 });
 

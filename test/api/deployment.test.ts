@@ -1,4 +1,4 @@
-// The small facts that clients ask for when they start.
+// The basic facts that clients query at startup.
 import { expect, test } from "bun:test";
 import { Client } from "#src/client.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";

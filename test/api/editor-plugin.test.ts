@@ -1,4 +1,4 @@
-// What VS Code's plug-in for Coder servers asks of the REST interface alongside its command line (docs/spec/facts/vscode-plugin.md, 2 and 3).
+// The REST requests of VS Code's extension for Coder servers, in addition to its command line (docs/spec/facts/vscode-plugin.md, 2 and 3).
 import { describe, expect, test } from "bun:test";
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -21,7 +21,7 @@ import {
 const PROGRAM = new Uint8Array(200_000).map((_, i) => i % 251);
 
 describe("the program", () => {
-  test("[TF-13] is known by its SHA-1, and sent packed once it was packed", async () => {
+  test("[TF-13] is identified by its SHA-1, and sent compressed once it was compressed", async () => {
     using folder = tempDirectory();
     const binaries = join(folder.path, "binaries");
     mkdirSync(binaries);
@@ -50,7 +50,7 @@ describe("the program", () => {
     expect(readdirSync(join(server.directory, "cache", "programs"))).toEqual([`${sha256(PROGRAM)}.gz`]);
     const etag = packed.headers.get("etag") as string;
     expect((await get({ "accept-encoding": "gzip", "if-none-match": etag })).status).toBe(304);
-    // Nothing is signed for that plug-in, which knows the keys of its own makers only.
+    // Nothing is signed for that extension, which accepts only its vendor's keys.
     expect((await fetch(new URL("/bin/coder-darwin-arm64.asc", server.url))).status).toBe(404);
   });
 });
@@ -77,7 +77,7 @@ describe("pages that it opens", () => {
     // Apps keep their paths.
     expect((await open("/@admin/dev.dev/apps/none/"))[0]).toBe(404);
     expect((await open("/@admin/dev/other"))[0]).toBe(404);
-    // Someone else's workspace is not told apart from none.
+    // Another user's workspace is indistinguishable from a missing one.
     await world.admin.post("/api/v2/users", { email: "sam@example.com", username: "sam", password: ADMIN.password });
     const sam = await new Client(world.server.url).signIn("sam@example.com", ADMIN.password);
     expect(await open("/@admin/dev", sam)).toEqual([307, "/workspaces"]);
@@ -99,7 +99,7 @@ describe("pages that it opens", () => {
   });
 });
 
-describe("a key with the scopes that the plug-in asks for", () => {
+describe("a key with the scopes that the extension requests", () => {
   const SCOPES = [
     "workspace:read",
     "workspace:update",
@@ -136,7 +136,7 @@ describe("a key with the scopes that the plug-in asks for", () => {
     expect([refused.status, said.detail]).toEqual([403, expect.stringContaining("task:read")]);
   });
 
-  test("[ID-29] updates a workspace that runs, and neither stops nor restarts it otherwise", async () => {
+  test("[ID-29] updates a running workspace, and cannot stop or restart it otherwise", async () => {
     await using world = await openWorld();
     const { template_id, version_id } = await seedTemplate(world.server, ECHO);
     const { id } = await createWorkspace(world.admin, template_id);

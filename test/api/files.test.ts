@@ -1,4 +1,4 @@
-// Uploads over HTTP: what is stored, what is refused while it streams, and who gets it back.
+// Uploads over HTTP: what is stored, what is rejected during streaming, and who can download it.
 import { describe, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -18,7 +18,7 @@ import { importVersion, sendFile, tarOf, unique, upload } from "#test/support/te
 
 const { server, admin } = await serverForFile();
 
-/** Each node has a data directory of its own in that of a test. */
+/** Each node has its own data directory in the test's. */
 const NODES = asActive ? ["node-0", "node-1", "node-2"] : [""];
 
 const stored = (directory = server.directory): string[] =>
@@ -31,7 +31,7 @@ const TOO_LARGE = {
   detail: `Maximum request body size is ${UPLOAD_LIMIT} bytes.`,
 };
 
-/** A body of so many bytes without a declared length. */
+/** Returns a body of this many bytes without a declared length. */
 const streamOf = (size: number): ReadableStream<Uint8Array> => {
   const chunk = new Uint8Array(1024 * 1024);
   let left = size;
@@ -46,7 +46,7 @@ const streamOf = (size: number): ReadableStream<Uint8Array> => {
 };
 
 describe("uploading", () => {
-  test("[TP-1][TP-2] an upload is on disk under its hash when it is answered; the same again is the same file", async () => {
+  test("[TP-1][TP-2] an upload is on disk under its hash when it is acknowledged; the same content is the same file", async () => {
     const bytes = await tarOf({ "template.yaml": unique() });
     const first = await sendFile(admin, bytes);
     expect(first.status).toBe(201);
@@ -59,7 +59,7 @@ describe("uploading", () => {
     expect(both.map(({ status }) => status).sort()).toEqual([200, 200, 201]);
   });
 
-  test("[TP-1] another user's same content is another file", async () => {
+  test("[TP-1] the same content from another user is another file", async () => {
     const bytes = await tarOf({ "template.yaml": unique() });
     const other = (await newPerson(admin, "uploader", ["template-admin"])).client;
     const [mine, theirs] = await Promise.all([sendFile(admin, bytes), sendFile(other, bytes)]);
@@ -67,7 +67,7 @@ describe("uploading", () => {
     expect(((await mine.json()) as { hash: string }).hash).not.toBe(((await theirs.json()) as { hash: string }).hash);
   });
 
-  test("[TP-1] only those who look after templates, only archives, only something", async () => {
+  test("[TP-1] only template admins, only archives, never empty", async () => {
     const member = (await newPerson(admin, "member")).client;
     expect((await sendFile(member, "x")).status).toBe(403);
     expect((await sendFile(new Client(server.url), "x")).status).toBe(401);
@@ -82,7 +82,7 @@ describe("uploading", () => {
 });
 
 describe("the limit of 100 MiB", () => {
-  test("[TP-3] one byte too many with its length declared is refused before the body is sent", async () => {
+  test("[TP-3] one byte too many with a declared length is refused before the body is sent", async () => {
     const before = stored();
     using connection = new RawConnection(server.url);
     connection.send(
@@ -95,7 +95,7 @@ describe("the limit of 100 MiB", () => {
     expect(stored()).toEqual(before);
   });
 
-  test("[TP-3] without a length: the limit itself is taken, one byte more is refused and nothing stays", async () => {
+  test("[TP-3] without a length: the limit itself is accepted, one byte more is refused and nothing is kept", async () => {
     const fits = await sendFile(admin, streamOf(UPLOAD_LIMIT));
     expect(fits.status).toBe(201);
     const before = stored();
@@ -123,7 +123,7 @@ describe("the limit of 100 MiB", () => {
     else await expect(read).rejects.toThrow("Request body too large.");
   });
 
-  testInside("[TP-4] a sender that goes away in the middle leaves nothing behind", async () => {
+  testInside("[TP-4] a sender that disconnects midway leaves nothing behind", async () => {
     const { blobs } = contextOf(server);
     const gone = (async function* () {
       yield new Uint8Array(1000);
@@ -135,7 +135,7 @@ describe("the limit of 100 MiB", () => {
   });
 });
 
-test("[TP-4] what a crash left of uploads no longer exists after the next start; what a row names stays", async () => {
+test("[TP-4] partial uploads from a crash are removed at the next start; referenced files are kept", async () => {
   using directory = tempDirectory();
   const files = join(directory.path, NODES[0] as string, "files");
   const half = join(files, "incoming", uuid());
@@ -160,7 +160,7 @@ test("[TP-4] what a crash left of uploads no longer exists after the next start;
 });
 
 describe("downloading", () => {
-  test("[TP-25] the bytes return as an attachment that no browser shows", async () => {
+  test("[TP-25] the bytes are returned as an attachment that no browser displays", async () => {
     const bytes = await tarOf({ "template.yaml": unique(), "page.html": "<script>alert(1)</script>" });
     const { hash } = (await (await sendFile(admin, bytes)).json()) as { hash: string };
     const response = await admin.fetch("GET", `/api/v2/files/${hash}`);
@@ -183,14 +183,14 @@ describe("downloading", () => {
     expect((await admin.fetch("GET", `/api/v2/files/${id}?format=rar`)).status).toBe(400);
   });
 
-  test("[TP-25] a file that is no archive cannot be converted, and says so", async () => {
+  test("[TP-25] a file that is not an archive cannot be converted, and the error says so", async () => {
     const { hash } = (await (await sendFile(admin, unique().repeat(40))).json()) as { hash: string };
     const response = await admin.fetch("GET", `/api/v2/files/${hash}?format=zip`);
     expect(response.status).toBe(400);
     expect(((await response.json()) as { detail: string }).detail).toBe("the tar archive is damaged");
   });
 
-  test("[TP-25] for the uploader and for those who look after templates where it is used; others get 404", async () => {
+  test("[TP-25] for the uploader and for template admins where it is used; others get 404", async () => {
     const { template_id: _, id: version } = await importVersion(admin, `${unique()}provisioner: echo\n`);
     const { file_id } = (await admin.get<{ job: { file_id: string } }>(`/api/v2/templateversions/${version}`)).job;
     const get = async (client: Client) => (await client.fetch("GET", `/api/v2/files/${file_id}`)).status;

@@ -1,4 +1,4 @@
-// How the server says it fares, to those who look after it.
+// The server's health report for administrators.
 import { expect, test } from "bun:test";
 import type { HealthReport } from "#schema/deployment/health.ts";
 import { Client } from "#src/client.ts";
@@ -9,10 +9,10 @@ import { seedUser } from "#test/support/seed.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
 import { statusOf } from "./users/people.ts";
 
-/** What a server of tests is warned of: a cluster's backups are PostgreSQL's. */
+/** The expected warning of a test server: a cluster's backups are PostgreSQL's. */
 const COUNTING = asActive ? "standby database" : "backups";
 
-test("[DP-5] health is what doctor finds, and whether the server reaches itself", async () => {
+test("[DP-5] health reports what doctor finds, and whether the server reaches itself", async () => {
   const clock = new ManualClock();
   await using server = await startTestServer({ clock });
   const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
@@ -22,7 +22,7 @@ test("[DP-5] health is what doctor finds, and whether the server reaches itself"
   expect(first.database).toMatchObject({ reachable: true });
   expect(first.findings.map(({ name }) => name)).toEqual(expect.arrayContaining(["disk", "database", COUNTING]));
   const here = first.findings.find(({ name }) => name === "server");
-  // A server whose data is in PostgreSQL locks no directory; of a cluster the nodes are looked at.
+  // A server on PostgreSQL locks no directory; for a cluster, the nodes are checked.
   if (!asActive) expect(here?.detail).toBe(onPostgres ? "does not run" : "runs on this data directory");
 
   clock.advance(30_000);
@@ -44,7 +44,7 @@ test("[DP-5] an access URL that leads elsewhere is an error", async () => {
   expect(report.websocket).toMatchObject({ severity: "error", code: 0 });
 });
 
-test("[DP-6] what is dismissed stays in the report and no longer counts", async () => {
+test("[DP-6] a dismissed warning stays in the report and no longer affects health", async () => {
   await using server = await startTestServer();
   const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
   const before = await admin.get<HealthReport>("/api/v2/debug/health");
@@ -61,7 +61,7 @@ test("[DP-6] what is dismissed stays in the report and no longer counts", async 
   expect(after.findings.find(({ name }) => name === COUNTING)).toMatchObject({ severity: "warning", dismissed: true });
 });
 
-test("[DP-7] who is in the private network is shown to those who look after the server", async () => {
+test("[DP-7] owners and auditors see the peers in the private network", async () => {
   await using server = await startTestServer();
   const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
   expect(await admin.get<object>("/api/v2/debug/coordinator")).toMatchObject({ peers: [], counts: { peers: 0 } });

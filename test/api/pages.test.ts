@@ -1,4 +1,4 @@
-// The pages as any client gets them: headers, assets, nothing inline. What they do is shown in test/browser.
+// The pages as any client gets them: headers, assets, nothing inline. test/browser tests their behavior.
 import { describe, expect, test } from "bun:test";
 import { forFile } from "#test/support/for-file.ts";
 import { startTestServer } from "#test/support/server.ts";
@@ -17,7 +17,7 @@ describe.each([
   "/open-app",
   "/oauth2/authorize",
 ])("the page %s", (path) => {
-  test("[PG-1] forbids what is foreign, what is inline but by its hash, framing and referrers", async () => {
+  test("[PG-1] forbids other origins, inline code except by its hash, framing and referrers", async () => {
     const response = await fetch(new URL(path, server.url));
     expect(response.status).toBe(200);
     expect(response.headers.get("content-type")).toBe("text/html; charset=utf-8");
@@ -27,7 +27,7 @@ describe.each([
     expect(policy).not.toContain("unsafe");
     expect(response.headers.get("x-content-type-options")).toBe("nosniff");
     expect(response.headers.get("referrer-policy")).toBe("no-referrer");
-    // Kept, and asked about each time: it holds nothing of anyone.
+    // Cached, but revalidated each time: it contains no personal data.
     expect(response.headers.get("cache-control")).toBe("no-cache");
     const html = await response.text();
     for (const [, script = ""] of html.matchAll(/<script>(.*?)<\/script>/gs)) {
@@ -39,16 +39,16 @@ describe.each([
     expect(html).toContain("<html lang=");
   });
 
-  test("[PG-1] loads its script and its style from here, under names that change with their content", async () => {
+  test("[PG-1] loads its script and its style from this server, under names that change with their content", async () => {
     const html = await (await fetch(new URL(path, server.url))).text();
-    // Some are named twice: to be fetched early, and where they are used.
+    // Some are named twice: for preloading, and where they are used.
     const assets = [...new Set([...html.matchAll(/(?:src|href)="(\/assets\/[^"]+)"/g)].map(([, asset = ""]) => asset))];
     const kinds = assets.map((asset) => asset.split(".").at(-1));
     expect(kinds.filter((kind) => kind === "css" || kind === "js").sort()).toEqual(["css", "js"]);
     for (const asset of assets) {
       const response = await fetch(new URL(asset, server.url));
       expect(response.status).toBe(200);
-      // Pictures are the icons of the installed app.
+      // The images are icons of the installed app.
       expect(response.headers.get("content-type")).toMatch(/^(text\/(css|javascript); charset=utf-8|image\/.+)$/);
       expect(response.headers.get("cache-control")).toContain("immutable");
       expect((await response.text()).length).toBeGreaterThan(200);
@@ -67,7 +67,7 @@ test("[PG-1] other files are not available", async () => {
   }
 });
 
-test("[PG-6] where no page is, people read so on one, and programs get the generic body; the API speaks to programs alone", async () => {
+test("[PG-6] for an unknown path, people get an error page and programs the generic body; the API always returns the latter", async () => {
   const look = (path: string, headers: Record<string, string>) => fetch(new URL(path, server.url), { headers });
   const browser = { accept: "text/html,application/xhtml+xml,*/*;q=0.8" };
   const page = await look("/settings/nothing<b>", browser);

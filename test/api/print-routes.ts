@@ -1,4 +1,4 @@
-// Prints the types of all calls of the API from the routes of the server. ./routes-table.ts writes them to `src/schema/routes.ts`.
+// Prints the types of all API calls from the routes of the server. ./routes-table.ts writes them to `src/schema/routes.ts`.
 import { join } from "node:path";
 import type { TSchema } from "@sinclair/typebox";
 import { NAME } from "#schema/named.ts";
@@ -8,7 +8,7 @@ import type { DeclaredRoute } from "./declared-routes.ts";
 
 const ROOT = join(import.meta.dir, "../..");
 
-/** Where the type of a shape is, and what it is called there; by the name of the shape. */
+/** The exported type of each shape: file and name, by shape name. */
 type Exported = ReadonlyMap<string, { readonly file: string; readonly type: string }>;
 
 const exportedShapes = async (): Promise<Exported> => {
@@ -21,7 +21,7 @@ const exportedShapes = async (): Promise<Exported> => {
   return found;
 };
 
-/** A schema as a type. `used` gathers the shapes that have types of their own. */
+/** Returns a schema as a type. `used` collects the shapes with types of their own. */
 const typeOf = (schema: TSchema, exported: Exported, used: Set<string>): string => {
   const inner = (one: TSchema) => typeOf(one, exported, used);
   const name = schema[NAME] as string | undefined;
@@ -49,7 +49,7 @@ const PLAIN: Readonly<Record<string, string>> = {
   void: "undefined",
 };
 
-/** Elysia lets numbers in queries be texts; answers and bodies have numbers. */
+/** Elysia also accepts numbers in queries as text; responses and bodies contain numbers. */
 const unionOf = (members: readonly TSchema[], inner: (one: TSchema) => string): string => {
   const isNumber = members.some(({ type }) => type === "integer" || type === "number");
   const given = members.filter(({ type, format }) => !(isNumber && type === "string" && format !== undefined));
@@ -64,7 +64,7 @@ const objectOf = ({ properties = {}, required = [] }: TSchema, inner: (one: TSch
   return members.length === 0 ? "Record<string, unknown>" : `{ ${members.join("; ")} }`;
 };
 
-/** The routes by the segments of their paths; `{}` stands for any. */
+/** The routes by path segment; `{}` stands for any. */
 type Branch = { [segment: string]: Branch | string };
 
 type Hooks = { detail?: { hide?: boolean }; body?: TSchema; query?: TSchema };

@@ -1,4 +1,4 @@
-// The types of calls (src/schema/routes.ts) are those of the routes, and refuse what the server does not have.
+// The types of calls (src/schema/routes.ts) match the routes, and reject calls that the server does not have.
 import { expect, test } from "bun:test";
 import { Type } from "@sinclair/typebox";
 import type { AnswerOf, BodyOf, CallAt, QueryOf } from "#schema/call-types.ts";
@@ -9,11 +9,11 @@ import type { Client } from "#src/client.ts";
 import { testInside } from "#test/support/inside.ts";
 import { printRoutes } from "./print-routes.ts";
 
-/** Compiles where both are one type. */
+/** Compiles only if both types are equal. */
 const same = <A, B>(is: (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false): boolean =>
   is;
 
-/** Compiles where the server has no such call. */
+/** Compiles only if the server has no such call. */
 const none = <C>(is: [C] extends [never] ? true : false): boolean => is;
 
 test("[WB-7] prints the type of each call from its route: shapes by their names, bodies, queries and bytes", async () => {
@@ -50,7 +50,7 @@ test("[WB-7] prints the type of each call from its route: shapes by their names,
 `);
 });
 
-testInside("[WB-7] a path leads to its route: by names first, else by ids, whatever the query", () => {
+testInside("[WB-7] a path resolves to its route: by names first, then by IDs, whatever the query", () => {
   const checked = [
     same<AnswerOf<CallAt<"GET", "/workspaces/:workspace">>, Workspace>(true),
     same<AnswerOf<CallAt<"GET", `/workspaces/${string}/builds?limit=${number}`>>, Build[]>(true),
@@ -65,7 +65,7 @@ testInside("[WB-7] a path leads to its route: by names first, else by ids, whate
   expect(checked).not.toContain(false);
 });
 
-/** A line that is marked must not compile; the check of types says so when it does. */
+/** Marked lines must not compile; the type check reports those that do. */
 const written = async (client: Client, id: string) => {
   const workspace: Workspace = await client.get(`/api/v2/workspaces/${id}`);
   const [build] = await client.get(`/api/v2/workspaces/${workspace.id}/builds?limit=1`);

@@ -1,4 +1,4 @@
-// SPEC.md alongside this file, checked against the tests it names and against everything that the product shows of the platform.
+// SPEC.md next to this file, checked against the tests it names and against everything that the product shows of the platform.
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -13,7 +13,7 @@ import { Workspace } from "#schema/workspaces/workspace.ts";
 const TESTS = join(import.meta.dir, "..");
 const page = readFileSync(join(import.meta.dir, "SPEC.md"), "utf8");
 
-test("[RP-10] every test that the platform's SPEC.md names is there, and a title in it cites the rule", () => {
+test("[RP-10] every test that the platform's SPEC.md names exists, and a title in it cites the rule", () => {
   const rows = page.split("\n").filter((line) => /^\| (?!row|---)/.test(line));
   const texts = new Map<string, string>();
   const missing = rows.flatMap((row) => {

@@ -1,4 +1,4 @@
-// The settings: one table, four origins, and a start that refuses what it does not understand.
+// The settings: one table, four sources, and a startup that rejects what it does not understand.
 import { describe, expect, test } from "bun:test";
 import { exampleFile, settingsHelp, settingsListing, shownSettings } from "#base/config/describe.ts";
 import { toFlag } from "#base/config/setting.ts";
@@ -6,15 +6,15 @@ import { SERVER_SETTINGS } from "#base/config/settings.ts";
 import {
   accessUrl,
   allowedHosts,
-  containersCutOff,
+  findContainerAccessProblem,
+  isUsedOnlyLocally,
   listensOnLoopback,
+  listSharedUseSettings,
   loadClientConfig,
   loadConfig,
   loadDaemonConfig,
   loadWorkerConfig,
-  onlyThisMachine,
   settingsMarkdown,
-  signsOfOthers,
 } from "#base/config.ts";
 import { UsageError } from "#base/usage-error.ts";
 import { namedBlock, page } from "#test/support/documents.ts";
@@ -41,7 +41,7 @@ const refusal = (run: () => unknown): string => {
 describe("where a value comes from", () => {
   const files = { "s.yaml": "log_level: trace\nprovisioner_slots: 7\nallowed_hosts: [one.example, '[::1]']\n" };
 
-  test("[CF-2] a flag wins over the environment, the environment over the file, the file over the default", () => {
+  test("[CF-2] a flag overrides the environment, the environment the file, the file the default", () => {
     const env = { SLIPWAY_CONFIG: "s.yaml", SLIPWAY_LOG_LEVEL: "warn" };
     expect(load([], {}).config.log_level.level).toBe("info");
     expect(load([], { SLIPWAY_CONFIG: "s.yaml" }, files).config.log_level.level).toBe("trace");
@@ -57,12 +57,12 @@ describe("where a value comes from", () => {
     expect(config.allowed_hosts).toEqual(["one.example", "[::1]"]);
   });
 
-  test("[CF-2] the same flag given twice: the last one counts; an empty variable counts as not set", () => {
+  test("[CF-2] of a repeated flag the last one applies; an empty variable is treated as unset", () => {
     expect(load(["--log-level=warn", "--log-level", "error"]).config.log_level.level).toBe("error");
     expect(load([], { SLIPWAY_LOG_LEVEL: "" }).sources.log_level.from).toBe("default");
   });
 
-  test("[CF-14] the log has a level, and areas may have their own; an area that there is not is named", () => {
+  test("[CF-14] the log has a level, and areas may have their own; an unknown area is named", () => {
     const { log_level } = load(["--log-level", "warn,http=debug, db=trace"]).config;
     expect(log_level).toEqual({ level: "warn", areas: { http: "debug", db: "trace" } });
     expect(load(["--log-level", "trace=debug"]).config.log_level.level).toBe("info");
@@ -80,7 +80,7 @@ describe("where a value comes from", () => {
 });
 
 describe("what is refused", () => {
-  test("[CF-3] a flag, a variable and a file key that nobody knows, each with its place and a guess", () => {
+  test("[CF-3] an unknown flag, variable or file key is refused with its source and a suggestion", () => {
     const files = { "s.yaml": "adress: x:1\nconfig: other.yaml\n" };
     const message = refusal(() =>
       load(["--datadir", "x", "--config=s.yaml", "leftover"], { SLIPWAY_LOGLEVEL: "info", OTHER: "1" }, files),
@@ -93,7 +93,7 @@ describe("what is refused", () => {
     expect(message).not.toContain("OTHER");
   });
 
-  test("[CF-4] a malformed value, with its place and the accepted form, even where a stronger value hides it", () => {
+  test("[CF-4] a malformed value is refused with its source and the accepted form, even if it is overridden", () => {
     const message = refusal(() =>
       load(["--address=7080", "--log-level=info"], { SLIPWAY_LOG_LEVEL: "loud", SLIPWAY_SHUTDOWN_TIMEOUT: "5" }),
     );
@@ -103,14 +103,14 @@ describe("what is refused", () => {
     expect(message).toContain("SLIPWAY_SHUTDOWN_TIMEOUT (environment): expected a duration such as");
   });
 
-  test("[CF-4] a flag whose value was forgotten", () => {
+  test("[CF-4] a flag without its value", () => {
     expect(refusal(() => load(["--address", "--data-dir", "x"]))).toContain(
       "--address (command line): expected host:port",
     );
     expect(refusal(() => load(["--address"]))).toContain("--address (command line): expected host:port");
   });
 
-  test("[CF-4] a file that is missing, is no YAML, is no mapping, or holds a value of the wrong shape", () => {
+  test("[CF-4] a file that is missing, not YAML, not a mapping, or has a value of the wrong shape", () => {
     expect(refusal(() => load(["--config", "gone.yaml"]))).toContain("--config (command line): cannot be read");
     expect(refusal(() => load(["--config", "a"], {}, { a: "x: [1" }))).toContain("config (a): not valid YAML");
     expect(refusal(() => load(["--config", "a"], {}, { a: "- 1" }))).toContain("expected a YAML mapping");
@@ -123,7 +123,7 @@ describe("what is refused", () => {
     expect(refusal(() => load(["--config", "a"], {}, { a: twice }))).toContain("data_dir (a): is set more than once");
   });
 
-  test("[CF-5] the first user needs all three settings, and a refusal never quotes a secret", () => {
+  test("[CF-5] the first user needs all three settings, and an error never quotes a secret", () => {
     const message = refusal(() => load([], { SLIPWAY_ADMIN_PASSWORD: "hunter2", SLIPWAY_ADMIN_EMAIL: "a@b.example" }));
     expect(message).toContain("SLIPWAY_ADMIN_USERNAME (not given)");
     expect(message).not.toContain("hunter2");
@@ -165,7 +165,7 @@ describe("what is refused", () => {
   });
 });
 
-describe("what is printed from the table", () => {
+describe("what is generated from the table", () => {
   test("[CF-1] help and example name every setting", () => {
     const help = settingsHelp(SERVER_SETTINGS);
     const example = exampleFile(SERVER_SETTINGS);
@@ -176,7 +176,7 @@ describe("what is printed from the table", () => {
     }
   });
 
-  test("[CF-1] the example file changes nothing, neither as it is nor with every default taken over", () => {
+  test("[CF-1] the example file changes nothing, neither as is nor with every default enabled", () => {
     const example = exampleFile(SERVER_SETTINGS);
     const plain = load().config;
     expect(load(["--config=e"], {}, { e: example }).config).toEqual({ ...plain, config: "e" });
@@ -189,7 +189,7 @@ describe("what is printed from the table", () => {
     expect(taken.sources.address.from).toBe("file");
   });
 
-  test("[CF-5] a listing shows values and origins and hides secrets", () => {
+  test("[CF-5] a listing shows values and sources and hides secrets", () => {
     const loaded = load([], {
       SLIPWAY_ADMIN_PASSWORD: "hunter2",
       SLIPWAY_ADMIN_EMAIL: "a@b.example",
@@ -204,13 +204,13 @@ describe("what is printed from the table", () => {
     expect(listing).toMatch(/address +127\.0\.0\.1:7080 +default/);
   });
 
-  test("[CF-6] the documentation's table of settings is the one printed from the code", () => {
+  test("[CF-6] the documentation's table of settings is generated from the code", () => {
     expect(namedBlock(page("docs/configuration.md"), "settings")).toBe(settingsMarkdown());
   });
 });
 
 describe("what follows from the settings", () => {
-  test("[CF-2] another program's variable counts where ours is not set", () => {
+  test("[CF-2] another program's variable applies if ours is not set", () => {
     const theirs = { DOCKER_HOST: "tcp://docker:2375" };
     expect(load([], theirs).config.docker_host).toBe("tcp://docker:2375");
     expect(load([], { ...theirs, SLIPWAY_DOCKER_HOST: "unix:///own.sock" }).config.docker_host).toBe(
@@ -220,7 +220,7 @@ describe("what follows from the settings", () => {
     expect(load([], { DOCKER_HOST: "" }).config.docker_host).toBeUndefined();
   });
 
-  test("[CF-2] the settings file wins over another program's variable, also over one that cannot be used", () => {
+  test("[CF-2] the settings file overrides another program's variable, even an unusable one", () => {
     const files = { "s.yaml": "docker_host: tcp://file:2375\nterraform_cli_config: /file/tf.rc\n" };
     for (const DOCKER_HOST of ["tcp://ambient:2375", "nonsense"]) {
       const env = { DOCKER_HOST, TF_CLI_CONFIG_FILE: "/ambient/tf.rc", SLIPWAY_CONFIG: "s.yaml" };
@@ -231,17 +231,17 @@ describe("what follows from the settings", () => {
   });
 
   test("[CF-18] containers of this machine cannot reach a server on loopback, unless a setting leads there", () => {
-    const cutOff = (argv: string[]): string | undefined => containersCutOff(load(argv).config, "linux");
+    const cutOff = (argv: string[]): string | undefined => findContainerAccessProblem(load(argv).config, "linux");
     expect(cutOff([])).toMatch(
       /listens on 127\.0\.0\.1:\d+ alone\. Set address to 0\.0\.0\.0:\d+, or docker_access_url/,
     );
     expect(cutOff(["--address", "0.0.0.0:7080"])).toBeUndefined();
     expect(cutOff(["--docker-access-url", "http://172.17.0.1:7080"])).toBeUndefined();
     expect(cutOff(["--access-url", "https://slipway.example.com"])).toBeUndefined();
-    expect(containersCutOff(load([]).config, "darwin")).toBeUndefined();
+    expect(findContainerAccessProblem(load([]).config, "darwin")).toBeUndefined();
   });
 
-  test("[CF-7] without an access URL it is the address the server really listens on", () => {
+  test("[CF-7] without an access URL it is the address on which the server listens", () => {
     expect(accessUrl(load(["--address=127.0.0.1:0"]).config, 4711).href).toBe("http://127.0.0.1:4711/");
     expect(accessUrl(load(["--address=0.0.0.0:80"]).config, 80).href).toBe("http://127.0.0.1/");
     expect(accessUrl(load(["--address=[::]:81"]).config, 81).href).toBe("http://[::1]:81/");
@@ -264,7 +264,7 @@ describe("what follows from the settings", () => {
   });
 });
 
-describe("secrets by file", () => {
+describe("secrets from files", () => {
   const files = fromFiles({ "/run/pw": "correct-horse\n", "/s.yaml": "admin_password_file: /run/pw\n" });
   const rest = ["--admin-email=a@b.c", "--admin-username=a"];
   const secret = (argv: string[], env: Record<string, string> = {}) =>
@@ -288,7 +288,7 @@ describe("secrets by file", () => {
     expect(settingsMarkdown()).toContain("`SLIPWAY_ADMIN_PASSWORD_FILE`");
   });
 
-  test("[CF-16] both at once in one place, a file that is not there, and one for what is no secret are refused", () => {
+  test("[CF-16] setting both in one place, a missing file, and a file for a setting that is not secret are refused", () => {
     const both = { SLIPWAY_ADMIN_PASSWORD_FILE: "/run/pw", SLIPWAY_ADMIN_PASSWORD: "x-secret-x" };
     expect(refusal(() => secret([], both))).toContain("SLIPWAY_ADMIN_PASSWORD is also set");
     expect(refusal(() => secret([], both))).not.toContain("x-secret-x");
@@ -298,7 +298,7 @@ describe("secrets by file", () => {
 });
 
 describe("whether only this machine uses the server", () => {
-  const alone = (...argv: string[]): boolean => onlyThisMachine(load(argv).config);
+  const alone = (...argv: string[]): boolean => isUsedOnlyLocally(load(argv).config);
 
   test("[CF-15] holds while every address is a loopback one and no proxy is trusted", () => {
     expect(alone()).toBe(true);
@@ -306,7 +306,7 @@ describe("whether only this machine uses the server", () => {
     expect(alone("--access-url=http://[::1]:7080", "--allowed-hosts=localhost,host.docker.internal")).toBe(true);
   });
 
-  test("[CF-15] ends with any sign of others, and the settings that are one are named", () => {
+  test("[CF-15] ends with any sign of other users, and the responsible settings are named", () => {
     const signs: [string, string][] = [
       ["--address=0.0.0.0:7080", "address is 0.0.0.0:7080"],
       ["--address=127.example.com:7080", "address is 127.example.com:7080"],
@@ -318,9 +318,9 @@ describe("whether only this machine uses the server", () => {
     ];
     for (const [flag, sign] of signs) {
       expect([flag, alone(flag)]).toEqual([flag, false]);
-      expect(signsOfOthers(load([flag]).config)).toEqual([sign]);
+      expect(listSharedUseSettings(load([flag]).config)).toEqual([sign]);
     }
-    expect(signsOfOthers(load(signs.slice(3, 6).map(([flag]) => flag)).config)).toHaveLength(3);
+    expect(listSharedUseSettings(load(signs.slice(3, 6).map(([flag]) => flag)).config)).toHaveLength(3);
   });
 });
 
@@ -349,7 +349,7 @@ describe("the daemon's settings", () => {
   });
 });
 
-describe("the settings of a worker of its own", () => {
+describe("the settings of an external worker", () => {
   const worker = (argv: string[], env: Record<string, string> = {}, files: Record<string, string> = {}) =>
     loadWorkerConfig({ argv, env, readFile: fromFiles(files) });
   const url = "--url=http://127.0.0.1:7080";
@@ -368,7 +368,7 @@ describe("the settings of a worker of its own", () => {
       provisioners: ["docker", "echo"],
       organization: "default",
     });
-    // A server may be started alongside a worker.
+    // A server may be started next to a worker.
     expect(load([], { SLIPWAY_WORKER_KEY: "k" }).config.data_dir).toBe("./data");
   });
 
@@ -382,7 +382,7 @@ describe("the settings of a worker of its own", () => {
     expect(refusal(() => worker([url, "--key-file=gone"]))).toContain("--key-file (gone): cannot be read");
   });
 
-  test("[TF-23] plain http to another machine is refused to a worker of Terraform unless a setting allows it", () => {
+  test("[TF-23] a Terraform worker refuses plain http to another machine unless a setting allows it", () => {
     const away = ["--url=http://slipway.example.com", "--key=k"];
     expect(refusal(() => worker([...away, "--provisioners=local,terraform"]))).toContain("would be sent unencrypted");
     expect(worker([...away, "--provisioners=terraform", "--insecure"]).insecure).toBe(true);

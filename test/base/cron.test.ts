@@ -1,9 +1,9 @@
-// Schedules in time zones: what is refused, and when the next time is, also on the days the clocks change.
+// Schedules in time zones: what is rejected, and when the next time is, also at daylight saving changes.
 import { describe, expect, test } from "bun:test";
 import { nextTime, scheduleProblem } from "#base/schedule/cron.ts";
 import { WEEKDAYS } from "#base/schedule/weekdays.ts";
 
-describe("[TI-1] the text of a schedule", () => {
+describe("[TI-1] the schedule format", () => {
   test.each([
     "30 9 * * 1-5",
     "CRON_TZ=Europe/Berlin 30 9 * * 1-5",
@@ -50,7 +50,7 @@ const following = (text: string, from: string, count: number, days?: string[]): 
   return times;
 };
 
-describe("[TI-2] the clock on the wall counts, also when it is changed", () => {
+describe("[TI-2] local time applies, also across clock changes", () => {
   test.each([
     ["spring in Berlin", "CRON_TZ=Europe/Berlin 0 9 * * *", "2030-03-30T00:00Z", "2030-03-30T08:00 2030-03-31T07:00"],
     ["autumn in Berlin", "CRON_TZ=Europe/Berlin 0 9 * * *", "2030-10-26T00:00Z", "2030-10-26T07:00 2030-10-27T08:00"],
@@ -86,7 +86,7 @@ describe("[TI-2] the clock on the wall counts, also when it is changed", () => {
   });
 });
 
-test("[TI-3] only the allowed days count, as the schedule's own zone names them", () => {
+test("[TI-3] only the allowed days apply, in the schedule's own zone", () => {
   // 2030-01-01 is a Tuesday. Monday 00:30 in Berlin is still Sunday in UTC.
   const text = "CRON_TZ=Europe/Berlin 30 0 * * *";
   expect(following(text, "2030-01-01T00:00Z", 2, ["monday"])).toEqual(["2030-01-06T23:30", "2030-01-13T23:30"]);

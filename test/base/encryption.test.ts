@@ -1,4 +1,4 @@
-// Sealed values: what opens, what does not, and the file of the key.
+// Encrypted values: what can be decrypted, what cannot, and the key file.
 import { describe, expect, test } from "bun:test";
 import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { Encryption, openEncryption, UnsealError } from "#base/encryption.ts";
@@ -9,7 +9,7 @@ const key = (fill: number) => new Uint8Array(32).fill(fill);
 describe("sealing", () => {
   const encryption = new Encryption(key(1));
 
-  test("[GK-5] what was sealed opens for the same context, and no two sealings look alike", () => {
+  test("[GK-5] encrypted data decrypts in the same context, and no two ciphertexts are alike", () => {
     for (const secret of ["", "a", "ü".repeat(10_000), "line\nline\n"]) {
       const sealed = encryption.seal(secret, "x:1");
       expect(sealed).toMatch(/^v1\.[0-9a-f]{8}\.[\w-]+$/);
@@ -37,8 +37,8 @@ describe("sealing", () => {
   });
 });
 
-describe("the file of the key", () => {
-  test("[GK-5] is made once, for the server's user only, and read again", () => {
+describe("the key file", () => {
+  test("[GK-5] is created once, for the server's user only, and read again", () => {
     using directory = tempDirectory();
     const sealed = openEncryption(`${directory.path}/data`).seal("secret", "x");
     const file = `${directory.path}/data/encryption.key`;
@@ -49,7 +49,7 @@ describe("the file of the key", () => {
     expect(statSync(file).mode & 0o777).toBe(0o600);
   });
 
-  test("[GK-5] a damaged one stops the start and is left as it is", () => {
+  test("[GK-5] a damaged one stops the start and is unchanged", () => {
     using directory = tempDirectory();
     const file = `${directory.path}/encryption.key`;
     writeFileSync(file, "abc");

@@ -1,4 +1,4 @@
-// The log: what a line looks like and what is left out.
+// The log: the format of a line and what is omitted.
 import { afterEach, expect, test } from "bun:test";
 import { configureLogging, log, resetLogging } from "#base/log.ts";
 
@@ -12,7 +12,7 @@ afterEach(() => {
   lines = [];
 });
 
-test("[CF-10] JSON: one object a line, and a property cannot pass for the level", () => {
+test("[CF-10] JSON: one object per line, and a property cannot pose as the level", () => {
   configureLogging({ level: "info", format: "json", write });
   log("db").warn("opened {path}", { path: "/x\n", level: "fake", bytes: new Uint8Array(3), big: 7n });
   expect(lines).toHaveLength(1);

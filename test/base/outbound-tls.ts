@@ -1,5 +1,5 @@
-// Asks a TLS server of a test by name through the door to the outside world; a process of its own, because which authorities are
-// trusted is settled at its start. bun outbound-tls.ts URL...
+// Connects to a test's TLS server by name through the outbound HTTP client. A separate process, because the trusted authorities are
+// determined at startup. bun outbound-tls.ts URL...
 import { systemClock } from "#base/clock.ts";
 import { Outbound } from "#base/outbound.ts";
 

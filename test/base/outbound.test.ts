@@ -1,4 +1,4 @@
-// The door to the outside world: what it refuses to call, and that a listener on this machine never sees a connection then.
+// The outbound HTTP client: what it refuses to call, and that a listener on this machine then never sees a connection.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { createServer, type Server } from "node:net";
@@ -50,7 +50,7 @@ const outcome = (door: Outbound, url: string): Promise<string> =>
     },
   );
 
-describe("[EA-1] what is not public is not called", () => {
+describe("[EA-1] non-public addresses are not called", () => {
   test.each([
     "http://127.0.0.1:PORT/",
     "http://localhost:PORT/",
@@ -102,7 +102,7 @@ describe("[EA-1] what is not public is not called", () => {
   });
 });
 
-test("[EA-1] networks in the setting are called, the others are not", async () => {
+test("[EA-1] networks in the setting are called, others are not", async () => {
   expect(await outcome(outbound(["127.0.0.0/8"]), `http://inside.example:${port}/`)).toBe("hello");
   expect(await outcome(outbound(["127.0.0.1"]), `http://[::ffff:127.0.0.1]:${port}/`)).not.toBe("refused");
   expect(await outcome(outbound(["10.0.0.0/8", "::1"]), `http://inside.example:${port}/`)).toBe("refused");
@@ -110,9 +110,9 @@ test("[EA-1] networks in the setting are called, the others are not", async () =
   expect(await outcome(outbound(), "http://nowhere.example/")).toBe("failed");
 });
 
-test("[EA-2] a name that changes its mind between the look and the connection reaches nothing but what was looked at", async () => {
+test("[EA-2] a name that resolves differently after the check reaches only the checked address", async () => {
   let looks = 0;
-  // What is looked at is not called here; what the second look would give would be.
+  // The first lookup is refused; the second one's address would be called.
   const rebinding: Resolve = async () => (looks++ === 0 ? ["127.0.0.2"] : ["127.0.0.1"]);
   const door = outbound(["127.0.0.0/8"], { resolve: rebinding });
   expect(await outcome(door, `http://changing.example:${port}/`)).toBe("failed");
@@ -125,11 +125,11 @@ test("[EA-2] redirects are not followed, and the host's own name is sent", async
   expect([status, headers.get("location"), connections]).toEqual([302, `http://127.0.0.1:${port}/elsewhere`, 1]);
 });
 
-test("[EA-3] an answer is read up to a bound, silence is given up, and a caller may give up earlier", async () => {
+test("[EA-3] a response is read up to a limit, silence times out, and a caller may cancel", async () => {
   answer = says("x".repeat(2000));
   expect(await outcome(outbound(["127.0.0.0/8"], { max_bytes: 1999 }), `http://127.0.0.1:${port}/`)).toBe("failed");
   expect(await outcome(outbound(["127.0.0.0/8"], { max_bytes: 2000 }), `http://127.0.0.1:${port}/`)).toHaveLength(2000);
-  // Promises more than it sends, and stays.
+  // Announces more than it sends, and keeps the connection open.
   const silent = createServer(
     (socket) => void socket.on("error", () => {}).write("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nx"),
   );

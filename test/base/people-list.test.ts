@@ -1,11 +1,11 @@
-// Lists of people as they are pasted.
+// Pasted lists of people.
 import { expect, test } from "bun:test";
 import { readPeople } from "#base/people-list.ts";
 
 const read = (text: string): string[] =>
   readPeople(text).people.map(({ email, name }) => (name ? `${name}: ${email}` : email));
 
-test("[IV-8] addresses are found with commas, semicolons, blanks and lines between them, each once", () => {
+test("[IV-8] addresses separated by commas, semicolons, spaces and lines are found, each once", () => {
   expect(read("ada@example.com, bob@example.com;eve@example.com")).toEqual([
     "ada@example.com",
     "bob@example.com",
@@ -18,7 +18,7 @@ test("[IV-8] addresses are found with commas, semicolons, blanks and lines betwe
   expect(read("mailto:ada@example.com")).toEqual(["ada@example.com"]);
 });
 
-test("[IV-8] names are read from address books and from CSV, in either order and with headings", () => {
+test("[IV-8] names are parsed from address books and CSV, in either order and with headings", () => {
   expect(read('Ada Lovelace <ada@example.com>, "Hopper, Grace" <grace@example.com>')).toEqual([
     "Ada Lovelace: ada@example.com",
     "Hopper, Grace: grace@example.com",
@@ -30,7 +30,7 @@ test("[IV-8] names are read from address books and from CSV, in either order and
   expect(read('email\tfirst\tlast\nada@example.com\t"Ada"\tLovelace')).toEqual(["Ada Lovelace: ada@example.com"]);
 });
 
-test("[IV-8] lines without an address are named, and none is made up", () => {
+test("[IV-8] lines without an address are named, and none is invented", () => {
   expect(readPeople("ada@example.com\nbob at example.com\na\u202e@example.com")).toEqual({
     people: [{ email: "ada@example.com", name: "" }],
     unreadable: ["bob at example.com", "a\u202e@example.com"],

@@ -1,4 +1,4 @@
-// The search language of `q`, piece by piece, and whatever else people type.
+// The search language of `q`, piece by piece, and other things people type.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { AppError } from "#base/errors.ts";
@@ -16,13 +16,13 @@ const problemsOf = (query: SearchQuery): string[] => {
 };
 
 describe("splitting", () => {
-  test("[QG-1] words are lowered and joined to one free text", () => {
+  test("[QG-1] words are lowercased and joined into one free text", () => {
     const query = new SearchQuery('  Foo   "Bar  Baz" qux ');
     expect(query.free).toBe("foo bar  baz qux");
     expect(problemsOf(query)).toEqual([]);
   });
 
-  test("[QG-2] a value may be quoted and then hold blanks and colons", () => {
+  test("[QG-2] a value may be quoted and then contain spaces and colons", () => {
     const query = new SearchQuery('name:"My Box: one" owner:ME rest');
     expect(query.text("name")).toBe("my box: one");
     expect(query.text("owner")).toBe("me");
@@ -30,7 +30,7 @@ describe("splitting", () => {
     expect(problemsOf(query)).toEqual([]);
   });
 
-  test("[QG-2] a colon inside quotes makes no term", () => {
+  test("[QG-2] a colon inside quotes does not create a term", () => {
     expect(new SearchQuery('"a:b" c').free).toBe("a:b c");
   });
 
@@ -58,7 +58,7 @@ describe("splitting", () => {
 });
 
 describe("keys", () => {
-  test("[QG-5] list keys take commas and repetition; single keys refuse a second value", () => {
+  test("[QG-5] list keys accept commas and repetition; single keys refuse a second value", () => {
     const query = new SearchQuery("status:active,dormant status:suspended name:a name:b");
     expect(query.choices("status", ["active", "dormant", "suspended"])).toEqual(["active", "dormant", "suspended"]);
     query.text("name");
@@ -68,14 +68,14 @@ describe("keys", () => {
     expect(problemsOf(several)).toEqual(["status: This key takes one value."]);
   });
 
-  test("[QG-6] unknown keys are named, each once, with the known ones alongside them", () => {
+  test("[QG-6] unknown keys are named, each once, with the known ones", () => {
     const query = new SearchQuery("nmae:a nmae:b");
     query.text("name");
     query.flag("dormant");
     expect(problemsOf(query)).toEqual(["nmae: This key is unknown. Known keys are name, dormant."]);
   });
 
-  test("[QG-7] a value of the wrong kind is refused with what is allowed", () => {
+  test("[QG-7] a value of the wrong kind is refused with the allowed values", () => {
     const query = new SearchQuery("dormant:perhaps since:yesterday id:12 status:gone");
     query.flag("dormant");
     query.time("since");
@@ -100,7 +100,7 @@ describe("keys", () => {
     expect(new SearchQuery(`x:${text}`).flag("x")).toBe(value);
   });
 
-  test("[QG-7] times are read bare and quoted, with fractions and offsets", () => {
+  test("[QG-7] times are parsed unquoted and quoted, with fractions and offsets", () => {
     const query = new SearchQuery('a:2026-01-31T12:00:00Z b:"2026-01-31T14:00:00.5+02:00"');
     expect(query.time("a")).toBe(Date.UTC(2026, 0, 31, 12));
     expect(query.time("b")).toBe(Date.UTC(2026, 0, 31, 12, 0, 0, 500));
@@ -108,7 +108,7 @@ describe("keys", () => {
   });
 });
 
-test("[QG-8] whatever is typed gives a result or a 400, never anything else, in time proportional to its length", () => {
+test("[QG-8] any input gives a result or a 400, never anything else, in time proportional to its length", () => {
   fc.assert(
     fc.property(fc.string({ unit: "binary", maxLength: 200 }), (text) => {
       const query = new SearchQuery(text);

@@ -1,4 +1,4 @@
-// Stems and words of searches: known pairs of the published English stemmer, and what a text falls into.
+// Stems and words of searches: known pairs of the published English stemmer, and how a text is split.
 import { expect, test } from "bun:test";
 import { stemWord } from "#base/stem.ts";
 import { listStems, splitWords } from "#base/words.ts";
@@ -12,7 +12,7 @@ const PAIRS =
   "national:nation organization:organ skies:sky caresses:caress relational:relat bedding:bed queries:queri query:queri analogy:analog " +
   "youth:youth boys:boy agreed:agre feed:feed proceeding:proceed dying:die";
 
-test("[FS-2] words come down to the stems that the published algorithm gives them", () => {
+test("[FS-2] words are reduced to the stems of the published algorithm", () => {
   for (const pair of PAIRS.split(" ")) {
     const [word = "", stem = ""] = pair.split(":");
     expect([word, stemWord(word)]).toEqual([word, stem]);
@@ -21,7 +21,7 @@ test("[FS-2] words come down to the stems that the published algorithm gives the
   expect(stemWord("v2s")).toBe("v2s");
 });
 
-test("[FS-2] a text is letters and digits in lower case; stop words say nothing; endless words and texts are cut", () => {
+test("[FS-2] a text is lowercase letters and digits; stop words are dropped; endless words and texts are truncated", () => {
   expect(splitWords('The "Über-Test" of my_function(x1)!')).toEqual([
     "the",
     "über",

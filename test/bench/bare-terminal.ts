@@ -1,4 +1,4 @@
-// The floor of the row `terminal`: a bare Bun.Terminal behind a bare WebSocket, nothing else. Argument: the port.
+// The baseline of the row `terminal`: a bare Bun.Terminal behind a bare WebSocket. Argument: the port.
 const command = ["sh", "-c", "stty raw -echo; exec cat"];
 
 Bun.serve<{ child?: Bun.Subprocess }>({

@@ -1,5 +1,5 @@
-// The driver must see what it is there to see: these tests put it before a server that misbehaves on purpose. Nothing here is about speed.
-// Skipped where there is no C compiler.
+// The driver must detect faults: these tests run it against a server that misbehaves on purpose. Nothing here is about speed. Skipped
+// without a C compiler.
 import { afterAll, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -9,7 +9,7 @@ import { Driver, type PlanLine } from "./driver.ts";
 
 type Fault = "none" | "lost" | "doubled" | "swapped";
 
-/** Takes PATCHes like the product and hands each batch to the followers, except that every tenth suffers the fault. */
+/** Accepts PATCHes like the product and sends each batch to the followers, except that every tenth has the fault. */
 function faultyServer(fault: Fault, onBatch: (batch: number) => void) {
   let batches = 0;
   let held: string | undefined;

@@ -1,4 +1,4 @@
-// Compiles driver.c into the bench's temporary folder and runs it pinned to the driver's core. The modes and keys are described in driver.c.
+// Compiles driver.c into the benchmark's temp folder and runs it pinned to the driver's core. The modes and keys are described in driver.c.
 // Refuses to continue without a C compiler: a driver in the server's own language would be the bottleneck.
 import { join } from "node:path";
 import { pinned } from "./machine.ts";
@@ -16,14 +16,14 @@ export interface Latency {
 /** Result of one `load` run; rates are per second of the measured window. */
 export interface LoadResult {
   errors: number;
-  /** Batches a follower missed, got twice or out of order. */
+  /** Batches that a follower missed, got twice or out of order. */
   gaps: number;
   /** Acknowledged lines that a follower never got, or got too often. */
   lines_missing: number;
   followers_closed: number;
   /** Length of the measured window. */
   seconds: number;
-  /** Share of the driver's core that was busy; near 1 the driver is the limit and the figures say nothing. */
+  /** Utilization of the driver's core; near 1, the driver is the bottleneck and the figures are meaningless. */
   driver_busy: number;
   batches_per_s: number;
   lines_per_s: number;
@@ -44,7 +44,7 @@ export interface LoadResult {
   };
 }
 
-/** Result of one `start` run: spawn to first 200, then memory once settled. */
+/** Result of one `start` run: time from spawn to first 200, then memory once settled. */
 export interface StartResult {
   start_ms: number;
   rss_kib: number;
@@ -65,7 +65,7 @@ export interface LoadKeys {
   probe_us?: number;
   barrier?: 0 | 1;
   stalled?: number;
-  /** Seconds to wait at the end for lines that are still on their way; default 10. */
+  /** Seconds to wait at the end for lines in flight; default 10. */
   drain?: number;
 }
 
@@ -78,7 +78,7 @@ export class Driver {
     private readonly core: number | undefined,
   ) {}
 
-  /** Compiles the driver into `dir`. Throws a message for people when there is no C compiler or no epoll. */
+  /** Compiles the driver into `dir`. Throws a readable message if there is no C compiler or no epoll. */
   static async compile(dir: string, core: number | undefined): Promise<Driver> {
     if (process.platform !== "linux") throw new Error("The benchmark's driver needs Linux (epoll).");
     const compiler = ["cc", "gcc", "clang"].find((name) => Bun.which(name));
@@ -93,7 +93,7 @@ export class Driver {
     return new Driver(program, dir, core);
   }
 
-  /** Runs the load of a plan. `onEvent` hears "stalled" and "released" as they happen; an abort of `over` ends the window early. */
+  /** Runs the load of a plan. `onEvent` receives "stalled" and "released" events; aborting `over` ends the window early. */
   async load(
     port: number,
     plan: PlanLine[],
@@ -127,7 +127,7 @@ export class Driver {
     };
   }
 
-  /** Spawns a command (not pinned, as a user would), measures until `path` answers 200, and ends it. */
+  /** Spawns a command (not pinned, as for a user), measures until `path` responds with 200, and ends it. */
   async start(port: number, path: string, command: string[], settleMs: number): Promise<StartResult> {
     const child = Bun.spawn([this.program, "start", String(port), path, ...command], {
       env: { ...process.env, SETTLE_MS: String(settleMs) },
@@ -159,8 +159,8 @@ export class Driver {
 }
 
 /**
- * A probe asks on many connections in turn. On a single one a request waits for the answer to the one before, so that turns of the event
- * loop of 4 ms were seen as delays of 180 ms: every turn answered one, and four more had become due.
+ * A probe uses many connections in turn. On a single one, a request waits for the previous response, so event loop turns of 4 ms appeared
+ * as delays of 180 ms: each turn answered one request while four more became due.
  */
 const PROBES = 50;
 const spread = (line: PlanLine): PlanLine[] => (line.kind === "probe" ? Array(PROBES).fill(line) : [line]);

@@ -1,4 +1,4 @@
-// Worker of floor.ts: checkpoints the WAL on a connection of its own, so that no commit pays for it, and tells its length in pages.
+// Worker of floor.ts: checkpoints the WAL on its own connection, so that no commit pays for it, and reports its length in pages.
 import { Database } from "bun:sqlite";
 
 declare const self: Worker;

@@ -1,8 +1,8 @@
-// The floor of the rows about pages: a bare server with one bare page, which is measured in the same browser by the same scripts
-// (web-floor.mjs). It tells what the machine's pictures, keys and lines cost on their own.
+// The baseline of the page rows: a bare server with one bare page, measured in the same browser with the same scripts (web-floor.mjs). It
+// shows the machine's own cost of images, keys and lines.
 import type { Server } from "bun";
 
-/** Words of a message, as the chats of the benchmark have them. */
+/** A message's text, as in the benchmark's chats. */
 const TEXT = "word ".repeat(40);
 const MESSAGES = JSON.stringify(Array.from({ length: 40 }, (_, at) => `${at} ${TEXT}`));
 
@@ -40,7 +40,7 @@ await openPage();
 
 const answered = (body: string, type: string): Response => new Response(body, { headers: { "content-type": type } });
 
-/** Serves it until it is disposed of. */
+/** Serves the page until disposed. */
 export const startFloorPage = (): { readonly url: string } & Disposable => {
   const server: Server<undefined> = Bun.serve({
     port: 0,

@@ -1,6 +1,6 @@
-// The floor of `bun run bench`: the least a Bun server can do for each measured row, written by hand on Bun.serve and bun:sqlite.
-// Started by run.ts as its own process: bun floor.ts <port> <data dir> [<GET sample file>]. Speaks the product's paths, so that the driver treats both alike.
-// Knows no users, no actors and no limits; the token only picks the agent.
+// The baseline of `bun run bench`: the minimal Bun server for each measured row, written by hand on Bun.serve and bun:sqlite. Started by
+// run.ts as its own process: bun floor.ts <port> <data dir> [<GET sample file>]. Uses the product's paths, so that the driver treats both
+// alike. Has no users, actors or limits; the token only selects the agent.
 import { Database, type SQLQueryBindings } from "bun:sqlite";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -8,13 +8,13 @@ import { FormatRegistry, Type } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import type { ServerWebSocket } from "bun";
 
-/** What the product reads and answers for one `GET /workspaces/{id}`; recorded by product.ts, replayed here. */
+/** The product's queries and response for one `GET /workspaces/{id}`; recorded by product.ts, replayed here. */
 export interface GetSample {
   /** SQLite file to open read-only. */
   database: string;
   /** The prepared SELECTs of one request, in order. */
   queries: { sql: string; params: (string | number | null)[] }[];
-  /** The exact answer: path as asked, status, headers that are not connection-bound, body. */
+  /** The exact response: requested path, status, headers that are not connection-specific, body. */
   path: string;
   status: number;
   headers: Record<string, string>;
@@ -62,7 +62,7 @@ const countAgent = db.prepare(
   "insert into agents values(?1,?2,?3) on conflict(id) do update set logs_length=logs_length+?2, seq=?3",
 );
 
-// Checkpoints run on a Worker's connection; the writer steps in only when the WAL passes 64 MiB of 4 KiB pages.
+// Checkpoints run on a Worker's connection; the writer does one itself only when the WAL exceeds 64 MiB of 4 KiB pages.
 const walBound = 16_384;
 let walPages = 0;
 const checkpoints = new Worker(new URL("./floor-checkpoint.ts", import.meta.url));
@@ -135,7 +135,7 @@ async function takeLogs(request: Request): Promise<Response> {
   return new Response(accepted, json);
 }
 
-/** Bun's own publish: one frame of the product's size, made from the body's text without parsing or storing it. */
+/** Bun's own publish: one frame of the product's size, created from the body's text without parsing or storing it. */
 async function publishOnly(request: Request): Promise<Response> {
   const text = await request.text();
   const entries = text.slice(text.indexOf("[{") + 2, -1);

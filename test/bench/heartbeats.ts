@@ -1,6 +1,6 @@
-// Many agents that are connected and do nothing but answer: one process with a WebSocket for each, for the row `agents`. Started as
-// `heartbeats.ts URL FILE`, the file a JSON list of tokens. Prints a line once all are open; ends with its input, after saying how many
-// pings were answered and how many connections were lost.
+// Many idle connected agents that only answer pings: one process with a WebSocket for each, for the row `agents`. Started as `heartbeats.ts
+// URL FILE`, the file a JSON list of tokens. Prints a line once all are connected; ends with its input, after printing the number of
+// answered pings and lost connections.
 
 const [url = "", file = ""] = process.argv.slice(2);
 const tokens = JSON.parse(await Bun.file(file).text()) as string[];
@@ -9,14 +9,14 @@ const target = Object.assign(new URL("/api/v2/workspaceagents/me/rpc?version=2.1
 const HEADER_BYTES = 12;
 const PING = 2;
 const ACK = 2;
-/** At once; a server takes so many new connections without a queue that overflows. */
+/** Number of concurrent connection attempts that a server accepts without overflowing its queue. */
 const OPENING = 64;
 
 let answered = 0;
 let lost = 0;
 let isOver = false;
 
-/** The frames of one message; the server sends headers only to agents that ask for nothing. */
+/** The frames of one message; the server sends only headers to idle agents. */
 const answer = (socket: WebSocket, data: ArrayBuffer): void => {
   const view = new DataView(data);
   for (let at = 0; at + HEADER_BYTES <= view.byteLength; at += HEADER_BYTES) {

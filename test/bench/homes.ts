@@ -1,6 +1,6 @@
-// Snapshots, a restore and forks of a workspace with a large home: how long they take, and what they take of the disk (rule FO-8). By hand and as
-// root: bun test/bench/homes.ts btrfs|here [--files 2000] [--mib 1024] [--forks 100]
-// `btrfs` is one in a loop file of 16 GiB, `here` the file system of the folder for temporary files. Half of each file can be compressed.
+// Snapshots, a restore and forks of a workspace with a large home: duration and disk usage (rule FO-8). Run manually as root: bun
+// test/bench/homes.ts btrfs|here [--files 2000] [--mib 1024] [--forks 100] `btrfs` uses a loop file of 16 GiB, `here` the file system of
+// the temp folder. Half of each file is compressible.
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -24,7 +24,7 @@ const { positionals, values } = parseArgs({
 const [files, mebibytes, forks] = [values.files, values.mib, values.forks].map(Number) as [number, number, number];
 const isOnBtrfs = positionals[0] === "btrfs";
 const LOOK_MS = 20;
-/** Files of one folder. */
+/** Files per folder. */
 const PER_FOLDER = 50;
 
 const run = (...command: string[]): string => {
@@ -46,7 +46,7 @@ const used = (): number => {
   return Number(run("df", "-B1", "--output=used", disk).split("\n")[1]) / 1024 / 1024;
 };
 
-/** Seconds that the server and the programs it has started have had of the processors. */
+/** Returns the CPU seconds of the server and the programs it has started. */
 const readProcessorTime = (pid: number): number => {
   const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
   return fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks), 0) / 100;
@@ -64,7 +64,7 @@ const fill = async (home: string): Promise<void> => {
   run("sync", "-f", disk);
 };
 
-/** Asks again until it has ended. */
+/** Polls until it has ended. */
 const ended = async <T>(read: () => Promise<T>, isOver: (found: T) => boolean): Promise<T> => {
   for (;;) {
     const found = await read();

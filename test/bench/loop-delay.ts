@@ -1,6 +1,6 @@
-// How late the server's event loop is, as the server itself has measured it and says among its metrics.
+// The delay of the server's event loop, from the server's own metrics.
 
-/** Milliseconds since it was asked last, as the server has measured them. */
+/** Returns milliseconds since the last call, as measured by the server. */
 export const loopDelay = async (metrics: string): Promise<Record<"p50" | "p99" | "max", number>> => {
   const text = await (await fetch(metrics)).text();
   const of = (quantile: string): number =>

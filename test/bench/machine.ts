@@ -1,25 +1,25 @@
-// What the benchmark must know about the machine: its size, a core for the server and one for the driver, memory of a process, free ports.
+// The machine's properties for the benchmark: its size, a core for the server and one for the driver, a process's memory, free ports.
 import { readFileSync } from "node:fs";
 import { cpus, totalmem } from "node:os";
 
-/** Size of the machine and versions, for the head of the results. */
+/** Describes the machine's size and versions, for the head of the results. */
 export function describeMachine(): string {
   const cores = cpus();
   const memory = Math.round(totalmem() / 2 ** 30);
   return `${cores.length} cores, ${memory} GiB memory, ${cores[0]?.model.trim() ?? "unknown processor"}, ${process.platform} ${process.arch}, Bun ${Bun.version}`;
 }
 
-/** Cores of the server under test and of the driver; undefined where pinning is impossible (one core, no taskset). */
+/** Returns the cores of the server under test and of the driver; undefined if pinning is impossible (one core, no taskset). */
 export function pinnedCores(): { server: number; driver: number } | undefined {
   return cpus().length > 1 && Bun.which("taskset") ? { server: 0, driver: 1 } : undefined;
 }
 
-/** The command, pinned to a core when there is one. */
+/** Returns the command, pinned to a core if there is one. */
 export function pinned(core: number | undefined, command: string[]): string[] {
   return core === undefined ? command : ["taskset", "-c", String(core), ...command];
 }
 
-/** Resident memory of a process in MiB; NaN when it no longer exists. */
+/** Returns a process's resident memory in MiB; NaN if it no longer exists. */
 export function residentMiB(pid: number): number {
   try {
     const line = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"));
@@ -29,7 +29,7 @@ export function residentMiB(pid: number): number {
   }
 }
 
-/** Processor time in ticks (1/100 s): of the whole machine, and of this process with the children it has waited for. */
+/** Returns CPU time in ticks (1/100 s): of the whole machine, and of this process with the children it has waited for. */
 export function processorTicks(): { machine: number; own: number } {
   const [, user, nice, system, , , irq, softirq] = readFileSync("/proc/stat", "utf8").split(/\s+/, 8).map(Number);
   const stat = readFileSync("/proc/self/stat", "utf8");
@@ -40,7 +40,7 @@ export function processorTicks(): { machine: number; own: number } {
   return { machine: sum([user, nice, system, irq, softirq]), own: sum(own) };
 }
 
-/** Processor time that a process has had, in ms: says the same on a machine that is wanted by others. */
+/** Returns a process's CPU time in ms, which does not depend on other load on the machine. */
 export function processorMs(pid: number): number {
   const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
   const [utime = 0, stime = 0] = stat
@@ -51,28 +51,28 @@ export function processorMs(pid: number): number {
   return (utime + stime) * 10;
 }
 
-/** Returns the process and all that descend from it. */
+/** Returns the process and all its descendants. */
 function treeOf(pid: number): number[] {
   let children: number[] = [];
   try {
     children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ").filter(Boolean).map(Number);
   } catch {
-    // It ended in the meantime.
+    // The process ended in the meantime.
   }
   return [pid, ...children.flatMap(treeOf)];
 }
 
-/** Processor time of a process and its living descendants, in ms. */
+/** Returns the CPU time of a process and its living descendants, in ms. */
 export function processorMsOfTree(pid: number): number {
   return treeOf(pid).reduce((sum, one) => sum + processorMs(one), 0);
 }
 
-/** Resident memory of a process and its descendants in MiB; pages they share count for each. */
+/** Returns the resident memory of a process and its descendants in MiB; shared pages count for each. */
 export function residentMiBOfTree(pid: number): number {
   return treeOf(pid).reduce((sum, one) => sum + residentMiB(one), 0);
 }
 
-/** File system that holds a directory, by its mount; memory file systems make commits look free. */
+/** Returns the file system of a directory, by its mount; memory file systems make commits look free. */
 export function fileSystemOf(dir: string): string {
   const mounts = readFileSync("/proc/mounts", "utf8").split("\n");
   let best = { at: "", type: "unknown" };
@@ -84,7 +84,7 @@ export function fileSystemOf(dir: string): string {
   return best.type;
 }
 
-/** A TCP port that was free a moment ago. */
+/** Returns a TCP port that was free a moment ago. */
 export async function freePort(): Promise<number> {
   const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
   const { port } = listener;

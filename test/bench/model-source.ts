@@ -1,21 +1,21 @@
-// The model server of the chat rows: answers every call with a stream of scripted chunks in OpenAI's protocol, all of them from one
-// moment on. Arguments: the port. `POST /go {chunks, per_s}` lets all waiting streams speak, each `chunks` times; per_s 0 is as fast
-// as it goes. A call whose last message is "now" is answered immediately, and so are the product's calls for titles, labels and a first hello; one
-// whose last message has "say CHUNKS PER_S" speaks immediately.
+// The model server of the chat rows: answers every call with a stream of scripted chunks in OpenAI's protocol, all starting at the same
+// moment. Arguments: the port. `POST /go {chunks, per_s}` starts all waiting streams, with `chunks` each; per_s 0 means as fast as
+// possible. A call whose last message is "now" is answered immediately, and so are the product's calls for titles, labels and a first
+// hello; one whose last message contains "say CHUNKS PER_S" starts immediately.
 import { createServer, type Socket } from "node:net";
 import { frame } from "#test/support/models/model-frames.ts";
 
 const waiting: Socket[] = [];
-/** In calls that no follower hears of. */
+/** Calls that no follower sees. */
 const ASIDE = /Say hello in one short|Answer with (the title|these words|the summary)/;
 const HEAD = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
 const chunked = (text: string): string => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`;
 const END = `${chunked(frame("openai", { text: "the end" }) + frame("openai", { finish: "stop" }))}0\r\n\r\n`;
 
-/** Of a paragraph. */
+/** Words per paragraph. */
 const WORDS = 50;
 
-/** Milliseconds since 1970 with their fraction: the same on every process of a machine. */
+/** Milliseconds since 1970 with fractions, equal in all processes of a machine. */
 const now = (): number => performance.timeOrigin + performance.now();
 
 const speak = async (sockets: readonly Socket[], chunks: number, per_s: number): Promise<void> => {
@@ -24,7 +24,7 @@ const speak = async (sockets: readonly Socket[], chunks: number, per_s: number):
     for (const [index, socket] of sockets.entries()) {
       const text = `<${now().toFixed(3)}>${round % WORDS === WORDS - 1 ? "\n\n" : " "}`;
       socket.write(chunked(frame("openai", { text })));
-      // Chats do not speak in step with each other.
+      // Chats must not run in lockstep.
       if (per_s > 0 && (index % 10 === 9 || sockets.length < 10)) {
         const due = begun + ((round + (index + 1) / sockets.length) / per_s) * 1000;
         while (performance.now() < due)
@@ -36,7 +36,7 @@ const speak = async (sockets: readonly Socket[], chunks: number, per_s: number):
   for (const socket of sockets) socket.write(END);
 };
 
-/** The last message of a call; those before it are the history. */
+/** Returns the last message of a call; earlier ones are the history. */
 const readLast = (body: string): string => {
   const { messages = [] } = JSON.parse(body) as { messages?: { content: unknown }[] };
   return JSON.stringify(messages.at(-1)?.content ?? "");

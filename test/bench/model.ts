@@ -1,9 +1,9 @@
-// The model server of the rows about chats (model-source.ts), as a process of its own.
+// The model server of the chat rows (model-source.ts), as a separate process.
 import { join } from "node:path";
 import { freePort } from "./machine.ts";
 import { startServer } from "./process.ts";
 
-/** `speak` waits for so many calls and lets each say so many chunks. */
+/** `speak` waits for this many calls and lets each send this many chunks. */
 export type Model = {
   readonly url: string;
   speak(streams: number, chunks: number, per_s: number): Promise<void>;

@@ -1,6 +1,6 @@
-// Many peers of the private network in one process, for the row `network-crowd`: `network-peers.ts agents FILE` or `clients FILE`, the file a
-// Crowd as JSON. Agents send back what comes, and serve speed tests. Clients have a tunnel each, and type over it at an editor's pace, some
-// download as fast as they can. Prints a line once all are there; clients begin with a line of input, and say then what they have seen.
+// Many peers of the private network in one process, for the row `network-crowd`: `network-peers.ts agents FILE` or `clients FILE`, the file
+// a Crowd as JSON. Agents echo data and serve speed tests. Clients have a tunnel each and type over it at an editor's pace; some download
+// as fast as possible. Prints a line once all are connected; clients start with a line of input, and print their results at the end.
 import { systemClock } from "#base/clock.ts";
 import { systemRandom } from "#base/random.ts";
 import { join } from "#src/cli/client/network/join.ts";
@@ -20,17 +20,17 @@ export type Crowd = {
   admin_token: string;
   agents: readonly { id: string; token: string }[];
   clients: number;
-  /** Of the clients; the others type. */
+  /** Number of downloading clients; the others type. */
   bulk: number;
   seconds: number;
 };
 
-/** What clients say at the end: milliseconds from a key to its echo, and megabytes in a second of all bulk together. */
+/** The clients' results: milliseconds from a key to its echo, and megabytes per second of all downloads together. */
 export type CrowdSeen = { keys: number; echo_p50: number; echo_p99: number; bulk_mb_per_s: number; failed: number };
 
 const ECHO_PORT = 7;
 const KEY_MS = { least: 80, most: 300 } as const;
-/** What an editor sends for a key, about. */
+/** Approximate size of what an editor sends for a key. */
 const KEY_BYTES = 96;
 const AT_ONCE = 8;
 
@@ -65,7 +65,7 @@ type Dial = (port: number) => Promise<TcpConnection>;
 const startClient = async (crowd: Crowd, number: number): Promise<Dial> => {
   const agent = crowd.agents[number % crowd.agents.length] as Crowd["agents"][number];
   const { peer } = join(new Client(crowd.url, crowd.admin_token), agent.id, { clock });
-  // The tunnel is there once something has gone through it.
+  // The tunnel exists once data has passed through it.
   const first = await peer.dial(agent.id, ECHO_PORT);
   await first.end();
   return (port) => peer.dial(agent.id, port);

@@ -1,8 +1,8 @@
-// Starts one server under test as its own pinned process and ends it again. Used for the floor and for the product alike.
+// Starts one server under test as a pinned process and ends it again. Used for the baseline and for the product.
 import { readFileSync } from "node:fs";
 import { pinned } from "./machine.ts";
 
-/** A server that has just begun to listen may lose a request: then the next one asks again. */
+/** A server that has just started to listen may lose a request, so it is retried. */
 const ANSWER_TIMEOUT_MS = 10_000;
 const START_TIMEOUT_MS = 60_000;
 
@@ -16,17 +16,17 @@ export interface ServerCommand {
   command: string[];
   env: Record<string, string>;
   port: number;
-  /** Path that answers 200 as soon as the server can be used. */
+  /** Path that responds with 200 as soon as the server is usable. */
   readyPath: string;
   /** Core to pin to; undefined leaves it to the system. */
   core: number | undefined;
-  /** File that takes the server's own output. */
+  /** File for the server's own output. */
   logFile: string;
-  /** The folder it runs in; default: that of this process. */
+  /** The working directory; defaults to this process's. */
   cwd?: string;
 }
 
-/** Spawns the server and waits for its first 200. Throws with the end of its output when it ends or stays silent for a minute. */
+/** Spawns the server and waits for its first 200. Throws with the end of its output if it ends or does not respond for a minute. */
 export async function startServer(server: ServerCommand): Promise<RunningServer> {
   const child = Bun.spawn(pinned(server.core, server.command), {
     env: { ...process.env, ...server.env },

@@ -1,5 +1,5 @@
-// The product as the benchmark sees it: start it on an empty data directory, sign in, and make agents through its REST API.
-// The template format (provisioner `echo`: no process is started, agents and tokens stand in the manifest) is known in this file only.
+// The product in the benchmark: starts it on an empty data directory, signs in, and creates agents through its REST API. Only this file
+// knows the template format (provisioner `echo`: no process is started, agents and tokens are in the manifest).
 import { Database } from "bun:sqlite";
 import { existsSync, mkdirSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -15,7 +15,7 @@ import { type RunningServer, startServer } from "./process.ts";
 import type { Bench } from "./row.ts";
 
 export interface Product extends RunningServer {
-  /** Session token of the first user, who is the administrator. */
+  /** Session token of the first user, the administrator. */
   adminToken: string;
   dataDir: string;
 }
@@ -28,7 +28,7 @@ export interface SeededAgent {
 }
 
 export interface ProductOptions {
-  /** What starts it, without the verb: the compiled binary, or bun and the entry file. */
+  /** The start command without the verb: the compiled binary, or bun and the entry file. */
   command: string[];
   dataDir: string;
   env?: Record<string, string>;
@@ -36,11 +36,13 @@ export interface ProductOptions {
 }
 
 const admin = { email: "bench@example.com", username: "bench", password: "Bench-only-5b1f0c" };
-/** The manifest allows 16 agents in a resource. */
+/** The manifest allows 16 agents per resource. */
 const agentsPerResource = 16;
 const agentsPerWorkspace = 6 * agentsPerResource;
 
-/** The command of the product in this repository: the given binary, else dist/slipway, else the source. Undefined when none exists. */
+/**
+ * Returns the command of the product in this repository: the given binary, else dist/slipway, else the source. Undefined if there is none.
+ */
 export function productCommand(binary?: string): string[] | undefined {
   const root = join(import.meta.dir, "../..");
   if (binary) return [binary];
@@ -49,12 +51,15 @@ export function productCommand(binary?: string): string[] | undefined {
   return existsSync(main) ? [process.execPath, main] : undefined;
 }
 
-/** `serve` on a port and a data directory; used by startProduct and by the row that measures the start itself. */
+/** Returns `serve` with a port and a data directory; used by startProduct and by the row that measures startup. */
 export function serveCommand(command: string[], port: number, dataDir: string): string[] {
   return [...command, "serve", "--address", `127.0.0.1:${port}`, "--data-dir", dataDir];
 }
 
-/** Starts the product and signs its first user in. The limit on an agent's logs is lifted: one agent takes more here than in its whole life. */
+/**
+ * Starts the product and signs its first user in. Lifts the limit on an agent's logs: here, one agent writes more than it ever would in
+ * practice.
+ */
 export async function startProduct(options: ProductOptions): Promise<Product> {
   mkdirSync(options.dataDir, { recursive: true });
   const port = await freePort();
@@ -77,7 +82,7 @@ export async function startProduct(options: ProductOptions): Promise<Product> {
   return { ...server, adminToken: session.session_token, dataDir: options.dataDir };
 }
 
-/** A product on data that `seed` has written while it was stopped, and what `seed` has answered. */
+/** Starts the product on data that `seed` has written while it was stopped, and returns the result of `seed`. */
 export async function startProductWith<T>(
   { sides }: Bench,
   seed: (store: LocalStore, now: number) => Promise<T>,
@@ -99,9 +104,9 @@ export async function startProductWith<T>(
 }
 
 /**
- * Makes `count` agents, `each` of them in a workspace; each workspace is built from a template version of its own, since the
- * manifest names the tokens. `more` stands in the manifest of each agent, `owner` is the token of who has the workspaces. Resolves when all builds have succeeded and every agent has
- * its log source.
+ * Creates `count` agents, `each` of them in a workspace; each workspace has its own template version, because the manifest contains the
+ * tokens. `more` is added to the manifest of each agent, `owner` is the token of the workspaces' owner. Resolves when all builds have
+ * succeeded and every agent has its log source.
  */
 export async function seedAgents(
   product: Pick<Product, "url" | "adminToken">,
@@ -153,7 +158,7 @@ export async function seedAgents(
   return seeded;
 }
 
-/** The statements that `GET /workspaces/{id}` runs, taken from the product's own reader so that they stay in step. */
+/** Returns the statements of `GET /workspaces/{id}`, from the product's own reader so that they stay in sync. */
 async function workspaceReads(database: string, workspaceId: string, accessUrl: URL): Promise<GetSample["queries"]> {
   using file = new Database(database, { readonly: true });
   const queries: GetSample["queries"] = [];
@@ -177,7 +182,7 @@ async function workspaceReads(database: string, workspaceId: string, accessUrl: 
   return queries;
 }
 
-/** Records one `GET /workspaces/{id}` for the floor: the statements, the database and the exact answer. */
+/** Records one `GET /workspaces/{id}` for the baseline: the statements, the database and the exact response. */
 export async function recordWorkspaceRead(product: Product, workspaceId: string): Promise<GetSample> {
   const path = `/api/v2/workspaces/${workspaceId}`;
   const response = await fetch(product.url + path, { headers: { "Service-Session-Token": product.adminToken } });
@@ -204,7 +209,7 @@ interface Workspace {
   latest_build: { job: Job; resources: { agents?: { id: string; name: string }[] | null }[] };
 }
 
-/** A template as `src/schema/templates/manifest.ts` describes it: JSON is YAML too. */
+/** Returns a template as `src/schema/templates/manifest.ts` describes it: JSON is also YAML. */
 async function templateTar(tokens: Map<string, string>, more: object): Promise<Uint8Array> {
   const agents = [...tokens].map(([name, token]) => ({ ...more, name, token }));
   const groups = Math.ceil(agents.length / agentsPerResource);

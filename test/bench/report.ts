@@ -8,11 +8,11 @@ export type Measurements = Partial<Record<SideName, Figures[]>>;
 export interface RowResult {
   row: Row;
   rounds: Measurements;
-  /** The day it was measured, where the table holds rows of several days. */
+  /** The day of the measurement, if the table has rows of several days. */
   date?: string;
 }
 
-/** Median; of an even count the mean of the two in the middle. NaN when none exist. */
+/** Returns the median; for an even count, the mean of the two middle values. NaN if empty. */
 export function median(values: number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
   const middle = sorted.length >> 1;
@@ -31,14 +31,14 @@ export function mediansOf(rounds: Measurements): Medians {
   return { floor: of(rounds.floor), product: of(rounds.product) };
 }
 
-/** Text of a number: three significant digits below 1,000, whole with separators above. */
+/** Formats a number: three significant digits below 1,000, an integer with separators above. */
 function format(value: number): string {
   if (!Number.isFinite(value)) return "-";
   if (Math.abs(value) >= 1000) return Math.round(value).toLocaleString("en-US");
   return String(Number(value.toPrecision(3)));
 }
 
-/** Whether a verdict's target is reached; undefined when it could not be measured. */
+/** Returns whether a verdict's target is reached; undefined if it could not be measured. */
 function reached(verdict: Verdict, medians: Medians): boolean | undefined {
   const value = verdict.value(medians);
   if (value === undefined || Number.isNaN(value)) return undefined;
@@ -46,7 +46,7 @@ function reached(verdict: Verdict, medians: Medians): boolean | undefined {
   return verdict.better === "higher" ? value >= bound : value <= bound;
 }
 
-/** The table of targets: one line for each verdict; with a column of days where a result has one. */
+/** Returns the table of targets: one line per verdict, with a date column if a result has one. */
 export function verdictTable(results: RowResult[]): string {
   const isDated = results.some(({ date }) => date !== undefined);
   const lines = isDated
@@ -66,7 +66,7 @@ export function verdictTable(results: RowResult[]): string {
   return lines.join("\n");
 }
 
-/** The figures behind it: median (lowest-highest) of each side. */
+/** Returns the underlying figures: median (lowest-highest) of each side. */
 export function figureTables(results: RowResult[]): string {
   return results
     .map(({ row, rounds }) => {
@@ -94,7 +94,7 @@ export function figureTables(results: RowResult[]): string {
 const blockStart = "<!-- results: written by `bun run bench` -->";
 const blockEnd = "<!-- end of results -->";
 
-/** The README with its result block replaced. Throws when the markers no longer exist. */
+/** Returns the README with its result block replaced. Throws if the markers are missing. */
 export function withResults(readme: string, block: string): string {
   const from = readme.indexOf(blockStart);
   const to = readme.indexOf(blockEnd);

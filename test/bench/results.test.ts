@@ -1,4 +1,4 @@
-// The files of benchmark runs: what is read back, which run of a row counts, and what is called a regression.
+// Files of benchmark runs: reading them, which run of a row counts, and what is a regression.
 import { expect, test } from "bun:test";
 import { tempDirectory } from "#test/support/server.ts";
 import { newestOf, readRuns, regressionsOf, type StoredRun, writeRun } from "./results.ts";
@@ -13,7 +13,7 @@ const row: Row = {
   verdicts: [{ what: "speed", target: ">= 0.7", value: ratioOf("speed"), bound: 0.7, better: "higher", unit: "ratio" }],
 };
 
-/** A run on the day, in which the product was as fast as this share of the floor. */
+/** A run on this day in which the product reached this share of the baseline. */
 const run = (day: number, ratio: number, error?: string): StoredRun => ({
   date: `2026-11-${String(day).padStart(2, "0")}T10:00:00.000Z`,
   commit: "abc1234",
@@ -28,7 +28,7 @@ const run = (day: number, ratio: number, error?: string): StoredRun => ({
   ],
 });
 
-test("[BM-4] reads back what a run has written, and shows the newest run that measured the row", () => {
+test("[BM-4] reads back a run's results, and shows the newest run that measured the row", () => {
   using place = tempDirectory();
   expect(readRuns(`${place.path}/none`)).toEqual([]);
   const second = run(2, 0.8123456);
@@ -45,7 +45,7 @@ test("[BM-4] reads back what a run has written, and shows the newest run that me
   expect(newestOf(runs, "other")).toBeUndefined();
 });
 
-test("[BM-6] calls a ratio a regression when it is away from earlier runs by more than their spread and a tenth", () => {
+test("[BM-6] reports a regression if a ratio differs from earlier runs by more than their spread and a tenth", () => {
   const worse = (now: StoredRun, earlier: StoredRun[]) => regressionsOf([row], now, earlier).length > 0;
   const calm = [run(1, 0.8), run(2, 0.81), run(3, 0.79)];
   expect(worse(run(9, 0.73), calm)).toBe(false);
@@ -53,17 +53,17 @@ test("[BM-6] calls a ratio a regression when it is away from earlier runs by mor
   const noisy = [run(1, 0.6), run(2, 0.8), run(3, 0.9)];
   expect(worse(run(9, 0.55), noisy)).toBe(false);
   expect(worse(run(9, 0.45), noisy)).toBe(true);
-  // Better is never worse, and the first run has nothing to be compared with.
+  // An improvement is not a regression, and the first run has nothing to compare with.
   expect(worse(run(9, 2), calm)).toBe(false);
   expect(worse(run(9, 0.1), [])).toBe(false);
-  // Only the last five count, and only those that measured the row.
+  // Only the last five runs count, and only those that measured the row.
   const old = [run(1, 0.2), ...[2, 3, 4, 5, 6].map((day) => run(day, 0.8))];
   expect(worse(run(9, 0.5), old)).toBe(true);
   expect(worse(run(9, 0.5), [run(1, 0.9, "failed")])).toBe(false);
   expect(worse(run(9, 0.1, "failed"), calm)).toBe(false);
 });
 
-test("[BM-6] calls a ratio that lower is better for a regression when it has grown", () => {
+test("[BM-6] reports a regression if a lower-is-better ratio has grown", () => {
   const slower: Row = { ...row, verdicts: row.verdicts.map((verdict) => ({ ...verdict, better: "lower" as const })) };
   expect(regressionsOf([slower], run(9, 1.3), [run(1, 1), run(2, 1.05)])).toMatchObject([
     { row: "sample", what: "speed" },

@@ -1,4 +1,4 @@
-// The runs of the benchmark as files in test/results/bench, one for each run: written after each row, read for the README and for `--check`.
+// Benchmark runs as files in test/results/bench, one per run: written after each row, read for the README and for `--check`.
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Measurements, median, mediansOf } from "./report.ts";
@@ -12,18 +12,18 @@ export interface StoredRow {
 }
 
 export interface StoredRun {
-  /** ISO 8601, when the run began. */
+  /** ISO 8601, the start of the run. */
   date: string;
-  /** Of the repository; with `+` where files differed from it. */
+  /** The repository's commit, with `+` if files differed from it. */
   commit: string;
   machine: string;
   product: string;
   rows: StoredRow[];
 }
 
-/** How many earlier runs a row is compared with. */
+/** Number of earlier runs that a row is compared with. */
 const HISTORY = 5;
-/** Differences below this share are never called a regression: two runs of one program differ by as much. */
+/** Smaller relative differences are never a regression: two runs of one program differ by as much. */
 const LEAST_NOISE = 0.1;
 
 /** Writes a run to `<date>-<commit>.json` in the folder. A later call with the same run replaces the file. */
@@ -47,7 +47,7 @@ export const readRuns = (folder: string): StoredRun[] =>
         .sort((a, b) => (a.date < b.date ? -1 : 1))
     : [];
 
-/** Returns the newest measurement of a row, with the day it was made. */
+/** Returns the newest measurement of a row, with its date. */
 export const newestOf = (
   runs: readonly StoredRun[],
   name: string,
@@ -71,8 +71,8 @@ export interface Regression {
 }
 
 /**
- * Compares a run with the last five earlier ones of each row. Only ratios are compared, since absolute figures belong to a machine. A ratio
- * is worse when it is away from their median by more than their spread, and by a tenth of it at least.
+ * Compares a run with the last five earlier ones of each row. Only ratios are compared, because absolute figures depend on the machine. A
+ * ratio is worse if it differs from their median by more than their spread, and by at least a tenth of it.
  */
 export const regressionsOf = (rows: readonly Row[], run: StoredRun, earlier: readonly StoredRun[]): Regression[] =>
   run.rows.flatMap(({ name, rounds, error }) => {
@@ -100,7 +100,7 @@ const worse = (
   const [lowest, highest, before] = [Math.min(...past), Math.max(...past), median(past)];
   const noise = Math.max(LEAST_NOISE * before, highest - lowest);
   const limit = better === "higher" ? before - noise : before + noise;
-  // What could not be measured any more is worse than any figure.
+  // A figure that can no longer be measured is always a regression.
   const isWorse = Number.isNaN(now) || (better === "higher" ? now < limit : now > limit);
   return isWorse ? [{ row, what, now, before, limit }] : [];
 };

@@ -1,8 +1,8 @@
-// What a row of the benchmark is: how one side is measured, and which figures are judged against which target.
+// A row of the benchmark: how one side is measured, and which figures are compared with which target.
 import type { Driver, LoadResult } from "./driver.ts";
 import type { SideName, SideNeeds, Sides, Target } from "./sides.ts";
 
-/** Named numbers of one measurement; the same names on both sides. */
+/** Named figures of one measurement; the same names on both sides. */
 export type Figures = Record<string, number>;
 
 /** Medians of both sides; a side that was not measured is absent. */
@@ -11,10 +11,10 @@ export interface Medians {
   product?: Figures;
 }
 
-/** One judged number. `value` is undefined while a side it needs is missing. */
+/** One evaluated figure. `value` is undefined if a required side is missing. */
 export interface Verdict {
   what: string;
-  /** The target in words, as printed. */
+  /** The target as printed. */
   target: string;
   value(medians: Medians): number | undefined;
   bound: number | ((medians: Medians) => number);
@@ -30,9 +30,12 @@ export interface Bench {
   /** How long the stalled followers do not read. */
   stallSeconds: number;
   start(side: SideName, needs: SideNeeds): Promise<Target>;
-  /** File with the GET sample for the floor, made once. */
+  /** Returns the file with the GET sample for the baseline, created once. */
   sample(): Promise<string>;
-  /** Log lines a second that the floor takes on this machine, measured once in a run: rates are shares of it, never figures of a machine. */
+  /**
+   * Returns the log lines per second that the baseline accepts on this machine, measured once per run: rates are shares of it, never
+   * absolute.
+   */
   floorLimit(): Promise<number>;
 }
 
@@ -41,15 +44,15 @@ export interface Row {
   title: string;
   /** Sides that this row measures. */
   sides: SideName[];
-  /** Rows that take long run fewer rounds than asked for. */
+  /** Limits the rounds of rows that take long. */
   maxRounds?: number;
   measure(bench: Bench, side: SideName): Promise<Figures>;
-  /** Figures that are printed for both sides, with their units. */
+  /** Figures printed for both sides, with their units. */
   figures: Record<string, string>;
   verdicts: Verdict[];
 }
 
-/** The product's figure divided by the floor's. */
+/** Returns the product's figure divided by the baseline's. */
 export function ratioOf(figure: string): (medians: Medians) => number | undefined {
   return ({ floor, product }) => {
     const [below, above] = [floor?.[figure], product?.[figure]];
@@ -57,12 +60,12 @@ export function ratioOf(figure: string): (medians: Medians) => number | undefine
   };
 }
 
-/** The product's own figure. */
+/** Returns the product's own figure. */
 export function productFigure(figure: string): (medians: Medians) => number | undefined {
   return ({ product }) => product?.[figure];
 }
 
-/** What went wrong in a load run; anything but zeros makes its other figures worthless. */
+/** Returns the faults of a load run; unless all are zero, its other figures are meaningless. */
 export function faults(result: LoadResult): Figures {
   return {
     faults: result.errors + result.gaps + result.lines_missing + result.followers_closed,

@@ -1,6 +1,6 @@
-// `bun run bench`: measures the product and the floor in turn, and prints each row as soon as it is measured, with ratios against the targets.
-// Never part of the tests; a missed target is a line in the table. Exits with 1 when a row could not be measured, and with --check when a
-// ratio is worse than in earlier runs.
+// `bun run bench`: measures the product and the baseline in turn, and prints each row as soon as it is measured, with ratios and targets.
+// Never part of the tests; a missed target is a line in the table. Exits with 1 if a row could not be measured, and with --check if a ratio
+// is worse than in earlier runs.
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -36,7 +36,7 @@ import { web } from "./rows/rows-web.ts";
 import { builds, list, watchers } from "./rows/rows-workspaces.ts";
 import { type Sides, startSide, writeSample } from "./sides.ts";
 
-/** Interrupts are counted as others' too, so that it is never quite 0. */
+/** Interrupts also count as other programs, so it is never quite 0. */
 const others = "cores used by other programs";
 
 const rows: Row[] = [
@@ -77,7 +77,7 @@ const rows: Row[] = [
   ...web,
 ];
 
-/** `web` means all whose names begin so. */
+/** `web` selects all rows with that prefix. */
 const isAsked = (name: string, wanted: string): boolean => name === wanted || name.startsWith(`${wanted}-`);
 
 const help = `bun run bench [options]
@@ -109,7 +109,7 @@ const { values: options } = parseArgs({
 });
 
 const QUICK = ["ingest", "steady", "get", "fanout", "start", "tunnel", "proxy", "tokens", "latency", "send"];
-/** Options that were not given follow --quick. */
+/** Defaults depend on --quick. */
 const rounds = Number(options.rounds ?? (options.quick ? 1 : 5));
 const seconds = Number(options.seconds ?? (options.quick ? 1 : 3));
 const RESULTS = join(import.meta.dir, "../results/bench");
@@ -172,7 +172,7 @@ async function main(): Promise<void> {
   }
 }
 
-/** The table of the README: of each row the newest run that has it. */
+/** Returns the README's table: the newest run of each row. */
 function newestTable(): string {
   const runs = readRuns(RESULTS);
   const newest = rows.flatMap((row): RowResult[] => {
@@ -183,7 +183,7 @@ function newestTable(): string {
   return `Last run: ${last?.machine}. Product: ${last?.product}.\n\n${verdictTable(newest)}`;
 }
 
-/** The commit that is measured, with `+` where files differ from it. */
+/** Returns the measured commit, with `+` if files differ from it. */
 function revision(): string {
   const git = (...words: string[]) =>
     Bun.spawnSync(["git", "-C", import.meta.dir, ...words], { stderr: "ignore" })
@@ -193,7 +193,7 @@ function revision(): string {
   return `${git("rev-parse", "--short", "HEAD") || "unknown"}${isChanged ? "+" : ""}`;
 }
 
-/** Says which ratios are worse than in earlier runs by more than their noise; the exit code is 1 then. */
+/** Reports ratios that are worse than in earlier runs by more than their noise; the exit code is then 1. */
 function check(run: StoredRun, earlier: readonly StoredRun[]): void {
   const regressions = regressionsOf(rows, run, earlier);
   for (const { row, what, now, before, limit } of regressions) {
@@ -205,7 +205,7 @@ function check(run: StoredRun, earlier: readonly StoredRun[]): void {
   else note("No ratio is worse than before by more than its noise.");
 }
 
-/** All rounds of a row; a row that fails keeps the rounds before, and does not end the run. */
+/** Runs all rounds of a row; a row that fails keeps its earlier rounds and does not end the run. */
 async function measured(bench: Bench, row: Row): Promise<{ rounds: Measurements; error?: string }> {
   const done: Measurements = {};
   try {

@@ -1,4 +1,4 @@
-// The two sides of every comparison behind one interface: the floor and the product, each started fresh on an empty directory.
+// The two sides of every comparison behind one interface: the baseline and the product, each started on an empty directory.
 
 import { Database } from "bun:sqlite";
 import { mkdirSync } from "node:fs";
@@ -11,25 +11,25 @@ import { recordWorkspaceRead, seedAgents, startProduct } from "./product.ts";
 
 export type SideName = "floor" | "product";
 
-/** A started server with its agents, described for the driver. */
+/** A running server with its agents, described for the driver. */
 export interface Target extends AsyncDisposable {
   side: SideName;
   port: number;
   pid: number;
-  /** One PATCH connection of an agent (its index). */
+  /** One PATCH connection of an agent, by index. */
   patch(agent: number): PlanLine;
   follow(agent: number): PlanLine;
-  /** Fan-out: on the floor Bun's own publish without storing, on the product the ordinary PATCH. */
+  /** Fan-out: on the baseline Bun's own publish without storing, on the product the ordinary PATCH. */
   publish(agent: number): PlanLine;
   /** An unrelated small read. */
   probe(): PlanLine;
-  /** The read of one workspace; on the floor the replay of the recorded one. */
+  /** The read of one workspace; on the baseline, the replay of the recorded one. */
   get(): PlanLine;
 }
 
 export interface SideNeeds {
   agents: number;
-  /** Floor only: file with a GetSample to replay. */
+  /** Baseline only: file with a GetSample to replay. */
   sample?: string;
   /** Product only: settings. */
   env?: Record<string, string>;
@@ -38,7 +38,7 @@ export interface SideNeeds {
 export interface Sides {
   dir: string;
   core: number | undefined;
-  /** Undefined when there is no product to measure. */
+  /** Undefined if there is no product to measure. */
   productCommand: string[] | undefined;
 }
 
@@ -117,7 +117,7 @@ async function startProductSide(sides: Sides, needs: SideNeeds): Promise<Target>
   };
 }
 
-/** Writes the sample that the floor replays: recorded from the product, or made up where there is no product. Returns its file. */
+/** Writes the sample that the baseline replays: recorded from the product, or synthetic without a product. Returns its file. */
 export async function writeSample(sides: Sides): Promise<string> {
   const file = join(sides.dir, "get-sample.json");
   await Bun.write(file, JSON.stringify(sides.productCommand ? await recorded(sides) : invented(sides)));

@@ -1,4 +1,4 @@
-// The rows about pages, with a bare page of a bare server (floor-page.ts) in the place of the app: what the machine takes for the same.
+// The page rows for a bare page of a bare server (floor-page.ts) instead of the app: the machine's own cost.
 import { inPage, noteScrolling, opened, processor, quantile } from "./web-page.mjs";
 
 const ROWS = "count('.row') > 9";
@@ -6,7 +6,7 @@ const KEYS = 60;
 
 const openFloor = async (context, url) => (await opened(context, url, ROWS)).page;
 
-/** From the press to the frame that shows what it had fetched. */
+/** Returns the time from the click to the frame that shows the fetched data. */
 const pressed = (page) =>
   page.evaluate(async () => {
     document.querySelector("main").replaceChildren();
@@ -20,7 +20,7 @@ const scroll = async (page, step, count) => {
   return noteScrolling(page, "one('#box')", step, count);
 };
 
-/** From the key to the frame that shows its echo, over a socket. */
+/** Returns the time from the key to the frame that shows its echo, over a socket. */
 const echoes = async (page) => {
   await page.evaluate(async () => {
     await window.listen();

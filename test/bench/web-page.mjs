@@ -1,9 +1,9 @@
-// How the time of a page is taken, of the app's (web.mjs) and of a bare one (web-floor.mjs).
+// Timing helpers for pages, for the app's (web.mjs) and a bare one (web-floor.mjs).
 
 export const quantile = (values, q) =>
   values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * q))];
 
-/** In the page: `painted` resolves with the time at which a frame was shown that fulfils the test. */
+/** Runs in the page: `painted` resolves with the time of the first frame that passes the test. */
 export const inPage = () => {
   window.painted = (test) =>
     new Promise((resolve, reject) => {
@@ -19,7 +19,7 @@ export const inPage = () => {
       const look = () => (test() ? shown() : requestAnimationFrame(look));
       requestAnimationFrame(look);
     });
-  // How long each frame took while a box is scrolled by a step in each of them.
+  // Measures the duration of each frame while a box is scrolled by one step per frame.
   window.scrolled = async (box, step, count) => {
     const times = [];
     let last = await new Promise(requestAnimationFrame);
@@ -35,7 +35,7 @@ export const inPage = () => {
   window.count = (selector) => document.querySelectorAll(selector).length;
 };
 
-/** A new page at this address, when a frame has shown what fulfils the test; and milliseconds from its beginning to then. */
+/** Opens a page at this address, and returns it once a frame passes the test, with the milliseconds since its start. */
 export const opened = async (context, address, test) => {
   const page = await context.newPage();
   await page.addInitScript(inPage);
@@ -44,7 +44,7 @@ export const opened = async (context, address, test) => {
   return { page, ms: await page.evaluate(() => window.first) };
 };
 
-/** Follows a link within the app; milliseconds from the press to the frame that shows what it leads to. */
+/** Follows a link within the app; returns the milliseconds from the click to the frame that shows its target. */
 export const followed = (page, href, test) =>
   page.evaluate(`(async () => {
     const link = document.createElement("a");
@@ -57,8 +57,8 @@ export const followed = (page, href, test) =>
   })()`);
 
 /**
- * Processor's time of the page's main thread, in ms, from here to each call: scripts, styles, layout and paint. Alongside the clock it tells
- * what is the page's own doing and what is its neighbours'.
+ * Measures the CPU time of the page's main thread, in ms, from here to each call: scripts, styles, layout and paint. Compared with
+ * wall-clock time, it separates the page's own work from other load.
  */
 export const processor = async (page) => {
   const session = await page.context().newCDPSession(page);
@@ -75,7 +75,7 @@ export const processor = async (page) => {
   };
 };
 
-/** The frames of `count` steps, in ms at the 95th percentile, and what the page's own processor had to do for each. */
+/** Returns the 95th percentile of the frame time over `count` steps, in ms, and the page's CPU time per frame. */
 export const noteScrolling = async (page, box, step, count) => {
   const spent = await processor(page);
   const frames = await page.evaluate(`scrolled(${box}, ${step}, ${count})`);

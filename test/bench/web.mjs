@@ -1,5 +1,5 @@
-// What a person waits for in the browser: a page, a row, a letter. Runs under node in a real headless Chromium and prints figures as one
-// line of JSON. node web.mjs CHROMIUM URL TOKEN SCENARIO JSON
+// Latencies that a person notices in the browser: of a page, a row, a letter. Runs under node in a real headless Chromium and prints
+// figures as one line of JSON. node web.mjs CHROMIUM URL TOKEN SCENARIO JSON
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -13,14 +13,14 @@ const [file, url, token, scenario, given] = process.argv.slice(2);
 const options = JSON.parse(given ?? "{}");
 const at = (path) => new URL(path, url).href;
 
-/** At the memory of a page while answers come. */
+/** Memory samples of a page during answers. */
 const LOOKS = 10;
 
-/** A person looks at a page before they press something in it. */
+/** A person looks at a page before clicking something. */
 const REST_MS = 700;
 
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
-/** Has the benchmark do something, such as let the model speak. */
+/** Asks the benchmark for an action, such as starting the model. */
 const ask = async (name) => {
   process.stdout.write(`@${name}\n`);
   await lines.next();
@@ -35,7 +35,7 @@ const scenarios = {
 
   async load(context) {
     const figures = {};
-    // The browser's own beginning is not the page's.
+    // The browser's own startup does not count.
     const { page: before } = await opened(context, at("/healthz"), "document.body !== null");
     await before.close();
     for (const kind of ["fast", "slow"]) {
@@ -67,7 +67,7 @@ const scenarios = {
       figures.css_kb = bytes.css / 1024;
       await page.close();
     }
-    // As people return: the browser has the files, and the worker that serves them.
+    // As on a repeat visit: the browser has the files, and the worker that serves them.
     const content = "one('.page .empty, .page .list') !== null";
     const { page: visit } = await opened(context, at("/"), content);
     await visit.evaluate(() => navigator.serviceWorker.ready.then(() => true));
@@ -130,7 +130,7 @@ const scenarios = {
   },
 
   async chat(context) {
-    // What one sees is filled, down to the newest.
+    // The visible area is filled, down to the newest message.
     const shown = "one('.flow') && one('.flow').scrollHeight > one('.flow').clientHeight && count('.flow ol > li') > 9";
     const { page } = await opened(context, at("/chats"), "count('.side a.item') > 1");
     await page.waitForTimeout(REST_MS);
@@ -141,7 +141,7 @@ const scenarios = {
     const nodes = await page.evaluate(() => count("*"));
     const scrolling = await noteScrolling(page, "one('.flow')", -120, 240);
     const nodes_after = await page.evaluate(() => count("*"));
-    // Last: a page in the background is shown no frames.
+    // Runs last, because a background page renders no frames.
     const cold = await opened(context, at(`/chats/${options.chat}`), shown);
     return { open_ms, cold_ms: cold.ms, nodes, ...scrolling, nodes_after, open_cpu };
   },
@@ -198,7 +198,7 @@ const scenarios = {
     const heaps = [await heap()];
     for (let n = 1; n <= options.rounds; n++) {
       await say(`more ${n}`, "hurry");
-      // What is noted here would count as memory of the page.
+      // Recorded data would count as memory of the page.
       await page.evaluate(() => late.splice(0));
       if (n % (options.rounds / LOOKS) >= 1) continue;
       heaps.push(await heap());
@@ -256,14 +256,14 @@ const scenarios = {
     const open_ms = await followed(page, `/workspaces/${options.workspace}/logs`, lines);
     const open_cpu = await spent();
     const scrolling = await noteScrolling(page, "one('.log .virtual').closest('.log')", -240, 150);
-    // Last: the same page from nothing.
+    // Runs last: the same page from scratch.
     const cold = await opened(context, at(`/workspaces/${options.workspace}/logs`), lines);
     return { open_ms, cold_ms: cold.ms, ...scrolling, open_cpu, nodes: await page.evaluate(() => count("*")) };
   },
 };
 
 const directory = mkdtempSync(join(tmpdir(), "slipway-web-bench-"));
-// Without graphics by software, which says nothing about a graphics card: letters of a terminal are elements then.
+// Without software rendering, which says nothing about a graphics card: terminal letters are then DOM elements.
 const flags = [
   "--no-sandbox",
   "--disable-gpu",

@@ -1,4 +1,4 @@
-// Starting many builds at once and watching what becomes of them, over the product's own API. Used by rows-workspaces.ts.
+// Starts many builds in parallel and watches them, over the product's own API. Used by rows-workspaces.ts.
 import type { Product } from "./product.ts";
 
 const RANK = ["pending", "starting", "running"];
@@ -8,7 +8,7 @@ export type BuildWatchers = AsyncDisposable & { readonly seen: readonly Seen[]; 
 
 type Message = { type: string; data: { latest_build: { build_number: number; status: string } } | null };
 
-/** One WebSocket for each workspace; resolves when all have had their first state. Counts from the build after that one on. */
+/** Opens one WebSocket per workspace; resolves when all have received their first state. Counts from the next build on. */
 export async function watchBuilds(product: Product, ids: readonly string[]): Promise<BuildWatchers> {
   const all = Promise.withResolvers<void>();
   let left = ids.length;
@@ -47,7 +47,7 @@ export async function watchBuilds(product: Product, ids: readonly string[]): Pro
   };
 }
 
-/** Asks for a start of each at once; answers how many were accepted. */
+/** Requests a start of each at the same time; returns how many were accepted. */
 export async function makeBuilds(product: Product, ids: readonly string[]): Promise<number> {
   const answers = await Promise.all(
     ids.map((id) =>
@@ -62,7 +62,7 @@ export async function makeBuilds(product: Product, ids: readonly string[]): Prom
   return answers.filter(({ ok }) => ok).length;
 }
 
-/** What was seen once all run, or when the time is over. A status may be passed over, but never comes after a later one. */
+/** Returns what was observed once all are running, or at the timeout. A status may be skipped, but never arrives after a later one. */
 export async function awaitAll(
   { seen, allRunning }: BuildWatchers,
   limit_ms: number,

@@ -1,5 +1,5 @@
-// src/bootstrap.mjs under plain Node, with a machine made for the test: a small project, and programs on the PATH that stand for
-// Bun and npm and write down how they are called. Nothing is downloaded.
+// src/bootstrap.mjs under plain Node, on a simulated machine: a small project, and fake Bun and npm programs on the PATH that record how
+// they are called. Nothing is downloaded.
 import { expect } from "bun:test";
 import {
   chmodSync,
@@ -39,7 +39,7 @@ const machine = () => {
     project,
     script,
     calls: () => readFileSync(calls, "utf8").trim().split("\n").filter(Boolean),
-    /** A Bun of this version: installs, and as the server waits for SIGTERM and then exits with 7. */
+    /** A fake Bun of this version: installs, and as the server waits for SIGTERM and then exits with 7. */
     bun: (version: string): string =>
       [
         `if [ "$1" = --version ]; then echo ${version}; exit 0; fi`,
@@ -60,7 +60,7 @@ const machine = () => {
   };
 };
 
-/** Starts it, waits until the server is up, ends it as a service manager would. */
+/** Starts it, waits until the server is up, and ends it as a service manager would. */
 const serveOnce = async (host: ReturnType<typeof machine>, ...args: string[]): Promise<number> => {
   const child = host.start("serve", ...args);
   for await (const chunk of child.stdout) {
@@ -115,7 +115,7 @@ testNeeding(
       "bun install --frozen-lockfile --production --omit=peer",
       "bun install --frozen-lockfile",
     ]);
-    // What the README calls is there from the first time on.
+    // The program that the README uses exists after the first run.
     const linked = Bun.spawnSync([join(host.project, "node_modules", ".bin", "bun"), "--version"]);
     expect(linked.stdout.toString().trim()).toBe(PINNED);
     const linter = join(host.project, "node_modules", "linter");
@@ -134,7 +134,7 @@ testNeeding(
   async () => {
     using host = machine();
     host.script(join(host.bin, "bun"), host.bun("1.0.0"));
-    // What npm leaves when install scripts do not run: a launcher that only complains, and the platform's program.
+    // npm's result without install scripts: a launcher that only prints an error, and the platform's program.
     const packages = join(host.project, "node_modules", ".bun-runtime", "node_modules");
     const made = join(host.bin, "made");
     host.script(made, host.bun(PINNED));

@@ -22,12 +22,12 @@ import { awaitWorkspace, createBuild, createWorkspace } from "#test/support/work
 const AGENTS = (Bun.env.SLIPWAY_TEST_CONTAINER_AGENTS ?? "codex,claude-code").split(",");
 const REPOSITORY = "/home/dev/work";
 
-/** The tests' image with this machine's node and git, and their libraries. */
+/** Creates the test image with this machine's node and git, and their libraries. */
 const makeImage = async (name: string): Promise<void> => {
   const docker = ["docker", "-H", needs.docker.file];
   const programs = [needs.node.file, needs.git.file];
   const known = await Bun.$`ldconfig -p`.text();
-  // Of node, git and Claude Code.
+  // Libraries of node, git and Claude Code.
   const libraries = ["libstdc++.so.6", "librt.so.1", "libpcre2-8.so.0", "libz.so.1"].map(
     (library) =>
       known
@@ -49,8 +49,8 @@ const makeImage = async (name: string): Promise<void> => {
 };
 
 /**
- * A running workspace with the agents' folder of this machine as a volume that nothing can be written to: half a gigabyte is copied nowhere. The
- * volume has the workspace's ID in its name, so the first build, which lacks the image, makes the workspace alone.
+ * A running workspace with this machine's agents folder as a read-only volume, so that half a gigabyte need not be copied. The volume has
+ * the workspace's ID in its name, so the first build, which lacks the image, only creates the workspace.
  */
 const openWorkspace = async (world: DockerWorld) => {
   const { admin, engine } = world;
@@ -133,7 +133,7 @@ testNeeding(
       expect(calls.length).toBeGreaterThanOrEqual(5);
       await report(name);
     }
-    // The provider's key is on the server alone.
+    // The provider's key exists only on the server.
     const files = "find /home/dev /tmp -type f -print0 | xargs -0 grep -ls";
     const search = `${files} ${MODEL_KEY}; grep -ls ${MODEL_KEY} /proc/[0-9]*/environ 2>/dev/null; echo searched`;
     expect(await run(search)).toBe("searched");

@@ -1,5 +1,5 @@
-// Devcontainers with an agent of their own: the real command line tool, a real Docker Engine, the compiled daemon in a workspace of this
-// machine, and the same daemon again inside the container.
+// Devcontainers with their own agent: the real command line tool, a real Docker Engine, the compiled daemon in a workspace of this machine,
+// and the same daemon inside the container.
 import { expect } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -24,14 +24,14 @@ import { until } from "#test/support/until.ts";
 import { awaitBuild, createWorkspace, openWorld, seedTemplate } from "#test/support/workspaces.ts";
 import { callTools } from "#test/tools/world.ts";
 
-/** Where the package's program stands under its name. */
+/** The folder in which the package's program has its own name. */
 const TOOLS = join(dirname(fileURLToPath(import.meta.resolve("@devcontainers/cli/package.json"))), "../../.bin");
 
 type Wanted = (one: Devcontainer | undefined) => boolean;
 
 const isReady: Wanted = (one) => one?.status === "running" && one.agent !== undefined;
 
-/** A workspace of this machine whose template names one devcontainer, in the folder `shop`; `files` stand alongside its settings. */
+/** A workspace of this machine whose template names one devcontainer, in the folder `shop`; `files` are placed next to its settings. */
 const openWorkspace = async (more: object = {}, files: Readonly<Record<string, string>> = {}) => {
   const models = new ScriptedModels();
   const server = await startTestServer({ clock: systemClock, models });
@@ -57,7 +57,7 @@ const openWorkspace = async (more: object = {}, files: Readonly<Record<string, s
     path,
     home,
     seeded,
-    /** The devcontainer, once it is as wanted. */
+    /** Returns the devcontainer once it matches. */
     until: async (wanted: Wanted, mayFail = false): Promise<Devcontainer> => {
       using socket = await owner.socket(path("containers/watch"));
       for (;;) {
@@ -73,7 +73,7 @@ const openWorkspace = async (more: object = {}, files: Readonly<Record<string, s
       }
     },
     agent: (id: string) => owner.get<WorkspaceAgent>(`/api/v2/workspaceagents/${id}`),
-    /** The daemon goes without a word, and another one comes. */
+    /** Kills the daemon and starts another one. */
     restart: async (): Promise<void> => {
       daemon.process.kill("SIGKILL");
       await daemon.process.exited;
@@ -91,14 +91,14 @@ const openWorkspace = async (more: object = {}, files: Readonly<Record<string, s
 const engine = (path: string): Promise<Response> =>
   fetch(`http://docker${path}`, { unix: needs.docker.file.replace("unix://", "") });
 
-/** Resolves when the agent is connected, as everyone sees it. */
+/** Resolves when the agent is shown as connected. */
 const connected = (agent: () => Promise<WorkspaceAgent>): Promise<WorkspaceAgent> =>
   until(async () => {
     const found = await agent();
     return found.status === "connected" && found.lifecycle_state === "ready" && found;
   });
 
-/** A chat of the workspace, and the first call of its model. */
+/** Creates a chat of the workspace, and returns the first call of its model. */
 const openChat = async ({ owner, models, seeded }: Awaited<ReturnType<typeof openWorkspace>>) => {
   const { workspace_id, organization_id } = seeded;
   await createChat({ owner, organization_id }, "go", { workspace_id });

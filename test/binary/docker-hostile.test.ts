@@ -1,5 +1,5 @@
-// A server with workspaces in containers behind nginx, and two people of it. Mallory owns a workspace and a chat and wants what is not
-// hers: Bob's workspace, the server's data, the machine. What is tried is listed in test/security/README.md.
+// A server with container workspaces behind nginx, and two users. Mallory owns a workspace and a chat and tries to get what is not hers:
+// Bob's workspace, the server's data, the machine. test/security/README.md lists the attempts.
 import { expect } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { createServer } from "node:net";
@@ -38,7 +38,7 @@ const freePort = (): Promise<number> =>
     });
   });
 
-/** nginx in front of the server, for people and for containers. */
+/** Starts nginx in front of the server, for people and for containers. */
 const startProxy = async (folder: string, port: number, upstream: number) => {
   const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map((name) => `${name}_temp_path ${folder};`);
   const file = join(folder, "nginx.conf");
@@ -104,7 +104,7 @@ testNeeding(
     const address = Object.values(victim.NetworkSettings.Networks)[0]?.IPAddress ?? "";
     expect(address).not.toBe("");
 
-    // From inside of her container: Bob's ports, the machine's files and engine, other processes, the rights to make more of it.
+    // From inside her container: Bob's ports, the machine's files and engine, other processes, and capabilities for more.
     const inside = await shell(
       mallory,
       agent_id,
@@ -147,13 +147,13 @@ testNeeding(
     const terminal = mallory.socket(`/api/v2/workspaceagents/${bobs.agent_id}/pty?reconnect=${crypto.randomUUID()}`);
     await expect(terminal).rejects.toThrow("404");
     expect(await statusOf(createBuild(mallory, his.id, "delete", { permanent: true }))).toBe(404);
-    // Her own agent shows no container: her workspace has no engine, so a devcontainer with a mount of the machine is never made.
+    // Her own agent lists no containers: her workspace has no engine, so a devcontainer with a mount of the machine is never created.
     const listing = await mallory.get<{ containers: unknown[] }>(
       `/api/v2/workspaceagents/${agent_id}/containers?label=a%3D`,
     );
     expect(listing.containers).toEqual([]);
 
-    // In a chat: the demo model runs what she says, in her own container; files of the server are not to be read.
+    // In a chat: the demo model runs her commands in her own container; the server's files are not readable.
     const chat = await createChat(
       { owner: mallory, organization_id },
       `run: cat ${server.directory}/encryption.key || echo nothing-there`,
@@ -169,7 +169,7 @@ testNeeding(
       await statusOf(createChat({ owner: mallory, organization_id }, "run: id", { workspace_id: his.id })),
     ).toBeOneOf([400, 403, 404]);
 
-    // Templates are not hers to write; parameters of one that puts them everywhere reach nothing of the machine or of Bob.
+    // She cannot write templates; parameters of one that uses them everywhere reach nothing of the machine or of Bob.
     await expect(
       importVersion(mallory, "provisioner: docker\nresources: [{name: a, docker: {image: b}}]\n"),
     ).rejects.toThrow("403");
@@ -213,7 +213,7 @@ resources:
       expect((await awaitBuild(mallory, made.id)).latest_build.status).toBe("deleted");
     }
 
-    // Bob has noticed nothing.
+    // Bob is not affected.
     expect((await containerOf(world, his.id)).Id).toBe(victim.Id);
     expect(await shell(bob, bobs.agent_id, "cat ~/secret")).toBe("bobs");
     for (const [owner, id] of [

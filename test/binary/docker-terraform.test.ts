@@ -1,5 +1,5 @@
-// The example of docs/templates-terraform.md as it stands there: a workspace in a container that Terraform starts with the command line of
-// Docker, on a real engine, from the first start to its deletion.
+// The example of docs/templates-terraform.md, unchanged: a workspace in a container that Terraform starts with Docker's command line, on a
+// real engine, from the first start to its deletion.
 import { expect } from "bun:test";
 import { readFileSync } from "node:fs";
 import { Client } from "#src/client.ts";
@@ -11,7 +11,7 @@ import { awaitWorkspace, createBuild, createWorkspace } from "#test/support/work
 
 const PAGE = new URL("../../docs/templates-terraform.md", import.meta.url);
 
-/** The block of the page behind this mark. */
+/** Returns the page's block after this mark. */
 const example = (mark: string): string => {
   const page = readFileSync(PAGE, "utf8");
   const block = page.slice(page.indexOf(mark)).match(/```hcl\n([\s\S]*?)```/)?.[1];
@@ -19,7 +19,7 @@ const example = (mark: string): string => {
   return block;
 };
 
-/** The same under another name. */
+/** The same image under another name. */
 const OTHER_IMAGE = `${IMAGE}-other`;
 
 testNeeding(

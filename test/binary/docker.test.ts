@@ -1,4 +1,4 @@
-// Workspaces in containers of a real Docker Engine, made by the compiled program and from the template that comes with it.
+// Workspaces in containers of a real Docker Engine, created by the compiled program from the built-in template.
 import { expect } from "bun:test";
 import type { MessagePage } from "#schema/chats/chat.ts";
 import { Client } from "#src/client.ts";
@@ -17,7 +17,7 @@ import { makeTemplate } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
 import { awaitWorkspace, createBuild, createWorkspace } from "#test/support/workspaces.ts";
 
-/** What a container has printed. */
+/** Returns a container's output. */
 const containerLog = async (id: string): Promise<string> =>
   (
     await fetch(`http://docker/containers/${id}/logs?stdout=1&stderr=1`, {

@@ -1,4 +1,5 @@
-// The compiled program runs nothing that lies where it is started: of a package that asks for native code only what is compiled in is there.
+// The compiled program runs no code from the folder where it is started: of a package that loads native code, only the compiled-in part
+// exists.
 import { expect } from "bun:test";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

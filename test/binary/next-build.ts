@@ -1,5 +1,6 @@
-// The program one step of the database ahead: this source with a further migration. It plays the newer build that the binary must refuse
-// the data of, and go back from. A program one step behind cannot be played so: this source already reads what the newest step brings.
+// A program that is one database migration ahead: this source with an additional migration. It simulates the newer build whose data the
+// binary must refuse, and from which it must be able to go back. A program that is one migration behind cannot be simulated in this way,
+// because this source already reads what the newest migration adds.
 import { type Migration, newestVersion } from "#db/engine/migration.ts";
 import { MIGRATIONS } from "#db/engine/migrations.ts";
 

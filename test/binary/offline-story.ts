@@ -1,5 +1,5 @@
-// Runs in a network namespace of its own, started by offline.test.ts: raises loopback, makes sure that nothing else can be reached, and
-// then walks a newcomer's path through a real `serve` process. Prints what it saw as one line of JSON.
+// Runs in its own network namespace, started by offline.test.ts: brings up loopback, verifies that nothing else is reachable, and then goes
+// through a new user's steps with a real `serve` process. Prints the results as one line of JSON.
 import { dlopen, FFIType, ptr } from "bun:ffi";
 import type { AgentLog } from "#schema/agents/agent-log.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
@@ -13,7 +13,7 @@ const SOCK_DGRAM = 2;
 const SIOCSIFFLAGS = 0x8914;
 const IFF_UP_RUNNING = 0x41;
 
-/** What `ip link set lo up` does, where there is no `ip`. */
+/** Does what `ip link set lo up` does, without `ip`. */
 const raiseLoopback = (): void => {
   const { symbols } = dlopen("libc.so.6", {
     socket: { args: [FFIType.i32, FFIType.i32, FFIType.i32], returns: FFIType.i32 },
@@ -26,7 +26,7 @@ const raiseLoopback = (): void => {
   if (done !== 0) throw new Error("loopback does not come up");
 };
 
-/** Whether something beyond this machine answers, or might. */
+/** Returns true if something outside of this machine responds, or might. */
 const reaches = async (url: string): Promise<boolean> => {
   try {
     await fetch(url);
@@ -51,7 +51,7 @@ try {
   const ready = await awaitWorkspace(client, id, (one) =>
     /ready|error|timeout/.test(agentOf(one)?.lifecycle_state ?? ""),
   );
-  // What was said before is told, too; the last lines may come after the agent has called itself ready.
+  // Earlier output is also sent; the last lines may arrive after the agent has reported ready.
   const output: string[] = [];
   using follower = await client.socket(`/api/v2/workspaceagents/${agentOf(ready)?.id}/logs?follow=true`);
   while (!output.includes("line 3")) {
@@ -59,7 +59,7 @@ try {
     output.push(...lines.filter((line) => line.startsWith("line ")));
   }
   const page = await (await client.fetch("GET", "/swagger")).text();
-  // A `data:` address is fetched from nowhere.
+  // A `data:` URL causes no request.
   const assets = [...page.matchAll(/(?:src|href)="(?!data:)([^"]+)"/g)].map(
     ([, path = ""]) => new URL(path, serve.url),
   );

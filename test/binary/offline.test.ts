@@ -1,11 +1,11 @@
-// With the network really cut: in a network namespace that has nothing but loopback, where the system lets us make one.
+// Without any network: in a network namespace with only loopback, if the system allows creating one.
 import { expect } from "bun:test";
 import { fileURLToPath } from "node:url";
 import { type Need, testNeeding } from "#test/support/needs.ts";
 
 const STORY = fileURLToPath(new URL("./offline-story.ts", import.meta.url));
 
-/** The first way to a namespace of our own that works here: as root, or as root of a user namespace. */
+/** The first method to create a namespace that works here: as root, or as root of a user namespace. */
 const way = [
   ["unshare", "-n"],
   ["unshare", "-rn"],

@@ -1,10 +1,10 @@
-// A data directory as the program of one step of the database ago would have left it: the newest step is taken back. A program without that
-// step cannot write one here, since this source already reads what the step brings.
+// A data directory as left by the program of one migration ago: reverts the newest migration. A program without that migration cannot be
+// run here, because this source already reads what the migration adds.
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
 import { MIGRATIONS } from "#db/engine/migrations.ts";
 
-/** Takes the newest step back in a directory that no server uses. Throws for a statement that it does not know the way back of. */
+/** Reverts the newest migration in an unused directory. Throws for a statement that it cannot revert. */
 export const takeBackNewestStep = (directory: string): void => {
   using db = new Database(join(directory, "slipway.db"));
   const newest = MIGRATIONS.at(-1)?.sql ?? "";
@@ -21,7 +21,7 @@ const wayBack = (sql: string): string | undefined => {
   if (column) return `alter table ${table} drop column ${column}`;
   const [, kind, name] = /^create (?:unique )?(table|index) `(\w+)`/i.exec(sql) ?? [];
   if (name) return `drop ${kind} ${name}`;
-  // Rows that were filled in go with their column.
+  // Filled-in rows are removed with their column.
   if (sql === "" || /^(update|with\b[\s\S]*\bupdate) /i.test(sql)) return undefined;
   throw new Error(`no way back is known of: ${sql}`);
 };

@@ -1,7 +1,6 @@
-// The operator's story, told with the compiled binary on a machine where nothing is: install, first user, template, workspace, backup,
-// restore elsewhere, a forgotten password, the stop of it all, and the upgrade of what the build before has left. Every command is one
-// that the documentation tells of. What "the build before" has left is made by older-data.ts; next-build.ts is a newer build, whose data the
-// binary refuses until the documented steps have brought back what was there before.
+// The operator's story with the compiled binary on an empty machine: install, first user, template, workspace, backup, restore elsewhere, a
+// forgotten password, a stop, and the upgrade of an earlier build's data. Every command is documented. older-data.ts creates the earlier
+// build's data; next-build.ts is a newer build, whose data the binary refuses until the documented steps have restored the earlier data.
 import { afterEach, beforeEach, expect } from "bun:test";
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -40,7 +39,7 @@ const environment = (): Record<string, string> => ({
   ...(process.env.TEST_RUN_MARK ? { TEST_RUN_MARK: process.env.TEST_RUN_MARK } : {}),
 });
 
-/** Runs a line of shell and answers its output; fails when it ends otherwise than expected, or is documented nowhere. */
+/** Runs a shell line and returns its output; fails if the exit code is unexpected, or the command is not documented. */
 const sh = async (line: string, { code = 0, stdin = "" } = {}): Promise<string> => {
   for (const [command, verb, word] of line.matchAll(/\bslipway ([a-z-]+)(?: ([a-z-]+)\b)?/g)) {
     const hasWords = ["workspaces", "templates", "user", "migrate"].includes(verb ?? "") && word !== undefined;
@@ -56,7 +55,7 @@ const sh = async (line: string, { code = 0, stdin = "" } = {}): Promise<string> 
   return out + err;
 };
 
-/** Starts a server and reads what it announces. */
+/** Starts a server and reads its announcement. */
 const serve = async (command: string[], data: string): Promise<Served> => {
   const child = Bun.spawn([...command, "serve", "--address", "127.0.0.1:0", "--data-dir", data], {
     cwd: machine,
@@ -87,7 +86,7 @@ const serve = async (command: string[], data: string): Promise<Served> => {
 const signIn = (url: string, password = ADA.password): Promise<string> =>
   sh(`slipway login ${url} --email ${ADA.email} --password-stdin`, { stdin: `${password}\n` });
 
-/** Opens the link as a browser would, and sends its form. */
+/** Opens the link as a browser would, and submits its form. */
 const firstUser = async ({ url, link }: Served): Promise<number> => {
   expect((await fetch(link)).headers.get("content-type")).toContain("text/html");
   const body = JSON.stringify({ ...ADA, setup_token: new URL(link).searchParams.get("token") });
@@ -95,7 +94,7 @@ const firstUser = async ({ url, link }: Served): Promise<number> => {
   return (await fetch(`${url}/api/v2/users/first`, { method: "POST", headers, body })).status;
 };
 
-// The source on its own has shown all of this elsewhere; here it is what people install.
+// Other tests cover this from source; this tests what people install.
 testNeeding(
   [compiled],
   "[OS-1][OS-2] install, first user, template, workspace, backup, restore, password, stop; and the upgrade of what the build before has left",
@@ -139,13 +138,13 @@ const fromNothing = async (): Promise<void> => {
   await expectRefused(second.url);
   await signIn(second.url, password);
   expect(await sh("slipway workspaces list")).toMatch(/\ndev +small +stopped/);
-  // Its home is recreated: homes are not in the backup.
+  // Its home is recreated, because backups do not contain homes.
   expect(await sh("slipway workspaces shell dev -- 'echo there again'")).toContain("there again");
   await sh("slipway workspaces delete dev --yes");
   expect(await second.stop()).toBe(0);
 };
 
-/** OS-2: a data directory of the build before, and the way back from a newer one. */
+/** OS-2: the data directory of an earlier build, and the way back from a newer one. */
 const upgrade = async (): Promise<void> => {
   const before = await serve(["slipway"], "older");
   expect(await firstUser(before)).toBe(201);
@@ -162,7 +161,7 @@ const upgrade = async (): Promise<void> => {
   expect(await after.stop()).toBe(0);
   expect(await sh("slipway migrate --check --data-dir older")).toContain("up to date");
   expect(copies()).toHaveLength(1);
-  // What the steps bring back is what the build before had left: the upgrade is still to come, and nothing has been deleted.
+  // The steps restore what the earlier build had left: the upgrade is yet to come, and nothing has been deleted.
   await goBack();
   await expectToBeApplied();
   const upgraded = await serve(["slipway"], "older");
@@ -193,18 +192,18 @@ const expectKept = async ({ url }: Served): Promise<void> => {
   expect(await sh("slipway workspaces list")).toMatch(/\nkept +local +stopped/);
 };
 
-/** The databases that upgrades have copied. */
+/** Returns the database copies made by upgrades. */
 const copies = (): string[] =>
   readdirSync(join(machine, "older", "backups")).filter((name) => /^before-\d+\.\d+\.\d+\S*Z\.db$/.test(name));
 
-/** The way back that the documentation describes. */
+/** Goes back as documented. */
 const goBack = async (): Promise<void> => {
   const [steps = ""] = markedBlocks(page("docs/backup.md"), "tried after an upgrade");
   expect(steps).toContain("cd /var/lib/slipway\n");
   await sh(`set -e\n${steps.replace("/var/lib/slipway", join(machine, "older"))}`);
 };
 
-/** The password that everyone has forgotten. */
+/** Asserts that the forgotten password is rejected. */
 const expectRefused = async (url: string): Promise<void> => {
   const line = `slipway login ${url} --email ${ADA.email} --password-stdin`;
   expect(await sh(line, { code: 1, stdin: ADA.password })).toContain("Incorrect email or password.");

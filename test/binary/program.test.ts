@@ -1,5 +1,5 @@
-// The program as people start it: as a process, with arguments, an environment and signals. Runs from source, and again
-// against the compiled binary when SLIPWAY_TEST_BINARY names it.
+// The program as people start it: as a process, with arguments, an environment and signals. Runs from source, and again against the
+// compiled binary if SLIPWAY_TEST_BINARY is set.
 import { expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,7 +11,7 @@ const BINARY = process.env.SLIPWAY_TEST_BINARY;
 const SOURCE = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
 const COMMAND = BINARY ? [BINARY] : [process.execPath, "--no-env-file", SOURCE];
 
-/** An empty folder that is the program's working directory; gone when disposed. */
+/** Creates an empty folder as the program's working directory; removed when disposed. */
 const emptyFolder = () => {
   const path = mkdtempSync(join(tmpdir(), "slipway-program-"));
   return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) };
@@ -20,7 +20,7 @@ const emptyFolder = () => {
 const start = (args: string[], cwd: string, env: Record<string, string> = {}) =>
   Bun.spawn([...COMMAND, ...args], {
     cwd,
-    // Of the tests' own environment only what marks the run.
+    // Only the run's mark of the tests' environment.
     env: { PATH: process.env.PATH, HOME: cwd, TEST_RUN_MARK: process.env.TEST_RUN_MARK, ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
@@ -80,7 +80,7 @@ test("[CF-5] config show prints where a secret comes from, not what it is", asyn
   });
 });
 
-test("[CF-8] serve announces its address, is healthy, and exits 0 on SIGTERM; a second one on its data is refused", async () => {
+test("[CF-8] serve prints its address, is healthy, and exits 0 on SIGTERM; a second one on its data is refused", async () => {
   using folder = emptyFolder();
   const server = start(["serve", "--address=127.0.0.1:0"], folder.path);
   const [, url = ""] = await lineMatching(server.stdout, /^Slipway \S+ is listening on (http:\/\/127\.0\.0\.1:\d+)$/m);
@@ -94,7 +94,7 @@ test("[CF-8] serve announces its address, is healthy, and exits 0 on SIGTERM; a 
   expect((await run(["health", `--address=${address}`])).code).toBe(1);
 });
 
-test("[CF-9] Ctrl-C while waiting for someone exits 130", async () => {
+test("[CF-9] Ctrl-C at a prompt exits 130", async () => {
   using folder = emptyFolder();
   const asked = Promise.withResolvers<void>();
   const silent = Bun.serve({
@@ -115,7 +115,7 @@ test("[CF-9] Ctrl-C while waiting for someone exits 130", async () => {
   }
 });
 
-// Source run by Bun itself would read bunfig.toml: this is a promise of the binary.
+// Source run by Bun would read bunfig.toml: this is a guarantee of the binary.
 if (BINARY) {
   test("[RP-6] the binary, copied alone into a folder with a hostile .env and bunfig.toml, serves", async () => {
     using folder = emptyFolder();

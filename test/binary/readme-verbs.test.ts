@@ -1,5 +1,5 @@
-// The other shell blocks of the documentation that are marked: those of the verbs that talk to a server, and those for anyone who is at the machine.
-// Each kind is pasted into one shell in the order in which it stands there; only what differs on each machine is put in.
+// The other marked shell blocks of the documentation: those of the verbs that talk to a server, and those for people at the machine. Each
+// kind is pasted into one shell in document order; only machine-specific values are filled in.
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -13,13 +13,13 @@ const MACHINE = "tried at the machine";
 
 const blocks = (path: string, mark: string): string[] => markedBlocks(page(path), mark);
 
-/** A sign-in, what README does with it, and the rest of the page of verbs, which signs out in the end. */
+/** Returns a sign-in, README's steps after it, and the rest of the page of verbs, which signs out at the end. */
 const verbBlocks = (): string[] => {
   const reference = blocks("docs/cli.md", VERBS);
   return [...reference.slice(0, -1), ...blocks("README.md", VERBS), ...reference.slice(-1)];
 };
 
-/** The pages for operators, as one reads them. */
+/** Returns the blocks of the operators' pages in reading order. */
 const machineBlocks = (): string[] =>
   ["docs/operating.md", "docs/backup.md", "docs/cli.md"].flatMap((path) => blocks(path, MACHINE));
 
@@ -34,10 +34,10 @@ const paste = async (script: string, cwd: string, env: Record<string, string>) =
 };
 
 const bash: Need = { found: Bun.which("bash") !== null, reason: "needs bash", file: "" };
-/** Alongside the compiled binary these would show nothing more. */
+/** The compiled binary would show nothing more. */
 const testHere = Bun.env.SLIPWAY_TEST_BINARY === undefined ? testNeeding : () => {};
 
-test("[RP-8] each mark of another kind stands before a shell block, too", () => {
+test("[RP-8] each other mark also precedes a shell block", () => {
   const marks = (mark: string): number => userPages().reduce((sum, path) => sum + markCount(page(path), mark), 0);
   expect(verbBlocks()).toHaveLength(marks(VERBS));
   expect(machineBlocks()).toHaveLength(marks(MACHINE));

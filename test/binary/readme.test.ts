@@ -1,5 +1,5 @@
-// The shell blocks of the documentation that are marked as tried, run with bash and curl as a newcomer would paste them: one after the other in
-// one shell, against a server with its daemons. Only what differs on each machine is put in: address, account, and a free port.
+// The marked shell blocks of the documentation, run with bash and curl as a new user would paste them: one after the other in one shell,
+// against a server with its daemons. Only machine-specific values are filled in: address, account, and a free port.
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { type Clock, systemClock } from "#base/clock.ts";
@@ -8,10 +8,10 @@ import { markCount, markedBlocks, page, userPages } from "#test/support/document
 import { type Need, needs, testNeeding } from "#test/support/needs.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
 
-/** Anyone who pastes the second page has read the first one. */
+/** The second page builds on the first one. */
 const PAGES = ["docs/quickstart.md", "docs/api.md"];
 
-/** Time as it is, and as much later as someone has made it: what takes a minute need not. */
+/** The real time plus an offset, so that waits of a minute can be skipped. */
 class HurriedClock implements Clock {
   #ahead = 0;
   now = (): number => systemClock.now() + this.#ahead;
@@ -34,7 +34,7 @@ const freePort = (): number => {
   return probe.port;
 };
 
-test("[RP-8] each mark stands before a shell block on a page that is tried, and nothing else is taken for one", () => {
+test("[RP-8] each mark precedes a shell block on a tested page, and nothing else is treated as one", () => {
   const marked = userPages().filter((path) => markCount(page(path), "tried") > 0);
   expect(marked.sort()).toEqual([...PAGES].sort());
   for (const path of PAGES) expect(markedBlocks(page(path), "tried")).toHaveLength(markCount(page(path), "tried"));
@@ -43,7 +43,7 @@ test("[RP-8] each mark stands before a shell block on a page that is tried, and 
   expect(markedBlocks(text, "tried")).toEqual(["a\nb\n"]);
 });
 
-/** With a clock of its own the server runs in this process; alongside the compiled binary that would show nothing more. */
+/** The server needs a special clock and runs in this process; the compiled binary would show nothing more. */
 const testHere = Bun.env.SLIPWAY_TEST_BINARY === undefined ? testNeeding : () => {};
 
 testHere(
@@ -61,7 +61,7 @@ testHere(
     const errors = join(server.directory, "errors");
     const child = Bun.spawn(["bash", "-euo", "pipefail", "-c", script], {
       env: { PATH: Bun.env.PATH, HOME: server.directory },
-      // Not a pipe: a watcher that nobody reads any more holds it until its next event.
+      // Not a pipe: a watcher without a reader keeps it open until its next event.
       stdio: ["ignore", "pipe", Bun.file(errors)],
     });
     let out = "";
@@ -70,7 +70,7 @@ testHere(
     try {
       for await (const chunk of child.stdout) {
         out += decoder.decode(chunk, { stream: true });
-        // From here on nothing happens for a minute.
+        // From here on, nothing happens for a minute.
         if (isHurried || !/^"deadline":/m.test(out)) continue;
         isHurried = true;
         clock.hurry(60_000);
@@ -80,7 +80,7 @@ testHere(
       child.kill("SIGKILL");
       await stopAll(server.url);
     }
-    // What is under way is seen or not; answers are for the other tests.
+    // Unfinished steps may or may not be visible; other tests check them.
     const steps = out
       .split("\n")
       .filter((line) => !/^(pending|starting|stopping|deleting|[[{].*|)$/.test(line))
@@ -98,7 +98,7 @@ testHere(
   180_000,
 );
 
-/** Whatever the lines have left running. */
+/** Stops everything that the blocks have left running. */
 const stopAll = async (url: URL): Promise<void> => {
   const admin = await new Client(url).signIn(ADMIN.email, ADMIN.password);
   const { workspaces } = await admin.get<{ workspaces: { id: string }[] }>("/api/v2/workspaces");

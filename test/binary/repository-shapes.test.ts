@@ -1,4 +1,4 @@
-// Twenty shapes of repositories become running containers of a real Docker Engine, several at a time on one server.
+// Twenty kinds of repositories become running containers of a real Docker Engine, several at a time on one server.
 import { expect } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
@@ -12,7 +12,7 @@ import { compiled, needs, testNeeding } from "#test/support/needs.ts";
 import { one } from "#test/support/one-server.ts";
 import { awaitBuild, createBuild } from "#test/support/workspaces.ts";
 
-/** Workspaces that are made at the same time: the server reads no more repositories in parallel. */
+/** Number of workspaces created in parallel: the server reads at most this many repositories in parallel. */
 const AT_ONCE = 4;
 
 testNeeding(

@@ -98,7 +98,7 @@ testNeeding(
     expect(features.asked.length).toBe(asked);
     expect(await shell(admin, again.agent_id, "cat mine /cache/log")).toBe("mine\r\ncreated\r\nmine\r\ncreated");
 
-    // Two with the same files share the image; one more with others makes it too much, and the old ones go.
+    // Two with the same files share the image; one more exceeds the limit, and the old ones are removed.
     app.write("docs/a.txt", `${unique} 2`);
     app.git("commit", "-q", "-a", "-m", "second");
     app.git("push", "-q", "hosted", "main");

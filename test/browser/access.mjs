@@ -1,5 +1,5 @@
-// Anyone who looks after an organization makes a group, and gives it a template; someone of the group then looks after that template.
-// node access.mjs CHROMIUM URL TOKEN EMAIL PASSWORD ORGANIZATION TEMPLATE [FOLDER]
+// An organization administrator creates a group, and gives it a template; a group member then manages that template. node access.mjs
+// CHROMIUM URL TOKEN EMAIL PASSWORD ORGANIZATION TEMPLATE [FOLDER]
 import { inApp, openPage, signIn } from "./app-page.mjs";
 
 const [file, url, token, email, password, organization, template, folder] = process.argv.slice(2);

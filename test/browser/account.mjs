@@ -1,4 +1,4 @@
-// A person looks after their account with the screen alone. node account.mjs CHROMIUM URL EMAIL PASSWORD [FOLDER]
+// A person manages their account in the browser. node account.mjs CHROMIUM URL EMAIL PASSWORD [FOLDER]
 import { inApp, openPage, signIn } from "./app-page.mjs";
 
 const [file, url, email, password, folder] = process.argv.slice(2);
@@ -26,7 +26,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   await page.getByRole("button", { name: "Change password" }).click();
   await page.getByText("Password changed").waitFor();
 
-  // Signed in elsewhere, too: once to be ended there.
+  // Also signed in elsewhere: this session is ended later.
   const other = await fetch(at("/api/v2/users/login"), {
     method: "POST",
     headers: { "content-type": "application/json", "user-agent": "curl/8.9.1" },
@@ -42,7 +42,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
     fetch(at("/api/v2/users/me"), { headers: { "service-session-token": token } }).then(({ status }) => status);
   result.ended = await me(session_token);
 
-  // By the path that clients send people to.
+  // The path that clients send people to.
   await page.goto(at("/settings/tokens"));
   await page.getByRole("heading", { name: "No tokens yet" }).waitFor();
   result.tokensAt = new URL(page.url()).pathname;
@@ -113,7 +113,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   await page.getByText("Permissions saved").waitFor();
   await look("account-permissions");
 
-  // Two tabs: what is done in one is in the other when one returns to it; a session that ends is over in all of them.
+  // Two tabs: changes in one appear in the other on return; a session that ends is over in all of them.
   const tab = await openPage(context, result.wrong);
   await tab.goto(at("/account/tokens"));
   await tab.getByRole("button", { name: "Delete readme-bot" }).waitFor();

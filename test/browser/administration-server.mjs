@@ -1,6 +1,6 @@
-// An administrator with the screen alone looks after the server: a first model that was found, organizations, MCP servers, keys of workers,
-// spend limits, permissions, health, settings, a backup, the log, and the audit log as it is written.
-// node administration-server.mjs CHROMIUM URL TOKEN MCP [FOLDER]
+// An administrator manages the server in the browser: a first model that was detected, organizations, MCP servers, provisioner keys,
+// spending limits, permissions, health, settings, a backup, the log, and the live audit log. node administration-server.mjs CHROMIUM URL
+// TOKEN MCP [FOLDER]
 import { inApp } from "./app-page.mjs";
 
 const [file, url, token, mcp, folder] = process.argv.slice(2);
@@ -25,7 +25,7 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
   await look("admin-price");
   await confirm("Save price");
   await page.getByText("0.25 / 1.50").waitFor();
-  // By the keyboard alone: found by its name.
+  // By keyboard only: found by its name.
   await page.keyboard.press("Control+k");
   await page.keyboard.type("organiz");
   await page.keyboard.press("Enter");
@@ -133,7 +133,7 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
   await page.getByText(", verified").waitFor();
   await look("admin-backups");
 
-  // Warnings alone, and the newest: of many lines only those on the screen are in the page.
+  // Only warnings, newest first: of many lines, only the visible ones are in the page.
   await page.goto(at("/admin/logs?level=warn"));
   await page.getByText("the tide is late").first().waitFor();
   await look("admin-logs");
@@ -141,7 +141,7 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
   await page.goto(at("/audit"));
   const list = page.getByRole("list", { name: "Entries" });
   await list.getByRole("link").first().waitFor();
-  // Someone changes something elsewhere: it is here without a reload.
+  // A change by someone else appears without a reload.
   await page.evaluate(() =>
     fetch("/api/v2/organizations", {
       method: "POST",

@@ -1,4 +1,4 @@
-// The administration of the server in a real browser, against real servers of models and of MCP.
+// Server administration in a real browser, with real model and MCP servers.
 import { expect } from "bun:test";
 import { configureLogging, log, resetLogging } from "#base/log.ts";
 import { Client } from "#src/client.ts";
@@ -8,7 +8,7 @@ import { needs, testNeeding } from "#test/support/needs.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
 import { runStory } from "./story.ts";
 
-/** What a chat of Ollama's answers, as it streams. */
+/** The streamed answer of an Ollama chat. */
 const hello = (): Response => {
   const piece = (delta: object, finish_reason: string | null = null) =>
     `data: ${JSON.stringify({ id: "1", object: "chat.completion.chunk", created: 1, model: "m", choices: [{ index: 0, delta, finish_reason }] })}\n\n`;
@@ -32,7 +32,7 @@ testNeeding(
     });
     const owner = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
     configureLogging({ level: "info", format: "text", write: () => {} });
-    // Again and again: the log is of the whole process, and other tests of it may have much to say.
+    // Repeated, because the log belongs to the whole process and other tests may write many lines.
     const tide = setInterval(() => log("harbour").warn("the tide is late", { by: "40 min" }), 500);
     await owner.post("/api/v2/users", { username: "grace", name: "Grace", service_account: true, login_type: "none" });
     const given = [server.url.href, owner.token ?? "", mcp.url];

@@ -1,6 +1,5 @@
-// An administrator with the screen alone: adds a user, gives a role, makes an application and replaces its secret, adds a provider and a
-// model, and tries it.
-// node administration.mjs CHROMIUM URL TOKEN MODELS [FOLDER]
+// An administrator in the browser: adds a user, assigns a role, creates an application and replaces its secret, adds a provider and a
+// model, and tries it. node administration.mjs CHROMIUM URL TOKEN MODELS [FOLDER]
 import { inApp } from "./app-page.mjs";
 
 const ICON = "data:image/svg+xml,%3Csvg%20xmlns=%22http://www.w3.org/2000/svg%22/%3E";
@@ -60,7 +59,7 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
   await look("admin-gateway");
 });
 
-/** Makes an application, changes it, and has a new secret take the place of its first one. Gives the ends of what counts. */
+/** Creates an application, changes it, and replaces its first secret. Returns the last characters of the valid secrets. */
 async function applications(page, look) {
   const dialog = page.getByRole("dialog");
   const endOf = async (output) => `…${(await output.textContent()).trim().slice(-6)}`;

@@ -1,4 +1,4 @@
-// What every story of the app's pages checks: axe-core in light and dark, a phone's width, and that nothing violates the policy.
+// Checks shared by all page stories: axe-core in light and dark, a phone's width, and no policy violations.
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { inChromium } from "./chromium.mjs";
@@ -7,7 +7,7 @@ const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.mi
 
 const CLOSING = "WebSocket is already in CLOSING or CLOSED state.";
 
-/** Opens a page of its own whose policy violations and errors are written into `told`. */
+/** Opens a page and records its policy violations and errors in `told`. */
 export const openPage = async (context, told) => {
   const page = await context.newPage();
   await page.addInitScript(() => {
@@ -16,32 +16,32 @@ export const openPage = async (context, told) => {
       window.violations.push(`${event.violatedDirective} ${event.blockedURI} ${event.sourceFile}`);
     });
   });
-  // What the browser itself rejects has no stack. Of a line that the server closes in this very moment it complains though the page has asked
-  // whether it is open.
+  // Rejections by the browser itself have no stack. A connection that the server closes at this very moment causes one even though the page
+  // has checked it.
   page.on("pageerror", ({ name, message, stack }) => {
     if (message !== CLOSING) told.push(stack || `${name}: ${message} (${page.url()})`);
   });
   return page;
 };
 
-/** Waits until what moves to its end has come there: a color on its way is neither the one nor the other. */
+/** Waits for transitions to end: a color in transition matches neither state. */
 export const settle = (page) =>
   page.evaluate(async () => {
-    // What has just been pressed or filled in is drawn first, which is what begins a transition.
+    // Render recent clicks and input first, because that starts a transition.
     await new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)));
     const ending = document.getAnimations().filter(({ effect }) => Number.isFinite(effect.getComputedTiming().endTime));
     await Promise.allSettled(ending.map(({ finished }) => finished));
   });
 
-/** `rules` limits it to these; without them all are tried. `within` is what of the page is looked at. */
+/** `rules` limits the check to these rules; by default all run. `within` is the part of the page to check. */
 const axeOf = async (page, rules, within = ["html"]) => {
   if (!(await page.evaluate(() => "axe" in window))) {
     const session = await page.context().newCDPSession(page);
-    // Through the debugger, so that the page's policy need not let it in.
+    // Through the debugger, so that the page's policy need not allow it.
     await session.send("Runtime.evaluate", { expression: AXE });
     await session.detach();
   }
-  // Only what is wrong is told, so nothing is prepared of the rest; no rule that is tried reads style sheets.
+  // Only violations are reported, so nothing else is prepared; none of the rules reads style sheets.
   const only = { resultTypes: ["violations"], preload: false };
   const options = rules ? { ...only, runOnly: { type: "rule", values: rules } } : only;
   const { violations } = await page.evaluate(
@@ -53,10 +53,10 @@ const axeOf = async (page, rules, within = ["html"]) => {
   );
 };
 
-/** The rules whose outcome depends on colors: the others have said in light what they would say in the dark. */
+/** The rules that depend on colors: the others give the same result in light and dark. */
 const COLOURS = ["color-contrast", "link-in-text-block"];
 
-/** In the page: what stands out of the panel, card or bar that it is in, but for what can be scrolled there. */
+/** Runs in the page: returns what overflows its panel, card or bar, unless it can be scrolled there. */
 const outOfBoxes = () => {
   const found = [];
   for (const box of document.querySelectorAll(".panel, .ask, .bulk, .item, dialog[open] .body")) {
@@ -74,14 +74,14 @@ const outOfBoxes = () => {
   return [...new Set(found)].slice(0, 5);
 };
 
-/** Looks at a page as it stands; gives what is wrong with it. */
+/** Checks a page as it is; returns the problems. */
 export const lookAt = async (page, name, folder) => {
   const wrong = [];
   const viewport = page.viewportSize();
   for (const scheme of ["light", "dark"]) {
-    // Without motion, so that no color is on its way from one scheme to the other.
+    // Without motion, so that no color is in transition between the schemes.
     await page.emulateMedia({ colorScheme: scheme, reducedMotion: "reduce" });
-    // What the pointer happens to rest on is not as people see it.
+    // The hover state under the pointer is not representative.
     if (folder) await page.mouse.move(0, 0);
     await settle(page);
     wrong.push(
@@ -92,7 +92,7 @@ export const lookAt = async (page, name, folder) => {
   await page.setViewportSize({ width: 390, height: 844 });
   const sideways = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
   if (sideways > 0) wrong.push(`${name}: ${sideways} pixels too wide for a phone`);
-  // What can be pressed in a table is not beyond the edge of the screen.
+  // Controls in a table must not be beyond the edge of the screen.
   const away = await page.evaluate(() =>
     [...document.querySelectorAll("table :is(button, input, select)")]
       .filter((one) => one.checkVisibility() && one.getBoundingClientRect().right > innerWidth)
@@ -100,7 +100,7 @@ export const lookAt = async (page, name, folder) => {
   );
   wrong.push(...away.map((label) => `${name}: ${label} is off a phone's screen`));
   let out = await page.evaluate(outOfBoxes);
-  // A plot follows the width of its box a moment later.
+  // A plot follows the width of its box with a delay.
   for (let tries = 1; out.length > 0 && tries < 50; tries++) {
     await settle(page);
     out = await page.evaluate(outOfBoxes);
@@ -114,10 +114,10 @@ export const lookAt = async (page, name, folder) => {
   return wrong;
 };
 
-/** What stands over a page: a dialog, a menu, a list of suggestions. */
+/** Elements that open over a page: a dialog, a menu, a list of suggestions. */
 export const OPEN = "dialog[open], [popover]:popover-open, [role=listbox]:not([hidden])";
 
-/** Looks at what is open over a page, and at where the keyboard is. */
+/** Checks what is open over a page, and where the keyboard focus is. */
 export const lookAtOpen = async (page, name, folder) => {
   const wrong = [];
   const file = name.replaceAll(/[^a-z0-9]+/gi, "-").slice(0, 80);
@@ -145,7 +145,7 @@ export const lookAtOpen = async (page, name, folder) => {
   return wrong;
 };
 
-/** Signs in at whatever page one was sent to from `address`. */
+/** Signs in at the page to which `address` redirects. */
 export const signIn = async (page, address, email, password) => {
   await page.goto(address);
   await page.getByLabel("Email").fill(email);
@@ -154,8 +154,9 @@ export const signIn = async (page, address, email, password) => {
 };
 
 /**
- * Plays a story of the app in one page, 1440 wide. With `token` its person is signed in already. `folder` is where pictures go; the rest
- * of `given` are options of Playwright's context. The story writes into `result`; its `wrong` is what went wrong in the page or was found by `look`.
+ * Plays a story of the app in one page, 1440 wide. With `token`, its user is already signed in. `folder` receives screenshots; the rest of
+ * `given` are Playwright context options. The story writes to `result`; its `wrong` contains errors of the page and problems found by
+ * `look`.
  */
 export const inApp = ({ file, url, token, folder, ...options }, story) =>
   inChromium(file, { viewport: { width: 1440, height: 900 }, ...options }, async (_blank, context) => {

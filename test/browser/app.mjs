@@ -1,5 +1,5 @@
-// The app's first pages as a person uses them: sign in, the list live, search, bulk, the palette, a cut line.
-// node app.mjs CHROMIUM URL EMAIL PASSWORD BETA PAGES [FOLDER]
+// The app's first pages: sign in, the live list, search, bulk actions, the palette, a disconnect. node app.mjs CHROMIUM URL EMAIL PASSWORD
+// BETA PAGES [FOLDER]
 import { inApp } from "./app-page.mjs";
 import { askedByPress, badlyAsked } from "./early.mjs";
 
@@ -21,7 +21,7 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   await rows.getByRole("link", { name: "alpha", exact: true }).waitFor();
   result.names = await rows.locator("a.name").allTextContents();
   await look("workspaces");
-  // A window that becomes as narrow as a phone's: rows have two lines there, and stand below each other.
+  // A window that becomes as narrow as a phone: rows have two lines there and are stacked.
   await page.reload();
   await rows.getByRole("link", { name: "alpha", exact: true }).waitFor();
   await page.setViewportSize({ width: 390, height: 844 });
@@ -34,7 +34,7 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   });
   await page.setViewportSize({ width: 1440, height: 900 });
 
-  // What is typed filters at once; a finished term is a chip.
+  // Typing filters immediately; a finished term becomes a chip.
   await page.keyboard.press("/");
   await page.keyboard.type("alph");
   await rows.getByRole("link", { name: "beta", exact: true }).waitFor({ state: "detached" });
@@ -48,14 +48,14 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   await page.getByRole("button", { name: "Remove status filter" }).click();
   await rows.getByRole("link", { name: "beta", exact: true }).waitFor();
 
-  // Both are stopped together, and the list says so on its own.
+  // Both are stopped together, and the list updates automatically.
   await page.getByRole("checkbox", { name: "Select all" }).check();
   await look("workspaces-selected");
   await page.getByRole("toolbar", { name: "Selected workspaces" }).getByRole("button", { name: "Stop" }).click();
   await page.getByRole("row", { name: /alpha.*Stopped/ }).waitFor();
   await page.getByRole("row", { name: /beta.*Stopped/ }).waitFor();
 
-  // By keys alone: the button that was pressed gives way to another, and the keyboard stays in its row.
+  // By keyboard: the clicked button is replaced by another, and the focus stays in its row.
   await page.keyboard.press("Tab");
   await page.getByRole("button", { name: "Start alpha" }).focus();
   await page.keyboard.press("Enter");
@@ -64,7 +64,7 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
     document.activeElement?.closest("[role=row]")?.textContent.includes("alpha"),
   );
 
-  // The server's own words in a menu of the row.
+  // The row's menu shows the server's own message.
   await page.getByRole("button", { name: "More for alpha" }).click();
   await page.getByRole("button", { name: "Pin", exact: true }).click();
   await page.getByTitle("Pinned").waitFor();
@@ -79,7 +79,7 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   }
   await page.keyboard.press("Escape");
 
-  // Show as command.
+  // "Show as command".
   await page.getByRole("button", { name: "Show this page's requests as commands" }).click();
   result.command = await page.locator("dialog pre").first().textContent();
   await page.getByRole("button", { name: "curl" }).click();
@@ -90,7 +90,7 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   await page.getByRole("heading", { name: "Recent workspaces" }).waitFor();
   await look("home");
 
-  // What is not there, or not theirs, says so and is not tried forever.
+  // Missing and inaccessible objects are reported and not retried forever.
   const none = "00000000-0000-4000-8000-000000000000";
   const sockets = [];
   page.on("websocket", (socket) => sockets.push(socket.url()));
@@ -101,11 +101,11 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   result.tried = sockets.filter((address) => address.includes(none));
   result.writable = await page.getByRole("textbox", { name: "Message" }).count();
 
-  // Each page again, opened again: its data is asked for with it.
+  // Opens each page again: its data must be requested together with it.
   result.asked = await badlyAsked(page, at, JSON.parse(pages));
   result.pressed = await askedByPress(page, at, "/chats/");
 
-  // Someone else deletes what one is being asked about; the way back takes a question along.
+  // Someone else deletes the workspace of an open dialog; the Back button closes a dialog.
   await page.goto(at("/workspaces"));
   const deleting = async () => {
     await page.getByRole("button", { name: "More for beta" }).click();

@@ -8,8 +8,8 @@ import { awaitBuild, createWorkspace, openWorld, seedTemplate } from "#test/supp
 import { runStory } from "./story.ts";
 
 /**
- * Paths of pages, and what each may ask for only when something else has been answered: below its content, or named by the answer alone
- * (a build, a version, the organization of the first of several).
+ * Paths of pages, and what each may request only after another response: below its content, or named only in the response (a build, a
+ * version, the organization of the first of several).
  */
 const pages = ({ workspace, chat, template, agent }: Readonly<Record<string, string>>) => [
   ["/", "/chats/models", "/chats/providers/local"],

@@ -1,7 +1,6 @@
-// A person who decides what a chat may do: the mode in the composer, an edit as a diff, a command with its parts, an answer from a
-// notification of the system while the page is elsewhere, and from a phone what a coding agent asks that was started on a laptop. On the phone
-// the diff is read and the workspace restarted, too.
-// node approve.mjs CHROMIUM URL EMAIL PASSWORD SUBSCRIPTION MESSAGE AGENT [FOLDER]
+// Approving what a chat does: the mode in the composer, an edit as a diff, a command with its parts, an answer from a system notification
+// while the page is elsewhere, and, from a phone, the request of a coding agent that was started on a laptop. On the phone, the diff is
+// also read and the workspace restarted. node approve.mjs CHROMIUM URL EMAIL PASSWORD SUBSCRIPTION MESSAGE AGENT [FOLDER]
 import { readFileSync } from "node:fs";
 import { inApp, openPage, signIn } from "./app-page.mjs";
 import { askTest } from "./ask.mjs";
@@ -20,7 +19,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   await text.waitFor();
   await mode(page, "Allow everything");
 
-  // In a workspace on this machine a chat asks, unless one picks another mode.
+  // A chat in a workspace on this machine asks for approval, unless another mode is selected.
   await page.getByRole("button", { name: "No workspace" }).click();
   await page.getByRole("button", { name: /^story/ }).click();
   await mode(page, "Ask");
@@ -35,13 +34,13 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   await text.press("Enter");
   await page.waitForURL("**/chats/*");
 
-  // An edit is shown as the diff that it makes.
+  // An edit is shown as a diff.
   await page.getByRole("heading", { name: "Edit sum.sh?" }).waitFor();
   const diff = page.getByRole("group", { name: "Edit sum.sh?" }).getByRole("region", { name: /^Diff of/ });
   result.diff = (await diff.textContent()).replace(/\s+/g, " ");
   await look("approve-edit");
 
-  // One press on another page changes the mode here.
+  // A click on another page changes the mode here.
   const other = await openPage(context, result.wrong);
   await other.goto(page.url());
   await other.getByRole("heading", { name: "Edit sum.sh?" }).waitFor();
@@ -54,7 +53,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   await page.bringToFront();
   await page.getByRole("button", { name: "Allow once" }).click();
 
-  // A command with its parts and its folder; what is kept of it is named.
+  // A command with its parts and its folder; what will be remembered is named.
   await page.getByRole("heading", { name: "Run this command?" }).waitFor();
   const command = page.getByRole("group", { name: "Run this command?" });
   await command.locator(".cmd .s").first().waitFor();
@@ -66,7 +65,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   await page.getByText("it prints 5").waitFor();
   await page.getByText("2 rules apply first.").waitFor();
 
-  // Keys are a press away, and the branch asks before it forks.
+  // Shortcuts are one key press away, and the branch action asks before it forks.
   await page.locator(".flow").click({ position: { x: 2, y: 2 } });
   await page.keyboard.press("?");
   const keys = page.getByRole("dialog", { name: "Keyboard shortcuts" });
@@ -96,7 +95,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   }
   result.touch = touch !== undefined && touch !== null;
 
-  // A coding agent is chosen and asks on the laptop. The answer comes from a phone.
+  // A coding agent is selected and asks on the laptop. The answer comes from a phone.
   await page.goto(at("/chats"));
   await text.waitFor();
   await page.getByRole("button", { name: "No workspace" }).click();
@@ -107,7 +106,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   await text.fill(agent.prompt);
   await text.press("Control+Enter");
   await page.waitForURL("**/chats/*");
-  // A genuine agent takes its time to start.
+  // A genuine agent takes a while to start.
   await page.getByRole("button", { name: "Allow once" }).waitFor({ timeout: 120_000 });
   await look("agent-laptop");
   const pocket = await context
@@ -119,7 +118,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
     await phone.goto(page.url());
     const question = phone.getByRole("group", { name: /proof-phone/ });
     await question.waitFor();
-    // Until it is known whether the file is there it says "Write".
+    // Until it is known whether the file exists, it says "Write".
     const known = question.getByRole("heading", { name: /^(Create|Replace) / });
     await known.waitFor();
     result.question = await known.textContent();
@@ -131,7 +130,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   }
   await page.getByRole("button", { name: "Allow once" }).waitFor({ state: "detached" });
 
-  // The system's notification carries the answer, while the page is elsewhere. From here on the person is on a phone.
+  // The system notification has the answer buttons, while the page is elsewhere. From here on, the person is on a phone.
   await page.setViewportSize({ width: 390, height: 844 });
   await page.goto(at("/account/notifications"));
   const toggle = page.getByRole("switch", { name: /Show system notifications/ });
@@ -164,7 +163,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
       }
     }, wanted);
   const [worker] = context.serviceWorkers();
-  /** A press on a button of the notification, as the system tells it to the worker. */
+  /** Clicks a button of the notification, as the system reports it to the worker. */
   const press = (notification, action) =>
     worker.evaluate(
       async ([given, pressed]) => {
@@ -183,11 +182,11 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   result.notification = { body: notification.body, actions: notification.actions };
   await press(notification, "allow");
   await askTest("allowed");
-  // The same notification on another device: what it was about waits no longer.
+  // The same notification on another device: the request is no longer pending.
   await press(notification, "deny");
   result.late = (await shown("Not answered")).body;
 
-  // A press on the rest of it leads to the chat, where the diff is read; then its workspace is restarted.
+  // Clicking the notification itself opens the chat, where the diff is read; then its workspace is restarted.
   await press(notification, "");
   await page.waitForURL("**/chats/*");
   await page.getByRole("heading", { name: "Run this command?" }).waitFor();

@@ -1,4 +1,4 @@
-// Chats people trust, in a real browser: the permission mode, what an approval shows, and an answer from a notification.
+// Chat approvals in a real browser: the permission mode, what an approval shows, and an answer from a notification.
 import { expect } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -18,7 +18,7 @@ import { ADMIN, tempDirectory } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 import { ownComplaints, runStory, strayRequests } from "./story.ts";
 
-/** The agent that asks on the laptop: Claude Code where its cache is, else the tests' own. */
+/** The agent on the laptop: Claude Code if it is cached, else the test agent. */
 const CLAUDE = {
   label: "Claude Code",
   prompt: (home: string) => `Write ${home}/proof-phone.txt`,
@@ -78,7 +78,7 @@ testNeeding(
       },
       allowed: async () => {
         await until(() => readFileSync(sum, "utf8") !== BROKEN);
-        // Now it asks for the command.
+        // Now it asks for approval of the command.
         await until(waits);
       },
       restarted: () =>

@@ -1,5 +1,5 @@
-// The audit log in the browser: what was done is there, a filter stands in the address, an entry shows each field.
-// node audit.mjs CHROMIUM URL TOKEN [FOLDER]
+// The audit log in the browser: actions are listed, a filter is part of the URL, an entry shows each field. node audit.mjs CHROMIUM URL
+// TOKEN [FOLDER]
 import { inApp } from "./app-page.mjs";
 
 const [file, url, token, folder] = process.argv.slice(2);
@@ -24,7 +24,7 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
   await page.reload();
   result.after = await detail.getByRole("heading").textContent();
 
-  // On a phone an entry opens over the list, wherever one is in it, and closes again.
+  // On a phone, an entry opens over the list at any scroll position, and closes again.
   await page.setViewportSize({ width: 390, height: 500 });
   await page.goto(at("/audit"));
   await list.getByRole("link").first().waitFor();
@@ -37,7 +37,7 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
   await detail.waitFor({ state: "hidden" });
   await page.setViewportSize({ width: 1440, height: 900 });
 
-  // A chat by the title that its owner sees anyway, an uploaded file by the template that was made of it.
+  // A chat is linked with the title that its owner can see, an uploaded file with the template created from it.
   for (const kind of ["chat", "file"]) {
     await page.goto(at(`/audit?q=resource_type:${kind}`));
     const name = kind === "chat" ? /created chat Repair the crane/ : /created file of \S+ \S+/;

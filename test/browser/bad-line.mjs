@@ -1,12 +1,12 @@
-// A person in a hurry on a bad line: answers are late or never come, and everything is pressed twice.
-// node bad-line.mjs CHROMIUM URL TOKEN TEMPLATE
+// An impatient person on a bad connection: responses are late or lost, and everything is clicked twice. node bad-line.mjs CHROMIUM URL
+// TOKEN TEMPLATE
 import { inApp } from "./app-page.mjs";
 
 const [file, url, token, template] = process.argv.slice(2);
 
 await inApp({ file, url, token }, async ({ page, result, at }) => {
   const dialog = page.getByRole("dialog");
-  /** Requests of this method and path, each held until `let` is called with what becomes of it. */
+  /** Holds requests of this method and path until `let` is called with their outcome. */
   const hold = async (method, path) => {
     const held = [];
     await page.route(path, (route) => {
@@ -20,7 +20,7 @@ await inApp({ file, url, token }, async ({ page, result, at }) => {
     return held[0];
   };
 
-  // Created twice with one press after another, and the answer is lost: it is made once, and found again.
+  // Two clicks in a row and a lost response: the workspace is created once, and found again.
   await page.goto(at("/new?template=shared&name=hasty"));
   const create = page.getByRole("button", { name: "Create" });
   const name = page.getByLabel("Name", { exact: true });
@@ -40,7 +40,7 @@ await inApp({ file, url, token }, async ({ page, result, at }) => {
   await create.click();
   await page.waitForURL("**/workspaces/*");
 
-  // What is written while a message is on its way stays behind it, and a reload in the meantime loses nothing.
+  // Text typed while a message is being sent stays, and a reload in the meantime loses nothing.
   await page.goto(at("/chats"));
   const message = page.getByRole("textbox", { name: "Message" });
   await message.fill("First thought");
@@ -61,7 +61,7 @@ await inApp({ file, url, token }, async ({ page, result, at }) => {
   await begun.end();
   await message.fill("");
 
-  // A press alongside a form, or one that began in a field, does not take what was typed.
+  // A click next to a form, or one that started in a field, does not discard the input.
   await page.goto(at("/admin"));
   await page.getByRole("button", { name: "Other ways to add users" }).click();
   await page.getByRole("button", { name: "Add user…" }).click();
@@ -82,7 +82,7 @@ await inApp({ file, url, token }, async ({ page, result, at }) => {
   await page.mouse.click(5, 5);
   await dialog.waitFor({ state: "detached" });
 
-  // A form that is sent by two presses is sent once.
+  // A form submitted with two clicks is sent once.
   await page.goto(at(`/templates/${template}/settings`));
   await page.getByLabel("Display name").fill("Other");
   const saving = await hold("PATCH", "**/api/v2/templates/*");
@@ -95,7 +95,7 @@ await inApp({ file, url, token }, async ({ page, result, at }) => {
   await page.getByText("Template saved").waitFor();
   await saving.end();
 
-  // The code of a page that cannot be had at the first try.
+  // The code of a page fails to load at the first attempt.
   let tries = 0;
   await page.route(/audit-[a-z0-9]+\.js/, (route) => (++tries <= 2 ? route.abort() : route.continue()));
   await page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Audit" }).click();

@@ -1,4 +1,4 @@
-// A bad line and a person in a hurry, in a real browser.
+// A bad connection and an impatient person, in a real browser.
 import { expect } from "bun:test";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { importVersion } from "#test/support/templates.ts";

@@ -1,5 +1,5 @@
-// What else one does in chats: a plan to approve, files by drop and paste, a retry, a wait for a slot, sub-agents, a shorter history, pins,
-// names, forks, the archive, the search. node chat-more.mjs CHROMIUM URL EMAIL PASSWORD [FOLDER]
+// Less frequent chat actions: approving a plan, files by drop and paste, a retry, waiting for a slot, sub-agents, a compacted history,
+// pins, titles, forks, the archive, search. node chat-more.mjs CHROMIUM URL EMAIL PASSWORD [FOLDER]
 import { inApp, openPage, signIn } from "./app-page.mjs";
 
 const [file, url, email, password, folder] = process.argv.slice(2);
@@ -16,7 +16,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   const begin = async (text, isIn = true) => {
     await page.getByRole("link", { name: "New chat" }).click();
     await page.waitForURL("**/chats");
-    // Only the page of a new chat has it: until then what is typed would go to the chat before.
+    // Only a new chat's page has it: until then, typed text would go to the previous chat.
     const where = page.getByRole("button", { name: "No workspace" });
     await where.waitFor();
     if (isIn) {
@@ -30,7 +30,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   await signIn(page, at("/chats"), email, password);
   await message.waitFor();
 
-  // A plan: its file is shown, the chat stands with what needs one, and is released on from there.
+  // A plan: its file is shown, the chat is listed as waiting for approval, and is approved from there.
   await page.getByRole("radio", { name: "Plan" }).check({ force: true });
   await begin("Plan it");
   const plan = page.getByRole("group", { name: "Plan" });
@@ -47,7 +47,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   await page.getByRole("radio", { name: "Plan", checked: false }).waitFor({ state: "attached" });
   await group("Needs you").waitFor({ state: "detached" });
 
-  // Files: dropped on the composer, pasted as a picture; sent and shown.
+  // Files: dropped on the composer, pasted as an image; sent and shown.
   const transfer = (kind, name) =>
     page.evaluateHandle(
       ([pixel, type, called]) => {
@@ -79,14 +79,14 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   await rested();
   await look("chat-files");
 
-  // A provider that refuses: how long until the next try, and then the answer.
+  // A provider error: the time until the next attempt, and then the answer.
   await say("Be busy");
   await page.getByText(/Retrying (in \d+ s )?\(attempt \d\)/).waitFor();
   await look("chat-retry");
   await page.getByText("I will remember that.").last().waitFor();
   await rested();
 
-  // Sub-agents stand below their chat, with what they do.
+  // Sub-agents are listed below their chat, with their status.
   await say("Send two");
   const tree = page.getByRole("list", { name: "Sub-agents" });
   await tree.getByText("Reads the tests").waitFor();
@@ -100,7 +100,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   await look("chat-child");
   await page.goto(main);
 
-  // While the only slot is taken another chat waits and says so.
+  // While the only slot is taken, another chat waits and says so.
   await begin("Count to 4000", false);
   await page.getByText(/1 2 3 4 5/).waitFor();
   const counting = page.url();
@@ -112,7 +112,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   await message.press("Escape");
   await rested();
 
-  // The history is made shorter; what it became is behind a fold.
+  // The history is compacted; the summary is in a collapsed section.
   await page.goto(main);
   await message.fill("/comp");
   await page.getByRole("option", { name: "/compact" }).waitFor();
@@ -125,7 +125,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   await fold.getByText("I will remember that.").waitFor();
   await look("chat-compacted");
 
-  // Its name, a pin, a copy, the archive, and what is found by words said in it.
+  // Its title, a pin, a fork, the archive, and searching its messages.
   const menu = async (item) => {
     await page.getByRole("button", { name: /^More for/ }).click();
     await page.getByRole("region", { name: "Conversation" }).getByRole("button", { name: item, exact: true }).click();
@@ -159,7 +159,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   await page.locator(".side .chats").getByText("The shelf").first().waitFor();
   await look("chat-search");
 
-  // Another model for one message, and how hard it thinks.
+  // Another model for one message, and its reasoning effort.
   await page.goto(main);
   await page.getByRole("button", { name: "Coder", exact: false }).first().click();
   await look("chat-models");
@@ -171,7 +171,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   await rested();
   await page.getByRole("img", { name: /Context used/ }).waitFor();
 
-  // In two tabs each keeps what is typed in it; when the chat is deleted in one, the other says so and lets the words go on elsewhere.
+  // Each of two tabs keeps its draft; when the chat is deleted in one, the other says so and lets the draft continue elsewhere.
   await begin("Remember two tabs", false);
   await rested();
   const tab = await openPage(context, result.wrong);

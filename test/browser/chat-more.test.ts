@@ -1,5 +1,4 @@
-// Chats in a real browser, what is done less often: a real server with one slot, a real local workspace, a model that says what it was
-// asked for.
+// Less frequent chat actions in a real browser: a real server with one slot, a real local workspace, a model that follows the prompts.
 import { expect } from "bun:test";
 import type { Chat } from "#schema/chats/chat.ts";
 import { openPlace, STORY_ENV } from "#test/crash/server-story.ts";

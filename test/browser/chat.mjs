@@ -1,5 +1,5 @@
-// A chat as a person leads it: it edits a file, asks, is answered, is interrupted, undone; two pages see the same; the line is cut.
-// node chat.mjs CHROMIUM URL EMAIL PASSWORD TYPED WORKSPACE AGENT SECONDS [FOLDER]
+// A typical chat: it edits a file, asks, is answered, interrupted and undone; two pages show the same; the connection is cut. node chat.mjs
+// CHROMIUM URL EMAIL PASSWORD TYPED WORKSPACE AGENT SECONDS [FOLDER]
 import { readFileSync } from "node:fs";
 import { inApp, openPage, signIn } from "./app-page.mjs";
 import { awayFor, openLine } from "./line.mjs";
@@ -17,7 +17,7 @@ await inApp({ file, url: line.url, folder }, async ({ page, context, result, at,
   await message.waitFor();
   await look("chat-new");
 
-  // In a workspace, chosen by keyboard and mouse; what was written is still there after a reload.
+  // In a workspace, selected by keyboard and mouse; the draft survives a reload.
   await message.fill("Fix the sum");
   await page.reload();
   await message.waitFor();
@@ -28,7 +28,7 @@ await inApp({ file, url: line.url, folder }, async ({ page, context, result, at,
   await page.waitForURL("**/chats/*");
   const address = new URL(page.url()).pathname;
 
-  // It asks, on two pages at once.
+  // It asks for approval, on two pages at the same time.
   const other = await openPage(context, result.wrong);
   await other.goto(at(address));
   const ask = (one) => one.getByRole("heading", { name: "Run this command?" });
@@ -51,14 +51,14 @@ await inApp({ file, url: line.url, folder }, async ({ page, context, result, at,
   await page.locator(".prose .code .c").first().waitFor();
   await look("chat-done");
 
-  // A comment on a line of the diff goes back to the chat.
+  // A comment on a diff line is sent to the chat.
   await page.getByRole("button", { name: "Comment on line 1" }).last().click();
   await page.getByRole("textbox", { name: "Comment on line 1 of sum.sh" }).fill("Say why in a comment");
   await page.getByRole("button", { name: "Send to chat" }).click();
   await page.getByText("I will remember that.").waitFor();
   result.reference = await page.locator(".reference").textContent();
 
-  // The files of its workspace: what the chat has changed, what is there, and one more by drop.
+  // The files of its workspace: changed by the chat, existing, and one more by drop.
   const files = await openPage(context, result.wrong);
   await files.goto(at("/workspaces?q="));
   await files.getByRole("link", { name: "story", exact: true }).click();
@@ -88,12 +88,12 @@ await inApp({ file, url: line.url, folder }, async ({ page, context, result, at,
   result.downloaded = readFileSync(await download.path(), "utf8");
   await files.close();
 
-  // Between the list and the panel of a small screen the title is whole.
+  // The title is not truncated between the list and the panel of a small screen.
   await page.setViewportSize({ width: 1280, height: 800 });
   result.isTitleCut = await page.locator(".talk .bar h2").evaluate((title) => title.scrollWidth > title.clientWidth);
   await page.setViewportSize({ width: 1440, height: 900 });
 
-  // A terminal of the workspace alongside it.
+  // A terminal of the workspace next to it.
   await page.getByRole("tab", { name: "Terminal" }).click();
   const terminal = page.getByRole("region", { name: "Terminal" });
   await terminal.locator(".xterm-helper-textarea").waitFor({ state: "attached" });
@@ -102,7 +102,7 @@ await inApp({ file, url: line.url, folder }, async ({ page, context, result, at,
   await look("chat-terminal");
   await page.getByRole("tab", { name: "Changes" }).click();
 
-  // The line is cut in the middle of an answer: nothing is missing and nothing is there twice.
+  // The connection is cut during an answer: nothing is missing or duplicated.
   await other.close();
   await message.fill("Count to 120");
   await message.press("Enter");
@@ -110,7 +110,7 @@ await inApp({ file, url: line.url, folder }, async ({ page, context, result, at,
   line.cut();
   await page.getByText("The server is not responding").waitFor();
   result.still = /1 2 3 4 5/.test(await flow(page));
-  // One banner, one scrollbar, and a status that is true.
+  // One banner, one scrollbar, and a correct status.
   await page.locator(".dock .status").getByText("Not connected").waitFor();
   result.down = await page.evaluate(() => [
     document.querySelectorAll(".banner").length,
@@ -121,7 +121,7 @@ await inApp({ file, url: line.url, folder }, async ({ page, context, result, at,
   await page.getByRole("button", { name: "Interrupt" }).waitFor({ state: "detached" });
   result.counted = await page.locator(".prose").last().textContent();
 
-  // What is written in the meantime waits, can be taken back, and Escape interrupts.
+  // A message typed in the meantime is queued and can be withdrawn, and Escape interrupts.
   await message.fill("Count to 4000");
   await message.press("Enter");
   await page
@@ -147,14 +147,14 @@ await inApp({ file, url: line.url, folder }, async ({ page, context, result, at,
   await page.getByRole("button", { name: "Interrupt" }).waitFor({ state: "detached" });
   result.partial = /^1 2 3 4 5 6 7/.test(await page.locator(".prose").last().textContent());
 
-  // Commands.
+  // Slash commands.
   await message.fill("/cl");
   await page.getByRole("option", { name: "/clear" }).waitFor();
   await message.press("Tab");
   await message.press("Enter");
   await page.getByText("Context cleared.").waitFor();
 
-  // The first message is written again, and the files return.
+  // The first message is edited, and the files are restored.
   const first = page.locator(".said-box").first();
   await first.hover();
   await first.getByRole("button", { name: "Edit message" }).click();
@@ -168,7 +168,7 @@ await inApp({ file, url: line.url, folder }, async ({ page, context, result, at,
   result.left = await page.locator(".said").allTextContents();
   result.chat = address;
 
-  // Planning, it asks; the answer is a message.
+  // In plan mode it asks a question; the answer is a message.
   await page.getByRole("link", { name: "New chat" }).click();
   await page.waitForURL("**/chats");
   await page.getByRole("radio", { name: "Plan" }).check({ force: true });
@@ -184,7 +184,7 @@ await inApp({ file, url: line.url, folder }, async ({ page, context, result, at,
   await page.getByText("I will remember that.").waitFor();
   result.answered = await page.locator(".said").last().textContent();
 
-  // Everything that is live, while the line is dead for a time.
+  // Everything that is live, while the connection is dead for a time.
   const api = async (method, path, body) => {
     const { service_session_token: token } = Object.fromEntries(
       (await context.cookies()).map(({ name, value }) => [name, value]),

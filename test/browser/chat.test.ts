@@ -1,4 +1,4 @@
-// A chat in a real browser: a real server, a real local workspace with a repository, a model that says what it was asked for.
+// A chat in a real browser: a real server, a real local workspace with a repository, a model that follows the prompts.
 import { expect } from "bun:test";
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -10,7 +10,7 @@ import { needs, testNeeding } from "#test/support/needs.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { runStory } from "./story.ts";
 
-/** What pages show after the line was away (line.mjs). */
+/** The state of pages after a disconnect (line.mjs). */
 type Away = {
   readonly counted: string;
   readonly ticked: readonly number[];
@@ -62,7 +62,7 @@ testNeeding(
       downloaded: "brought along",
       isTitleCut: false,
     });
-    // Away for a time: nothing is missing, doubled or empty in the meantime.
+    // Disconnected for a time: nothing is missing, duplicated or empty in the meantime.
     const { away } = told;
     expect(away.counted).toBe(Array.from({ length: 500 }, (_, at) => at + 1).join(" "));
     expect(away.ticked).toEqual(Array.from({ length: away.ticks }, (_, at) => at + 1));
@@ -70,7 +70,7 @@ testNeeding(
     expect(away.entries).toEqual([1, 1]);
     expect(away.rows).toEqual(["story"]);
     expect(away.placeholders).toEqual([0, 0, 0, 0, 0]);
-    // What looks like HTML is the text it is.
+    // Text that looks like HTML is shown as text.
     expect(told.prose).toContain('<img src=x onerror="document.title=');
     expect(told.reference).toContain("sum.sh:1");
     expect(readFileSync(join(work, "sum.sh"), "utf8")).toBe(BROKEN);

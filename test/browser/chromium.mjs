@@ -1,5 +1,5 @@
-// Headless Chromium for the browser scripts in this folder, which run under node as children of the tests. Remembers every request
-// and every complaint of the pages, so that a test can say that nothing left the machine and nothing was blocked.
+// Headless Chromium for the browser scripts in this folder, which run under node as child processes of the tests. Records every request and
+// every complaint of the pages, so that a test can check that nothing left the machine and nothing was blocked.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import { chromium } from "playwright-core";
 const FLAGS =
   "--no-sandbox --disable-gpu --disable-3d-apis --disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync";
 
-/** Opens a browser, runs the story, prints its result as one JSON line. `file` is the browser's program. */
+/** Opens a browser, runs the story, and prints its result as one JSON line. `file` is the browser's program. */
 export const inChromium = async (file, options, story) => {
   const directory = mkdtempSync(join(tmpdir(), "slipway-chromium-"));
   const context = await chromium.launchPersistentContext(directory, {
@@ -17,7 +17,7 @@ export const inChromium = async (file, options, story) => {
     headless: true,
     ...options,
   });
-  // On a machine that does much else, too; the test that runs the story has a limit of its own.
+  // Allows for a busy machine; the test that runs the story has its own timeout.
   context.setDefaultTimeout(60_000 * Number(process.env.SLIPWAY_TEST_PACE ?? 1));
   const requests = [];
   const complaints = [];

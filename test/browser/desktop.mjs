@@ -1,5 +1,5 @@
-// The desktop alongside a chat: a window that the chat opens is seen, and what is typed into it arrives.
-// node desktop.mjs CHROMIUM URL EMAIL PASSWORD [FOLDER]
+// The desktop next to a chat: a window that the chat opens is visible, and receives typed text. node desktop.mjs CHROMIUM URL EMAIL
+// PASSWORD [FOLDER]
 import { inApp, signIn } from "./app-page.mjs";
 import { askTest } from "./ask.mjs";
 
@@ -28,7 +28,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   const screen = page.locator(".desktop canvas");
   await screen.waitFor();
   await page.getByText("Connecting").waitFor({ state: "detached" });
-  // What the chat runs finds the desktop, once there is one.
+  // The chat's programs find the desktop once it exists.
   await say("Paint it");
   await page.getByRole("button", { name: "Allow once" }).click();
   await page.waitForFunction(() => {

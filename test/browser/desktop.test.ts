@@ -23,7 +23,7 @@ testNeeding(
     expect(told).toMatchObject({ wrong: [], before: 0 });
     expect(readFileSync(file, "utf8")).toBe("hello from afar\n");
     expect(strayRequests(told, place.client.url.origin)).toEqual([]);
-    // The story itself reads the canvas again and again.
+    // The story itself reads the canvas repeatedly.
     expect(ownComplaints(told).filter((text) => !text.startsWith("Canvas2D"))).toEqual([]);
   },
   180_000,

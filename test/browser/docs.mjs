@@ -1,5 +1,4 @@
-// The documentation in the app: its pages, headings that are found, links that stay here.
-// node docs.mjs CHROMIUM URL TOKEN [FOLDER]
+// The documentation in the app: its pages, searching headings, and internal links. node docs.mjs CHROMIUM URL TOKEN [FOLDER]
 import { inApp } from "./app-page.mjs";
 
 const [file, url, token, folder] = process.argv.slice(2);

@@ -1,4 +1,4 @@
-// The documentation in a real browser: all of it is in the program.
+// The documentation in a real browser: all of it is embedded in the program.
 import { expect } from "bun:test";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { openWorld } from "#test/support/workspaces.ts";

@@ -1,12 +1,12 @@
-// Whether the content of each page takes one round trip: what it asks the server for is on its way before the app's own code is there.
+// Checks that the content of each page takes one round trip: its requests are sent before the app's own code has loaded.
 
-/** Of the frame around every page, and of the live lists: no page's content waits for it. */
+/** Requests of the frame around every page, and of the live lists, for which no page's content waits. */
 const OF_THE_FRAME = ["/appearance", "/users/me/appearance", "/notifications/inbox", "/chats?limit=100"];
 
-/** What the server writes into the page. */
+/** Data that the server embeds in the page. */
 const CAME = ["/users/me", "/organizations", "/users/me/roles", "/chats?limit=100"];
 
-/** In the page: notes what is asked for, and whether that was in the head of the page, before there was a body. */
+/** Runs in the page: records requests, and whether they were sent from the page's head, before there was a body. */
 const noteRequests = () => {
   window.asked = [];
   window.unanswered = 0;
@@ -18,7 +18,7 @@ const noteRequests = () => {
     try {
       return await fetch(address, ...more);
     } finally {
-      // What follows from an answer is asked for by then.
+      // Requests that follow from a response are sent by then.
       setTimeout(() => {
         window.unanswered -= 1;
       }, 50);
@@ -29,10 +29,10 @@ const noteRequests = () => {
 const isAmong = (address, texts) =>
   texts.some((text) => (text.endsWith("*") ? address.startsWith(text.slice(0, -1)) : address === text));
 
-/** On a busy machine the server sends a page without what it begins with rather than late: then it is opened again. */
+/** A busy server sends a page without the embedded data rather than late: then it is opened again. */
 const TRIES = 10;
 
-/** Opens a page that begins with what comes with it; gives what it asked for, and what nobody took. */
+/** Opens a page that has its embedded data; returns its requests, and unused prefetches. */
 const openWhole = async (page, address, left = TRIES) => {
   await page.goto(address);
   const isThere = () => document.querySelector("h1") && window.unanswered === 0 && window.early.answers.size === 0;
@@ -43,8 +43,8 @@ const openWhole = async (page, address, left = TRIES) => {
 };
 
 /**
- * Opens each page again: a path, and the addresses below /api/v2 that it may ask for only when others have been answered (all that begin
- * so, with `*`). Gives what was asked late, twice, or early and for nobody.
+ * Opens each page again: a path, and the URLs below /api/v2 that it may request only after other responses (with `*` as a wildcard at the
+ * end). Returns requests that were late, sent twice, or early and unused.
  */
 export const badlyAsked = async (page, at, pages) => {
   await page.addInitScript(noteRequests);
@@ -64,8 +64,8 @@ export const badlyAsked = async (page, at, pages) => {
 };
 
 /**
- * Presses the first link of Home to an address that begins so. Gives what was asked for in the moment of the press, before the page behind
- * it was there, with what was asked twice or is left over.
+ * Clicks the first link on Home to a URL with this prefix. Returns the requests sent at the moment of the click, before the target page
+ * existed, with duplicates and unused ones.
  */
 export const askedByPress = async (page, at, begins) => {
   // Whatever Home began with has been taken: nothing takes it once the page is left.

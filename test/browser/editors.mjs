@@ -1,6 +1,6 @@
-// What a person does in the genuine editors of the starter templates, in a page that shows one.
+// User actions in the real editors of the starter templates, in a page that shows one.
 
-/** In VS Code: changes a file, saves it, and runs a command in its terminal. Gives what the terminal shows. */
+/** In VS Code: edits and saves a file, and runs a command in its terminal. Returns the terminal's content. */
 export const saveAndRun = async (page) => {
   await page.bringToFront();
   await page.getByRole("treeitem", { name: "README.md" }).dblclick();
@@ -20,10 +20,10 @@ export const saveAndRun = async (page) => {
   return true;
 };
 
-/** In JupyterLab: makes a notebook and runs a cell. Gives its output. */
+/** In JupyterLab: creates a notebook and runs a cell. Returns its output. */
 export const runCell = async (page) => {
   await page.locator('.jp-LauncherCard[data-category="Notebook"]').first().click();
-  // A cell that is run before its kernel is there is forgotten.
+  // A cell that is run before its kernel is ready is dropped.
   await page.getByText(/\| Idle$/).waitFor({ timeout: 120_000 });
   const cell = page.locator(".jp-Notebook .jp-CodeCell").first();
   await cell.locator(".cm-content").click();

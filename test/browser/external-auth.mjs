@@ -1,5 +1,5 @@
-// A person links accounts: by signing in at the service, and by a code; says no once, and unlinks. With a folder, pictures go there.
-// node external-auth.mjs CHROMIUM SERVER PROVIDER EMAIL PASSWORD [FOLDER [light|dark [WIDTH]]]
+// A person links accounts: by signing in at the service, and by a code; denies once, and unlinks. With a folder, screenshots are written
+// there. node external-auth.mjs CHROMIUM SERVER PROVIDER EMAIL PASSWORD [FOLDER [light|dark [WIDTH]]]
 import { inChromium } from "./chromium.mjs";
 
 const [file, server, provider, email, password, folder, colorScheme = "light", width = "1100"] = process.argv.slice(2);
@@ -23,7 +23,7 @@ await inChromium(file, { colorScheme, viewport }, async (page) => {
   result.key = await page.locator("#key").filter({ hasText: "ssh-ed25519" }).textContent();
   await picture("accounts");
 
-  // By keyboard alone.
+  // By keyboard only.
   await page.getByRole("link", { name: "Link Git of web" }).focus();
   await page.keyboard.press("Enter");
   await page.getByRole("button", { name: "Sign in at Git of web" }).waitFor();

@@ -16,7 +16,7 @@ testNeeding(
     const given = [server.url.href, provider.url.href, ADMIN.email, ADMIN.password];
     const told = await runStory("external-auth.mjs", given);
     expect(told).toMatchObject({
-      // Neither code nor state stays in the address.
+      // Neither code nor state remains in the URL.
       after: new URL("/external-auth/web", server.url).href,
       service: new URL("/device", provider.url).href,
       kept: "Linked",

@@ -1,5 +1,5 @@
-// A deployment with a name, a picture and announcements of its own, and a person whose looks follow them from browser to browser.
-// node face.mjs CHROMIUM URL EMAIL PASSWORD [FOLDER]
+// A deployment with its own name, logo and announcements, and a person whose appearance settings apply in every browser. node face.mjs
+// CHROMIUM URL EMAIL PASSWORD [FOLDER]
 import { lookAt, openPage, signIn } from "./app-page.mjs";
 import { inChromium } from "./chromium.mjs";
 
@@ -38,13 +38,13 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   }
   await look("admin");
 
-  // Put away in this browser, and only what was put away.
+  // Dismissed in this browser, and only this one.
   await told.filter({ hasText: "Maintenance" }).getByRole("button").click();
   await page.goto(at("/account"));
   await told.getByText("The docks are open.").waitFor();
   result.announced = await told.count();
 
-  // Theme and letters are kept for the account.
+  // Theme and font are stored for the account.
   await page.getByText("Dark", { exact: true }).click();
   await Promise.all([
     page.waitForResponse(async (answer) => (await answer.request().postData())?.includes("fira-code") ?? false),
@@ -52,7 +52,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   ]);
   await look("profile");
 
-  // As another browser: the name before anyone is signed in, and the theme in the first paint of the first page.
+  // Like another browser: the name before anyone is signed in, and the theme in the first paint of the first page.
   await page.evaluate(() => localStorage.clear());
   await context.clearCookies();
   await page.close();
@@ -63,7 +63,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   result.logo = await second.locator("img.logo").evaluate((picture) => picture.naturalWidth > 0);
   wrong.push(...(await lookAt(second, "face-login", folder)));
   await second.addInitScript(() => {
-    // The first frame in which the page has something to show.
+    // The first frame in which the page shows something.
     const seen = () => {
       if (!document.querySelector(".app")) requestAnimationFrame(seen);
       else window.firstTheme = document.documentElement.dataset.theme;

@@ -1,4 +1,4 @@
-// The face of a deployment, and how people want their own screen, in a real browser.
+// The appearance of a deployment, and people's own settings, in a real browser.
 import { expect } from "bun:test";
 import { Client } from "#src/client.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
@@ -16,7 +16,7 @@ testNeeding(
       wrong: [],
       refused: expect.stringContaining("must be empty, an http or https URL"),
       announced: 1,
-      // As it is served, or as the page calls itself a moment later.
+      // As served, or as set by the page slightly later.
       title: expect.stringMatching(/^(Sign in to Harbour & <Sons> · )?Harbour & <Sons>$/),
       logo: true,
       theme: "dark",
@@ -24,7 +24,7 @@ testNeeding(
     });
     expect(strayRequests(told, server.url.origin)).toEqual([]);
     expect(ownComplaints(told)).toEqual([]);
-    // Where the picture lies elsewhere, the policy of pages lets in that place and no other.
+    // If the logo is on another host, the pages' policy allows only that host.
     const policy = async () => (await fetch(new URL("/login", server.url))).headers.get("content-security-policy");
     expect(await policy()).toContain("img-src 'self' data: blob:;");
     const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);

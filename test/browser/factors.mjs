@@ -1,5 +1,5 @@
-// A person sets up an authenticator app and a passkey, and signs in with each, by Chromium's own virtual authenticator. With a folder,
-// pictures go there. node factors.mjs CHROMIUM SERVER EMAIL PASSWORD [FOLDER [light|dark [WIDTH]]]
+// A person sets up an authenticator app and a passkey, and signs in with each, using Chromium's virtual authenticator. With a folder,
+// screenshots are written there. node factors.mjs CHROMIUM SERVER EMAIL PASSWORD [FOLDER [light|dark [WIDTH]]]
 import { createHmac } from "node:crypto";
 import { inChromium } from "./chromium.mjs";
 import { misfits } from "./misfits.mjs";
@@ -7,7 +7,7 @@ import { misfits } from "./misfits.mjs";
 const [file, server, email, password, folder, colorScheme = "light", width = "1100"] = process.argv.slice(2);
 const viewport = { width: Number(width), height: 800 };
 
-/** The code that an app with this key shows, `steps` from now. */
+/** Returns the code of an app with this key, `steps` from now. */
 const codeOf = (key, steps = 0) => {
   const bits = [...key.replaceAll(" ", "")].map((c) =>
     "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".indexOf(c).toString(2).padStart(5, "0"),
@@ -49,7 +49,7 @@ await inChromium(file, { colorScheme, viewport }, async (page) => {
     await page.keyboard.press("Enter");
   };
 
-  // Anyone who must have a second factor is led to the page and nowhere else.
+  // A person who is required to have a second factor is always redirected to this page.
   await page.goto(new URL("/login?redirect=/settings/tokens", server).href);
   await withPassword();
   await page.getByText("This server requires a second factor.").waitFor();

@@ -13,7 +13,7 @@ testNeeding(
     await using running = await startTestServer({ env: { SLIPWAY_REQUIRE_SECOND_FACTOR: "everyone" } });
     const { context } = running;
     if (!context) throw new Error("there is no server in this process");
-    // Browsers take no address for the name of passkeys.
+    // Browsers do not accept an IP address as a passkey domain.
     context.accessUrl = new URL(`http://localhost:${running.url.port}/`);
     const given = [context.accessUrl.href, ADMIN.email, ADMIN.password];
     const { requests, complaints, ...told } = await runStory("factors.mjs", given);
@@ -30,7 +30,7 @@ testNeeding(
     expect(told.refused).toContain("wrong or was used");
     const origin = context.accessUrl.origin;
     expect(requests.filter((url) => !url.startsWith(origin) && !url.startsWith("data:"))).toEqual([]);
-    // What the browser says of a refused request is no complaint of ours.
+    // Messages about failed requests are expected.
     expect(complaints.filter((text) => !/^Failed to load resource|Unexpected response code: 403$/.test(text))).toEqual(
       [],
     );

@@ -1,4 +1,4 @@
-// A lead alone with an empty server invites three people; each comes in by their link and has a running workspace. Presses of all four are counted.
+// A lead with an empty server invites three people; each joins by their link and has a running workspace. Counts the clicks of all four.
 // node first-hour-lead.mjs CHROMIUM SETUP [FOLDER]
 import { openPage } from "./app-page.mjs";
 import { inChromium } from "./chromium.mjs";
@@ -32,7 +32,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await presses.press(dialog.getByRole("button", { name: "Copy all links" }));
   const links = await dialog.locator(".sub.mono").allTextContents();
 
-  // Each on a machine of their own; what the lead has copied reached them.
+  // Each on their own machine, with the link that the lead has copied.
   for (const [at, link] of links.entries()) {
     const machine = await context.browser().newContext({ viewport: { width: 1440, height: 900 } });
     const page = await openPage(machine, wrong);

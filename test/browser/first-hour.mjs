@@ -1,6 +1,6 @@
-// Someone new, alone with an empty server and a browser: VS Code open on a clone of their repository, and an edit of a chat approved as a diff.
-// Presses are counted. With genuine editors a file is saved and a command run in VS Code, and a cell in JupyterLab.
-// node first-hour.mjs CHROMIUM SETUP REPOSITORY RELEASES GENUINE [FOLDER]
+// A new user with an empty server and a browser: VS Code opens a clone of their repository, and a chat's edit is approved as a diff. Counts
+// clicks. With genuine editors, a file is saved and a command run in VS Code, and a cell in JupyterLab. node first-hour.mjs CHROMIUM SETUP
+// REPOSITORY RELEASES GENUINE [FOLDER]
 import { openPage } from "./app-page.mjs";
 import { inChromium } from "./chromium.mjs";
 import { runCell, saveAndRun } from "./editors.mjs";
@@ -29,7 +29,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await press(button("Start VS Code"));
   await page.waitForURL("**/new?template=code-server*");
   await page.getByRole("textbox", { name: "Repository" }).fill(repository);
-  // No press, and only for a machine without the internet.
+  // Not counted, because it is only needed on a machine without internet.
   await page.getByLabel("Download from").fill(`${releases}/code-server`);
   await picture("new");
   await press(button("Create"));
@@ -55,7 +55,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   result.diff = (await diff.textContent()).replace(/\s+/g, " ");
   await picture("approve");
   await press(asked.getByRole("button", { name: "Allow once" }));
-  // It has edited and asks for its command now.
+  // It has edited, and now asks for its command.
   await page.getByRole("heading", { name: "Run this command?" }).waitFor();
   result.presses = presses.count();
   result.seconds = (Date.now() - began) / 1000;

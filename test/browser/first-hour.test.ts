@@ -22,7 +22,7 @@ const NO_USER = {
   SLIPWAY_CHAT_TITLES: "false",
 };
 
-/** A model server that the server finds on its machine. */
+/** A model server that the server detects on its machine. */
 const findableModel = (talking: TalkingModel) => {
   const passOn = async (request: Request): Promise<Response> =>
     fetch(`${talking.server.url}/v1/chat/completions`, {

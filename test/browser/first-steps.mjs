@@ -1,7 +1,7 @@
-// What someone new does with the screen alone: from the link that the server prints to an answer in a running workspace. The model is one
-// that the server has found on its machine.
+// A new user's steps in the browser: from the link that the server prints to an answer in a running workspace. The model is one that the
+// server has detected on its machine.
 
-/** Takes these steps in the page; gives how often something was pressed, and how many seconds it took. */
+/** Performs these steps in the page; returns the number of clicks, and the seconds it took. */
 export const takeFirstSteps = async (page, setup, { email, username, password }) => {
   const began = Date.now();
   let presses = 0;
@@ -26,7 +26,7 @@ export const takeFirstSteps = async (page, setup, { email, username, password })
   await message.waitFor();
   await message.fill("Hello");
   await message.press("Enter");
-  // In the chat: a toast says so, too, of the model that was tried.
+  // In the chat: a toast also contains the text, from trying the model.
   await page.getByRole("region", { name: "Chat messages" }).getByText("I will remember that.").waitFor();
   return { presses, seconds: (Date.now() - began) / 1000, workspace };
 };

@@ -1,5 +1,5 @@
-// Dialogs of the administration over things that someone else deletes while they are open: each closes, says so, and its list is as it is.
-// node gone.mjs CHROMIUM URL TOKEN MODELS
+// Administration dialogs for objects that someone else deletes while they are open: each closes, says so, and its list is up to date. node
+// gone.mjs CHROMIUM URL TOKEN MODELS
 import { inApp } from "./app-page.mjs";
 
 const [file, url, token, models] = process.argv.slice(2);
@@ -23,14 +23,14 @@ await inApp({ file, url, token }, async ({ page, result, at }) => {
     api("POST", "/users", { username, email: `${username}@example.com`, password: "four quiet harbours at night" });
   const menu = async (name, item) => {
     const more = page.getByRole("button", { name: `More for ${name}` });
-    // What has three dots is in the menu, the rest alongside it.
+    // Items with an ellipsis are in the menu, the others next to it.
     if (item.endsWith("…")) await more.click();
     const of = item.endsWith("…") ? page : page.getByRole("listitem").filter({ has: more });
     await of.getByRole("button", { name: item }).click();
     await dialog.waitFor();
   };
   result.gone = [];
-  /** Opens the dialog at the page, has its thing deleted in the meantime, and presses. */
+  /** Opens the dialog, deletes its object in the meantime, and clicks. */
   const meet = async ({ where, name, item, fill = async () => {}, remove, press }) => {
     await page.goto(at(where));
     await menu(name, item);
@@ -131,7 +131,7 @@ await inApp({ file, url, token }, async ({ page, result, at }) => {
     });
   }
 
-  // What is typed and unknown is another matter: the dialog stays, with what was typed.
+  // Unknown input is different: the dialog stays open and keeps it.
   await page.goto(at("/admin/organizations/default"));
   await page.getByRole("button", { name: "Add member" }).click();
   await dialog.getByLabel("Username").fill("nobody-here");

@@ -1,4 +1,4 @@
-// Things that someone else deletes while a dialog over them is open, in a real browser.
+// Objects that someone else deletes while a dialog for them is open, in a real browser.
 import { expect } from "bun:test";
 import { openModelWorld } from "#test/support/models/model-world.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";

@@ -1,6 +1,5 @@
-// Someone who looks after one organization: its sections of the administration, an MCP server with headers of its own, and a workspace whose
-// template asks for an account elsewhere, which is linked without leaving the form.
-// node in-place.mjs CHROMIUM URL TOKEN MCP TEMPLATE [FOLDER]
+// An organization administrator: their sections of the administration, an MCP server with custom headers, and a workspace whose template
+// requires an external account, which is linked without leaving the form. node in-place.mjs CHROMIUM URL TOKEN MCP TEMPLATE [FOLDER]
 import { lookAt, openPage } from "./app-page.mjs";
 import { askTest } from "./ask.mjs";
 import { inChromium } from "./chromium.mjs";
@@ -55,7 +54,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await page.waitForFunction(
     () => ![...document.querySelectorAll("button")].find((one) => one.textContent.startsWith("Create"))?.disabled,
   );
-  // The small window closes on its own, or says that it can be closed.
+  // The popup closes automatically, or says that it can be closed.
   await Promise.race([
     popup.waitForEvent("close").catch(() => {}),
     popup
@@ -67,7 +66,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await page.waitForURL("**/workspaces/*");
   result.closed = popup.isClosed();
 
-  // What she looks after is taken from her while she looks at it.
+  // Her role is revoked while she uses the page.
   await page.goto(at("/admin/mcp-servers"));
   await page.getByRole("button", { name: "Add MCP server" }).waitFor();
   await askTest("demote");

@@ -1,4 +1,4 @@
-// What is done in place, in a real browser: an account linked from the form of a workspace, by someone who looks after one organization.
+// Linking an account in place, in a real browser: from a workspace's form, as an organization administrator.
 import { expect } from "bun:test";
 import { Client } from "#src/client.ts";
 import { FakeProvider } from "#test/api/external-auth/provider.ts";

@@ -1,5 +1,4 @@
-// The page of insights: figures and plots, which days, by keyboard, as a file.
-// node insights.mjs CHROMIUM URL TOKEN [FOLDER]
+// The insights page: figures and plots, date ranges, by keyboard, as a file. node insights.mjs CHROMIUM URL TOKEN [FOLDER]
 import { readFileSync } from "node:fs";
 import { inApp } from "./app-page.mjs";
 

@@ -1,4 +1,4 @@
-// The page of insights in a real browser, on a server that has seen a month of work.
+// The insights page in a real browser, on a server with a month of data.
 import { expect } from "bun:test";
 import { uuid } from "#base/ids.ts";
 import { insertRecording } from "#db/chats/recordings.ts";
@@ -12,7 +12,7 @@ import { runStory } from "./story.ts";
 
 const DAY = 86_400_000;
 
-/** A call of the gateway that was recorded. */
+/** Writes a recorded gateway call to the store. */
 const seedRecordedCall = async (server: TestServer, user_id: string, at: number): Promise<void> => {
   const { store, encryption } = contextOf(server);
   const prompt = JSON.stringify({ model: "test-model", messages: [{ role: "user", content: "Name the project" }] });

@@ -1,5 +1,5 @@
-// The app installed: its manifest, its service worker, what that keeps, and the page that is shown while the server is away.
-// node install.mjs CHROMIUM URL EMAIL PASSWORD [FOLDER]
+// The installed app: its manifest, its service worker, its caches, and the page shown while the server is unreachable. node install.mjs
+// CHROMIUM URL EMAIL PASSWORD [FOLDER]
 import { inApp, signIn } from "./app-page.mjs";
 import { askTest } from "./ask.mjs";
 
@@ -32,7 +32,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   await page.keyboard.press("Enter");
   await page.waitForURL("**/admin/health");
 
-  // Nobody else may make an address of a script.
+  // No other code may create a script URL.
   result.refused = await page.evaluate(() => {
     try {
       trustedTypes.createPolicy("slipway-worker", { createScriptURL: (text) => text });
@@ -42,7 +42,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
     }
   });
 
-  // Without the server its address shows the page for that, and the app returns on its own when asked again.
+  // Without the server, the URL shows the offline page, and the app returns when it is opened again.
   await askTest("stop");
   await page.goto(at("/chats"));
   await page.getByRole("heading", { name: "The server cannot be reached" }).waitFor();

@@ -1,4 +1,4 @@
-// The app as one that is installed, in a real browser; its server goes away and returns.
+// The app as an installed one, in a real browser; its server goes down and returns.
 import { expect } from "bun:test";
 import { ServerPlace } from "#test/crash/server.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
@@ -28,7 +28,7 @@ testNeeding(
       );
     }
     expect(strayRequests(told, place.client.url.origin)).toEqual([]);
-    // The policy that the story tried to make.
+    // The policy that the story tried to create.
     expect(ownComplaints(told).filter((text) => !text.includes("slipway-worker"))).toEqual([]);
   },
   240_000,

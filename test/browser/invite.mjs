@@ -1,5 +1,5 @@
-// A lead tries the sign-in provider and invites colleagues; one of them comes in on a phone and has a workspace after two presses.
-// node invite.mjs CHROMIUM URL EMAIL PASSWORD [FOLDER]
+// A lead tries the sign-in provider and invites colleagues; one of them joins on a phone and has a workspace after two clicks. node
+// invite.mjs CHROMIUM URL EMAIL PASSWORD [FOLDER]
 import { lookAt, openPage, signIn } from "./app-page.mjs";
 import { askTest } from "./ask.mjs";
 import { inChromium } from "./chromium.mjs";
@@ -73,7 +73,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await look(phone, "create");
   await create.click();
   await phone.waitForURL(/\/workspaces\/[0-9a-f-]{36}/);
-  // The link worked once.
+  // The link worked only once.
   await phone.goto(link);
   await phone.reload();
   result.again = await phone.getByRole("alert").textContent();
@@ -81,5 +81,5 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   return result;
 });
 
-// The line on which the test answers stays open.
+// The stream on which the test answers stays open.
 process.exit(0);

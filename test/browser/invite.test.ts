@@ -1,4 +1,4 @@
-// Inviting colleagues and coming in, in a real browser, with a real sign-in provider alongside it.
+// Inviting colleagues and joining, in a real browser, with a real sign-in provider.
 import { expect } from "bun:test";
 import { CLIENT, OidcServer } from "#test/api/oidc/provider.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";

@@ -1,7 +1,7 @@
-// A line between the browser and the server that can be cut, or go dead without a word; and what pages show after such a time.
+// A connection between browser and server that can be cut, or silently stop working; and what pages show afterwards.
 import { connect, createServer } from "node:net";
 
-/** Listens on a free port of loopback and passes everything on to `target`. */
+/** Listens on a free loopback port and forwards everything to `target`. */
 export const openLine = async (target) => {
   const pairs = new Set();
   let state = "open";
@@ -14,7 +14,7 @@ export const openLine = async (target) => {
       [near, pair.far],
       [pair.far, near],
     ]) {
-      // What is sent on a dead connection is lost: neither end hears of it.
+      // Data sent on a dead connection is lost, and neither end notices.
       one.on("data", (bytes) => pair.isDead || other.write(bytes));
       one.on("error", () => {});
       one.on("close", () => {
@@ -30,7 +30,7 @@ export const openLine = async (target) => {
       state = "cut";
       for (const { near, far } of pairs) for (const end of [near, far]) end.destroy();
     },
-    /** As when a way through the network is forgotten: what is open stays so and is of no use any more. */
+    /** As when a NAT forgets a connection: what is open stays open but is useless. */
     die() {
       state = "dead";
       for (const pair of pairs) pair.isDead = true;
@@ -45,13 +45,13 @@ export const openLine = async (target) => {
   };
 };
 
-/** Longer than the page needs to find out on its own that the line is dead, twice. */
+/** Longer than the page needs to detect a dead connection, twice. */
 const FOUND_OUT_MS = 150_000;
 
 /**
- * A chat, a terminal, a log and two lists are open while the line goes away: dead for so many seconds, and unless that is long enough for
- * the pages to find out on their own, cut. `act(n)` changes something behind their backs that the lists show. Gives what each shows in the
- * end, and how many placeholders were seen on the way.
+ * Keeps a chat, a terminal, a log and two lists open during a disconnect: the connection is dead for `seconds` and, unless the pages detect
+ * that in time, then cut. `act(n)` makes changes that the lists show. Returns what each shows in the end, and the number of placeholders
+ * seen in between.
  */
 export const awayFor = async (seconds, { line, open, chat, terminal, log, act }) => {
   const pages = {

@@ -1,11 +1,11 @@
-// A look at a page that runs in the page itself.
+// A layout check that runs in the page itself.
 
-/** What does not fit, is too small for a finger, or has no name. */
+/** Returns what overflows, is too small to tap, or has no name. */
 export function misfits() {
   const found = [];
   if (document.documentElement.scrollWidth > innerWidth) found.push("scrolls sideways");
   for (const control of document.querySelectorAll("a, button, input, select")) {
-    // What a finger meets of a choice is its label.
+    // The tap target of a radio button is its label.
     const { height } = (control.type === "radio" ? control.closest("label") : control).getBoundingClientRect();
     const isInText = control.tagName === "A" && getComputedStyle(control).display === "inline" && control.closest("p");
     if (height === 0 || isInText) continue;

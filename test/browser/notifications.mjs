@@ -1,4 +1,4 @@
-// A person hears of something, looks at it, and chooses what to hear of. node notifications.mjs CHROMIUM URL EMAIL PASSWORD [FOLDER]
+// A person gets a notification, opens it, and chooses which ones to get. node notifications.mjs CHROMIUM URL EMAIL PASSWORD [FOLDER]
 import { inApp, signIn } from "./app-page.mjs";
 
 const [file, url, email, password, folder] = process.argv.slice(2);
@@ -16,7 +16,7 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   await page.getByRole("heading", { name: "Workspace events" }).waitFor();
   await look("notifications-choose");
   await page.getByRole("button", { name: "Send test notification" }).click();
-  // Told without being asked for.
+  // It arrives without a reload.
   await bell.getByText("1").waitFor();
   await bell.click();
   await panel.getByRole("link", { name: "Test notification" }).waitFor();

@@ -1,5 +1,5 @@
-// A link is pasted on the first page; the editor is open in the clone. Presses are counted.
-// node open-repository.mjs CHROMIUM URL TOKEN LINK GENUINE [FOLDER]
+// A link is pasted on the first page; the editor opens in the clone. Counts clicks. node open-repository.mjs CHROMIUM URL TOKEN LINK
+// GENUINE [FOLDER]
 import { inApp } from "./app-page.mjs";
 import { pressing } from "./presses.mjs";
 

@@ -17,7 +17,7 @@ const RELEASES = /https:\/\/github\.com\/coder\/code-server\/releases\/download/
 
 type Shown = { readonly presses: number; readonly seconds: number; readonly folder?: string };
 
-/** Genuine editors where they were prepared, else one that says that it is there. */
+/** Genuine editors if they were prepared, else a fake that only responds. */
 const mirror = async (): Promise<Disposable & { readonly url: string; readonly isGenuine: boolean }> => {
   const isGenuine = needs.editors.found;
   const served = isGenuine

@@ -1,11 +1,11 @@
-// Everything one opens in a workspace of two agents: terminals and files of each, apps of every kind, editors, from its page and from its row.
-// node open.mjs CHROMIUM URL TOKEN WORKSPACE [FOLDER]
+// Everything that can be opened in a workspace with two agents: terminals and files of each, apps of every kind, editors, from its page and
+// from its row. node open.mjs CHROMIUM URL TOKEN WORKSPACE [FOLDER]
 import { inApp, openPage } from "./app-page.mjs";
 
 const [file, url, token, workspace, folder] = process.argv.slice(2);
 
 await inApp({ file, url, token, folder }, async ({ page, context, result, at, look }) => {
-  // What the browser is told to hand to a program of this machine, which it has not.
+  // Links for programs of this machine, which are not installed.
   const links = [];
   const listen = async (one) => {
     const session = await context.newCDPSession(one);
@@ -25,7 +25,7 @@ await inApp({ file, url, token, folder }, async ({ page, context, result, at, lo
   result.tooltip = await panel.locator("li", { hasText: "Handbook" }).last().getAttribute("title");
   await look("open");
 
-  // One that needs a host name says so where there is none.
+  // An app that needs a host name says so if there is none.
   const [named] = await Promise.all([
     context.waitForEvent("page"),
     panel.getByRole("link", { name: "By name" }).click(),
@@ -47,7 +47,8 @@ await inApp({ file, url, token, folder }, async ({ page, context, result, at, lo
   await asking.getByRole("button", { name: "Open with a key" }).click();
   result.bridge = await nextLink("bridge");
   await asking.close();
-  // A browser with windows asks before it hands a link to a program, and gives that page no keys until it is answered: a page of its own.
+  // A browser with windows asks before it opens a link in a program, and the page gets no key events until it is answered, so this uses a
+  // separate page.
   const another = await openPage(context, result.wrong);
   await listen(another);
   await another.goto(at(`/workspaces/${workspace}`));
@@ -72,7 +73,7 @@ await inApp({ file, url, token, folder }, async ({ page, context, result, at, lo
   await shows("this-is-two");
   await look("open-agents");
 
-  // An app with a command runs it, in a terminal of its own.
+  // An app with a command runs it in its own terminal.
   await page.goto(at("/workspaces"));
   await page.getByRole("button", { name: "More for dev" }).click();
   const row = page.getByRole("group", { name: "More for dev" });
@@ -81,7 +82,7 @@ await inApp({ file, url, token, folder }, async ({ page, context, result, at, lo
   await row.getByRole("link", { name: "By command" }).click();
   await page.waitForURL("**/terminals/*");
   await shows("ran-42");
-  // An address may name an app, but no command.
+  // A URL may name an app, but not a command.
   await page.goto(at(`${new URL(page.url()).pathname}?command=${encodeURIComponent("echo sneaked-$((40+2))")}`));
   await shows("ran-42");
   result.tabs = await page.getByRole("group", { name: "Tabs" }).count();

@@ -1,4 +1,4 @@
-// What one opens in a workspace, in a real browser: apps, editors and terminals of two agents.
+// Opening parts of a workspace, in a real browser: apps, editors and terminals of two agents.
 import { expect } from "bun:test";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { Client } from "#src/client.ts";
@@ -45,7 +45,7 @@ testNeeding(
     await using server = await startTestServer({
       env: {
         SLIPWAY_EXTERNAL_APP_SCHEMES: "bridge",
-        // A name that is no loopback one: apps have no hosts of their own.
+        // Not a loopback name, so apps have no hosts of their own.
         SLIPWAY_ACCESS_URL: "http://slipway.example.test",
         SLIPWAY_ALLOWED_HOSTS: "127.0.0.1,localhost",
       },

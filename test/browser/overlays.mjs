@@ -1,17 +1,17 @@
-// What opens over a page: dialogs, menus, the palette, lists of suggestions. Each is opened by keys alone, looked at, and closed by Escape.
-// node overlays.mjs CHROMIUM URL TOKEN OVERLAYS [FOLDER]
+// Elements that open over a page: dialogs, menus, the palette, lists of suggestions. Each is opened by keyboard, checked, and closed with
+// Escape. node overlays.mjs CHROMIUM URL TOKEN OVERLAYS [FOLDER]
 import { inApp, lookAtOpen, OPEN } from "./app-page.mjs";
 
 const [file, url, token, overlays, folder] = process.argv.slice(2);
 
-/** What stands over the page now, by its name; empty when nothing does. */
+/** Returns the name of what is open over the page; empty if nothing is. */
 const openNow = (page, which = OPEN) =>
   page.evaluate((selector) => {
     const open = [...document.querySelectorAll(selector)].filter((one) => one.checkVisibility());
     return open.at(-1)?.getAttribute("aria-label") ?? "";
   }, which);
 
-/** Presses one after the other: `keys:` and `type:` where the focus is, else a button or a field by its name. */
+/** Performs the steps: `keys:` and `type:` at the focus, else a button or a field by its name. */
 const press = async (page, step) => {
   if (step.startsWith("keys:")) return page.keyboard.press(step.slice(5));
   if (step.startsWith("type:")) return page.keyboard.type(step.slice(5));
@@ -40,7 +40,7 @@ await inApp({ file, url, token, folder, reducedMotion: "reduce" }, async ({ page
     result.wrong.push(...(await lookAtOpen(page, name, folder)));
     await page.keyboard.press("Escape");
     await page.locator(OPEN).last().waitFor({ state: "hidden" });
-    // Anyone who goes by keys returns to where they were.
+    // With the keyboard, the focus returns to where it was.
     if (await page.evaluate(() => document.activeElement === document.body))
       result.wrong.push(`${name}: the focus is lost`);
   }

@@ -1,4 +1,4 @@
-// What opens over pages, each once, in a real browser: the list of them is here.
+// Everything that opens over pages, each once, in a real browser: this is the list.
 import { expect } from "bun:test";
 import type { Chat } from "#schema/chats/chat.ts";
 import type { Template } from "#schema/templates/template.ts";
@@ -10,7 +10,7 @@ import { ownComplaints, runStory } from "./story.ts";
 
 type Ids = Readonly<Record<"workspace" | "agent" | "chat" | "template", string>>;
 
-/** Where it is opened, by what presses, and what it is called. */
+/** The page, the steps to open it, and its name. */
 const overlays = ({ workspace, agent, chat, template }: Ids): readonly (readonly string[])[] => [
   ["Results", "/", "keys:Control+k", "type:a"],
   ["Show as command", "/", "Show this page's requests as commands"],

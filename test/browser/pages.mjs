@@ -1,5 +1,5 @@
-// The story of the first hour: set up, sign out, sign in, make a token, revoke it. With a third argument, pictures go there.
-// node pages.mjs CHROMIUM SETUP_LINK [FOLDER [light|dark [WIDTH]]]
+// The first hour: set up, sign out, sign in, create a token, revoke it. With a third argument, screenshots are written there. node
+// pages.mjs CHROMIUM SETUP_LINK [FOLDER [light|dark [WIDTH]]]
 import { inChromium } from "./chromium.mjs";
 import { misfits } from "./misfits.mjs";
 
@@ -14,7 +14,7 @@ await inChromium(file, { colorScheme, viewport }, async (page) => {
   };
   const at = () => new URL(page.url()).pathname;
   const result = { misfits: [] };
-  /** On the smallest of phones, whatever the width of the pictures. */
+  /** On the smallest phone, regardless of the screenshots' width. */
   const measure = async () => {
     await page.setViewportSize({ width: 320, height: 640 });
     result.misfits.push(...(await page.evaluate(misfits)));
@@ -131,9 +131,9 @@ await inChromium(file, { colorScheme, viewport }, async (page) => {
   return result;
 });
 
-/** A program that has registered itself asks for access; the person signs in first, and is asked the same. */
+/** A program that has registered itself asks for access; the person signs in first, and then gets the same request. */
 async function consent(page, base) {
-  // Nobody listens there.
+  // Nothing listens there.
   await page.route("http://127.0.0.1:9/**", (route) => route.fulfill({ body: "back" }));
   const redirect_uris = ["http://127.0.0.1/back"];
   const data = { client_name: "Editor", redirect_uris, token_endpoint_auth_method: "none" };
@@ -146,7 +146,7 @@ async function consent(page, base) {
     code_challenge: "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM",
     code_challenge_method: "S256",
   });
-  // What is wrong with the request sends the person nowhere on its own.
+  // An invalid request never redirects the person automatically.
   await page.goto(`${base}oauth2/authorize?${new URLSearchParams([...asked, ["response_mode", "fragment"]])}`);
   await page.getByText("An application that calls itself Editor sent an invalid request").waitFor();
   const stays = new URL(page.url()).pathname;
@@ -161,11 +161,11 @@ async function consent(page, base) {
   return { stays, scopes: await page.locator("#scopes li").allTextContents() };
 }
 
-/** What the pages say when the server fails, and where they lead when the session ends. */
+/** Checks the pages when the server fails, and their redirects when the session ends. */
 async function troubles(page, base) {
   const result = {};
   await page.route("**/api/v2/users/me", (route) => route.fulfill({ status: 503, json: { message: "It stops." } }));
-  // Nor could it tell with the page what that begins with.
+  // Nor could the page's embedded data contain it.
   await page.addInitScript(() => {
     const drop = () => document.getElementById("first")?.remove();
     new MutationObserver(drop).observe(document, { childList: true, subtree: true });

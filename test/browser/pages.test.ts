@@ -1,11 +1,11 @@
-// The pages in a real browser: what a person does in the first hour. Chromium is driven by node, because under Bun its launch hangs.
+// The pages in a real browser: a person's first hour. node drives Chromium, because its launch hangs under Bun.
 import { expect } from "bun:test";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { startTestServer } from "#test/support/server.ts";
 import { runStory } from "./story.ts";
 
 const NOBODY = { SLIPWAY_ADMIN_EMAIL: "", SLIPWAY_ADMIN_USERNAME: "", SLIPWAY_ADMIN_PASSWORD: "" };
-// The setup link is printed by the process itself, so the story runs alongside the server.
+// The process itself prints the setup link, so the story runs with the server in-process.
 const server = { found: !process.env.SLIPWAY_TEST_BINARY, reason: "needs the server in this process", file: "" };
 
 testNeeding(
@@ -38,7 +38,7 @@ testNeeding(
         (url) => !url.startsWith(server.url.origin) && !/^(?:data:|http:\/\/127\.0\.0\.1:9\/back)/.test(url),
       ),
     ).toEqual([]);
-    // What the browser says of a refused request is no complaint of ours.
+    // Messages about failed requests are expected.
     expect(complaints.filter((text) => !text.startsWith("Failed to load resource"))).toEqual([]);
   },
   // The machine may be busy with other tests.

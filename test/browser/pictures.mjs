@@ -1,16 +1,16 @@
-// Pictures of pages alongside references that are kept: each is made small, one pixel for each cell of the 4 pixel grid, and compared cell by
-// cell, so that a letter drawn a little otherwise does not count and a block that has moved does. Chromium reads and writes the files itself.
+// Compares screenshots with stored references: each is scaled down to one pixel per cell of the 4 pixel grid, and compared cell by cell, so
+// that slightly different letters do not count and a moved block does. Chromium itself reads and writes the files.
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { settle } from "./app-page.mjs";
 
-/** Of 255: cells that differ by more are counted. */
+/** Cells that differ by more than this, out of 255, are counted. */
 const NEAR = 24;
-/** Of all cells: so many may differ. */
+/** The share of cells that may differ. */
 const FEW = 0.0025;
 const TRIES = 20;
 
-/** In a blank page: `picture` made small, and which part of it is not as in `reference`; both are files of PNG in base 64. */
+/** Runs in a blank page: scales `picture` down, and returns the share that differs from `reference`; both are PNG files in base64. */
 async function compareInPage({ picture, reference, near }) {
   const GRID = 4;
   const pixelsOf = async (file) => {
@@ -56,8 +56,8 @@ async function compareInPage({ picture, reference, near }) {
 }
 
 /**
- * Looks at a page in four forms and compares each with `folder`/NAME-FORM.png. `renew`: what is seen becomes the reference. `blank` is a page
- * without a policy; pages that are not as they were are put into `seen`, a folder, if one is given.
+ * Captures a page in four forms and compares each with `folder`/NAME-FORM.png. `renew`: the capture becomes the reference. `blank` is a
+ * page without a policy; changed pages are written to the folder `seen`, if given.
  */
 export const comparePictures = async (page, name, { blank, folder, renew, seen, tries = TRIES }) => {
   const wrong = [];
@@ -71,7 +71,7 @@ export const comparePictures = async (page, name, { blank, folder, renew, seen, 
       const file = join(folder, `${name}-${scheme}-${width}.png`);
       const reference = !renew && existsSync(file) ? readFileSync(file, "base64") : undefined;
       let [before, made] = [undefined, undefined];
-      // What is still coming in is waited for: until it is as it was, or, for a new reference, until it stands still.
+      // Waits for pages that are still loading: until they match or, for a new reference, until they stop changing.
       for (let one = 1; one <= tries; one++) {
         await settle(page);
         const picture = (await page.screenshot({ animations: "disabled", caret: "hide" })).toString("base64");

@@ -1,4 +1,4 @@
-// In the page: what the browser would answer if it could reach the push service of its maker.
+// Runs in the page: what the browser would return if it could reach its vendor's push service.
 export const playSubscribing = ({ endpoint, auth, p256dh }) => {
   window.asked = 0;
   const ask = Notification.requestPermission;

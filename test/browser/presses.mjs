@@ -1,7 +1,7 @@
-// What stories of the first hour count: each press of a button or link, and each key that sends something.
+// Counts for the stories of the first hour: each click on a button or link, and each key that submits something.
 import { settle } from "./app-page.mjs";
 
-/** Counts from nothing. Text that is typed or pasted is no press. */
+/** Starts a counter. Typed or pasted text does not count. */
 export const pressing = (start = 0) => {
   let presses = start;
   return {
@@ -17,7 +17,7 @@ export const pressing = (start = 0) => {
   };
 };
 
-/** Opens the setup link and fills its form. */
+/** Opens the setup link and fills in its form. */
 export const enter = async (page, setup, { email, username, password }) => {
   await page.goto(setup);
   await page.getByLabel("Email").fill(email);

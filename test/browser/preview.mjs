@@ -1,5 +1,5 @@
-// Presses an app of each of these workspaces on its page, and says at which host it opened and what was there.
-// node preview.mjs CHROMIUM URL TOKEN APP WORKSPACE,WORKSPACE...
+// Opens an app of each of these workspaces from its page, and returns its host and content. node preview.mjs CHROMIUM URL TOKEN APP
+// WORKSPACE,WORKSPACE...
 import { inApp } from "./app-page.mjs";
 
 const [file, url, token, app, workspaces] = process.argv.slice(2);

@@ -1,6 +1,6 @@
-// A browser that is pushed: the person asks for it, the server's message becomes a notification of the system, a click leads to its page.
-// The browser's own push service cannot be reached from here; the test plays it and hands over what it could open.
-// node push.mjs CHROMIUM URL EMAIL PASSWORD SUBSCRIPTION MESSAGE [FOLDER]
+// Web push in a browser: the person enables it, the server's message becomes a system notification, a click opens its page. The browser's
+// real push service is not reachable; the test simulates it and passes on what it could decrypt. node push.mjs CHROMIUM URL EMAIL PASSWORD
+// SUBSCRIPTION MESSAGE [FOLDER]
 import { readFileSync } from "node:fs";
 import { lookAt, openPage, signIn } from "./app-page.mjs";
 import { askTest } from "./ask.mjs";
@@ -18,7 +18,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   const result = { wrong };
   await signIn(page, at("/account/notifications"), email, password);
   const toggle = page.getByRole("switch", { name: /Show system notifications/ });
-  /** Until the server knows of it. */
+  /** Waits until the server has stored it. */
   const toggled = () =>
     Promise.all([page.waitForResponse((answer) => answer.url().endsWith("/webpush/subscription")), toggle.click()]);
   const turned = (on) =>
@@ -39,7 +39,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await page.getByRole("button", { name: "Send test notification" }).click();
   await askTest("delivered");
 
-  // What the service could open is given to the app's own worker, as the browser would.
+  // The message that the service decrypted goes to the app's own worker, as the browser would do.
   const session = await context.newCDPSession(page);
   const registered = new Promise((resolve) => {
     session.on("ServiceWorker.workerRegistrationUpdated", ({ registrations: [one] }) => one && resolve(one));
@@ -61,13 +61,13 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
     }
   });
 
-  // A click, as the system tells it to the worker: the open page goes there without being loaded again.
+  // A click, as the system reports it to the worker: the open page navigates without a reload.
   const [worker] = context.serviceWorkers();
   await page.evaluate(() => {
     window.same = true;
   });
   result.closed = await worker.evaluate(async (data) => {
-    // Only the system makes such events that may be waited for.
+    // Only the system can create events that can be awaited.
     const works = [];
     let isClosed = false;
     const close = () => {
@@ -87,7 +87,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await toggled();
   await turned(false);
   await askTest("off");
-  // Anyone who signs out takes their notifications along.
+  // Signing out also ends the notifications.
   await toggled();
   await turned(true);
   await page.locator(".nav .account").click();

@@ -1,4 +1,4 @@
-// Notifications of the system, in a real browser, through a push service on a real socket.
+// System notifications in a real browser, through a push service on a real socket.
 import { expect } from "bun:test";
 import { join } from "node:path";
 import { statusOf } from "#test/api/users/people.ts";
@@ -27,13 +27,13 @@ testNeeding(
         await Bun.write(message, text);
       },
       off: async () => {
-        // The server knows the browser no more.
+        // The server no longer knows the browser.
         const { endpoint } = service.subscription;
         expect(await statusOf(admin, "DELETE", "/users/me/webpush/subscription", { endpoint })).toBe(404);
       },
     };
     const given = [place.client.url.href, email, password, subscription, message];
-    // The engine alone has no notifications of the system.
+    // The engine alone has no system notifications.
     const told = await runStory("push.mjs", given, acts, needs.chromium);
     const { webpush_public_key } = await admin.get<{ webpush_public_key: string }>("/api/v2/buildinfo");
     expect(service.refused).toEqual([]);
@@ -46,7 +46,7 @@ testNeeding(
       before: false,
       same: true,
       closed: true,
-      // The first byte of a point that is not compressed: the key of the server.
+      // The first byte of an uncompressed point: the server's key.
       key: "4",
       shown: [{ title: "Test notification", data: { path: "/" } }],
     });

@@ -1,5 +1,5 @@
-// Where the reference pictures hold: another engine or other fonts draw every line a little otherwise, so the comparison says nothing there.
-// What the pictures protect (overflow, contrast, places of boxes) is checked by the other stories in every browser.
+// Where the reference screenshots are valid: another engine or font renders every line slightly differently, so the comparison is
+// meaningless there. Other stories check what the screenshots protect (overflow, contrast, positions) in every browser.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Need, needs } from "#test/support/needs.ts";
@@ -9,7 +9,7 @@ const FILE = join(import.meta.dir, "reference-engine.json");
 interface Engine {
   /** Name and major version of the browser. */
   browser: string;
-  /** The font that stands for the system's own. */
+  /** The font used as the system font. */
   font: string;
 }
 
@@ -22,10 +22,10 @@ const engineHere = (): Engine => ({
   font: output(["fc-match", "system-ui", "file"]).split("/").at(-1) ?? "",
 });
 
-/** Writes down the engine and font of this machine as those that the references were drawn with. */
+/** Records this machine's engine and font as those of the references. */
 export const recordEngine = (): void => writeFileSync(FILE, `${JSON.stringify(engineHere(), undefined, 2)}\n`);
 
-/** The engine and fonts that the references were drawn with. */
+/** The engine and fonts that the references were rendered with. */
 export const referenceEngine = (): Need => {
   const wanted = JSON.parse(readFileSync(FILE, "utf8")) as Engine;
   const here = engineHere();

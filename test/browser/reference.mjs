@@ -1,5 +1,5 @@
-// Pages that matter, in light and dark, at a desk and on a phone, alongside their references (pictures.mjs).
-// node reference.mjs CHROMIUM URL TOKEN PAGES FOLDER RENEW NOW [SEEN]
+// Important pages, in light and dark, on desktop and phone, compared with their references (pictures.mjs). node reference.mjs CHROMIUM URL
+// TOKEN PAGES FOLDER RENEW NOW [SEEN]
 import { openPage } from "./app-page.mjs";
 import { inChromium } from "./chromium.mjs";
 import { comparePictures } from "./pictures.mjs";
@@ -13,7 +13,7 @@ await inChromium(file, { timezoneId: "UTC", locale: "en-US" }, async (blank, con
   await page.clock.setFixedTime(Number(now));
   const options = { blank, folder, renew: renew === "yes", seen };
   for (const [name, path, text] of JSON.parse(pages)) {
-    // Nobody is signed in yet where one signs in.
+    // The sign-in page has no signed-in user.
     if (name !== "sign-in")
       await context.addCookies([
         { name: "service_session_token", value: token, url, expires: Number(now) / 1000 + 86_400 },
@@ -22,7 +22,7 @@ await inChromium(file, { timezoneId: "UTC", locale: "en-US" }, async (blank, con
     await page.getByText(text).first().waitFor({ state: "attached" });
     wrong.push(...(await comparePictures(page, name, options)));
   }
-  // The comparison itself: the same page with its content moved by two cells of the grid is not as it was.
+  // Tests the comparison itself: the same page with its content moved by two grid cells must differ.
   await page.evaluate(() => {
     document.querySelector("main").style.translate = "0 8px";
   });

@@ -1,5 +1,5 @@
-// Pages that matter look as they did: pictures of them alongside those of test/browser/reference, on a server whose time stands still.
-// `bun run pictures` makes what is seen the new reference; SLIPWAY_PICTURES names a folder for what is not as it was.
+// Important pages look unchanged: screenshots are compared with those of test/browser/reference, on a server with a stopped clock. `bun run
+// pictures` updates the references; SLIPWAY_PICTURES names a folder for differing screenshots.
 import { expect } from "bun:test";
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -18,7 +18,7 @@ const FOLDER = join(import.meta.dir, "reference");
 /** A Monday morning. */
 const NOW = Date.UTC(2030, 0, 7, 9, 30);
 const MINUTE = 60_000;
-/** Of one picture: each is a sixteenth of what is seen. */
+/** Maximum size of one picture, a sixteenth of the screenshot. */
 const LARGEST = 40 * 1024;
 const ANSWER = `The sum subtracted where it should add.
 
@@ -92,6 +92,6 @@ testNeeding(
     expect(files.length).toBe(4 * pages.length);
     expect(files.filter((name) => statSync(join(FOLDER, name)).size > LARGEST)).toEqual([]);
   },
-  // A machine that is busy with other tests draws slowly.
+  // A machine that is busy with other tests renders slowly.
   300_000,
 );

@@ -1,6 +1,5 @@
-// A link to a repository becomes a workspace: pasted on a page, typed into the palette, and from the address of the page.
-// Then a chat, a task and another workspace in it, by the repositories that are offered again.
-// node repository.mjs CHROMIUM URL TOKEN LINK PRIVATE OTHER [FOLDER]
+// A repository link becomes a workspace: pasted on a page, typed into the palette, and from the page's URL. Then a chat, a task and another
+// workspace in it, from the repositories that are offered again. node repository.mjs CHROMIUM URL TOKEN LINK PRIVATE OTHER [FOLDER]
 import { inApp } from "./app-page.mjs";
 import { askTest } from "./ask.mjs";
 
@@ -14,7 +13,7 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
   await page.getByRole("button", { name: "Open repository" }).click();
   await page.getByText("This is not a link to a Git repository").waitFor();
 
-  // Create opens it, too, where templates are chosen below.
+  // The "Create" page, which lists templates below, also opens it.
   await page.goto(at("/new"));
   await page.getByRole("form", { name: "Open a repository" }).getByLabel("Repository").fill(link);
   await page.getByRole("button", { name: "Create", exact: true }).click();
@@ -57,7 +56,7 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
   });
   await page.waitForURL(/\/new\?repo=https%3A%2F%2Fgithub\.example\.com/);
 
-  // Repository prebuilds, from the page of templates.
+  // Repository prebuilds, from the templates page.
   await page.goto(at("/templates"));
   await page.getByRole("link", { name: "Repository prebuilds" }).click();
   const failed = page.getByRole("listitem").filter({ hasText: "payments-api" });
@@ -75,7 +74,7 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
   await page.getByRole("button", { name: "Remove prebuild" }).click();
   await page.getByText("shop removed").waitFor();
 
-  // A chat in the repository takes the workspace that is there; one in another branch gets a workspace of its own.
+  // A chat in the repository uses the existing workspace; one on another branch gets its own.
   const dialog = page.getByRole("dialog");
   const text = page.getByRole("textbox", { name: "Message" });
   const chatIn = async (choose) => {
@@ -109,7 +108,7 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
   await page.waitForURL(/\/chats\/[0-9a-f-]{36}/);
   await page.getByText("Hello there", { exact: true }).waitFor();
 
-  // Both are offered for a task and for a workspace, the last used first.
+  // Both are offered for a task and for a workspace, most recently used first.
   await page.goto(at("/tasks"));
   await page.getByRole("button", { name: "New task" }).click();
   await dialog.getByLabel("What would you like to work on?").fill("Say good morning.");

@@ -13,7 +13,7 @@ import { ADMIN } from "#test/support/server.ts";
 import { openWorld, type World } from "#test/support/workspaces.ts";
 import { runStory } from "./story.ts";
 
-/** One that was built and one that failed, as the keeper leaves them. */
+/** One successful and one failed, as the keeper leaves them. */
 const seedPrebuilds = async ({ server: { context } }: World): Promise<void> => {
   if (!context) throw new Error("the server is in this process");
   const { store, clock } = context;
@@ -66,10 +66,10 @@ testNeeding(
     lib.git("push", "-q", "hosted", "main:next");
     await using world = await openWorld();
     await seedPrebuilds(world);
-    // Nothing answers ssh there.
+    // No ssh server responds there.
     const links = [git.link("app"), closed.link("secret"), git.link("lib")];
     const given = [world.server.url.href, world.admin.token ?? "", ...links];
-    // The template of repositories is there once a workspace was made of it.
+    // The repository template exists once a workspace was created from it.
     const agent = async (): Promise<void> => {
       const { workspaces } = await world.admin.get<Workspaces>("/api/v2/workspaces");
       await world.admin.put<unknown>("/api/v2/ai/agents/test", TEST_AGENT);

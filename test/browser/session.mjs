@@ -1,5 +1,5 @@
-// Whose browser it is: what one has written goes with them, and what one may do shows as it changes.
-// node session.mjs CHROMIUM URL EMAIL PASSWORD OTHER_EMAIL OTHER_PASSWORD [FOLDER]
+// Data in a shared browser: drafts are removed with their user, and permission changes are shown immediately. node session.mjs CHROMIUM URL
+// EMAIL PASSWORD OTHER_EMAIL OTHER_PASSWORD [FOLDER]
 import { inApp, openPage, signIn } from "./app-page.mjs";
 import { askTest } from "./ask.mjs";
 
@@ -22,7 +22,7 @@ await inApp({ file, url }, async ({ page, context, result, at }) => {
   };
   const tab = await openPage(context, result.wrong);
 
-  // Two tabs with a draft each; signing out in one takes both, and a filter.
+  // Two tabs with a draft each; signing out in one removes both, and a filter.
   await signIn(page, at("/chats"), email, password);
   await written(page).fill("What nobody else may read");
   await tab.goto(at("/chats"));
@@ -36,7 +36,7 @@ await inApp({ file, url }, async ({ page, context, result, at }) => {
     await page.locator(".nav .account").click();
     await page.getByRole("button", { name: "Sign out" }).click();
   };
-  // A line that fails signs nobody out, and says so.
+  // A failed request does not sign the person out, and the page says so.
   await page.route("**/users/logout", (route) => route.abort());
   await out();
   const refused = page.getByRole("alert").filter({ hasText: "You are still signed in" });
@@ -46,7 +46,7 @@ await inApp({ file, url }, async ({ page, context, result, at }) => {
   await atTheDoor(page, tab);
   result.left = [...(await kept(page)), ...(await kept(tab))];
 
-  // The next person finds nothing; their own draft outlives a sign-in that has expired.
+  // The next person finds nothing; their own draft survives an expired session.
   await signIn(page, at("/chats"), otherEmail, otherPassword);
   result.found = await written(page).inputValue();
   await written(page).fill("Mine for later");
@@ -55,7 +55,7 @@ await inApp({ file, url }, async ({ page, context, result, at }) => {
   await atTheDoor(page);
   await signIn(page, at("/chats"), otherEmail, otherPassword);
   await page.waitForFunction(() => document.querySelector("textarea")?.value === "Mine for later");
-  // Another person who signs in after an expiry finds nothing, either, and the first nothing after them.
+  // Another person who signs in after an expiry also finds nothing, nor does the first person after them.
   await context.clearCookies();
   await page.reload();
   await atTheDoor(page);
@@ -68,7 +68,7 @@ await inApp({ file, url }, async ({ page, context, result, at }) => {
   await out();
   await atTheDoor(page);
 
-  // An administrator ends every session: the open page goes, with what it kept.
+  // An administrator ends every session: the open page closes, and its data is deleted.
   await signIn(page, at("/chats"), otherEmail, otherPassword);
   await written(page).fill("Gone with the key");
   await tab.goto(at("/chats"));
@@ -77,7 +77,7 @@ await inApp({ file, url }, async ({ page, context, result, at }) => {
   await atTheDoor(page, tab);
   result.leftByEnd = [...(await kept(page)), ...(await kept(tab))];
 
-  // What they may do follows while they look on, both ways.
+  // Permission changes are shown live, in both directions.
   await askTest("back");
   await page.goto(at("/"));
   const nav = page.getByRole("navigation", { name: "Main" });
@@ -98,7 +98,7 @@ await inApp({ file, url }, async ({ page, context, result, at }) => {
   await page.getByText("No access").waitFor();
   await took("lead", () => page.getByText("No access").waitFor({ state: "detached" }));
   await took("leave", () => page.getByText("No access").waitFor());
-  // Anyone who was away in the meantime learns it when the line is back.
+  // A page that was disconnected in the meantime learns it after reconnecting.
   await page.addInitScript(() => {
     const all = [];
     window.cut = (isCut) => {

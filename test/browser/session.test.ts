@@ -1,4 +1,4 @@
-// Whose browser it is, in a real one: signing out, expiring, being signed out, and rights that change while one looks on.
+// Data in a shared browser, in a real one: signing out, expiring, being signed out, and permissions that change during use.
 import { expect } from "bun:test";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { openWorld } from "#test/support/workspaces.ts";

@@ -1,6 +1,6 @@
 // The link that a server without users prints.
 
-/** Reads the output until the link is there and the server listens. */
+/** Reads the output until the link is printed and the server listens. */
 export const setupLink = async (output: ReadableStream<Uint8Array>): Promise<string> => {
   let text = "";
   const decoder = new TextDecoder();

@@ -1,5 +1,5 @@
-// Somebody makes a snapshot of a workspace, restores it and deletes it.
-// node snapshots.mjs CHROMIUM URL TOKEN WORKSPACE OTHER TEMPLATE [FOLDER]
+// A person creates a snapshot of a workspace, restores it and deletes it. node snapshots.mjs CHROMIUM URL TOKEN WORKSPACE OTHER TEMPLATE
+// [FOLDER]
 import { inApp } from "./app-page.mjs";
 
 const [file, url, token, workspace, other, template, folder] = process.argv.slice(2);
@@ -20,7 +20,7 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
   await row.getByRole("button", { name: "Restore" }).click();
   result.asks = await dialog.textContent();
   await confirm("Restore files");
-  // Until then the row behind the dialog still shows what was before.
+  // Until then, the row behind the dialog shows the old state.
   await dialog.waitFor({ state: "hidden" });
   await page.getByRole("main").getByText("Running").first().waitFor();
   await row.getByText("Ready").waitFor();

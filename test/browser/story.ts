@@ -1,17 +1,17 @@
-// Runs a story of this folder under node, in a real Chromium, and hears what it asks for in the meantime: a line `@name` on its standard output
-// is answered by the act of that name, and the story goes on (ask.mjs).
+// Runs a story of this folder under node, in a real Chromium, and handles its requests: a line `@name` on its standard output runs the act
+// of that name, and then the story continues (ask.mjs).
 import { fileURLToPath } from "node:url";
 import { needs } from "#test/support/needs.ts";
 import { linesIn } from "#test/support/net/lines.ts";
 
-/** What a story tells at its end. */
+/** The result of a story. */
 export type Told = Record<string, unknown> & { readonly requests: string[]; readonly complaints: string[] };
 type Acts = Readonly<Record<string, () => unknown>>;
 
 /**
- * Plays the story `script` of this folder, and gives what it tells. `given` follows the browser's program on its command line, then the
- * folder of pictures, if SLIPWAY_PICTURES names one. `browser` is for what the engine alone lacks, such as notifications of the system.
- * Throws with its standard error when it fails.
+ * Runs the story `script` of this folder, and returns its result. `given` follows the browser's program on its command line, then the
+ * screenshot folder, if SLIPWAY_PICTURES is set. `browser` is for features that the engine alone lacks, such as system notifications.
+ * Throws with its standard error if it fails.
  */
 export const runStory = async <Own = unknown>(
   script: string,
@@ -40,11 +40,11 @@ export const runStory = async <Own = unknown>(
   return told;
 };
 
-/** Complaints of the browser that are not about the page: answers of 4xx that the story provokes, and graphics by software. */
+/** Returns the browser's complaints about the page, without 4xx responses that the story provokes and messages about software rendering. */
 export const ownComplaints = ({ complaints }: Told): string[] =>
   complaints.filter((text) => !/^Failed to load resource|GPU stall|WebSocket connection to|net::ERR/.test(text));
 
-/** Requests that left the server. Apps of workspaces have hosts of their own on it, and a sign-in goes by its other loopback name. */
+/** Returns requests to other hosts. Workspace apps have their own hosts on the server, and a sign-in uses its other loopback name. */
 export const strayRequests = ({ requests }: Told, origin: string): string[] => {
   const { port } = new URL(origin);
   const isOwnName = (one: string): boolean =>

@@ -1,5 +1,5 @@
-// The story of the documentation page: it lists the operations, takes a token, makes a call. With a folder, pictures go there.
-// node swagger.mjs CHROMIUM URL TOKEN [FOLDER [light|dark [WIDTH [CHAT]]]]; with the id of a chat its stream is followed, too.
+// The API documentation page: it lists the operations, accepts a token, makes a call. With a folder, screenshots are written there. node
+// swagger.mjs CHROMIUM URL TOKEN [FOLDER [light|dark [WIDTH [CHAT]]]]; with the ID of a chat, its stream is also followed.
 import { inChromium } from "./chromium.mjs";
 
 const [file, url, token, folder, colorScheme = "light", width = "1100", chat] = process.argv.slice(2);
@@ -13,7 +13,7 @@ const LOOKS = [
 ];
 
 await inChromium(file, { colorScheme, viewport }, async (page, context) => {
-  // What would leave the machine is remembered and stopped.
+  // Requests that would leave the machine are recorded and blocked.
   await context.route(
     (target) => target.origin !== new URL(url).origin && target.protocol !== "data:",
     (route) => route.abort(),
@@ -31,7 +31,7 @@ await inChromium(file, { colorScheme, viewport }, async (page, context) => {
 
   const call = async () => {
     const block = page.locator("#operations-Users-getUser");
-    // The answer to the call before stands there until this one comes.
+    // The previous call's response is shown until this one arrives.
     const answered = page.waitForResponse((response) => response.url().endsWith("/api/v2/users/me"));
     await block.getByRole("button", { name: "Execute" }).click();
     const status = String((await answered).status());
@@ -42,7 +42,7 @@ await inChromium(file, { colorScheme, viewport }, async (page, context) => {
       body: await block.locator(".live-responses-table code").first().textContent(),
     };
   };
-  // The address of an operation opens it.
+  // An operation's URL opens it.
   await page.goto(`${url}swagger#/Users/getUser`);
   await page.reload();
   result.stranger = await call();
@@ -51,7 +51,7 @@ await inChromium(file, { colorScheme, viewport }, async (page, context) => {
   result.schemes = await page.locator(".auth-container h4 code").allTextContents();
   await picture("authorize");
   result.unnamed = await page.evaluate(unnamed);
-  // The focus is where people want to write.
+  // The focus is in the input field.
   await page.keyboard.insertText(token);
   await page.locator(".auth-container .authorize").first().click();
   await page.locator(".btn-done").first().click();
@@ -68,8 +68,8 @@ await inChromium(file, { colorScheme, viewport }, async (page, context) => {
   }
   result.unnamed.push(...(await page.evaluate(unnamed)));
   if (chat) {
-    // The same page continues: what it was authorized with is not kept anywhere.
-    // Of more than some 150 lines only those on the screen are drawn, so one list is closed before the next.
+    // Stays on the same page, because the authorization is not stored. Of more than about 150 lines, only the visible ones are rendered, so
+    // one list is closed before the next.
     await page.locator("#operations-tag-Users").click();
     await page.locator("#operations-tag-Chats").click();
     const stream = page.locator("#operations-Chats-streamChat");
@@ -85,7 +85,7 @@ await inChromium(file, { colorScheme, viewport }, async (page, context) => {
   return result;
 });
 
-/** Opens each tag in turn and notes how many operations it has. */
+/** Opens each tag in turn and records its number of operations. */
 async function openEachTag(page) {
   const tags = await page.locator(".opblock-tag a span").allTextContents();
   let operations = 0;
@@ -100,7 +100,7 @@ async function openEachTag(page) {
   return { operations, tags };
 }
 
-/** Controls that a screen reader cannot name. */
+/** Returns controls without an accessible name. */
 function unnamed() {
   const controls = [...document.querySelectorAll("a, button, input, select, textarea")];
   const nameOf = (one) => one.ariaLabel || one.title || one.textContent || one.labels?.[0]?.textContent || "";
@@ -109,7 +109,7 @@ function unnamed() {
     .map((one) => one.outerHTML.slice(0, 100));
 }
 
-/** The contrast of the texts people read first against the page behind them, after filters are out of the picture. */
+/** Returns the contrast of the most important texts against the page behind them, with filters removed. */
 function contrasts() {
   const parse = (text) => (text.match(/[\d.]+/g) ?? []).map(Number);
   const light = ([r, g, b]) => {

@@ -1,4 +1,4 @@
-// The documentation page in a real browser, as someone who tries the API does it.
+// The API documentation page in a real browser, as used by someone who tries the API.
 import { expect } from "bun:test";
 import { Client } from "#src/client.ts";
 import { fetchDocument, operationsOf } from "#test/fuzz/operations.ts";

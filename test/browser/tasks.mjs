@@ -1,6 +1,5 @@
-// A person keeps a secret for their workspaces, names the default agent of a template, gives a task, looks at what came of it, pauses and
-// deletes it, and starts a chat, with the screen alone.
-// node tasks.mjs CHROMIUM URL EMAIL PASSWORD TEMPLATE WORKSPACE [FOLDER]
+// A person stores a secret for their workspaces, sets a template's default agent, creates a task, looks at its result, pauses and deletes
+// it, and starts a chat, all in the browser. node tasks.mjs CHROMIUM URL EMAIL PASSWORD TEMPLATE WORKSPACE [FOLDER]
 import { inApp, signIn } from "./app-page.mjs";
 import { askTest } from "./ask.mjs";
 
@@ -72,7 +71,7 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   await confirm("Delete task");
   await task.waitFor({ state: "detached", timeout: 120_000 });
 
-  // The template's agent is chosen in its workspaces, until the person chooses something else.
+  // The template's agent is preselected in its workspaces, until the person selects another.
   const leads = (name) => page.getByRole("button", { name, exact: true }).waitFor();
   const pick = async (from, name) => {
     await page.getByRole("button", { name: from, exact: true }).click();

@@ -1,6 +1,5 @@
-// A template is edited in the browser: files are changed, saved as a version, tried, made active; versions are compared; variables get
-// other values; a ready example is used with one press.
-// node template-editor.mjs CHROMIUM URL TOKEN TEMPLATE HAS_TERRAFORM [FOLDER]
+// Editing a template in the browser: files are changed, saved as a version, tried, promoted; versions are compared; variables get other
+// values; an example is used with one click. node template-editor.mjs CHROMIUM URL TOKEN TEMPLATE HAS_TERRAFORM [FOLDER]
 import { inApp, openPage } from "./app-page.mjs";
 
 const [file, url, token, template, hasTerraform, folder] = process.argv.slice(2);
@@ -24,10 +23,10 @@ await inApp({ file, url, token, folder }, async ({ page, context, result, at, lo
   await page.keyboard.type("echo hello # from here");
   await look("template-files");
 
-  // What was changed is still there after a reload.
+  // Changes survive a reload.
   await page.reload();
   await page.getByText("2 files changed since").waitFor();
-  // Another tab continues from there on its own.
+  // Another tab continues with them automatically.
   const tab = await openPage(context, result.wrong);
   await tab.goto(page.url());
   await tab.getByText("2 files changed since").waitFor();
@@ -50,11 +49,11 @@ await inApp({ file, url, token, folder }, async ({ page, context, result, at, lo
   await dialog.getByRole("button", { name: "Promote" }).click();
   await page.getByText(/New workspaces use/).waitFor();
   await page.getByRole("button", { name: "scripts/start.sh" }).waitFor();
-  // The draft ends once the new version is read.
+  // The draft ends once the new version is loaded.
   await page.getByText("changed since").waitFor({ state: "detached" });
   result.left = await page.getByText("changed since").count();
 
-  // Anyone who saves what they began before is told.
+  // A person who saves an outdated draft gets a warning.
   await tab.getByRole("textbox", { name: "template.yaml" }).click();
   await tab.keyboard.press("Control+s");
   await tab.getByRole("alert").filter({ hasText: "became the active version" }).waitFor();

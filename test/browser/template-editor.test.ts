@@ -1,4 +1,4 @@
-// A template that is edited in a real browser, on a real server that imports and tries it.
+// Editing a template in a real browser, on a real server that imports and tries it.
 import { expect } from "bun:test";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { importVersion } from "#test/support/templates.ts";
@@ -17,7 +17,7 @@ resources:
       - name: main
 `;
 
-// Looked at before the first test: it may wait for what .ci/run prepares.
+// Evaluated before the first test: it may wait for what .ci/run prepares.
 const hasTerraform = needs.terraform.found;
 
 testNeeding(
@@ -38,7 +38,7 @@ testNeeding(
       badPath: 1,
       taken: 0,
       left: 0,
-      // `local` is there from the beginning: it is not offered for another.
+      // `local` exists from the start, so it is not offered again.
       doubles: 0,
       made: true,
       again: 0,

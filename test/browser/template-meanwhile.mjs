@@ -1,5 +1,5 @@
-// The pages of a template that others work on: what they promote, archive and delete shows on an idle page, and what is typed stays.
-// node template-meanwhile.mjs CHROMIUM URL TOKEN TEMPLATE FIRST SECOND [FOLDER]
+// The pages of a template that others change: what they promote, archive and delete appears on an idle page, and unsaved input stays. node
+// template-meanwhile.mjs CHROMIUM URL TOKEN TEMPLATE FIRST SECOND [FOLDER]
 import { inApp } from "./app-page.mjs";
 
 const [file, url, token, template, first, second, folder] = process.argv.slice(2);
@@ -23,7 +23,7 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
   await other("POST", `/templateversions/${first}/unarchive`);
   await named("one").getByText("Archived").waitFor({ state: "detached" });
 
-  // In the editor what is typed stays with the version it was typed for, until one moves it.
+  // In the editor, changes stay with their version until the person moves them.
   await page.goto(at(`/templates/${template}/files`));
   await page.getByRole("textbox", { name: "template.yaml" }).click();
   await page.keyboard.press("Control+End");
@@ -39,12 +39,12 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
   await page.getByRole("button", { name: "Apply my changes to one" }).click();
   await page.getByText("1 file changed since one").waitFor();
   await page.getByText("# And after.").waitFor();
-  // Nothing typed: the newest is shown.
+  // Without changes, the newest version is shown.
   await page.getByRole("button", { name: "Discard changes" }).click();
   await promote(second);
   await page.getByText("Version two").waitFor();
 
-  // Settings that nobody has touched follow; what is typed stays.
+  // Untouched settings are updated; unsaved input stays.
   await page.goto(at(`/templates/${template}/settings`));
   const shown = page.getByLabel("Display name");
   await shown.waitFor();

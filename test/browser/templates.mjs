@@ -1,5 +1,5 @@
-// A template is brought as an archive, gets a version, and is changed, with the screen alone.
-// node templates.mjs CHROMIUM URL TOKEN ARCHIVE FOLDER_OF_TEMPLATE [FOLDER]
+// A template is uploaded as an archive, gets a version, and is changed, all in the browser. node templates.mjs CHROMIUM URL TOKEN ARCHIVE
+// FOLDER_OF_TEMPLATE [FOLDER]
 import { inApp } from "./app-page.mjs";
 
 const [file, url, token, broken, template, folder] = process.argv.slice(2);
@@ -41,7 +41,7 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
   await page.getByLabel("Display name").fill("Sandbox");
   await page.getByLabel("Autostop after (hours)").fill("8");
   await page.getByLabel("Deprecation message").fill("There is a better one.");
-  // Someone else changes another field in the meantime, and one of these.
+  // In the meantime, someone else changes another field, and one of these.
   await page.evaluate(() =>
     fetch(`/api/v2${location.pathname.replace("/settings", "")}`, {
       method: "PATCH",

@@ -1,4 +1,4 @@
-// The template pages in a real browser, on a real server that imports what it is given.
+// The template pages in a real browser, on a real server that imports uploads.
 import { expect } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

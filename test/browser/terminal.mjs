@@ -1,5 +1,5 @@
-// The page of terminals: job control, splits, tabs, search, a file by drop, letters, keys of a phone, and the way back after a reload and
-// after the server was killed. node terminal.mjs CHROMIUM URL EMAIL PASSWORD AGENT [FOLDER]
+// The terminal page: job control, splits, tabs, search, a file by drop, font size, a phone's extra keys, and reconnecting after a reload
+// and after the server was killed. node terminal.mjs CHROMIUM URL EMAIL PASSWORD AGENT [FOLDER]
 import { inApp, signIn } from "./app-page.mjs";
 import { askTest } from "./ask.mjs";
 
@@ -33,8 +33,8 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   await page.waitForURL(`**/terminals/${agent}`);
   await page.waitForFunction(() => /[#$%>]/.test(document.querySelector(".xterm-rows")?.textContent ?? ""));
 
-  // Job control: a program is stopped, goes on in the background, returns, is interrupted.
-  // The shell alone hears of a key that comes before the program is in front.
+  // Job control: a program is stopped, continues in the background, returns, and is interrupted. A key sent before the program is in the
+  // foreground would go only to the shell.
   await type("kept=$((6*7)); mkdir -p deep; cd deep; sh -c 'echo up-$((1+1)); exec sleep 1000'");
   await shows(1, "up-2");
   await page.keyboard.press("Control+z");
@@ -47,9 +47,9 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   await type("echo code-$? kept-$kept");
   await shows(1, "code-130 kept-42");
 
-  // A paste that is larger than a message arrives whole, and keys after it stay behind it.
+  // A paste larger than a message arrives completely, and later keys come after it.
   await type("stty -echo; echo go-$((1+1)); cat > pasted; stty echo; echo pasted-$(wc -c < pasted)");
-  // The shell's own editing of lines, which would take the first of it, is over.
+  // The shell's line editing, which would consume the first part, is over.
   await shows(1, "go-2");
   await page.evaluate(
     (text) => {
@@ -63,7 +63,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   await page.keyboard.press("Control+d");
   await shows(1, "pasted-2020000");
 
-  // Splits, each a shell of its own; then a tab.
+  // Splits, each with its own shell; then a tab.
   await page.keyboard.press("Alt+Shift+R");
   await pane(2).waitFor();
   await page.waitForFunction(() => document.querySelectorAll(".xterm-rows").length === 2);
@@ -78,7 +78,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   await pane(3).getByText("counting", { exact: true }).waitFor();
   await look("terminal-splits");
 
-  // Search goes up through what has scrolled away.
+  // Search goes up through the scrollback.
   await page.keyboard.press("Control+Shift+F");
   const search = page.getByRole("searchbox", { name: "Search terminal" });
   await search.fill("line-77");
@@ -88,7 +88,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   await page.getByText("No results").waitFor();
   await page.keyboard.press("Escape");
 
-  // A file that is dropped on the first goes into the folder that it is in.
+  // A file dropped on the first pane is stored in that pane's current folder.
   const drop = async (text) => {
     const data = await page.evaluateHandle((content) => {
       const transfer = new DataTransfer();
@@ -109,7 +109,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   await type("cat dropped.txt");
   await shows(1, "second of two");
 
-  // Ctrl-C copies what is selected.
+  // Ctrl-C copies the selection.
   await context.grantPermissions(["clipboard-read", "clipboard-write"]);
   await type("echo copy''-me");
   await shows(1, "copy-me");
@@ -122,7 +122,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   await page.waitForFunction(async () => (await navigator.clipboard.readText()).startsWith("copy"));
   result.copied = await page.evaluate(() => navigator.clipboard.readText());
 
-  // Colors of 24 bits, which the policy of the page would stop as style attributes.
+  // 24-bit colors, which the page's policy would block as style attributes.
   await type("printf '\\e[38;2;200;30;40mtr''ue\\e[0m\\n'");
   await shows(1, "true");
   result.colour = await rows(1)
@@ -130,26 +130,26 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
     .first()
     .evaluate((span) => getComputedStyle(span).color);
 
-  // By a button, too.
+  // Also with a button.
   const chooser = page.waitForEvent("filechooser");
   await page.getByRole("button", { name: "More terminal actions" }).click();
   await page.getByRole("button", { name: "Upload files" }).click();
   const chosen = { name: "chosen.txt", mimeType: "text/plain", buffer: Buffer.from("third") };
   await (await chooser).setFiles(chosen);
   await page.getByText(/Uploaded .*deep\/chosen.txt/).waitFor();
-  // Out of the terminal by the keyboard alone.
+  // Leaves the terminal with the keyboard.
   await page.locator(".xterm-helper-textarea").first().focus();
   await page.keyboard.press("Alt+Shift+ArrowUp");
   result.leftTo = await page.evaluate(() => document.activeElement.ariaLabel);
 
-  // Letters.
+  // Font size.
   const columns = () => page.locator(".foot .num").textContent();
   const before = await columns();
   await page.getByRole("button", { name: "More terminal actions" }).click();
   await page.getByRole("button", { name: "Font size 18" }).click();
   await page.waitForFunction((was) => document.querySelector(".foot .num").textContent !== was, before);
 
-  // A tab of its own; then all of it again after a reload, and after the server was killed.
+  // A new tab; then everything is restored after a reload, and after the server was killed.
   await page.getByRole("button", { name: "New terminal" }).click();
   await ready(4);
   await type("echo in-tab-$((40+2))");
@@ -162,7 +162,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   await askTest("restart");
   await page.getByText("Connection lost.").first().waitFor({ state: "detached" });
   await pane(1).locator(".xterm-screen").click();
-  // What is typed before the page has seen that the line was cut is lost with that line.
+  // Input typed before the page has noticed the disconnect is lost.
   for (let tries = 1; ; tries++) {
     await type("echo still-$kept");
     const isThere = await shows(1, "still-42", { timeout: 10_000 }).then(
@@ -174,10 +174,10 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   }
   await look("terminal");
 
-  // On a phone one at a time, with the keys that its keyboard lacks.
+  // On a phone, one pane at a time, with the keys that its keyboard lacks.
   await page.setViewportSize({ width: 390, height: 844 });
   const keys = page.getByRole("toolbar", { name: "Keys" });
-  // The key is for the program, so it must be in front.
+  // The key is for the program, so it must be in the foreground.
   await type("sh -c 'echo be\"gun\"; exec sleep 1000'");
   await shows(1, "begun");
   await keys.getByRole("button", { name: "Ctrl" }).click();
@@ -191,7 +191,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   result.shown = await page.locator(".column > section:visible").count();
   await page.setViewportSize({ width: 1440, height: 900 });
 
-  // The end of a shell offers another; closing takes a pane away.
+  // When a shell ends, another is offered; closing removes a pane.
   await pane(1).locator(".xterm-screen").click();
   await type("exit");
   await pane(1).getByRole("button", { name: "Open another" }).click();

@@ -1,4 +1,4 @@
-// The page of terminals in a real browser, on a real local workspace; its server is killed and returns in between.
+// The terminal page in a real browser, on a real local workspace; its server is killed and restarted in between.
 import { expect } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,5 +1,4 @@
-// Somebody tries a prompt in three ways, looks at what one has changed, and keeps it.
-// node trials.mjs CHROMIUM URL TOKEN CHAT [FOLDER]
+// A person tries a prompt in three ways, looks at the changes of one, and keeps it. node trials.mjs CHROMIUM URL TOKEN CHAT [FOLDER]
 import { inApp } from "./app-page.mjs";
 
 const [file, url, token, chat, folder] = process.argv.slice(2);

@@ -1,5 +1,5 @@
-// The same on a phone: signed in by touch, a chat read and answered, its workspace's terminal used with the row of keys.
-// node whole-phone.mjs CHROMIUM URL EMAIL PASSWORD CHAT [FOLDER]
+// The same on a phone: signed in by touch, a chat read and answered, its workspace's terminal used with the row of keys. node
+// whole-phone.mjs CHROMIUM URL EMAIL PASSWORD CHAT [FOLDER]
 import { openPage } from "./app-page.mjs";
 import { inChromium } from "./chromium.mjs";
 
@@ -11,7 +11,7 @@ await inChromium(file, PHONE, async (_blank, context) => {
   const wrong = [];
   const page = await openPage(context, wrong);
   const result = { wrong };
-  /** Nothing that is pressed is smaller than a finger, and nothing is wider than the screen. */
+  /** No tap target is too small, and nothing is wider than the screen. */
   const fits = async (name) => {
     if (folder) await page.screenshot({ path: `${folder}/phone-${name}.png` });
     const sideways = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
@@ -55,7 +55,7 @@ await inChromium(file, PHONE, async (_blank, context) => {
   await keys.getByRole("button", { name: "Ctrl" }).waitFor();
   await page.waitForFunction(() => /[#$%>]/.test(document.querySelector(".xterm-rows")?.textContent ?? ""));
   await page.locator(".xterm-screen").tap();
-  // The key is for the program, so it must be in front.
+  // The key is for the program, so it must be in the foreground.
   await page.keyboard.type("sh -c 'echo be\"gun\"; exec sleep 1000'");
   await page.keyboard.press("Enter");
   await page.waitForFunction(() => document.querySelector(".xterm-rows").textContent.includes("begun"));

@@ -1,6 +1,6 @@
-// The whole of it, as someone new to it would have it: set up, a first model that was found, a first workspace, its terminal, a chat that
-// edits a repository, a shared port, a template edited, a user and a model added, and the audit log of it all.
-// node whole.mjs CHROMIUM SETUP MODELS NODE SECONDS [FOLDER]
+// The whole product from a new user's view: setup, a first model that was detected, a first workspace, its terminal, a chat that edits a
+// repository, a shared port, a template edited, a user and a model added, and the audit log of everything. node whole.mjs CHROMIUM SETUP
+// MODELS NODE SECONDS [FOLDER]
 import { lookAt, openPage } from "./app-page.mjs";
 import { askTest } from "./ask.mjs";
 import { inChromium } from "./chromium.mjs";
@@ -25,7 +25,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   result.first = steps;
   await look("hello");
 
-  // A terminal: a repository is made, a program stopped and brought back; the server is killed, and the shell is still the same.
+  // A terminal: a repository is created, a program stopped and resumed; the server is killed, and the shell is still the same.
   await page.goto(`${base}/terminal`);
   await page.waitForFunction(() => /[#$%>]/.test(document.querySelector(".xterm-rows")?.textContent ?? ""));
   const type = async (text) => {
@@ -38,19 +38,19 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await type("mkdir -p work; cd work; echo 'echo $(($1 - $2))' > sum.sh; git init -q -b main; git add .");
   await type("git -c user.name=Ada -c user.email=ada@example.com commit -qm one; echo made-$((40+2))");
   await shows("made-42");
-  // The shell alone hears of a key that comes before the program is in front.
+  // A key sent before the program is in the foreground would go only to the shell.
   await type("kept=$((6*7)); sh -c 'echo up-$((1+1)); exec sleep 1000'");
   await shows("up-2");
   await page.keyboard.press("Control+z");
   await shows("Stopped");
   await type("fg");
-  // Typed, stopped, and brought back: an interrupt before that would be the shell's.
+  // Typed, stopped, and resumed: an earlier interrupt would go to the shell.
   await page.waitForFunction(() => document.querySelector(".xterm-rows").textContent.split("sleep 1000").length === 4);
   await page.keyboard.press("Control+c");
   await type("echo code-$? kept-$kept");
   await shows("code-130 kept-42");
   await askTest("restart");
-  // What is typed into a line that is cut is lost, as in any terminal: until it is heard.
+  // Input on a cut connection is lost, as in any terminal, so it is repeated until it arrives.
   const heard = () => page.evaluate(() => document.querySelector(".xterm-rows").textContent.includes("still-42"));
   for (let tries = 0; tries < 30 && !(await heard()); tries++) {
     await type("echo still-$kept");
@@ -58,7 +58,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   }
   await shows("still-42");
 
-  // What models may do: commands are asked about.
+  // Model permissions: commands need approval.
   await page.goto(at("/account/permissions"));
   await page.getByLabel("Permission mode of new chats").selectOption("allow");
   await button("Add rule").click();
@@ -66,7 +66,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await button("Save permissions").click();
   await page.getByText("Permissions saved").waitFor();
 
-  // A chat edits the repository and asks, on two pages at once; both show the same.
+  // A chat edits the repository and asks, on two pages at the same time; both show the same.
   await page.goto(base);
   await page.getByRole("link", { name: "New chat", exact: true }).click();
   await message.fill("Fix the sum");
@@ -88,7 +88,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await other.close();
   const rested = () => page.getByRole("button", { name: "Interrupt" }).waitFor({ state: "detached" });
 
-  // Without a network for a while in the middle of an answer; then the server is killed in the middle of one.
+  // Without a network for a while during an answer; then the server is killed during one.
   const numbers = (to) => Array.from({ length: to }, (_, n) => n + 1).join(" ");
   await message.fill("Count to 400");
   await message.press("Enter");
@@ -114,7 +114,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await rested();
   result.again = (await page.locator(".prose").last().textContent()).trim().endsWith("298 299 300");
 
-  // Interrupted; then the first message is written again and the files return.
+  // Interrupted; then the first message is edited and the files are restored.
   await message.fill("Count to 4000");
   await message.press("Enter");
   await page.getByRole("button", { name: "Interrupt" }).waitFor();
@@ -136,7 +136,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await type("clear; cat sum.sh; git status --short | wc -l");
   await shows("echo $(($1 - $2))");
 
-  // A port that something listens on is shared.
+  // A listening port is shared.
   const app = `(_, to) => { to.setHeader("content-type", "text/plain"); to.end("from the workspace"); }`;
   await type(`clear; ${node} -e 'require("http").createServer(${app}).listen(${PORT})' &`);
   await page.goto(base);
@@ -153,7 +153,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await shared.close();
   await look("workspace");
 
-  // Its template is edited, tried, and made the active one.
+  // Its template is edited, tried, and promoted.
   await page.goto(at("/templates"));
   await page
     .getByRole("main")
@@ -192,7 +192,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await dialog.getByRole("button", { name: "Test and add model" }).click();
   await page.getByText(/second responded/).waitFor();
 
-  // The audit log has it all.
+  // The audit log contains all of it.
   result.audit = {};
   for (const [what, query] of Object.entries({
     user: "resource_type:user action:create",

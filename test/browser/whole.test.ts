@@ -1,4 +1,4 @@
-// The whole of it in one piece, in a real browser: by the program from source, or the compiled one where SLIPWAY_TEST_BINARY names it.
+// The whole story in one piece, in a real browser: with the program from source, or the compiled one if SLIPWAY_TEST_BINARY is set.
 import { expect } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,7 +9,7 @@ import { needs, testNeeding } from "#test/support/needs.ts";
 import { setupLink } from "./setup-link.ts";
 import { ownComplaints, runStory, strayRequests } from "./story.ts";
 
-/** How long the network is away; a minute when someone asks for the long form. */
+/** How long the network is down; a minute in the long form, on request. */
 const CUT_SECONDS = process.env.SLIPWAY_TEST_CUT_SECONDS ?? "3";
 const [EMAIL, PASSWORD] = ["ada@example.com", "four quiet harbours at night"];
 
@@ -50,10 +50,10 @@ testNeeding(
       counted: true,
       again: true,
       said: ["Remember the sum"],
-      // The first user and version are of the setup.
+      // The first user and version come from the setup.
       audit: { user: 2, model: 2, provider: 2, workspace: 1, share: 1, version: 2, chat: 2 },
     });
-    // How long it takes is a matter of the machine; told.first has the seconds.
+    // The duration depends on the machine; told.first has the seconds.
     expect((told.first as { presses: number }).presses).toBeLessThanOrEqual(6);
     const audit = told.audit as Record<string, number>;
     expect(audit.template).toBeGreaterThan(0);

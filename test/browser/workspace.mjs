@@ -1,5 +1,5 @@
-// A workspace's life in the app: made from a template, its log, its terminal with reconnecting, a port shared, a schedule, other
-// parameters, its builds, its end. node workspace.mjs CHROMIUM URL EMAIL PASSWORD [FOLDER]
+// A workspace's life in the app: created from a template, its log, its terminal with reconnects, a shared port, a schedule, other
+// parameters, its builds, its deletion. node workspace.mjs CHROMIUM URL EMAIL PASSWORD [FOLDER]
 import { inApp, signIn } from "./app-page.mjs";
 
 const [file, url, email, password, folder] = process.argv.slice(2);
@@ -7,7 +7,7 @@ const LINES = 10_000;
 const SCRIPT = `seq -f 'line %.0f of many' 1 ${LINES}; printf '\\033[32mall is well\\033[0m\\n'`;
 
 await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
-  // The link fills the form in, also behind the sign-in.
+  // The link fills in the form, also after a sign-in.
   await signIn(page, at("/new?template=local&name=first"), email, password);
   const script = page.getByLabel("Startup script");
   await script.waitFor();
@@ -24,7 +24,7 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   result.link = await page.locator("aside pre").textContent();
   await page.getByRole("button", { name: "Create" }).click();
 
-  // The log comes live; of ten thousand lines few are in the page, and search finds what is not.
+  // The log is live; of ten thousand lines only a few are in the page, and search finds the others.
   await page.waitForURL("**/workspaces/*");
   const log = page.getByRole("region", { name: "Build and agent log, lines" });
   await log.getByText("all is well").waitFor();
@@ -48,7 +48,7 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
     await page.keyboard.type(text);
     await page.keyboard.press("Enter");
   };
-  // Without a graphics card its rows are in the page.
+  // Without a graphics card, its rows are DOM elements.
   const shows = (text) =>
     page.waitForFunction((wanted) => document.querySelector(".xterm-rows")?.textContent.includes(wanted), text);
   await page.waitForFunction(() => /[#$%>]/.test(document.querySelector(".xterm-rows")?.textContent ?? ""));
@@ -70,7 +70,8 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   await page.getByRole("region", { name: "Starting" }).getByRole("button", { name: "Save" }).click();
   await page.getByText("Starts at 09:00").waitFor();
   await look("schedule");
-  // Another tab changes the same in the meantime: what nobody has touched follows, what one has typed is told before it is replaced.
+  // In the meantime, another tab changes the same settings: untouched fields are updated, and the person is warned before their input
+  // overwrites the change.
   const put = (what, body) =>
     page.evaluate(
       ([path, text]) =>
@@ -84,7 +85,7 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   const hours = page.getByLabel("Hours after each start");
   await put("ttl", { ttl_ms: 3 * 3_600_000 });
   await page.waitForFunction(() => document.querySelector("[aria-labelledby=stop] input[type=number]")?.value === "3");
-  // Its own stream has not told yet.
+  // Its own stream has not delivered the change yet.
   let isDeaf = true;
   await page.routeWebSocket(/watch-ws/, (line) => {
     const server = line.connectToServer();
@@ -115,12 +116,12 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   result.startTime = await page.getByLabel("Time", { exact: true }).inputValue();
   isDeaf = false;
 
-  // A change of a parameter is shown before it is made, and makes a second build.
+  // A parameter change is shown before it is applied, and creates a second build.
   await page.getByRole("link", { name: "Parameters" }).click();
   await page.getByLabel("Startup script").fill("echo changed");
   await page.getByRole("cell", { name: "echo changed" }).waitFor();
   await look("parameters");
-  // Another tab builds with other parameters in the meantime: what is typed here stays, and what they have chosen is told.
+  // In the meantime, another tab builds with other parameters: input stays here, and the other values are shown.
   await page.evaluate(
     ([id, body]) =>
       fetch(`/api/v2/workspaces/${id}/restart`, {
@@ -138,7 +139,7 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   await page.waitForFunction(
     () => ![...document.querySelectorAll("button")].find((one) => one.textContent === "Update and restart")?.disabled,
   );
-  // The server restarts it; nobody stays on the page for that.
+  // The server restarts it, so the page need not stay open.
   const asked = page.waitForResponse((response) => response.url().endsWith("/restart"));
   await page.getByRole("button", { name: "Update and restart" }).click();
   await asked;
@@ -157,7 +158,7 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   await page.getByRole("button", { name: "Share", exact: true }).click();
   await page.getByLabel(/^Access of Everyone in/).waitFor();
   await look("sharing");
-  // Someone else has changed that role in the meantime: it is shown, and not replaced untold.
+  // Someone else has changed that role in the meantime: the change is shown, and not silently overwritten.
   await page.evaluate(
     async (path) => {
       const answer = await fetch(path);

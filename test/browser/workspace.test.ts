@@ -1,4 +1,4 @@
-// A real workspace in the app in a real browser, from its making to its end.
+// A real workspace in the app in a real browser, from creation to deletion.
 import { expect } from "bun:test";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
@@ -26,7 +26,7 @@ testNeeding(
     expect(told.link).toContain("/new?template=local&param.startup_script=");
     expect(told.nodes).toBeLessThan(100);
     expect(requests.filter((one) => !/^(data|blob):/.test(one) && !one.startsWith(server.url.origin))).toEqual([]);
-    // Software graphics of a machine without a card say that they are slow; the browser tells of a stream that the page had left before it opened.
+    // Software rendering warns that it is slow; the browser reports a stream that the page left before it opened.
     const usual = ["GPU stall", "closed before the connection is established"];
     const own = complaints.filter(
       (text) => !text.startsWith("Failed to load resource") && !usual.some((one) => text.includes(one)),

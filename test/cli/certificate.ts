@@ -1,8 +1,8 @@
-// Certificates for tests, made by openssl.
+// Test certificates, created with openssl.
 import { join } from "node:path";
 import { needs } from "../support/needs.ts";
 
-/** Signed on its own, valid for `days` from now on; where its two files are. */
+/** Creates a self-signed certificate, valid for `days` from now; returns the paths of its two files. */
 export const makeCertificate = async (
   folder: string,
   name: string,
@@ -17,12 +17,12 @@ export const makeCertificate = async (
   return { cert, key };
 };
 
-/** An authority of one's own; `cert` is what machines have to trust. */
+/** Creates a certificate authority; `cert` is what clients have to trust. */
 export const makeAuthority = async (folder: string) => {
   const authority = await makeCertificate(folder, "authority", "DNS:authority.example.com");
   return {
     cert: authority.cert,
-    /** A certificate that it has signed; where its two files are. */
+    /** Signs a certificate; returns the paths of its two files. */
     async sign(name: string, names: string): Promise<{ cert: string; key: string }> {
       const [cert, key, asked] = ["pem", "key", "csr"].map((end) => join(folder, `${name}.${end}`)) as [
         string,

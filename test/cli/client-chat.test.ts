@@ -1,4 +1,4 @@
-// `slipway chat`: the demo model's answers as a person sees them, in a pipe, and after a connection that broke.
+// `slipway chat`: the demo model's answers as a person sees them, in a pipe, and after a broken connection.
 import { expect, test } from "bun:test";
 import type { Chat } from "#schema/chats/chat.ts";
 import type { ChatEvent } from "#schema/chats/chat-event.ts";
@@ -12,7 +12,7 @@ import { openClientWorld, signInAs, tokenOf, Way } from "./client-world.ts";
 const world = await forFile(openClientWorld());
 await signInAs(world);
 
-test("[CV-12] the answer goes to standard output as it comes, the rest alongside it; a chat continues, is listed and watched", async () => {
+test("[CV-12] the answer streams to standard output, the rest separately; a chat continues, is listed and watched", async () => {
   const first = await world.run(["chat", "new", "think:", "about", "it"]);
   expect(first).toMatchObject({ code: 0, out: "That is what I have thought about.\n" });
   expect(first.err).toMatch(/^Chat [0-9a-f-]{36}\nabout it$/m);
@@ -39,7 +39,7 @@ test("[CV-12] the answer goes to standard output as it comes, the rest alongside
   expect(nothing).toMatchObject({ code: 2, err: expect.stringContaining("expected a message") });
 }, 120_000);
 
-test("[CV-21] a chat's owner has its history made shorter and cleared, by verbs or by what is sent", async () => {
+test("[CV-21] a chat's owner compacts and clears its history, by command or by message", async () => {
   const first = await world.run(["chat", "new", "say: remember me"]);
   const id = /[0-9a-f-]{36}/.exec(first.err)?.[0] ?? "";
   const compacted = await world.run(["chat", "compact", id, "keep", "it", "short"]);
@@ -50,13 +50,13 @@ test("[CV-21] a chat's owner has its history made shorter and cleared, by verbs 
   expect(await world.must(["chat", "clear", id])).toContain("Context cleared");
   const twice = await world.run(["chat", "send", id, "/clear"]);
   expect([twice.code, twice.err]).toEqual([1, expect.stringContaining("nothing to clear")]);
-  // Only these words: what merely begins like them is said.
+  // Only exact command words: text that merely starts like one is sent.
   expect(await world.must(["chat", "send", id, "say: /clearly"])).toBe("/clearly\n");
   expect(await world.must(["chat", "send", id, "/clear", "--json"])).toContain(`"id":"${id}"`);
   expect(await world.run(["chat", "compact"])).toMatchObject({ code: 2 });
 }, 120_000);
 
-test("[CV-13] Ctrl-C interrupts the turn, and what was said is kept; a connection that breaks is made again, nothing twice", async () => {
+test("[CV-13] Ctrl-C interrupts the turn and keeps its output; a broken connection is reopened, nothing twice", async () => {
   const admin = new Client(world.server.url, tokenOf(world));
   using way = new Way(world.server.url);
   const said = "one two three four five six seven eight";
@@ -86,7 +86,7 @@ test("[CV-13] Ctrl-C interrupts the turn, and what was said is kept; a connectio
   expect([await slow.exited, out]).toEqual([0, `${said}\n`]);
 }, 120_000);
 
-test("[CV-12] pieces and whole messages are said once, escape sequences of others not at all, and a step that begins again says so", () => {
+test("[CV-12] pieces and whole messages are printed once, escape sequences from others never, and a restarted step says so", () => {
   let out = "";
   let notes = "";
   const printer = new ChatPrinter({
@@ -121,7 +121,7 @@ test("[CV-12] pieces and whole messages are said once, escape sequences of other
   expect(notes).toBe("\n[starting over]\n\n▸ execute ls\nfile\n◂ done\n");
 });
 
-test("[CV-9][CV-10] keys and marks are told from what only looks like them, however they are cut", () => {
+test("[CV-9][CV-10] keys and marks are distinguished from lookalikes, however they are split", () => {
   const keys = new EscapeKeys();
   const pressed = ["a~", ".\r", "~", "~x\r~y\r", "~", "."].map((typed) => keys.press(typed));
   expect(pressed.map(({ data }) => data).join("")).toBe("a~.\r~x\r~y\r");

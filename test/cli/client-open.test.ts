@@ -1,4 +1,4 @@
-// Opening a workspace in a program of this machine: the right link, handed to the right program.
+// Opening a workspace in a program of this machine: the right link, passed to the right program.
 import { expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -19,19 +19,19 @@ const apps = [
 ];
 const agents = [{ name: "main", os: "linux", arch: "amd64", apps }];
 await seedTemplate(world.server, { ...ECHO, resources: [{ name: "main", agents }] } as never, { name: "fine" });
-// Its agent is an entry of the store and never connects.
+// Its agent exists only in the store and never connects.
 await world.must(["workspaces", "create", "dev", "--template", "fine", "--no-wait"]);
 await until(async () => (await world.run(["open", "vscode", "dev", "--print"])).code === 0, {
   what: "the build of dev to have an agent",
 });
-// What stands for the desktop: it notes what it is handed.
+// A fake desktop opener that records its argument.
 const script = `#!/bin/sh\nprintf '%s' "$1" > '${world.home}/opened'\n`;
 for (const name of ["xdg-open", "open"]) writeFileSync(join(world.home, "bin", name), script, { mode: 0o755 });
 
 const must = (line: string) => world.must(line.split(" "));
 const run = (line: string) => world.run(line.split(" "));
 
-test("[CV-26] each editor gets a link of its own with server, owner, workspace, agent and folder, and a key only on request", async () => {
+test("[CV-26] each editor gets its own link with server, owner, workspace, agent and folder, and a key only on request", async () => {
   expect(await must("open vscode dev /srv/my+code")).toBe("");
   const link = new URL(opened());
   expect([link.protocol, link.host, link.pathname]).toEqual(["vscode:", "coder.coder-remote", "/open"]);
@@ -51,7 +51,7 @@ test("[CV-26] each editor gets a link of its own with server, owner, workspace, 
   expect(await new Client(world.server.url, token).get("/api/v2/users/me")).toMatchObject({ username: "admin" });
 }, 60_000);
 
-test("[CV-26] an app opens at its host on this machine or at its own address; what would read this machine's files is refused", async () => {
+test("[CV-26] an app opens at its host on this machine or at its own address; one that would read this machine's files is refused", async () => {
   await must("open app dev web");
   expect(opened()).toBe(`http://web--main--dev--admin.apps.localhost:${world.server.url.port}/`);
   await must("open app dev docs");
@@ -69,7 +69,7 @@ test("[CV-26] an app opens at its host on this machine or at its own address; wh
   expect(opened()).toBe("https://docs.example.com/a?b=c");
 }, 60_000);
 
-test("[CV-26] where no program takes links, the link is printed, without a key", async () => {
+test("[CV-26] if no program handles links, the link is printed, without a key", async () => {
   const failing = `#!/bin/sh\nexit 3\n`;
   for (const name of ["xdg-open", "open"]) writeFileSync(join(world.home, "bin", name), failing, { mode: 0o755 });
   const left = await run("open vscode dev --with-token");

@@ -1,4 +1,4 @@
-// `slipway chat` where calls wait for permission: asked on a terminal, decided by an option, told in a pipe.
+// `slipway chat` when calls need approval: asked on a terminal, decided by an option, reported in a pipe.
 import { expect, test } from "bun:test";
 import type { Chat } from "#schema/chats/chat.ts";
 import type { ChatEvent } from "#schema/chats/chat-event.ts";
@@ -13,12 +13,12 @@ const admin = new Client(world.server.url, tokenOf(world));
 await admin.put("/api/v2/chats/config/user-permissions", {
   permissions: { default: "allow", rules: [{ tool: "execute", action: "ask" }] },
 });
-// Its agent is there when this has run.
+// Its agent is connected when this has run.
 await world.must(["workspaces", "shell", "dev", "--", "true"]);
 
 const QUESTION = "v = never: ";
 const idIn = (shown: string): string => /[0-9a-f-]{36}/.exec(shown)?.[0] ?? "";
-/** Reads what a program says: `until` answers it as soon as the words are there, `ended` all of it. */
+/** Reads a program's output: `until` resolves as soon as it contains the text, `ended` with all of it. */
 const listen = (output: ReadableStream<Uint8Array>) => {
   let said = "";
   const ended = (async () => {
@@ -31,7 +31,7 @@ const listen = (output: ReadableStream<Uint8Array>) => {
 const begin = (...more: string[]): string[] => ["chat", "new", "--workspace", "dev", ...more];
 const rulesOf = async (id: string) => (await admin.get<Chat>(`/api/v2/chats/${id}`)).permissions?.rules ?? [];
 
-test("[CV-15] on a terminal the whole command is shown and asked about: once, for always, never, by words that are named; what was typed before is no answer", async () => {
+test("[CV-15] a terminal shows the whole command and asks: once, always, never, by named words; earlier input is not an answer", async () => {
   const say = ['tool: execute {"command":"echo fi\'\'rst"}', 'tool: execute {"command":"echo se\'\'cond \\"$HOME\\""}'];
   await using terminal = world.onTerminal(`slipway chat new --workspace dev "$SAY"`, { SAY: say.join("\n") });
   // Typed before anything is asked.
@@ -44,7 +44,7 @@ test("[CV-15] on a terminal the whole command is shown and asked about: once, fo
   await terminal.until(QUESTION);
   terminal.type("yes\r");
   expect(await terminal.until(QUESTION)).toContain("    $ echo se''cond \"$HOME\"\r\n");
-  // What is only known when it runs is remembered by words that are named.
+  // A command known only at run time is remembered by the named words.
   terminal.type("a\r");
   await terminal.until("first words of this command): ");
   terminal.type("\r");
@@ -58,7 +58,7 @@ test("[CV-15] on a terminal the whole command is shown and asked about: once, fo
   expect(await terminal.exited).toBe(0);
   expect((await rulesOf(id))[0]).toEqual({ tool: "execute", command: "echo", action: "allow" });
 
-  // The same chat: remembered, then refused for good.
+  // The same chat: remembered, then denied permanently.
   await using again = world.onTerminal(`slipway chat send ${id} 'run: rm -rf nothing'`);
   await again.until(QUESTION);
   again.type("v\r");
@@ -69,7 +69,7 @@ test("[CV-15] on a terminal the whole command is shown and asked about: once, fo
   expect((await world.run(["chat", "send", id, "run: echo re''membered"])).err).toContain("\nremembered\n");
 }, 120_000);
 
-test("[CV-16] in a pipe the request is a line and the verb continues: a terminal elsewhere answers, or the option does", async () => {
+test("[CV-16] in a pipe the request is a line and the command continues: a terminal elsewhere answers, or the option does", async () => {
   const waiting = world.spawn(begin("run: echo al''lowed"));
   const heard = listen(waiting.stderr);
   const asked = await heard.until("on a terminal answers it)]\n");
@@ -78,7 +78,7 @@ test("[CV-16] in a pipe the request is a line and the verb continues: a terminal
   {
     await using watching = world.onTerminal(`slipway chat watch ${id}`);
     await watching.until(QUESTION);
-    // Someone else is quicker, so the question is taken back, and the next one can be answered.
+    // Someone else answers first, so the question is withdrawn, and the next one can be answered.
     const answered = await world.run(["chat", "watch", id, "--until-idle", "--permissions", "allow"]);
     expect(answered.err).toContain("[allowed: execute echo al''lowed]");
     await watching.until("no longer waiting for approval");
@@ -107,7 +107,7 @@ test("[CV-16] in a pipe the request is a line and the verb continues: a terminal
   expect(wrong).toMatchObject({ code: 2, err: expect.stringContaining("expected ask, allow, deny") });
 }, 120_000);
 
-test("[CV-17] what an agent asks for that the chat has started is asked under its name, and of anyone who comes later", async () => {
+test("[CV-17] approvals for an agent that the chat started are asked under its name, also of late followers", async () => {
   const waiting = world.spawn(begin("agent: run: echo fr''om an agent"));
   const heard = listen(waiting.stderr);
   const asked = await heard.until("[asks for permission: execute echo fr''om an agent (`slipway chat watch ");
@@ -123,7 +123,7 @@ test("[CV-17] what an agent asks for that the chat has started is asked under it
   ]);
 }, 120_000);
 
-test("[CV-15] what a request shows cannot look like another one: codes in place of what moves the cursor, a command never cut, and a count of what is left out", () => {
+test("[CV-15] a request cannot be disguised: cursor codes are escaped, a command is never truncated, and omissions are counted", () => {
   const call = (tool_name: string, args: object) => ({ tool_call_id: "one", tool_name, args: JSON.stringify(args) });
   const hidden = call("execute", { command: `ls\r\u001b[2Krm -rf ~ \u202e${"x".repeat(2_000)}\nend`, timeout: "10m" });
   expect(askedText(hidden)).toBe(

@@ -1,16 +1,16 @@
-// `slipway workspaces shell`: a workspace's terminal as a person has it, and as a script has it.
+// `slipway workspaces shell`: a workspace's terminal for a person, and for a script.
 import { expect, test } from "bun:test";
 import { forFile } from "#test/support/for-file.ts";
 import { openDevWorld, tokenOf, Way } from "./client-world.ts";
 
 const world = await forFile(openDevWorld());
 
-/** What a shell shows when it waits for its user. */
+/** A shell's prompt. */
 const PROMPT = /[#$%>] $/;
 
 const shell = (...args: string[]): string[] => ["workspaces", "shell", ...args];
 
-test("[CV-8] keys, Ctrl-C and the size reach the terminal, its exit code is ours, and the own terminal is as before", async () => {
+test("[CV-8] keys, Ctrl-C and the size reach the terminal, its exit code is passed on, and the local terminal is restored", async () => {
   await using terminal = world.onTerminal(
     'before=$(stty -g); slipway workspaces shell dev; code=$?; [ "$before" = "$(stty -g)" ] && echo as-before; exit $code',
   );
@@ -21,7 +21,7 @@ test("[CV-8] keys, Ctrl-C and the size reach the terminal, its exit code is ours
   terminal.type("until [ \"$(stty size)\" = '30 100' ]; do :; done; echo re''sized\r");
   await terminal.until("resized\r\n");
   await terminal.until(PROMPT);
-  // Once it has said so it is the one in the foreground.
+  // Once it has printed this, it is in the foreground.
   terminal.type("sh -c 'echo rea\"\"dy; exec cat'\r");
   await terminal.until("ready\r\n");
   terminal.type("\u0003");
@@ -32,7 +32,7 @@ test("[CV-8] keys, Ctrl-C and the size reach the terminal, its exit code is ours
   expect(terminal.shown()).not.toContain("\u001e");
 }, 120_000);
 
-test("[CV-34] who was connected is listed and searched for, and how long that is kept is shown and set", async () => {
+test("[CV-34] connections are listed and searched, and the retention is shown and set", async () => {
   await world.must(shell("dev", "--", "true"));
   const listed = await world.must([
     "connections",
@@ -55,7 +55,7 @@ test("[CV-34] who was connected is listed and searched for, and how long that is
   expect(wrong.map(({ code }) => code)).toEqual([2, 2]);
 }, 120_000);
 
-test("[CV-9] ~. leaves a terminal running, and --reconnect returns to it with its screen, as does a connection that was lost", async () => {
+test("[CV-9] ~. leaves a terminal running, and --reconnect returns to it with its screen, as does a lost connection", async () => {
   let id = "";
   {
     await using terminal = world.onTerminal("slipway workspaces shell dev.main");
@@ -67,7 +67,7 @@ test("[CV-9] ~. leaves a terminal running, and --reconnect returns to it with it
     id = /--reconnect ([0-9a-f-]{36})/.exec(farewell)?.[1] ?? "";
     expect(await terminal.exited).toBe(0);
   }
-  // This time by a way that breaks.
+  // This time through a connection that breaks.
   using way = new Way(world.server.url);
   const env = { SLIPWAY_URL: way.url, SLIPWAY_TOKEN: tokenOf(world) };
   await using terminal = world.onTerminal(`slipway workspaces shell dev --reconnect ${id}`, env);
@@ -81,7 +81,7 @@ test("[CV-9] ~. leaves a terminal running, and --reconnect returns to it with it
   expect(await terminal.exited).toBe(0);
 }, 120_000);
 
-test("[CV-10] in a pipe a command gets the input byte by byte, its output goes on so, and its exit code is ours", async () => {
+test("[CV-10] in a pipe a command gets the input byte for byte, its output is passed through, and its exit code is passed on", async () => {
   const bytes = crypto.getRandomValues(new Uint8Array(200_000));
   const hash = new Bun.CryptoHasher("sha256").update(bytes).digest("hex");
   const [piped, script, quoted, early] = await Promise.all([
@@ -97,7 +97,7 @@ test("[CV-10] in a pipe a command gets the input byte by byte, its output goes o
   expect((await world.run(shell("dev", "--reconnect", crypto.randomUUID()), { stdin: "x" })).err).toContain("terminal");
 }, 120_000);
 
-test("[CV-11] a stopped workspace is started first; an agent that is not there is named", async () => {
+test("[CV-11] a stopped workspace is started first; an unknown agent is named", async () => {
   await world.must(["workspaces", "stop", "dev"]);
   const started = await world.run(shell("dev", "--", "echo", "here"));
   expect(started).toMatchObject({ code: 0, out: "here\n", err: expect.stringContaining("starting dev") });

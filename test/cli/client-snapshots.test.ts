@@ -1,4 +1,4 @@
-// Snapshots by the program, of a real local workspace.
+// Snapshots with the command line, of a real local workspace.
 import { expect } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -17,7 +17,7 @@ const test = testOfOne("local");
 
 const LOCAL = "provisioner: local\nresources: [{name: a, agents: [{name: main}]}]\n";
 
-test("[CV-43][CV-49][HB-13] `slipway snapshots` and `slipway home-backups` create, list, restore and delete, by name or the beginning of an id", async () => {
+test("[CV-43][CV-49][HB-13] `slipway snapshots` and `slipway home-backups` create, list, restore and delete, by name or ID prefix", async () => {
   using depot = tempDirectory();
   const settings = { SLIPWAY_HOME_BACKUP_DIR: depot.path, SLIPWAY_HOME_BACKUP_ENGINE: "archive" };
   await using world = await openClientWorld({ env: settings });
@@ -61,7 +61,7 @@ test("[CV-43][CV-49][HB-13] `slipway snapshots` and `slipway home-backups` creat
     "dev-again is ready. Start it with: slipway start dev-again\n",
   );
 
-  // Another machine, which has the folder and the key alone.
+  // Another machine, which has only the folder and the key.
   const recovery_key = (await backups("key", "--data-dir", world.server.directory)).trim();
   expect(recovery_key).toMatch(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
   const env = { ...settings, SLIPWAY_HOME_BACKUP_RECOVERY_KEY: recovery_key };
@@ -81,7 +81,7 @@ test("[CV-43][CV-49][HB-13] `slipway snapshots` and `slipway home-backups` creat
     code: 1,
     err: expect.stringContaining("another recovery key"),
   });
-  // A backup of the server refers to them.
+  // A server backup references them.
   const [made = ""] = (await world.must(["backup", "of-server", "--data-dir", world.server.directory])).split("  ");
   const manifest = JSON.parse(readFileSync(join(world.home, made, "manifest.json"), "utf8"));
   expect(manifest.homes).toMatchObject([{ location: depot.path, workspaces: 1, backups: 1 }]);
@@ -93,7 +93,7 @@ test("[CV-43][CV-49][HB-13] `slipway snapshots` and `slipway home-backups` creat
   await until(async () => (await backups("list", "dev")) === "No home backups.\n");
 }, 90_000);
 
-test("[CV-46] `slipway fork` creates workspaces with copies of the files, and says what became of each", async () => {
+test("[CV-46] `slipway fork` creates workspaces with copies of the files, and reports the outcome of each", async () => {
   await using world = await openClientWorld();
   await signInAs(world);
   const admin = new Client(world.server.url, tokenOf(world));
@@ -120,7 +120,7 @@ test("[CV-46] `slipway fork` creates workspaces with copies of the files, and sa
   });
 }, 60_000);
 
-test("[CV-44] a deleted workspace is in `slipway trash list`, and comes back by its name; `--permanent` leaves nothing there", async () => {
+test("[CV-44] a deleted workspace is in `slipway trash list`, and is restored by name; `--permanent` skips the trash", async () => {
   await using world = await openClientWorld();
   await signInAs(world);
   const admin = new Client(world.server.url, tokenOf(world));

@@ -1,4 +1,4 @@
-// Tasks, secrets, groups and who may use a template, by the program as people use it.
+// Tasks, secrets, groups and template access, with the command line.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -22,7 +22,7 @@ const words = (line: string): string[] => line.split(" ");
 const run = (line: string) => world.run(words(line));
 const must = (line: string, stdin = "") => world.must(words(line), { stdin });
 
-test("[CV-29] a task is made from words or a pipe, listed, looked at, paused, resumed and deleted", async () => {
+test("[CV-29] a task is created from words or a pipe, listed, shown, paused, resumed and deleted", async () => {
   await admin.post("/api/v2/chats/providers", { provider: "demo", display_name: "demo", enabled: true });
   const model = { provider: "demo", model: "demo", enabled: true, is_default: true };
   await admin.post("/api/v2/chats/model-configs", model);
@@ -39,7 +39,7 @@ test("[CV-29] a task is made from words or a pipe, listed, looked at, paused, re
   expect(await must("tasks list status:paused")).toContain("mend");
   expect(await must("tasks pause mend")).toBe("mend is already paused.\n");
   expect(await run("tasks send mend Hello")).toMatchObject({ code: 1, err: expect.stringContaining("Resume it") });
-  // The template is a plan alone, and no agent ever connects; the build is what counts.
+  // The template only plans, and no agent ever connects; only the build matters.
   expect((await run("tasks resume mend --no-wait")).code).toBe(0);
   await until(async () => (JSON.parse(await must("tasks status mend --json")) as Task).status !== "paused");
   expect(await run("tasks delete mend")).toMatchObject({ code: 2, err: expect.stringContaining("--yes") });
@@ -86,7 +86,7 @@ test("[CV-30] a secret comes from a pipe, a file or a terminal, is never printed
   expect(await run("secrets remove registry")).toMatchObject({ code: 1, err: expect.stringContaining("no secret") });
 });
 
-test("[CV-31] groups are made, filled, edited and deleted, and given the use of a template", async () => {
+test("[CV-31] groups are created, filled, edited and deleted, and given access to a template", async () => {
   for (const name of ["gina", "gus"]) await must(`users create ${name} --email ${name}@example.com`);
   expect(await must("groups create makers --display-name Makers --quota 5")).toContain("Created makers; ");
   expect(await must("groups members makers")).toBe("No members.\n");
@@ -150,7 +150,7 @@ test("[CV-48] the dotfiles of the account are shown, set and removed", async () 
   expect(await must("account dotfiles --remove")).toStartWith("Your workspaces install no dotfiles.");
 });
 
-test("[CV-32] quiet hours are chosen by their time, and keeping workspaces ready is paused and goes on", async () => {
+test("[CV-32] quiet hours are set by time, and prebuilds are paused and resumed", async () => {
   expect(await must("schedule quiet")).toStartWith("Required stops happen at 00:00 (UTC), the default");
   expect(await must("schedule quiet 10pm Europe/Paris")).toStartWith(
     "Required stops happen at 22:00 (Europe/Paris); next",

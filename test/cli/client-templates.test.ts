@@ -1,4 +1,4 @@
-// Templates and their versions, by the program as their author uses it.
+// Templates and their versions, with the command line as their author uses it.
 import { expect, test } from "bun:test";
 import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -18,7 +18,7 @@ const run = (line: string) => world.run(words(line));
 const must = (line: string) => world.must(words(line));
 const template = (name: string): Promise<Template> => admin.get(`/api/v2/organizations/default/templates/${name}`);
 
-test("[CV-25] a template begins with a folder of the server's own, is pushed, and returns file by file", async () => {
+test("[CV-25] a template starts with a folder from the server, is pushed, and is pulled file by file", async () => {
   expect(await must("templates init mine")).toContain("holds template.yaml, README.md. `slipway templates push mine`");
   const manifest = readFileSync(join(world.home, "mine", "template.yaml"), "utf8");
   expect(manifest).toContain("provisioner: local");
@@ -44,7 +44,7 @@ test("[CV-25] a template begins with a folder of the server's own, is pushed, an
   ]);
 }, 120_000);
 
-test("[CV-25] versions are listed, promoted, archived and offered again; the active one stays", async () => {
+test("[CV-25] versions are listed, promoted, archived and restored; the active one stays", async () => {
   await must("templates init versioned");
   await must("templates push versioned --version v1 --message begin");
   appendFileSync(join(world.home, "versioned", "template.yaml"), "# more\n");
@@ -66,7 +66,7 @@ test("[CV-25] versions are listed, promoted, archived and offered again; the act
   expect((await must("templates versions versioned")).split("\n")).toHaveLength(4);
 }, 120_000);
 
-test("[CV-25] a template is called and shown otherwise, deprecated, and deleted when someone says so again", async () => {
+test("[CV-25] a template is renamed, deprecated, and deleted after confirmation", async () => {
   await must("templates init changing");
   await must("templates push changing");
   await world.must([
@@ -124,7 +124,7 @@ test("[CV-25] a template is called and shown otherwise, deprecated, and deleted 
   });
 }, 120_000);
 
-test("[CV-41] a push says why workspaces cannot be kept ready, and a value that contradicts a preset is refused", async () => {
+test("[CV-41] a push says why prebuilds are impossible, and a value that contradicts a preset is refused", async () => {
   const folder = join(world.home, "kept");
   mkdirSync(folder);
   const manifest = {

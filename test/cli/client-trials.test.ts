@@ -1,4 +1,4 @@
-// Several ways of a prompt by the program, in forks of a real local workspace.
+// Several ways of a prompt with the command line, in forks of a real local workspace.
 import { expect } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

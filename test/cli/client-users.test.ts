@@ -1,4 +1,4 @@
-// Users and tokens of a running server, by the program as an administrator uses it.
+// Users and tokens of a running server, with the command line as an administrator uses it.
 import { describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -19,12 +19,12 @@ const run = (line: string, ...rest: Parameters<ClientWorld["run"]> extends [unkn
 const must = (line: string, ...rest: Parameters<ClientWorld["run"]> extends [unknown, ...infer R] ? R : never) =>
   world.must(words(line), ...rest);
 
-/** The answer of a call with a token: 200, or what has refused it. */
+/** Returns the status of a call with a token: 200, or the error. */
 const statusWith = async (token: string, path = "/api/v2/users/me"): Promise<number> =>
   (await admin.as(token).fetch("GET", path)).status;
 
 describe("users", () => {
-  test("[CV-19] a user is made, searched for, suspended, activated and deleted while the server runs", async () => {
+  test("[CV-19] a user is created, found, suspended, activated and deleted while the server runs", async () => {
     const password = join(world.home, "password");
     writeFileSync(password, "a long and private one\n");
     expect(await must(`users create grace --email grace@example.com --roles auditor --password-file ${password}`)).toBe(
@@ -57,7 +57,7 @@ describe("users", () => {
     expect(await run("users show grace")).toMatchObject({ code: 1, err: expect.stringContaining("there is no user") });
   }, 120_000);
 
-  test("[CV-19] people are invited from words and a file; the links are printed, sent again and revoked", async () => {
+  test("[CV-19] people are invited from arguments and a file; the links are printed, resent and revoked", async () => {
     const file = join(world.home, "team.csv");
     writeFileSync(file, "Name,Email\nIda Rhodes,ida@example.com\n");
     const out = await must(`users invite jo@example.com --file ${file} --roles auditor`);
@@ -83,7 +83,7 @@ describe("users", () => {
     });
   });
 
-  test("[CV-19] roles are shown, given and taken; nobody gives them to themselves", async () => {
+  test("[CV-19] roles are shown, assigned and removed; nobody assigns them to themselves", async () => {
     await must("users create rita --email rita@example.com");
     expect(await must("users roles rita")).toBe("rita: -\n");
     expect(await must("users roles rita --set auditor,user-admin")).toBe("rita: auditor,user-admin\n");
@@ -101,7 +101,7 @@ describe("users", () => {
     expect(await must("users roles rita")).toBe("rita: -\n");
   }, 120_000);
 
-  test("[CV-19] a password that was made up is printed once; a reset ends what was signed in with the old one", async () => {
+  test("[CV-19] a generated password is printed once; a reset revokes sessions of the old one", async () => {
     const made = JSON.parse(await must("users create paul --email paul@example.com --json"));
     const { token: session = "" } = await admin.as(undefined).signIn("paul@example.com", made.password);
     const said = await must("users reset-password paul");
@@ -115,7 +115,7 @@ describe("users", () => {
     expect(await run("users reset-factors paul")).toMatchObject({ code: 1, err: expect.stringContaining("factor") });
   }, 120_000);
 
-  test("[CV-18] what is left out is asked for at a terminal, with the names there are, and is 2 without one", async () => {
+  test("[CV-18] a missing argument is prompted for on a terminal, with the available names, and is 2 without one", async () => {
     const nobody = await Promise.all(
       ["users show", "users create", "users create x", "tokens show"].map((line) => run(line)),
     );
@@ -136,7 +136,7 @@ describe("users", () => {
 });
 
 describe("tokens", () => {
-  test("[CV-20] a token counts for its scopes and from its networks, is changed, and counts no longer once removed", async () => {
+  test("[CV-20] a token is valid for its scopes and networks, is changed, and is invalid once removed", async () => {
     const token = (await must("tokens create ci --lifetime 24h --scope workspace:read --address 127.0.0.0/8")).trim();
     expect(await statusWith(token, "/api/v2/workspaces")).toBe(200);
     expect(await statusWith(token, "/api/v2/users")).toBe(403);
@@ -156,7 +156,7 @@ describe("tokens", () => {
     expect((await must("tokens scopes")).split("\n")).toContain("workspace:read");
   }, 120_000);
 
-  test("[CV-20] an owner makes and ends the tokens of a service account; what cannot be is refused and makes none", async () => {
+  test("[CV-20] an owner creates and removes a service account's tokens; an invalid one is refused and creates none", async () => {
     expect(await must("users create robot --service-account")).toBe("Created robot.\n");
     const token = (await must("tokens create deploy --user robot")).trim();
     expect(await admin.as(token).get<User>("/api/v2/users/me")).toMatchObject({ username: "robot", email: "" });
@@ -180,7 +180,7 @@ describe("tokens", () => {
     expect(await must("tokens list")).not.toContain("deploy");
   }, 120_000);
 
-  test("[CV-19] the old names of the verbs for the machine say where they went", async () => {
+  test("[CV-19] the old names of offline commands point to the new ones", async () => {
     const [user, token, setup, help] = await Promise.all([
       run("user list"),
       run("token list"),
@@ -195,7 +195,7 @@ describe("tokens", () => {
 });
 
 describe("applications", () => {
-  test("[CV-33] [CV-6] [CV-18] an application is made, edited and deleted, and one secret takes the place of another", async () => {
+  test("[CV-33] [CV-6] [CV-18] an application is created, edited and deleted, and one secret replaces another", async () => {
     expect(await must("oauth2 apps list")).toStartWith("No applications.");
     const made = await must(
       "oauth2 apps create Board --callback-url https://boards.example.com/back --scope user:read",

@@ -1,4 +1,4 @@
-// What people do with a workspace besides starting and stopping it: another name, a schedule, company.
+// Workspace operations other than starting and stopping: renaming, a schedule, sharing.
 import { describe, expect, test } from "bun:test";
 import type { WorkspaceAcl } from "#schema/workspaces/acl.ts";
 import type { Build } from "#schema/workspaces/build.ts";
@@ -33,7 +33,7 @@ describe("a workspace", () => {
     expect(builds.map(({ transition }) => transition)).toEqual(["start", "stop", "start", "stop", "start"]);
   }, 120_000);
 
-  test("[CV-23] it gets another name, and stands first as a favorite", async () => {
+  test("[CV-23] it is renamed, and listed first as a favorite", async () => {
     expect(await must("workspaces rename two second")).toBe("Renamed two to second.\n");
     expect(await run("workspaces rename second one")).toMatchObject({ code: 1, err: expect.stringContaining("name") });
     expect(await must("workspaces favorite second")).toBe("second is a favorite.\n");
@@ -43,7 +43,7 @@ describe("a workspace", () => {
     expect((await workspace("second")).favorite).toBe(false);
   }, 120_000);
 
-  test("[CV-23] its schedule is typed as people say it, shown, and taken away", async () => {
+  test("[CV-23] its schedule is entered in common notations, shown, and removed", async () => {
     expect(await must("schedule start one 9:30 Mon-Fri Europe/Berlin")).toContain(
       "Starts      CRON_TZ=Europe/Berlin 30 9 * * 1-5\nNext start  in ",
     );
@@ -66,12 +66,12 @@ describe("a workspace", () => {
     expect((await workspace("one")).autostart_schedule).toBeUndefined();
   }, 120_000);
 
-  test("[CV-23] times of a day are read as they are written in different places", () => {
+  test("[CV-23] times of day are parsed in different local notations", () => {
     const read = (line: string): string => parseSchedule(words(line), "UTC");
     expect(read("9")).toBe("CRON_TZ=UTC 0 9 * * *");
     expect(read("9:30PM")).toBe("CRON_TZ=UTC 30 21 * * *");
     expect(read("12:15am Sat,Sun")).toBe("CRON_TZ=UTC 15 0 * * 0,6");
-    // Days that go over the end of the week.
+    // Days that wrap around the end of the week.
     expect(read("3:51 Mon-Sun")).toBe("CRON_TZ=UTC 51 3 * * *");
     expect(read("3:51 Sun-Sat")).toBe("CRON_TZ=UTC 51 3 * * *");
     expect(read("3:51 Fri-Mon")).toBe("CRON_TZ=UTC 51 3 * * 0,1,5,6");
@@ -84,7 +84,7 @@ describe("a workspace", () => {
     for (const bad of ["", "9:60", "0am", "13pm", "9 Mon UTC more", "soon"]) expect(() => read(bad)).toThrow();
   });
 
-  test("[CV-24] it is shared with users and everyone, who see it then, and with nobody again", async () => {
+  test("[CV-24] it is shared with users and everyone, who then see it, and unshared again", async () => {
     const account = { email: "sam@example.com", username: "sam", password: ADMIN.password };
     await admin.post("/api/v2/users", account);
     const sam = await admin.as(undefined).signIn(account.email, account.password);
@@ -111,7 +111,7 @@ describe("a workspace", () => {
     expect(refused.map(({ code }) => code)).toEqual([2, 2, 1]);
   }, 120_000);
 
-  test("[CV-24] its ports are opened to others, and are its owner's alone again", async () => {
+  test("[CV-24] its ports are shared with others, and made private again", async () => {
     const { template_id } = await seedTemplate(world.server, ECHO, { name: "wired" });
     await createWorkspace(admin, template_id, "ported");
     expect(await must("share ports ported")).toBe("No ports are shared.\n");

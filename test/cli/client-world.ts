@@ -1,4 +1,4 @@
-// A server, and the program alongside it as a person at a shell has it: a home of its own, pipes, and terminals.
+// A server, and the command line as a person at a shell has it: its own home, pipes, and terminals.
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ import {
   tempDirectory,
 } from "#test/support/server.ts";
 
-/** Puts a program `slipway` into a folder `bin` of `home`; answers a PATH that finds it. */
+/** Puts a program `slipway` into a folder `bin` of `home`; returns a PATH that finds it. */
 export const programIn = (home: string): string => {
   mkdirSync(join(home, "bin"), { recursive: true });
   const script = `#!/bin/sh\nexec ${programCommand()
@@ -24,12 +24,12 @@ export const programIn = (home: string): string => {
 export type Ran = { code: number; out: string; err: string };
 export type RunOptions = { stdin?: string | Uint8Array; env?: Record<string, string>; cwd?: string };
 
-/** Something that runs on a terminal. */
+/** A program that runs on a terminal. */
 export type OnTerminal = AsyncDisposable & {
   readonly exited: Promise<number>;
-  /** All that was shown so far. */
+  /** Returns everything shown so far. */
   shown(): string;
-  /** Resolves when what was shown since the last call has the text in it. */
+  /** Resolves when the output since the last call contains the text. */
   until(text: string | RegExp): Promise<string>;
   type(keys: string): void;
   resize(columns: number, rows: number): void;
@@ -39,11 +39,11 @@ export type ClientWorld = AsyncDisposable & {
   readonly server: TestServer;
   readonly home: string;
   run(args: readonly string[], options?: RunOptions): Promise<Ran>;
-  /** The output of a call that must succeed. */
+  /** Returns the output of a call that must succeed. */
   must(args: readonly string[], options?: RunOptions): Promise<string>;
-  /** Runs a line of shell on a terminal. */
+  /** Runs a shell line on a terminal. */
   onTerminal(line: string, env?: Record<string, string>): OnTerminal;
-  /** Starts the program and leaves it to the caller. */
+  /** Starts the program and returns it. */
   spawn(args: readonly string[]): Bun.Subprocess<"ignore", "pipe", "pipe">;
 };
 
@@ -88,7 +88,7 @@ export const signInAs = (world: ClientWorld): Promise<string> =>
     stdin: `${ADMIN.password}\n`,
   });
 
-/** The first user has signed in, and has the workspace `dev`. */
+/** Opens a world in which the first user has signed in and has the workspace `dev`. */
 export const openDevWorld = async (): Promise<ClientWorld> => {
   const world = await openClientWorld();
   await signInAs(world);
@@ -111,7 +111,7 @@ const onTerminal = (command: string[], cwd: string, env: Record<string, string>)
   const child = Bun.spawn(command, {
     cwd,
     env,
-    // Only then is the terminal its own.
+    // Required to make the terminal its controlling terminal.
     detached: true,
     terminal: {
       cols: 80,
@@ -155,7 +155,7 @@ const onTerminal = (command: string[], cwd: string, env: Record<string, string>)
   };
 };
 
-/** The token of the session that is kept. */
+/** Returns the token of the stored session. */
 export const tokenOf = ({ home }: ClientWorld): string =>
   (JSON.parse(readFileSync(join(home, ".config", "slipway", "session.json"), "utf8")) as { token: string }).token;
 

@@ -1,4 +1,4 @@
-// The verbs that talk to a server, as processes alongside a real one: signing in, workspaces and templates.
+// The verbs that talk to a server, as processes next to a real one: signing in, workspaces and templates.
 import { describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -14,7 +14,7 @@ import { type ClientWorld, openClientWorld, signInAs, tokenOf, Way } from "./cli
 const world = await forFile(openClientWorld());
 await signInAs(world);
 const admin = new Client(world.server.url, tokenOf(world));
-// Without agents: nothing runs there that could connect.
+// Without agents: nothing could connect.
 const manifest = { ...ECHO, resources: [{ name: "main" }] };
 const logs = ["one \u001b]0;evil\u0007line", "two"];
 await seedTemplate(world.server, { ...manifest, echo: { logs } }, { name: "fine" });
@@ -28,7 +28,7 @@ const run = (line: string, ...rest: Parameters<ClientWorld["run"]> extends [unkn
   world.run(words(line), ...rest);
 
 describe("signing in", () => {
-  test("[CV-1] asks for email and password without showing it, keeps the session for its user alone, and ends it", async () => {
+  test("[CV-1] asks for email and password without echoing it, stores the session for its user alone, and ends it", async () => {
     const env = { XDG_CONFIG_HOME: join(world.home, "xdg") };
     const file = join(world.home, "xdg", "slipway", "session.json");
     await using terminal = world.onTerminal(`umask 0; slipway login ${world.server.url.origin}`, env);
@@ -50,7 +50,7 @@ describe("signing in", () => {
     expect((await run("logout", { env })).out).toBe("Not signed in.\n");
   }, 120_000);
 
-  test("[CV-1] a code of the second factor is asked for, or given", async () => {
+  test("[CV-1] a second factor code is prompted for, or given", async () => {
     const env = { XDG_CONFIG_HOME: join(world.home, "xdg-code") };
     const account = { email: "cora@example.com", username: "cora", password: ADMIN.password };
     await admin.post("/api/v2/users", account);
@@ -76,7 +76,7 @@ describe("signing in", () => {
     expect(without.err).toContain("A second factor is required.");
   }, 120_000);
 
-  test("[CV-1] a token comes from a pipe, and an API token outlives the sign-out; secrets are no arguments", async () => {
+  test("[CV-1] a token is read from a pipe, and an API token survives the sign-out; secrets are not arguments", async () => {
     const env = { XDG_CONFIG_HOME: join(world.home, "xdg2") };
     const { key } = await admin.post<{ key: string }>("/api/v2/users/me/keys/tokens", { token_name: "ci" });
     const login = `login ${world.server.url.origin}`;
@@ -100,7 +100,7 @@ describe("signing in", () => {
     expect((await admin.as(key).fetch("GET", "/api/v2/users/me")).status).toBe(200);
   }, 120_000);
 
-  test("[CV-2] a flag wins over the environment, that over the session; a session goes to its own server only", async () => {
+  test("[CV-2] a flag overrides the environment, which overrides the session; a session is sent only to its own server", async () => {
     using way = new Way(world.server.url);
     const SLIPWAY_TOKEN = tokenOf(world);
     const [elsewhere, given, flag, inWorkspace] = await Promise.all([
@@ -115,7 +115,7 @@ describe("signing in", () => {
     expect(inWorkspace.code).toBe(0);
   }, 120_000);
 
-  test("[CV-3] what goes wrong is a sentence and 1, what was called wrongly is 2 with a guess", async () => {
+  test("[CV-3] an error is a sentence and exit code 1, wrong usage is 2 with a suggestion", async () => {
     const page = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("<html>") });
     const [away, other, word, option, extra, damaged] = await Promise.all([
       run("workspaces list --url http://127.0.0.1:1 --token x"),
@@ -145,7 +145,7 @@ describe("signing in", () => {
 });
 
 describe("workspaces", () => {
-  test("[CV-4][CV-5][CV-6] one is made, listed, shown, stopped, started and deleted; the result and the log go apart", async () => {
+  test("[CV-4][CV-5][CV-6] one is created, listed, shown, stopped, started and deleted; result and log are separate", async () => {
     const made = await run("workspaces create one --template fine --ttl 2h");
     expect(made).toEqual({ code: 0, out: "one is running.\n", err: "starting one\n== Echo start\none line\ntwo\n" });
     const [list, shown, json, again, missing] = await Promise.all([
@@ -172,7 +172,7 @@ describe("workspaces", () => {
     expect(await terminal.exited).toBe(0);
   }, 120_000);
 
-  test("[CV-5] on a terminal a line moves under the log and no longer exists in the end", async () => {
+  test("[CV-5] on a terminal a live line follows the log and is removed at the end", async () => {
     await using terminal = world.onTerminal("slipway workspaces create moving --template fine");
     await terminal.until("moving is running.");
     expect(terminal.shown()).toContain("⠋ starting moving");
@@ -190,7 +190,7 @@ describe("workspaces", () => {
     expect(await run("workspaces delete boxed --orphan --yes")).toMatchObject({ code: 0, out: "boxed is deleted.\n" });
   }, 120_000);
 
-  test("[CV-6] a build that fails is 1 with its reason; Ctrl-C ends the waiting and not the build", async () => {
+  test("[CV-6] a failed build is 1 with its reason; Ctrl-C ends the wait and not the build", async () => {
     expect(await run("workspaces create bad --template failing")).toMatchObject({
       code: 1,
       out: "",
@@ -212,7 +212,7 @@ describe("workspaces", () => {
     await admin.patch(`/api/v2/workspacebuilds/${latest_build.id}/cancel`);
   }, 120_000);
 
-  test("[CV-35] a build that hangs is cancelled; anyone who waited hears so, and a second time there is nothing to do", async () => {
+  test("[CV-35] a hanging build is canceled; waiting callers are told, and a second time there is nothing to do", async () => {
     const waiting = world.spawn(words("workspaces create stuck --template hanging"));
     let err = "";
     for await (const chunk of waiting.stderr) {
@@ -229,7 +229,7 @@ describe("workspaces", () => {
     expect(await run("workspaces cancel nobody")).toMatchObject({ code: 1, err: expect.stringContaining("nobody") });
   }, 120_000);
 
-  test("[CV-6] a connection that breaks while a build goes on is made again, and no line comes twice", async () => {
+  test("[CV-6] a connection that breaks during a build is reopened, and no line is repeated", async () => {
     using way = new Way(world.server.url);
     const create = words("workspaces create cut --template hanging --url");
     const waiting = world.spawn([...create, way.url, "--token", tokenOf(world)]);
@@ -259,7 +259,7 @@ describe("templates", () => {
   };
   const GOOD = "provisioner: echo\nresources:\n  - name: main\n    agents: [{name: main}]\n";
 
-  test("[CV-7] a folder becomes a template, and its next version the active one; the log of the import is shown", async () => {
+  test("[CV-7] a folder becomes a template, and its next version is promoted; the log of the import is shown", async () => {
     const cwd = folder("My template", { "template.yaml": GOOD, "README.md": "# Hello\n", ".git/HEAD": "x" });
     symlinkSync("/etc/passwd", join(cwd, "link"));
     const first = await run("templates push", { cwd });
@@ -277,7 +277,7 @@ describe("templates", () => {
     expect(await world.must(words("templates list"))).toMatch(/\nMy-template +echo +0 +/);
   }, 120_000);
 
-  test("[CV-7] a mistake is told with its line and makes nothing; so is a folder that is none", async () => {
+  test("[CV-7] an error is reported with its line and creates nothing, also for a path that is not a folder", async () => {
     const wrong = folder("wrong", { "template.yaml": "provisioner: echo\nresources:\n  - agents: []\n" });
     const [pushed, empty, nowhere, unknown] = await Promise.all([
       run(`templates push ${wrong}`),

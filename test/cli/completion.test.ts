@@ -15,7 +15,7 @@ await seedTemplate(world.server, { ...ECHO, resources: [{ name: "main" }] }, { n
 await world.must(["workspaces", "create", "dev-one", "--template", "fine"]);
 await world.must(["workspaces", "create", "dev-two", "--template", "fine"]);
 
-/** What bash would offer for a line; the last word is the one that is typed. */
+/** Returns what bash would complete for a line; the last word is being typed. */
 const complete = async (line: string, env: Record<string, string> = {}): Promise<string[]> => {
   const script = (await runHere(["completion", "bash"])).printed;
   const words = ["slipway", ...line.split(" ")].map((word) => `'${word}'`);
@@ -37,7 +37,7 @@ test("[OP-11] there is a script for each shell, and no other", async () => {
   expect((await runHere(["completion", "csh"])).code).toBe(2);
 });
 
-test("[OP-11] verbs, words, flags and choices are offered where they fit, and a flag only once", async () => {
+test("[OP-11] commands, words, flags and choices are offered where they fit, and a flag only once", async () => {
   expect(await complete("ba")).toEqual(["backup"]);
   expect(await complete("help prov")).toEqual(["provisioner"]);
   expect(await complete("users reset-p")).toEqual(["reset-password"]);

@@ -1,4 +1,4 @@
-// Dotfiles as people keep them: 20 layouts of repository and home folder, each linked twice. The second time nothing may change.
+// Typical dotfiles: 20 layouts of repository and home folder, each linked twice. The second time, nothing may change.
 import { describe, expect, test } from "bun:test";
 import {
   lstatSync,
@@ -15,7 +15,7 @@ import { linkDotfiles } from "#src/cli/client/dotfile-links.ts";
 import { tempDirectory } from "#test/support/server.ts";
 import { programIn } from "./client-world.ts";
 
-/** Paths and what is in them; a text that begins with `-> ` is a link, a path that ends with `/` a folder. */
+/** Paths and their content; a text that begins with `-> ` is a link, a path that ends with `/` a folder. */
 type Tree = Readonly<Record<string, string>>;
 
 const plant = (root: string, tree: Tree): void => {
@@ -27,7 +27,7 @@ const plant = (root: string, tree: Tree): void => {
   }
 };
 
-/** All that is in a folder, links as such; `clone` is not looked into. */
+/** Returns everything in a folder, with links as such and without the content of `clone`. */
 const treeOf = (root: string, clone: string, below = ""): Record<string, string> => {
   const found: Record<string, string> = {};
   for (const name of readdirSync(join(root, below)).sort()) {
@@ -197,7 +197,7 @@ const LAYOUTS: readonly Layout[] = [
 ];
 
 describe("layouts", () => {
-  test("[CV-28] there are 20 of them", () => expect(LAYOUTS).toHaveLength(20));
+  test("[CV-28] exactly 20 exist", () => expect(LAYOUTS).toHaveLength(20));
 
   test.each(LAYOUTS.map((one) => [one.name, one] as const))(
     "[CV-28] %s: linked, kept, and the same when linked again",
@@ -210,7 +210,7 @@ describe("layouts", () => {
       const first = linkDotfiles(clone, home);
       const made = treeOf(home, clone);
       expect(made).toEqual({ ...becomes });
-      // The clone holds what it held: nothing was moved or linked there.
+      // The clone is unchanged: nothing was moved or linked there.
       for (const [path, text] of Object.entries(repository)) {
         if (!text.startsWith("-> ")) expect([path, readFileSync(join(clone, path), "utf8")]).toEqual([path, text]);
       }
@@ -221,7 +221,7 @@ describe("layouts", () => {
     },
   );
 
-  test("[CV-28] .ssh is made for its owner alone, and a whole folder that was linked before becomes a folder", () => {
+  test("[CV-28] .ssh is created for its owner alone, and a previously linked folder becomes a real one", () => {
     using place = tempDirectory();
     const [home, clone] = [join(place.path, "home"), join(place.path, "clone")];
     plant(clone, { ".ssh/config": "c", ".config/a": "a" });
@@ -233,7 +233,7 @@ describe("layouts", () => {
   });
 });
 
-test("[CV-28] a branch that is newer than the clone is fetched before it is checked out, and a tag stays where it is", async () => {
+test("[CV-28] a branch newer than the clone is fetched before checkout, and a tag stays", async () => {
   using place = tempDirectory();
   const [home, repository] = [join(place.path, "home"), join(place.path, "repository")];
   mkdirSync(home);

@@ -1,5 +1,5 @@
-// An editor over OpenSSH that somebody works with for forty minutes, and then leaves open. The server, the agent and the command line share one clock,
-// which the test moves; between them are real sockets, and in front of them is the real OpenSSH.
+// An editor over OpenSSH that is used for forty minutes and then left open. The server, the agent and the command line share one clock
+// controlled by the test; between them are real sockets, and in front of them is the real OpenSSH.
 import { expect } from "bun:test";
 import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -19,22 +19,22 @@ import { until } from "#test/support/until.ts";
 
 const WORK_PACKETS = 12;
 const WORK_BYTES = 1_100;
-/** Of VS Code, of each connection in a minute. */
+/** Keepalives per connection and minute, as in VS Code. */
 const KEEPALIVES = 4;
 const KEEPALIVE_BYTES = 39;
-/** Less than any timeout of a connection, so that each answer comes in its time. */
+/** Less than any connection timeout, so that each response arrives in time. */
 const STEP_MS = 4_000;
-/** What OpenSSH starts as its ProxyCommand: it passes its bytes to the verb in the test's process. */
+/** OpenSSH's ProxyCommand, which forwards its bytes to the verb in the test's process. */
 const PIPE = `const socket = require("node:net").connect(process.argv[2]);
 process.stdin.pipe(socket).pipe(process.stdout);
 socket.on("close", () => process.exit());
 `;
 
-/** Lets time pass in small steps, each of them with what the one before has caused. */
+/** Advances time in small steps and lets the effects of each step complete. */
 const pass = async ({ clock, server, admin }: Clockwork, ms: number, each = async () => {}): Promise<void> => {
   for (let passed = 0; passed < ms; passed += STEP_MS) {
     clock.advance(STEP_MS);
-    // All sockets are of this process: by the time these answers are back, theirs have been read.
+    // All sockets are in this process: when these responses arrive, their data has been read.
     for (let i = 0; i < 2; i++) await admin.fetch("GET", "/api/v2/buildinfo");
     if (passed % MINUTE !== 0) continue;
     await contextOf(server).scheduler.tick();
@@ -42,7 +42,7 @@ const pass = async ({ clock, server, admin }: Clockwork, ms: number, each = asyn
   }
 };
 
-/** Waits for something that waits for the clock itself: acknowledgments and pauses between them. */
+/** Waits for work that itself waits for the clock: acknowledgments and pauses between them. */
 const whileTimePasses = async (clock: Clockwork["clock"], work: Promise<void> | undefined, step_ms = 20) => {
   let isOver = false;
   const ended = Promise.resolve(work).finally(() => {
@@ -55,7 +55,7 @@ const whileTimePasses = async (clock: Clockwork["clock"], work: Promise<void> | 
   await ended;
 };
 
-/** A daemon on the clock of the test, which goes on while the daemon ends. */
+/** Starts a daemon on the test's clock, which advances while the daemon ends. */
 const daemonOn = ({ server, clock }: Clockwork, token: string): AsyncDisposable => {
   const daemon = startDaemon({ url: server.url, token, clock });
   return {
@@ -65,7 +65,7 @@ const daemonOn = ({ server, clock }: Clockwork, token: string): AsyncDisposable 
   };
 };
 
-/** Runs `slipway ssh ...` for each connection to a socket, on the clock of the test. */
+/** Runs `slipway ssh ...` for each connection to a socket, on the test's clock. */
 const verbAt = async (path: string, { server, clock, owner_token }: Clockwork, argv: readonly string[]) => {
   const codes: Promise<number>[] = [];
   const stopping = new AbortController();
@@ -97,20 +97,20 @@ const verbAt = async (path: string, { server, clock, owner_token }: Clockwork, a
   };
 };
 
-/** Something that listens in the workspace and says everything again. */
+/** Starts an echo server in the workspace. */
 const echo = async (): Promise<Server> => {
   const server = createServer((socket) => socket.pipe(socket)).listen(0, "127.0.0.1");
   await once(server, "listening");
   return server;
 };
 
-/** A connection through a forward, which stays open. */
+/** Opens a persistent connection through a forward. */
 const openForward = async (port: number) => {
   const socket = connect(port, "127.0.0.1");
   await once(socket, "connect");
   const said = (text: string): Promise<string> =>
     new Promise((resolve) => {
-      // The end of the connection is an answer, too.
+      // The end of the connection also counts as a response.
       const heard = (answer: Buffer | boolean): void => {
         socket.off("data", heard).off("close", heard);
         resolve(String(answer));
@@ -120,7 +120,7 @@ const openForward = async (port: number) => {
     });
   return {
     said,
-    /** As much as an editor moves in a minute in which somebody works with it, in packets that need no clock. */
+    /** Transfers as much as an editor in use does per minute, in packets that do not depend on the clock. */
     work: async (): Promise<void> => {
       for (let i = 0; i < WORK_PACKETS; i++) await said("x".repeat(WORK_BYTES));
     },
@@ -148,7 +148,7 @@ testInside.if(Bun.which("ssh") !== null)(
       string,
     ];
     writeFileSync(script, PIPE);
-    // As the plug-in's block for OpenSSH has it (editor-plugin.test.ts).
+    // As in the extension's block for OpenSSH (editor-plugin.test.ts).
     const prefix = `coder-vscode.${server.url.hostname}--`;
     const host = `${prefix}${made.owner_name}--${made.name}`;
     const folders = ["--network-info-dir", info, "--log-dir", folder.path];
@@ -208,7 +208,7 @@ testInside.if(Bun.which("ssh") !== null)(
     expect(latest_build.status).toBe("running");
     expect(Date.parse(latest_build.deadline as string)).toBeGreaterThan(clock.now());
 
-    // The window stays open, unused. Its connections keep themselves alive, and something in the workspace prints.
+    // The window stays open, unused. Its connections send keepalives, and a program in the workspace prints.
     await pass(world, 25 * MINUTE, async () => {
       if ((await read(owner, made)).latest_build.status !== "running") return;
       for (let i = 0; i < KEEPALIVES; i++) await allSay("x".repeat(KEEPALIVE_BYTES));

@@ -1,5 +1,5 @@
-// The command lines that VS Code's plug-in for Coder servers gives the program it downloads (docs/spec/facts/vscode-plugin.md), as a process
-// with its name alongside a real server, and the real OpenSSH through the configuration that the plug-in writes.
+// The command lines that VS Code's extension for Coder servers passes to the program it downloads (docs/spec/facts/vscode-plugin.md), as a
+// process with its name next to a real server, and the real OpenSSH with the configuration that the extension writes.
 import { describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
@@ -20,7 +20,7 @@ const admin = new Client(world.server.url, tokenOf(world));
 const place = join(world.home, "plug in");
 const config = join(place, "config");
 mkdirSync(place, { recursive: true });
-/** As the plug-in names what it downloads. */
+/** The name that the extension gives its download. */
 const program = join(place, "coder-linux-amd64");
 writeFileSync(
   program,
@@ -51,7 +51,7 @@ const signIn = () =>
   must([...G, "login", "--use-token-as-session", world.server.url.href], { CODER_SESSION_TOKEN: tokenOf(world) });
 
 describe("command lines", () => {
-  test("[CV-40] the program and the server have one version, for which plug-ins turn everything on", async () => {
+  test("[CV-40] program and server have one version, for which extensions enable all features", async () => {
     const { version } = JSON.parse(await must(["version", "--output", "json"])) as { version: string };
     const info = await admin.get<{ version: string }>("/api/v2/buildinfo");
     const header = (await admin.fetch("GET", "/api/v2/buildinfo")).headers.get("x-coder-build-version");
@@ -60,7 +60,7 @@ describe("command lines", () => {
     expect(await must(["version"])).toMatch(/ v\d+\.\d+\.\d+/);
   });
 
-  test("[CV-40] the sign-in is kept in the files of the folder, read from there, and removed", async () => {
+  test("[CV-40] the sign-in is stored in the folder's files, read from there, and removed", async () => {
     await signIn();
     expect(readdirSync(config).sort()).toEqual(["session", "url"]);
     expect(readFileSync(join(config, "url"), "utf8")).toBe(world.server.url.origin);
@@ -68,7 +68,7 @@ describe("command lines", () => {
     expect(statSync(join(config, "session")).mode & 0o777).toBe(0o600);
     expect(await must([...G, "login", "token", "--url", world.server.url.href])).toBe(`${tokenOf(world)}\n`);
     expect(await must([...G, "whoami"])).toContain("admin");
-    // A folder of its own signs nobody out: the token is someone's else, too.
+    // A separate folder signs nobody out: the token is also used elsewhere.
     writeFileSync(join(config, "session"), "aaaaaaaaaa-bbbbbbbbbbbbbbbbbbbbbb");
     expect((await coder([...G, "logout", "--url", world.server.url.href, "--yes"])).code).toBe(0);
     expect(readdirSync(config)).toEqual([]);
@@ -76,14 +76,14 @@ describe("command lines", () => {
       code: 1,
       err: expect.stringContaining("not signed in"),
     });
-    // The token of one server is sent to no other.
+    // A token is never sent to another server.
     await signIn();
     expect((await coder([...G, "--url", "http://127.0.0.1:9", "ls"])).err).toContain(
       "not signed in to http://127.0.0.1:9",
     );
   }, 60_000);
 
-  test("[CV-40] headers of the flags and of a command go with every request", async () => {
+  test("[CV-40] headers from flags and from a command are sent with every request", async () => {
     const seen: (string | null)[] = [];
     using proxy = Bun.serve({
       port: 0,
@@ -117,7 +117,7 @@ describe("command lines", () => {
     await must([...G, "start", "dev"]);
   }, 120_000);
 
-  test("[CV-40] an update takes the values of parameters that the new version adds", async () => {
+  test("[CV-40] an update accepts values for parameters that the new version adds", async () => {
     await signIn();
     const template = await makeTemplate(admin, ECHO);
     const { id } = await createWorkspace(admin, template.id, "sized");
@@ -138,7 +138,7 @@ describe("command lines", () => {
     ]);
   }, 60_000);
 
-  test("[CV-40] a start ends well with its build, whatever the start scripts do: the plug-in follows them itself", async () => {
+  test("[CV-40] a start succeeds with its build, whatever the start scripts do, because the extension follows them itself", async () => {
     await signIn();
     const script = "{display_name: fails, script: exit 3, run_on_start: true, start_blocks_login: true}";
     const agent = `{name: main, os: linux, arch: amd64, scripts: [${script}]}`;
@@ -153,12 +153,12 @@ describe("command lines", () => {
     });
     expect((await coder([...G, ...start])).code).toBe(0);
     expect((await coder([...G, "update", "--parameter", "none=1", "admin/broken"])).code).toBe(1);
-    // Someone at a shell sees the failure.
+    // A person at a shell sees the failure.
     expect(await world.run(["start", "broken"])).toMatchObject({ code: 1, err: expect.stringContaining("failed") });
     await must([...G, "rm", "broken", "--yes"]);
   }, 60_000);
 
-  test("[CV-40] a terminal in a workspace takes what the plug-in types", async () => {
+  test("[CV-40] a terminal in a workspace accepts the extension's input", async () => {
     await signIn();
     await using shell = world.onTerminal(`exec '${program}' --global-config '${config}' ssh admin/dev`);
     await shell.until(/[$#] /);
@@ -167,7 +167,7 @@ describe("command lines", () => {
     expect(await shell.exited).toBe(3);
   }, 60_000);
 
-  test("[CV-40] speed, ping and the state of the network come in the plug-in's form", async () => {
+  test("[CV-40] speed, ping and network state are returned in the extension's format", async () => {
     await signIn();
     const speed = JSON.parse(await must([...G, "speedtest", "admin/dev", "--output", "json", "-t", "2s"])) as {
       overall: { throughput_mbits: number };
@@ -238,7 +238,7 @@ describe("command lines", () => {
   }, 60_000);
 });
 
-/** The block that the plug-in writes into OpenSSH's configuration. */
+/** The block that the extension writes into OpenSSH's configuration. */
 const sshConfig = (
   url: URL,
   folder: string,
@@ -277,7 +277,7 @@ const freePort = async (): Promise<number> => {
 };
 
 describe.if(Bun.which("ssh") !== null)("OpenSSH", () => {
-  test("[CN-7] reaches a workspace through the plug-in's block, whose network and log are found by the pid of ssh", async () => {
+  test("[CN-7] reaches a workspace through the extension's block, whose network and log are found by the pid of ssh", async () => {
     await signIn();
     const { file, prefix, info, logs } = sshConfig(world.server.url, place);
     const host = `${prefix}admin--dev.main`;
@@ -299,14 +299,14 @@ describe.if(Bun.which("ssh") !== null)("OpenSSH", () => {
     const [log] = readdirSync(logs).filter((name) => name.endsWith(`-${child.pid}.log`));
     child.stdin.end();
     expect([await child.stdout.text(), await child.exited]).toEqual(["in\n", 0]);
-    // ssh ends its ProxyCommand, which ends in order.
+    // ssh ends its ProxyCommand, which shuts down properly.
     await until(() => !existsSync(path));
     expect(log).toStartWith("coder-ssh-");
     expect(readFileSync(join(logs, log ?? ""), "utf8")).toContain("joined the network");
     expect(readFileSync(join(logs, log ?? ""), "utf8")).not.toContain(tokenOf(world));
   }, 60_000);
 
-  test("[CN-7] older plug-ins reach it with the files of their sign-in", async () => {
+  test("[CN-7] older extensions reach it with their sign-in files", async () => {
     await signIn();
     const { info } = sshConfig(world.server.url, place);
     const command = `"${program}" --global-config "${config}" vscodessh --network-info-dir "${info}" --session-token-file "${config}/session" --url-file "${config}/url" %h`;
@@ -335,7 +335,7 @@ describe.if(Bun.which("ssh") !== null)("OpenSSH", () => {
     }
   }, 60_000);
 
-  test("[CN-7] waits for start scripts or does not, as the flag says", async () => {
+  test("[CN-7] waits for start scripts or not, depending on the flag", async () => {
     await signIn();
     const { file, prefix } = sshConfig(world.server.url, place, "--wait=%w");
     const text = readFileSync(file, "utf8");

@@ -1,9 +1,9 @@
-// `slipway health`, as an image, a script or someone elsewhere asks it.
+// `slipway health`, as called from an image, a script or remotely.
 import { expect, test } from "bun:test";
 import { startTestServer } from "#test/support/server.ts";
 import { runHere } from "./run-verb.ts";
 
-test("[OP-19] health asks the server of an address, says when it is not ready, and takes no settings besides it", async () => {
+test("[OP-19] health queries a remote server, reports when it is not ready, and accepts no other settings", async () => {
   await using server = await startTestServer();
   const url = server.url.origin;
   expect(await runHere(["health", "--url", url])).toMatchObject({ code: 0, printed: "ready\n" });

@@ -1,4 +1,4 @@
-// Connections to forwarded ports while the workspace is stopped or starts.
+// Connections to forwarded ports while the workspace is stopped or starting.
 import { expect, test } from "bun:test";
 import { HeldConnections, MAX_HELD, MAX_HELD_MS, QUIET_MS } from "#src/cli/client/network/held-connections.ts";
 import type { Duplex } from "#src/wire/duplex.ts";
@@ -23,7 +23,7 @@ test("[WO-8] connections wait while the workspace starts, bounded in number and 
   expect(waiting).rejects.toThrow("too long");
 });
 
-test("[WO-8] after a stop a program that keeps trying is refused; one that comes after a quiet minute wants it started", async () => {
+test("[WO-8] after a stop a client that keeps retrying is refused; one after a quiet minute starts the workspace", async () => {
   const clock = new ManualClock();
   const held = new HeldConnections(clock);
   held.open(reach, false);
@@ -39,7 +39,7 @@ test("[WO-8] after a stop a program that keeps trying is refused; one that comes
   expect(isWanted).toBe(false);
   clock.advance(QUIET_MS);
   const waiting = held.dial(80);
-  // Others who come while it starts are held, too.
+  // Further connections during the start are also held.
   const another = held.dial(81);
   await wanted;
   held.open(reach, true);
@@ -51,7 +51,7 @@ test("[WO-8] after a stop a program that keeps trying is refused; one that comes
   expect(failing).rejects.toThrow("cannot be reached");
 });
 
-test("[WO-8] a port where nothing listens yet is tried for a minute after a start, and refused immediately otherwise", async () => {
+test("[WO-8] a port without a listener is retried for a minute after a start, and refused immediately otherwise", async () => {
   const clock = new ManualClock();
   let tries = 0;
   const refusing = async (): Promise<Duplex> => {

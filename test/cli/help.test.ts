@@ -1,5 +1,4 @@
-// What the program says of itself, and what it suggests to someone who is close: verbs, options, settings and names. And that an answer
-// never claims more than is so.
+// The program's help, and its suggestions for near misses: verbs, options, settings and names. Also checks that messages never overstate.
 import { describe, expect, test } from "bun:test";
 import { AREAS } from "#src/cli/verb.ts";
 import { VERBS } from "#src/cli/verbs.ts";
@@ -15,7 +14,7 @@ await seedTemplate(world.server, { ...ECHO, resources: [{ name: "main" }] }, { n
 const run = (line: string, env: Record<string, string> = {}) => world.run(line.split(" "), { env });
 
 describe("help", () => {
-  test("[CV-37] lists commands by purpose with examples first, and what programs call only when asked", async () => {
+  test("[CV-37] lists commands by purpose with examples first, and commands for programs only on request", async () => {
     const { out } = await run("help");
     expect(out.indexOf("Examples:")).toBeLessThan(out.indexOf("Usage:"));
     const titles = Object.values(AREAS).slice(0, -1);
@@ -32,7 +31,7 @@ describe("help", () => {
     }
   });
 
-  test("[CV-37] says what each command does in the imperative, and names editors as they are called", async () => {
+  test("[CV-37] describes each command in the imperative, and uses the editors' proper names", async () => {
     const { out } = await run("help");
     const helps = [...out.matchAll(/^ {2}[a-z-]+ {2,}([A-Z]\w*)/gm)].map(([, first = ""]) => first);
     expect(helps.length).toBeGreaterThan(30);
@@ -40,7 +39,7 @@ describe("help", () => {
     expect((await run("open vscode --help")).out).toContain("in VS Code, using its Coder extension.");
   });
 
-  test("[CV-37] the examples are commands that exist", async () => {
+  test("[CV-37] the examples are existing commands", async () => {
     const { out } = await run("help");
     const examples = [...out.matchAll(/^ {2}slipway (\S+)/gm)].map(([, verb]) => verb);
     expect(examples.length).toBeGreaterThan(3);
@@ -49,7 +48,7 @@ describe("help", () => {
 });
 
 describe("shortcuts", () => {
-  test("[CV-37] do what the words of `slipway workspaces` do", async () => {
+  test("[CV-37] work like the matching `slipway workspaces` commands", async () => {
     expect(await run("create dev --template bare")).toMatchObject({ code: 0, out: "dev is running.\n" });
     expect((await run("ls")).out).toBe((await run("workspaces list")).out);
     expect((await run("ps")).out).toContain("dev");
@@ -94,14 +93,14 @@ describe("suggestions", () => {
     expect(await run(line)).toMatchObject({ code: 2, out: "", err: expect.stringContaining(said) });
   });
 
-  test("[CV-38] a setting that is called otherwise elsewhere is named, and no other", async () => {
+  test("[CV-38] a setting with another name in other products is recognized, and no other", async () => {
     const { err } = await run("serve", { SLIPWAY_PORT: "80", SLIPWAY_HTTP_ADDRESS: "x", SLIPWAY_CLUSTR_TOKEN: "x" });
     expect(err).toContain("SLIPWAY_PORT (environment): unknown setting. Did you mean SLIPWAY_ADDRESS?");
     expect(err).toContain("SLIPWAY_HTTP_ADDRESS (environment): unknown setting. Did you mean SLIPWAY_ADDRESS?");
     expect(err).not.toContain("NODE_ADDRESS");
   });
 
-  test("[CV-38] a name that belongs to nothing is answered with the nearest that does", async () => {
+  test("[CV-38] an unknown name is answered with the closest match", async () => {
     await run("create harbour --template bare");
     const wrong = ["start harbor", "create x --template bar", "users show admn", "groups members Evryone"];
     const answers = await Promise.all(wrong.map((line) => run(line)));
@@ -115,7 +114,7 @@ describe("suggestions", () => {
   }, 60_000);
 });
 
-describe("what is claimed", () => {
+describe("success messages", () => {
   test("[CV-39] a workspace is running once its agent is ready", async () => {
     const made = await run("create real --template local --json");
     const { latest_build } = JSON.parse(made.out) as {
@@ -126,7 +125,7 @@ describe("what is claimed", () => {
     await run("rm real --yes");
   }, 60_000);
 
-  test("[CV-39] an agent that does not connect fails the call in words, and Ctrl-C says what is still going on", async () => {
+  test("[CV-39] an agent that does not connect fails the command with an explanation, and Ctrl-C says what is still in progress", async () => {
     const agents = [{ name: "main", os: "linux", arch: "amd64", connection_timeout: 1 }] as const;
     const resources = [{ name: "main", agents: [...agents] }];
     await seedTemplate(world.server, { ...ECHO, resources }, { name: "silent" });

@@ -1,4 +1,4 @@
-// The verbs that people use inside a workspace, without a server: how busy it is, and one's own settings.
+// The verbs for use inside a workspace, without a server: resource usage, and dotfiles.
 import { expect, test } from "bun:test";
 import { existsSync, lstatSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { totalmem } from "node:os";
@@ -9,7 +9,7 @@ import { runHere } from "./run-verb.ts";
 
 const CGROUP = "/sys/fs/cgroup";
 
-test("[CV-27] stat counts a container by its own limits, and says what is used of them", async () => {
+test("[CV-27] stat measures a container against its own limits and reports usage", async () => {
   const files = {
     [`${CGROUP}/memory.max`]: "1073741824\n",
     [`${CGROUP}/memory.current`]: "536870912\n",
@@ -33,7 +33,7 @@ test("[CV-27] stat counts a container by its own limits, and says what is used o
     expect((await runHere(["stat", ...wrong])).code).toBe(2);
 }, 30_000);
 
-test("[CV-27] on a machine that the workspace shares, stat counts the agent's own processes and the home folder", async () => {
+test("[CV-27] on a shared machine, stat measures the agent's own processes and the home folder", async () => {
   using place = tempDirectory();
   writeFileSync(join(place.path, "large"), new Uint8Array(3 * 1024 * 1024).fill(1));
   const env = { HOME: place.path, SLIPWAY_SHARES_MACHINE: "true", SLIPWAY_WORKSPACE_AGENT_ID: crypto.randomUUID() };
@@ -44,16 +44,16 @@ test("[CV-27] on a machine that the workspace shares, stat counts the agent's ow
   const { cpu, memory, disk } = JSON.parse(printed);
   expect(cpu.used).toBeGreaterThan(0);
   expect(memory.used).toBeGreaterThan(0);
-  // A shell, and not what the whole machine uses.
+  // The figure of a shell, not of the whole machine.
   expect(memory.used).toBeLessThan(16 * 1024 * 1024);
   expect(disk).toMatchObject({ total: null, unit: "bytes" });
   expect(disk.used / 1024 ** 2).toBeWithin(3, 4);
   const elsewhere = { ...env, SLIPWAY_WORKSPACE_AGENT_ID: crypto.randomUUID() };
-  // Where its own cannot be seen, the figure says whose it is.
+  // If its own usage is not visible, the figure says whose it is.
   expect((await runHere(["stat", "mem"], { env: elsewhere })).printed).toContain(", whole machine");
 }, 30_000);
 
-test("[CV-28] dotfiles are linked, what was there is kept, and a second run takes over what is new", async () => {
+test("[CV-28] dotfiles are linked, existing files are kept, and a second run picks up new ones", async () => {
   using place = tempDirectory();
   const [home, repository] = [join(place.path, "home"), join(place.path, "repository")];
   mkdirSync(home);
@@ -100,7 +100,7 @@ test("[CV-28] dotfiles are linked, what was there is kept, and a second run take
   const other = await sh(["slipway", "dotfiles", "/nowhere/else", "--yes"], home);
   expect([other.code, other.err.includes("move it away first")]).toEqual([1, true]);
 
-  // A command of one's own goes before the script; another repository takes the place of the clone, which is kept.
+  // A custom command takes precedence over the script; another repository replaces the clone, which is kept.
   const own = await sh(["slipway", "dotfiles", repository, "-y", "--install-command", "cat notes.txt >&2"], home);
   expect([own.code, own.err.includes("not a dotfile")]).toEqual([0, true]);
   const second = join(place.path, "second");

@@ -1,4 +1,4 @@
-// `slipway logs` alongside a real server.
+// `slipway logs` with a real server.
 import { expect, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import { run } from "#src/cli/client/logs.ts";
@@ -6,7 +6,7 @@ import { EXIT, type VerbInput } from "#src/cli/verb.ts";
 import type { Client } from "#src/client.ts";
 import { awaitBuild, createWorkspace, ECHO, openWorld, seedTemplate } from "#test/support/workspaces.ts";
 
-/** What the verb is given; `printed` resolves with the first line. */
+/** The verb's input; `printed` resolves with the first line. */
 const setUp = (argv: string[], client: Pick<Client, "url" | "token">) => {
   const stopping = new AbortController();
   const printed = Promise.withResolvers<string>();
@@ -24,7 +24,7 @@ const setUp = (argv: string[], client: Pick<Client, "url" | "token">) => {
   return { ended: run(input), printed: printed.promise, errors, stopping };
 };
 
-test("[CF-11] prints what was written, and follows the agents of a running workspace until Ctrl-C", async () => {
+test("[CF-11] prints the output, and follows the agents of a running workspace until Ctrl-C", async () => {
   await using world = await openWorld();
   const { template_id } = await seedTemplate(world.server, { ...ECHO, echo: { logs: ["built"] } });
   const { id } = await createWorkspace(world.admin, template_id);
@@ -37,7 +37,7 @@ test("[CF-11] prints what was written, and follows the agents of a running works
   expect(await following.ended).toBe(EXIT.interrupted);
 });
 
-test("[CF-11] Ctrl-C ends it also while the build goes on", async () => {
+test("[CF-11] Ctrl-C also ends it during the build", async () => {
   await using world = await openWorld();
   const { template_id } = await seedTemplate(world.server, { ...ECHO, echo: { logs: ["building"], hang: true } });
   await createWorkspace(world.admin, template_id);
@@ -47,7 +47,7 @@ test("[CF-11] Ctrl-C ends it also while the build goes on", async () => {
   expect(await following.ended).toBe(EXIT.interrupted);
 });
 
-test("[CF-11] a server that does not answer is named, and so is a workspace that is not there", async () => {
+test("[CF-11] an unreachable server is named, and so is a missing workspace", async () => {
   await using world = await openWorld();
   const missing = setUp(["nothing"], world.admin);
   expect(await missing.ended).toBe(EXIT.failed);

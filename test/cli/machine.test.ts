@@ -1,4 +1,4 @@
-// The verbs for anyone who is at the machine: accounts and tokens on a data directory, and what a server then makes of them.
+// The verbs for people at the machine: accounts and tokens on a data directory, and their effect on a server.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import {
   chmodSync,
@@ -29,7 +29,7 @@ beforeEach(() => {
 });
 afterEach(() => place[Symbol.dispose]());
 
-/** Runs a verb on the data directory; `secret` is what a password file holds. */
+/** Runs a verb on the data directory; `secret` is the content of a password file. */
 const slipway = (line: string, secret?: string): Promise<Said> =>
   runHere([...line.split(" "), "--data-dir", data], { files: secret === undefined ? {} : { secret } });
 
@@ -49,7 +49,7 @@ const signIn = async (email: string, password: string): Promise<number> => {
 };
 
 describe("offline setup, users and tokens", () => {
-  test("[OP-8] setup makes the directory, its key and one owner, who can sign in; a second one is refused", async () => {
+  test("[OP-8] setup creates the directory, its key and one owner, who can sign in; a second one is refused", async () => {
     expect(await setUp()).toBe("Created the owner root.\n");
     expect(statSync(join(data, "encryption.key")).mode & 0o777).toBe(0o600);
     expect(await signIn("root@example.com", "root of all, at home")).toBe(201);
@@ -57,7 +57,7 @@ describe("offline setup, users and tokens", () => {
     expect([again.code, again.errors]).toEqual([1, "slipway offline setup: The first user exists already.\n"]);
   }, 30_000);
 
-  test("[OP-8] users are made, listed, suspended and activated by the rules of the API", async () => {
+  test("[OP-8] users are created, listed, suspended and activated by the rules of the API", async () => {
     await setUp();
     const made = JSON.parse(await must("offline users create alice --email alice@example.com --roles auditor --json"));
     expect(made.password).toHaveLength(22);
@@ -90,7 +90,7 @@ describe("offline setup, users and tokens", () => {
     }
   }, 30_000);
 
-  test("[OP-8] a forgotten password is set on the machine, and every sign-in and token ends", async () => {
+  test("[OP-8] a forgotten password is reset on the machine, and every session and token is revoked", async () => {
     await setUp();
     const token = (await must("offline tokens create --user root --name ci --lifetime 24h")).trim();
     expect(await must("offline users reset-password root --password-file secret", "another one, better")).toContain(
@@ -124,7 +124,7 @@ describe("offline setup, users and tokens", () => {
     expect((await slipway(`offline tokens revoke ${made.id}`)).errors).toContain("There is no token");
   }, 30_000);
 
-  test("[OP-9] nothing is done under a running server, without a database, or with a call that is wrong", async () => {
+  test("[OP-9] commands are refused under a running server, without a database, and with wrong usage", async () => {
     expect((await slipway("offline users list")).errors).toContain("there is no database");
     expect((await slipway("migrate")).errors).toContain("there is no database");
     expect(existsSync(data)).toBe(false);
@@ -170,7 +170,7 @@ describe("offline setup, users and tokens", () => {
     );
   }, 30_000);
 
-  test("[OP-9] migrate --check says what there is to do and changes nothing", async () => {
+  test("[OP-9] migrate --check reports pending steps and changes nothing", async () => {
     expect(JSON.parse(await must("migrate --check --json"))).toMatchObject({ exists: false });
     expect(existsSync(data)).toBe(false);
     await setUp();
@@ -179,10 +179,10 @@ describe("offline setup, users and tokens", () => {
   }, 30_000);
 });
 
-describe("the key of the secrets", () => {
+describe("the encryption key", () => {
   const key = () => join(data, "encryption.key");
 
-  /** A data directory with one secret in it, and its key. */
+  /** Creates a data directory with one secret, and returns its key. */
   const withSecret = async (): Promise<Buffer> => {
     await using server = await startTestServer({ directory: data });
     const client = new Client(server.url);
@@ -191,7 +191,7 @@ describe("the key of the secrets", () => {
     return readFileSync(key());
   };
 
-  test("[OP-18] is recreated only where nothing was sealed; a start without it says what it opens, and one with another names it", async () => {
+  test("[OP-18] is recreated only if nothing was encrypted; a start without it says what it decrypts, and one with another names it", async () => {
     const right = await withSecret();
     rmSync(key());
     const refused = await startTestServer({ directory: data }).catch((error: unknown) => error);
@@ -214,9 +214,9 @@ describe("the key of the secrets", () => {
   }, 30_000);
 });
 
-test("[OP-8] what root does in the directory of another user is that user's", async () => {
+test("[OP-8] files that root creates in another user's directory belong to that user", async () => {
   mkdirSync(data);
-  // Where the tests run as someone else, all of it is theirs anyway.
+  // If the tests run as another user, everything belongs to that user anyway.
   if (userInfo().uid === 0) chownSync(data, 12_345, 12_345);
   await setUp();
   await must("backup");
@@ -244,7 +244,7 @@ describe("doctor", () => {
     return new Map(found.map((one) => [one.name, one]));
   };
 
-  test("[OP-10] finds nothing wrong where a server runs, nor where none has run yet", async () => {
+  test("[OP-10] finds no problem with a running server, nor before the first start", async () => {
     expect((await findings()).get("data directory")?.detail).toContain("does not exist yet");
     expect(existsSync(data)).toBe(false);
     await using _server = await startTestServer({ directory: data });
@@ -257,7 +257,7 @@ describe("doctor", () => {
     );
   }, 30_000);
 
-  test("[OP-10] names a damaged database, a lost or open key, an open folder, a clock gone back, a port in use, bad settings", async () => {
+  test("[OP-10] names a damaged database, a lost or readable key, a readable folder, a clock set back, a port in use, invalid settings", async () => {
     await setUp();
     chmodSync(data, 0o755);
     chmodSync(join(data, "encryption.key"), 0o644);
@@ -312,7 +312,7 @@ describe("doctor", () => {
   }, 30_000);
 });
 
-test("[OP-10] doctor says when the system lets a server have fewer connections than it may take", async () => {
+test("[OP-10] doctor reports when the system allows fewer connections than max_connections", async () => {
   const line = 'ulimit -Sn 500 && ulimit -Hn 500 && exec "$@" doctor --address 127.0.0.1:0 --data-dir ./none';
   const child = Bun.spawn(["bash", "-c", line, "bash", ...command()], { cwd: place.path, stdout: "pipe" });
   expect(await child.stdout.text()).toMatch(
@@ -321,7 +321,7 @@ test("[OP-10] doctor says when the system lets a server have fewer connections t
 }, 30_000);
 
 describe("for shells and systemd", () => {
-  test("[OP-11] the unit runs as a user of its own with few rights, holds what was given, and no secret", async () => {
+  test("[OP-11] the unit runs as its own user with few permissions, contains the given settings, and no secret", async () => {
     const given = ["--access-url", "https://x.example.com", "--shutdown-timeout", "20s", "--admin-username", "a-b"];
     const { printed } = await runHere(
       ["systemd", ...given, "--admin-email", "a@b.c", "--config", "/etc/slipway/100%.yaml"],

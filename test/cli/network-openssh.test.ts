@@ -1,4 +1,4 @@
-// The real OpenSSH client, scp, sftp, rsync and git reach a real local workspace through what `slipway config-ssh` has written.
+// The real OpenSSH client, scp, sftp, rsync and git reach a real local workspace with the configuration from `slipway config-ssh`.
 import { describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
@@ -12,7 +12,7 @@ await world.must(["config-ssh"]);
 const files = join(world.home, "files");
 mkdirSync(files);
 
-/** A line of shell; OpenSSH finds its configuration by `$F`, since it asks the password file for the home. */
+/** Runs a shell line. `$F` is OpenSSH's configuration, because OpenSSH reads the home from the password file. */
 const sh = async (line: string, stdin = ""): Promise<Ran> => {
   const env = { HOME: world.home, PATH: `${world.home}/bin:${process.env.PATH}`, F: `${world.home}/.ssh/config` };
   const child = Bun.spawn(["sh", "-c", line], {
@@ -106,7 +106,7 @@ describe.if(has("ssh"))("OpenSSH", () => {
     120_000,
   );
 
-  test("[WN-2] [WN-3] a command without a terminal goes on when its client dies; one on a terminal is hung up on", async () => {
+  test("[WN-2] [WN-3] a command without a terminal continues when its client dies; one on a terminal gets a hangup", async () => {
     const begun = async (flag: string, command: string) => {
       const args = ["ssh", "-F", `${world.home}/.ssh/config`, flag, "slipway.dev", command];
       const env = { HOME: world.home, PATH: `${world.home}/bin:${process.env.PATH}` };
@@ -117,7 +117,7 @@ describe.if(has("ssh"))("OpenSSH", () => {
       await child.exited;
     };
     const there = (name: string): Promise<unknown> => until(async () => existsSync(join(files, name)));
-    // It ends once we say so, long after its client.
+    // Ends on request, long after its client.
     await begun("-T", `echo begun; until [ -e ${files}/go-on ]; do sleep 0.1; done; echo > ${files}/went-on`);
     await begun("-tt", `trap 'echo > ${files}/hung-up; exit' HUP; echo begun; while :; do sleep 0.1; done`);
     await there("hung-up");
@@ -161,12 +161,12 @@ describe.if(has("scp") && has("sftp"))("files", () => {
     expect((await sh('sftp -F "$F" -b - slipway.dev', "ls /root/nothing\n")).code).toBe(1);
   }, 60_000);
 
-  test("[WN-11] files of a container are refused, not those of the workspace given in their place", async () => {
+  test("[WN-11] a container's files are refused, and the workspace's are not returned instead", async () => {
     const { code, err } = await sh('sftp -F "$F" -o SetEnv=CODER_CONTAINER=box -b - slipway.dev', "pwd\n");
     expect(code).not.toBe(0);
     expect(err).toContain("files of a container are not served");
     const inside = await sh('ssh -F "$F" -o SetEnv=CODER_CONTAINER=box slipway.dev true');
-    // With an engine alongside it, it has no such container.
+    // With a container engine, it has no such container.
     expect([126, 255]).toContain(inside.code);
     expect(inside.err).toMatch(/no container engine|No such container/);
   }, 60_000);

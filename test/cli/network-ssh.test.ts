@@ -24,7 +24,7 @@ const ssh = (command: string, options: Parameters<ClientWorld["run"]>[1] = {}) =
   world.run(["ssh", "dev", "--", command], options);
 
 describe("slipway ssh", () => {
-  test("[CN-2] [WN-1] [WN-2] passes input, both outputs and the exit code on; a signal is told as shells tell it", async () => {
+  test("[CN-2] [WN-1] [WN-2] passes input, both outputs and the exit code on; a signal is reported as by shells", async () => {
     expect(await ssh("cat; echo problem >&2; exit 7", { stdin: "in and out" })).toMatchObject({
       code: 7,
       out: "in and out",
@@ -39,7 +39,7 @@ describe("slipway ssh", () => {
     expect(folder).toBe(names?.split("|")[3]);
   }, 60_000);
 
-  test("[CN-2] bytes that are no text come out of both outputs as they are", async () => {
+  test("[CN-2] binary bytes pass through both outputs unchanged", async () => {
     const child = world.spawn(["ssh", "dev", "--", "printf '\\377\\376'; printf '\\377\\376' >&2"]);
     const bytes = [await child.stdout.bytes(), await child.stderr.bytes()];
     expect(bytes.map((one) => [...one])).toEqual([
@@ -48,7 +48,7 @@ describe("slipway ssh", () => {
     ]);
   }, 60_000);
 
-  test("[CN-2] [WN-2] megabytes go through both ways unchanged", async () => {
+  test("[CN-2] [WN-2] megabytes pass both ways unchanged", async () => {
     const data = crypto.getRandomValues(new Uint8Array(60_000));
     const big = new Uint8Array(3_000_000).map((_, i) => (data[i % data.byteLength] as number) ^ (i >> 16));
     const { out, code } = await ssh("tee copy | sha1sum; sha1sum < copy; rm copy", { stdin: big });
@@ -56,7 +56,7 @@ describe("slipway ssh", () => {
     expect([code, out]).toEqual([0, `${sha}  -\n${sha}  -\n`]);
   }, 60_000);
 
-  test("[CN-2] [WN-3] gives someone at a terminal a shell with their size and keys", async () => {
+  test("[CN-2] [WN-3] gives a terminal user a shell with their size and keys", async () => {
     await using terminal = world.onTerminal("slipway ssh dev; echo left-$?");
     await terminal.until(/[#$] $/);
     terminal.type("stty size; echo $TERM\r");
@@ -73,7 +73,7 @@ describe("slipway ssh", () => {
     expect(await terminal.exited).toBe(0);
   }, 60_000);
 
-  test("[CN-2] says in words what is not there", async () => {
+  test("[CN-2] explains what does not exist", async () => {
     expect(await world.run(["ssh", "nothing", "--", "true"])).toMatchObject({
       code: 1,
       err: expect.stringContaining("there is no workspace nothing"),
@@ -119,9 +119,9 @@ testNeeding(
   60_000,
 );
 
-test("[CG-2] sessions and ports are in the connection log, with who they are and how they ended", async () => {
+test("[CG-2] sessions and ports are in the connection log, with their user and outcome", async () => {
   await ssh("exit 7");
-  // Newest first; it is told a moment after its client has ended.
+  // Newest first; reported slightly after its client has ended.
   await until(async () => (await connections("type:ssh status:completed"))[0]?.ssh_info?.exit_code === 7);
   const [entry] = await connections("type:ssh status:completed");
   expect(entry).toMatchObject({
@@ -135,7 +135,7 @@ test("[CG-2] sessions and ports are in the connection log, with who they are and
   ).toHaveLength(1);
 }, 60_000);
 
-test("[CN-1] a session ends in words, at once, when its token is taken away", async () => {
+test("[CN-1] a session ends immediately with an explanation when its token is revoked", async () => {
   const token = (await world.must(["tokens", "create", "short-lived"])).trim().split(/\s/)[0] as string;
   const env = { SLIPWAY_URL: world.server.url.origin, SLIPWAY_TOKEN: token };
   await using terminal = world.onTerminal("slipway ssh dev -- 'echo begun; exec sleep 20'; echo left-$?", env);
@@ -147,7 +147,7 @@ test("[CN-1] a session ends in words, at once, when its token is taken away", as
   expect(performance.now() - begun).toBeLessThan(15_000);
 }, 60_000);
 
-test("[CN-5] ping answers with milliseconds, speedtest with megabytes, each way", async () => {
+test("[CN-5] ping reports milliseconds, speedtest megabytes in each direction", async () => {
   const pings = (await world.must(["ping", "dev", "--count", "2", "--json"]))
     .trim()
     .split("\n")
@@ -162,7 +162,7 @@ test("[CN-5] ping answers with milliseconds, speedtest with megabytes, each way"
   }
 }, 60_000);
 
-/** What returns from a UDP port of this machine; datagrams may be lost, so it is asked again and again. */
+/** Returns the response of a UDP port of this machine; repeats the request, because datagrams may be lost. */
 const askByDatagram = async (port: number, text: string): Promise<string> => {
   const heard = Promise.withResolvers<string>();
   const asking = await Bun.udpSocket({
@@ -179,7 +179,7 @@ const askByDatagram = async (port: number, text: string): Promise<string> => {
 };
 
 describe("slipway port-forward", () => {
-  /** The program, and what it says of its ports. */
+  /** Starts the program and returns what it prints about its ports. */
   const forwarding = async (...args: string[]) => {
     const child = world.spawn(["port-forward", "dev", ...args]);
     const reader = child.stderr.getReader();
@@ -201,7 +201,7 @@ describe("slipway port-forward", () => {
     };
   };
 
-  test("[CN-6] [WN-7] leads TCP ports to the workspace's loopback, whole and both ways; where nothing listens the connection is refused", async () => {
+  test("[CN-6] [WN-7] forwards TCP ports to the workspace's loopback, complete and both ways; a port without a listener is refused", async () => {
     using app = Bun.serve({
       port: 0,
       hostname: "127.0.0.1",
@@ -218,7 +218,7 @@ describe("slipway port-forward", () => {
     expect(ports.map(({ target, user }) => [target, user?.username])).toEqual([[String(app.port), ADMIN.username]]);
   }, 60_000);
 
-  test("[CN-6] a side that has said all still gets the rest of the other's, and its end", async () => {
+  test("[CN-6] a half-closed side still gets the rest of the other's data, and its end", async () => {
     const echo = createServer({ allowHalfOpen: true }, (socket) => void socket.pipe(socket)).listen(0, "127.0.0.1");
     await using forward = await forwarding("--tcp", `0:${(echo.address() as AddressInfo).port}`);
     const socket = connect({ port: forward.ports[0] as number, host: "127.0.0.1", allowHalfOpen: true });
@@ -230,7 +230,7 @@ describe("slipway port-forward", () => {
     echo.close();
   }, 60_000);
 
-  test("[CN-6] [WN-8] leads UDP ports, and answers find their sender", async () => {
+  test("[CN-6] [WN-8] forwards UDP ports, and replies reach their sender", async () => {
     const echo = await Bun.udpSocket({
       hostname: "127.0.0.1",
       socket: { data: (socket, data, port, address) => void socket.send(`echo ${data}`, port, address) },
@@ -244,7 +244,7 @@ describe("slipway port-forward", () => {
     echo.close();
   }, 60_000);
 
-  test("[CN-6] [WN-8] a UDP port where nobody listens, and a sender that has gone before its answer, end neither side", async () => {
+  test("[CN-6] [WN-8] a UDP port without a listener, and a sender that leaves before its reply, end neither side", async () => {
     const nobody = await Bun.udpSocket({ hostname: "127.0.0.1", socket: { data() {} } });
     const { port: closed } = nobody;
     nobody.close();
@@ -276,7 +276,7 @@ describe("slipway port-forward", () => {
     echo.close();
   }, 60_000);
 
-  test("[CN-6] says which port cannot be had, and what is no port", async () => {
+  test("[CN-6] names an unavailable port, and an invalid one", async () => {
     const taken = createServer().listen(0, "127.0.0.1");
     const { port } = taken.address() as { port: number };
     const { code, err } = await world.run(["port-forward", "dev", "--tcp", `${port}:80`]);
@@ -287,7 +287,7 @@ describe("slipway port-forward", () => {
     }
   }, 60_000);
 
-  test("[WO-8] starts a stopped workspace, and holds what connects in the meantime", async () => {
+  test("[WO-8] starts a stopped workspace, and holds connections meanwhile", async () => {
     await world.must(["workspaces", "stop", "dev"]);
     using app = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("held") });
     const free = createServer().listen(0, "127.0.0.1");

@@ -1,5 +1,5 @@
-// What a verb prints arrives whole, whatever reads it: slow readers, readers that go away, full disks; and nothing in it plays tricks on the
-// terminal it is shown on.
+// A verb's output arrives completely with any reader: slow readers, readers that disconnect, full disks; and control sequences in it cannot
+// affect the terminal.
 import { describe, expect, test } from "bun:test";
 import { unmistakable, visible } from "#base/visible-text.ts";
 import { Output, OutputGone } from "#src/cli/output.ts";
@@ -20,7 +20,7 @@ for (let i = 0; i < 24; i++) {
   await awaitBuild(admin, id);
 }
 
-/** Runs a line of shell with the program in it; answers what came out at its end. */
+/** Runs a shell line with the program in it, and returns the output at its end. */
 const inShell = async (line: string): Promise<{ out: string; shown: string; code: number }> => {
   await using terminal = world.onTerminal(`( ${line} ) >out 2>err`);
   const code = await terminal.exited;
@@ -48,14 +48,14 @@ describe("into a pipe", () => {
     async (verb) => {
       const { out, shown } = await inShell(`{ slipway ${verb}; echo code $? >&2; } | head -c 5`);
       expect(out).toHaveLength(5);
-      // What fits into the pipe may have been taken before the reader went.
+      // Output that fits into the pipe may have been written before the reader disconnected.
       expect(shown).toMatch(/^code [01]\n$/);
       const closed = await inShell(`{ sleep 0.2; slipway ${verb}; echo code $? >&2; } | true`);
       expect(closed).toMatchObject({ out: "", shown: "code 1\n" });
     },
   );
 
-  test("[CV-36] names what keeps output from being written, and fails", async () => {
+  test("[CV-36] names the reason why output cannot be written, and fails", async () => {
     const { shown, code } = await inShell("sh -c 'slipway workspaces list --json >/dev/full'");
     expect({ shown, code }).toEqual({
       shown: expect.stringMatching(/^slipway: standard output cannot be written: .*ENOSPC.*\n$/),
@@ -63,7 +63,7 @@ describe("into a pipe", () => {
     });
   });
 
-  test("[CV-36] Ctrl-C ends a program whose output nobody reads", async () => {
+  test("[CV-36] Ctrl-C ends a program whose output is not read", async () => {
     const child = Bun.spawn(["sh", "-c", "slipway workspaces logs w1 & echo $! >&2; wait $!; echo code $? >&2"], {
       cwd: world.home,
       env: { ...process.env, HOME: world.home, PATH: `${world.home}/bin:${process.env.PATH}` },
@@ -75,7 +75,7 @@ describe("into a pipe", () => {
     const errors = child.stderr.getReader();
     const pid = Number(new TextDecoder().decode((await errors.read()).value));
     process.kill(pid, "SIGINT");
-    // Its pipe stays full: nothing reads it until it has ended.
+    // Its pipe stays full: nothing reads it until the process has ended.
     expect(new TextDecoder().decode((await errors.read()).value)).toBe("code 130\n");
     await reader.cancel();
     await child.exited;
@@ -83,7 +83,7 @@ describe("into a pipe", () => {
 });
 
 describe("the writer", () => {
-  test("[CV-36] waits for what was printed, in order, and keeps the first failure", async () => {
+  test("[CV-36] waits for the output, in order, and keeps the first failure", async () => {
     const taken: (() => void)[] = [];
     const written: string[] = [];
     const output = new Output({
@@ -110,7 +110,7 @@ describe("the writer", () => {
     await expect(gone.write("two")).rejects.toBeInstanceOf(OutputGone);
   });
 
-  test("[CV-36] a log that nobody reads is cut at 16 MiB, and says so once it is read again", async () => {
+  test("[CV-36] an unread log is truncated at 16 MiB, and says so once it is read again", async () => {
     const taken: (() => void)[] = [];
     const written: string[] = [];
     const output = new Output(
@@ -134,21 +134,21 @@ describe("the writer", () => {
 describe("on a terminal", () => {
   const evil = "a\u202eb\u2066c\u0007\u001b[2Jd\u009b31me\u061cf";
 
-  test("[CV-5] shows what reorders letters as codes, and takes control sequences out", () => {
+  test("[CV-5] shows reordering characters as codes, and removes control sequences", () => {
     expect(several(evil)).toBe("a\\u202eb\\u2066cde\\u061cf");
     expect(plain("one\ntwo\u2028three")).toBe("one two\\u2028three");
     expect(unmistakable("a\u200bb\tc\u001b")).toBe("a\\u200bb    c\\u001b");
-    // Joiners are part of how people write.
+    // Joiners are part of normal text.
     expect(several("👩\u200d💻 می\u200cخواهم")).toBe("👩\u200d💻 می\u200cخواهم");
   });
 
-  test("[CV-5] JSON means the same with codes in it", () => {
+  test("[CV-5] JSON means the same with escaped codes", () => {
     const json = JSON.stringify({ text: evil });
     expect(JSON.parse(visible(json))).toEqual({ text: evil });
     expect(visible(json)).not.toMatch(/[\u0080-\u009f\u202e\u2066]/);
   });
 
-  test("[CV-5] logs and answers of the server do so", async () => {
+  test("[CV-5] the same applies to logs and server responses", async () => {
     const template = await seedTemplate(world.server, { ...ECHO, echo: { logs: [evil] } }, { name: "evil" });
     const { id } = await createWorkspace(admin, template.template_id, "evil");
     await awaitBuild(admin, id);

@@ -1,4 +1,4 @@
-// How far something long is: on a terminal, and only there.
+// Progress of long operations: only on a terminal.
 import { expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -6,7 +6,7 @@ import { type Clock, systemClock, type Timer } from "#base/clock.ts";
 import { Progress } from "#src/cli/progress.ts";
 import { openClientWorld, signInAs } from "./client-world.ts";
 
-test("[CV-22] the line that moves says how far it is; in a pipe only what is done is said", () => {
+test("[CV-22] the live line shows progress; in a pipe only completed steps are printed", () => {
   let tick: () => void = () => {};
   const timer: Timer = { cancel: () => {} } as Timer;
   const clock: Clock = {
@@ -36,7 +36,7 @@ test("[CV-22] the line that moves says how far it is; in a pipe only what is don
   expect(shown(false)).toBe("uploading 3 files\n");
 });
 
-test("[CV-22] a push, a backup and a restore go through whole, and say on a terminal what they do", async () => {
+test("[CV-22] a push, a backup and a restore complete, and show progress on a terminal", async () => {
   await using world = await openClientWorld();
   await signInAs(world);
   const folder = join(world.home, "large");

@@ -1,5 +1,5 @@
-// The recipes of docs/proxies.md, as they stand there, with the real programs: https, WebSockets, events as they happen, whose
-// address counts, uploads, and apps on hosts of their own. Caddy is tried where it is installed.
+// The configurations in docs/proxies.md, unchanged, with the real programs: https, WebSockets, live events, client addresses, uploads, and
+// apps on their own hosts. Caddy is tested if it is installed.
 import { expect, spyOn, test } from "bun:test";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
@@ -14,7 +14,7 @@ import { runHere } from "./run-verb.ts";
 
 const recipe = (language: string): string => firstBlock(page("docs/proxies.md"), language);
 
-/** Two ports that nobody has, below those that the system gives to connections: they stay free until the proxy takes them. */
+/** Returns two free ports below the ephemeral range, so that they stay free until the proxy binds them. */
 const freePorts = async (): Promise<[number, number]> => {
   const ports: number[] = [];
   while (ports.length < 2) {
@@ -32,7 +32,7 @@ const freePorts = async (): Promise<[number, number]> => {
 };
 
 type Place = { folder: string; cert: string; key: string; upstream: string; https: number; http: number };
-/** Answers how to stop it. Resolves when it listens. */
+/** Resolves when it listens, with a function that stops it. */
 type Start = (place: Place) => Promise<() => Promise<void>>;
 
 const done = async (argv: string[], folder: string): Promise<void> => {
@@ -60,7 +60,7 @@ const nginx: Start = async (place) => {
     `${user} worker_processes 1; pid ${folder}/pid; error_log ${folder}/errors;
     events {} http { access_log off; ${temporary.join(" ")}\n${own} }`,
   );
-  // It returns when its child listens.
+  // It exits when its child listens.
   await done([needs.nginx.file, "-c", file, "-e", join(folder, "errors")], folder);
   return () => done([needs.nginx.file, "-c", file, "-e", join(folder, "errors"), "-s", "stop"], folder);
 };
@@ -103,7 +103,7 @@ const story = async (start: Start): Promise<void> => {
     const asked = spyOn(contextOf(world.server).addresses, "of");
     const addresses = () => asked.mock.results.map(({ value }) => value);
 
-    // Signing in: the cookie is for https alone, and pages of the access URL may write with it, others not.
+    // Signing in: the cookie is https-only, and only pages of the access URL may write with it.
     const json = { "content-type": "application/json" };
     const body = JSON.stringify({ email: ADMIN.email, password: ADMIN.password });
     const signedIn = await ask("/api/v2/users/login", { method: "POST", headers: json, body });
@@ -120,7 +120,7 @@ const story = async (start: Start): Promise<void> => {
     expect([301, 308]).toContain(plain.status);
     expect(plain.headers.get("location")).toMatch(/^https:\/\/slipway\.example\.com(:\d+)?\/x\?y$/);
 
-    // Whose address counts: that of the connection to the proxy, whatever the caller says it is.
+    // The client address is that of the connection to the proxy, regardless of headers.
     asked.mockClear();
     const argv = ["-sk", "--interface", "127.0.0.9", "-H", "X-Forwarded-For: 203.0.113.9", "--resolve"];
     const curl = [
@@ -130,11 +130,11 @@ const story = async (start: Start): Promise<void> => {
       `https://${name}/api/v2/buildinfo`,
     ];
     await done(curl, place.path);
-    // A daemon or a page may ask in the meantime; what the caller claims is never believed.
+    // A daemon or page may make requests in the meantime; the address that the caller claims is never used.
     expect(addresses()).toContain("127.0.0.9");
     expect(addresses()).not.toContain("203.0.113.9");
 
-    // A WebSocket and events, each with something that comes while they are open.
+    // A WebSocket and events, each with a message while it is open.
     const token = { "Service-Session-Token": world.token };
     const { workspace } = world.cast;
     const events = (await ask(`/api/v2/workspaces/${workspace.id}/watch`, { headers: token })).body?.getReader();
@@ -173,7 +173,7 @@ const story = async (start: Start): Promise<void> => {
     await heardOf('"ttl_ms":7200000');
     await events?.cancel();
 
-    // Larger than what a proxy takes unless it is told; the refusal is the server's own.
+    // Larger than a proxy's default limit; the error is the server's own.
     const large = {
       method: "POST",
       headers: { ...token, "content-type": "application/x-tar" },
@@ -201,7 +201,7 @@ const story = async (start: Start): Promise<void> => {
   }
 };
 
-test("[OP-17] doctor says when a proxy is not named", async () => {
+test("[OP-17] doctor reports a proxy that is not configured", async () => {
   using place = tempDirectory();
   const asked = ["doctor", "--data-dir", join(place.path, "data"), "--address", "127.0.0.1:0"];
   const behind = [...asked, "--access-url", "https://slipway.example.com"];
@@ -216,5 +216,5 @@ testNeeding(
   () => story(nginx),
 );
 if (Bun.which("caddy") !== null && tools.every(({ found }) => found)) {
-  test("[OP-17] behind Caddy as the documentation has it, everything works as without", () => story(caddy), 60_000);
+  test("[OP-17] behind Caddy as documented, everything works as without", () => story(caddy), 60_000);
 }

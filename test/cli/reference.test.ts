@@ -1,4 +1,4 @@
-// The documentation says what the code says: the list of verbs, and the settings of clients, workers and daemons.
+// The documentation matches the code: the list of verbs, and the settings of clients, workers and daemons.
 import { expect, test } from "bun:test";
 import { REFERENCE } from "#src/cli/reference.ts";
 import { namedBlock, page } from "#test/support/documents.ts";

@@ -1,4 +1,4 @@
-// Runs a verb in this process, as src/main.ts would, and answers what it printed.
+// Runs a verb in this process, as src/main.ts would, and returns its output.
 import { readFileSync } from "node:fs";
 import { type Clock, systemClock } from "#base/clock.ts";
 import { UsageError } from "#base/usage-error.ts";
@@ -7,7 +7,7 @@ import { VERBS } from "#src/cli/verbs.ts";
 
 export type Said = { code: number; printed: string; errors: string };
 
-/** `slipway name ...argv`; files that the verb reads are those in `files`, then those on disk. */
+/** Runs `slipway name ...argv`; files come from `files`, then from disk. */
 export const runHere = async (
   [name = "", ...argv]: readonly string[],
   {

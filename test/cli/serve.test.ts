@@ -1,4 +1,4 @@
-// What `serve` says and how it ends, with a server that stops as the test wants.
+// The output and shutdown of `serve`, with a server whose stop the test controls.
 import { expect, test } from "bun:test";
 import { type Clock, systemClock } from "#base/clock.ts";
 import { loadConfig } from "#base/config.ts";
@@ -7,7 +7,7 @@ import { reasonForPeople } from "#src/cli/reason.ts";
 import { serve } from "#src/cli/server/serve.ts";
 import type { VerbInput } from "#src/cli/verb.ts";
 
-/** A clock whose timers fire when the test says so. */
+/** A clock whose timers fire on request. */
 const heldClock = (): Clock & { fire(): void } => {
   const due: (() => void)[] = [];
   return {
@@ -60,7 +60,7 @@ const setUp = (stop: (reason: string) => Promise<void>, setup?: string) => {
   return { ended, printed, steps, stopping, clock, fatal: (error: Error) => fatal(error) };
 };
 
-test("[CF-8] announces the real address, the setup link, the documentation and the data directory", async () => {
+test("[CF-8] prints the actual address, the setup link, the documentation and the data directory", async () => {
   const { ended, printed, stopping } = setUp(async () => {}, "/setup?token=abc");
   stopping.abort();
   await ended;
@@ -94,16 +94,16 @@ test("[CF-8] exits 1 when shutdown_timeout passes first", async () => {
   expect(steps).toEqual([]);
 });
 
-test("[CF-8] exits 1 at once when a part is unfit to go on", async () => {
+test("[CF-8] exits 1 immediately when a component cannot continue", async () => {
   const { ended, steps, fatal } = setUp(async () => {});
-  // The context is open once this turn is over.
+  // The context is open after this turn.
   await Promise.resolve();
   fatal(new Error("the disk takes no more writes"));
   expect(await ended).toBe(1);
   expect(steps).toEqual([]);
 });
 
-test("[CF-12] a start that the disk or the file of the database refuses is told in words, a defect with its stack", () => {
+test("[CF-12] a start that fails because of the disk or the database file is explained, a bug keeps its stack trace", () => {
   const { config } = loadConfig({ argv: ["--data-dir=/srv/slipway"], env: {}, readFile: () => "" });
   const full = Object.assign(new Error("database or disk is full"), { code: "SQLITE_FULL" });
   const words = "the database cannot be used: database or disk is full (data directory /srv/slipway)";

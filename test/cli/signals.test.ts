@@ -1,4 +1,4 @@
-// What signals ask of the program.
+// How the program handles signals.
 import { expect, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import { onSignal } from "#src/cli/signals.ts";
@@ -14,7 +14,7 @@ const setUp = () => {
   return { acts, signal, later };
 };
 
-test("[CF-9] a second Ctrl-C ends the program at once", () => {
+test("[CF-9] a second Ctrl-C ends the program immediately", () => {
   const { acts, signal, later } = setUp();
   signal("SIGINT");
   later(1000);
@@ -22,7 +22,7 @@ test("[CF-9] a second Ctrl-C ends the program at once", () => {
   expect(acts).toEqual(["stop SIGINT", "end"]);
 });
 
-test("[CF-9] the same Ctrl-C heard from the terminal, npm and the bootstrap is one wish", () => {
+test("[CF-9] one Ctrl-C received from the terminal, npm and the bootstrap is handled once", () => {
   const { acts, signal, later } = setUp();
   for (const ms of [0, 5, 40]) {
     later(ms);

@@ -1,4 +1,4 @@
-// What `config-ssh` does to a file that is someone's own.
+// Changes of `config-ssh` to a user's own file.
 import { expect, test } from "bun:test";
 import { lstatSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,7 +9,7 @@ import { tempDirectory } from "#test/support/server.ts";
 
 const section = { prefix: "slipway.", command: "'/bin/slipway' 'ssh' '--stdio' %h", options: ["ForwardAgent yes"] };
 
-test("[CN-4] what stands outside the section stays byte for byte, however often it is written, and returns when it is removed", () => {
+test("[CN-4] text outside the section is unchanged byte for byte, however often it is written, and restored when it is removed", () => {
   for (const own of ["", "Host a\n  User b\n", "\n\n# only a comment", "Host *\n\tCompression yes\n\n\n"]) {
     const once = withSection(own, section);
     expect(once.startsWith("# ---")).toBe(true);
@@ -23,7 +23,7 @@ test("[CN-4] what stands outside the section stays byte for byte, however often 
   expect(() => withoutSection(torn)).toThrow("missing");
 });
 
-test("[CN-4] the file is private, keeps its mode, and stays a link where it is one", () => {
+test("[CN-4] the file is private, keeps its mode, and remains a link", () => {
   using place = tempDirectory();
   const file = join(place.path, "ssh", "config");
   writeConfig(file, "one\n");
@@ -41,14 +41,14 @@ test("[CN-4] the file is private, keeps its mode, and stays a link where it is o
   ]);
 });
 
-test("[CN-4] a host's name leads to its workspace, of whatever owner and agent", () => {
+test("[CN-4] a host name resolves to its workspace, with any owner and agent", () => {
   expect(workspaceOfHost("slipway.dev", "slipway.")).toBe("dev");
   expect(workspaceOfHost("slipway.dev.main", "slipway.")).toBe("dev.main");
   expect(workspaceOfHost("slipway.alice--dev.main", "slipway.")).toBe("alice/dev.main");
   expect(() => workspaceOfHost("dev", "slipway.")).toThrow("begin");
 });
 
-test("[CN-6] ports are read as people write them", () => {
+test("[CN-6] ports are parsed in common notations", () => {
   const pair = (bind: string, local: number, remote: number) => ({ bind, local, remote });
   expect(portPairs("--tcp", ["80", "8080:80,0.0.0.0:1:2"])).toEqual([
     pair("127.0.0.1", 80, 80),

@@ -1,4 +1,4 @@
-// What leaves the machine for someone who helps, and settings that are read again while the server runs.
+// The support archive, and settings that are reloaded while the server runs.
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -28,7 +28,7 @@ const LOG = [
   '{"level":"info","area":"db","message":"opened","path":"/var/lib/slipway"}',
 ].join("\n");
 
-test("[OP-12] lines of a log lose what looks like a secret or names a person, and keep the rest", () => {
+test("[OP-12] possible secrets and personal names are removed from log lines, and the rest is kept", () => {
   const said = redacted(LOG);
   for (const secret of Object.values(SECRETS)) if (secret !== SECRETS.key) expect(said).not.toContain(secret);
   expect(said).not.toContain("iYJQv1Jh7iDPXBV2bZCprO");
@@ -37,7 +37,7 @@ test("[OP-12] lines of a log lose what looks like a secret or names a person, an
   expect(said).toContain("next=1");
 });
 
-test("[OP-12] what other services and shells call secrets is taken out, too", () => {
+test("[OP-12] the secrets of other services and shells are removed too", () => {
   const secrets = [
     "github_pat_11ABCDEFG0_abcdefghijklmnop",
     "AIzaSyA-abcdefghijklmnopqrstuvwxyz12345",
@@ -57,7 +57,7 @@ test("[OP-12] what other services and shells call secrets is taken out, too", ()
   for (const kept of ["--data-dir ./data", '"next":"kept"', "is of no agent"]) expect(said).toContain(kept);
 });
 
-test("[OP-12] [OP-9] what a file or a damaged database refuses is said in a sentence, without a stack", async () => {
+test("[OP-12] [OP-9] errors of a file or a damaged database are a sentence without a stack trace", async () => {
   using place = tempDirectory();
   const at = (name: string): string => join(place.path, name);
   writeFileSync(at("there.tar"), "mine");
@@ -74,7 +74,7 @@ test("[OP-12] [OP-9] what a file or a damaged database refuses is said in a sent
   expect(readFileSync(at("there.tar"), "utf8")).toBe("mine");
 }, 30_000);
 
-test("[OP-12] a support bundle is one file for its maker alone, with version, settings, findings, sizes and log, without secrets", async () => {
+test("[OP-12] a support bundle is one file for its creator alone, with version, settings, findings, sizes and log, without secrets", async () => {
   using place = tempDirectory();
   const data = join(place.path, "data");
   const at = ["--data-dir", data];
@@ -95,7 +95,7 @@ test("[OP-12] a support bundle is one file for its maker alone, with version, se
   expect((await runHere(["support-bundle", ...at])).code).toBe(2);
 }, 30_000);
 
-test("[OP-13] at SIGHUP the settings are read again: the log level changes; a mistake changes nothing and is said", async () => {
+test("[OP-13] SIGHUP rereads the settings: the log level changes; an error changes nothing and is reported", async () => {
   using place = tempDirectory();
   const file = join(place.path, "slipway.yaml");
   const write = (level: string, more = ""): void =>
@@ -140,7 +140,7 @@ const linesOf = (stream: ReadableStream<Uint8Array>) => {
     .getReader() as ReadableStreamDefaultReader<string>;
   let rest = "";
   return {
-    /** The first line that is wanted, as JSON. */
+    /** Resolves with the first matching line, as JSON. */
     async until(wanted: (line: string) => boolean): Promise<unknown> {
       for (;;) {
         const lines = rest.split("\n");
@@ -158,7 +158,7 @@ const linesOf = (stream: ReadableStream<Uint8Array>) => {
 };
 
 testInside(
-  "[OP-12] [AD-11] an owner fetches the bundle of a running server, by the API or the verb; none of what is secret there is in it",
+  "[OP-12] [AD-11] an owner downloads the bundle of a running server, by API or command, without any secret",
   async () => {
     using place = tempDirectory();
     const planted = {

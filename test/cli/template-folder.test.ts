@@ -1,11 +1,11 @@
-// Which files of a folder become a template: links inside of it are followed, and none leads out of it.
+// Which files of a folder become a template: internal links are followed, and none leads outside.
 import { expect, test } from "bun:test";
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { folderArchive } from "#src/cli/client/templates/folder.ts";
 import { tempDirectory } from "#test/support/server.ts";
 
-test("[CV-42] links inside of a template's folder are followed; those that lead out, in a circle or nowhere are left out and named", async () => {
+test("[CV-42] links inside a template's folder are followed; those that lead out, in a cycle or nowhere are skipped and named", async () => {
   using place = tempDirectory();
   const folder = join(place.path, "template");
   mkdirSync(join(folder, "shared", "deep"), { recursive: true });

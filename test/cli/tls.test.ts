@@ -1,4 +1,4 @@
-// A server that speaks https on its own, with certificates made here.
+// A server that serves https itself, with certificates created here.
 import { describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -51,7 +51,7 @@ describe("https", () => {
       expect(health.printed).toBe("ready\n");
       const silent = await runHere(["health", "--address", "127.0.0.1:1", "--json"]);
       expect([silent.code, JSON.parse(silent.printed)]).toEqual([1, expect.objectContaining({ ready: false })]);
-      // No host that could be taken for a part of the path is served (rule HT-1).
+      // Hosts that could be mistaken for a part of the path are not served (rule HT-1).
       const given = ["--tls-cert-file", files.cert, "--tls-key-file", files.key, "--allowed-hosts", "localhost,ab"];
       const at = ["--data-dir", join(place.path, "data"), "--address", "127.0.0.1:0", "--log-level", "error"];
       const { code, errors } = await runHere(["serve", ...given, ...at]);

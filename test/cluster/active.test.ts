@@ -1,4 +1,4 @@
-// Three processes that are all active: each has its parts, any of them may be asked, and one that dies is followed for its parts alone.
+// Three active processes: each has its shards, any of them may be called, and only the shards of one that dies are taken over.
 import { expect } from "bun:test";
 import { SQL } from "bun";
 import { Client } from "#src/client.ts";
@@ -39,7 +39,7 @@ testNeeding(
     await until(async () => (await state()).parts > 80, { what: "the node to say what it has" });
     expect(await state()).toMatchObject({ message: "Ready.", node: "active", lease: "held", database: "answers" });
 
-    // Owners of many parts, each asked for at another node.
+    // Owners in many shards, each called at another node.
     const admin = await new Client(one.url).signIn(ADMIN.email, ADMIN.password);
     const { organization_ids } = await admin.get<{ organization_ids: string[] }>("/api/v2/users/me");
     const template = await makeTemplate(admin);
@@ -67,7 +67,7 @@ testNeeding(
     };
     await until(() => running((n) => at(n + 1)), { what: "all builds to have ended well" });
 
-    // A hundred people connect to a stopped workspace, at any of the nodes: one build.
+    // A hundred people connect to a stopped workspace, at different nodes: one build.
     const [sleeper] = made as [Made];
     await at(1).post(`/api/v2/workspaces/${sleeper.id}/builds`, { transition: "stop" });
     const stopped = async () => at(2).get<Made>(`/api/v2/workspaces/${sleeper.id}`);
@@ -82,7 +82,7 @@ testNeeding(
     const parts = await sql.unsafe("select distinct node from workspaces join parts using (part)");
     expect(parts.length).toBe(3);
 
-    // One dies: the others have all parts within its lease, and do what it did.
+    // One dies: the others take over its shards within its lease, with its work.
     two.signal("SIGKILL");
     await two.exited;
     nodes.splice(1, 1);
@@ -92,7 +92,7 @@ testNeeding(
     );
     expect(renamed.map(({ status }) => status)).toEqual(made.map(() => 204));
 
-    // One ends in order: nobody who asks in the meantime hears of it.
+    // One is stopped properly: clients do not notice.
     const ended = one.exited;
     one.signal("SIGTERM");
     nodes.splice(0, 1);

@@ -1,5 +1,5 @@
-// `bun run test:postgres [PATH...]`: the API's tests on the PostgreSQL of SLIPWAY_TEST_POSTGRES, a few files at a time; what came of each
-// file is noted in test/results/api-on-postgres.md. With SLIPWAY_TEST_NODES=active each server is three nodes that all work, which has a table of its own.
+// `bun run test:postgres [PATH...]`: the API tests on the PostgreSQL of SLIPWAY_TEST_POSTGRES, a few files at a time; records each file's
+// result in test/results/api-on-postgres.md. With SLIPWAY_TEST_NODES=active, each server is three active nodes, with a separate table.
 import { globSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,15 +9,15 @@ import { NO_REASON, readJunit, skipReason, type TestCase } from "../support/run/
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const RESULTS = fileURLToPath(new URL("../results/api-on-postgres.md", import.meta.url));
-/** Files of one process: they share the database that all of theirs are copies of. */
+/** Files per process, which share a template database. */
 const TOGETHER = 6;
 const TIMEOUT_MS = 10 * 60_000;
-/** What stands before and behind the table. */
+/** The text before and after the table. */
 const TABLE =
   process.env.SLIPWAY_TEST_NODES === "active"
     ? { begins: "<!-- result on active nodes: ", ends: "<!-- end of result on active nodes -->" }
     : { begins: "<!-- result: ", ends: "<!-- end of result -->" };
-/** Failures of a file that are named; of the rest it is said how many there are. */
+/** Maximum number of failures listed per file; the rest are counted. */
 const MAX_LISTED = 5;
 const ROW = /^\| `([\w/.-]+)` \|/;
 
@@ -61,7 +61,7 @@ async function runFiles(some: readonly string[]): Promise<Result[]> {
   return some.map((file) => ({ file, cases: cases.filter((one) => one.file === file) }));
 }
 
-/** Rows of files that are no more are left out. */
+/** Drops rows of files that no longer exist. */
 async function note(results: readonly Result[]): Promise<void> {
   const text = readFileSync(RESULTS, "utf8");
   const from = text.indexOf("\n", text.indexOf(TABLE.begins)) + 1;
@@ -90,7 +90,7 @@ function rowOf(file: string, cases: readonly TestCase[]): string {
   return `| \`${file.replace(/^test\/api\//, "")}\` | ${day} | ${counts} | ${skipped(of("skipped"))} | ${named} |`;
 }
 
-/** How many, and each reason that is given. */
+/** Returns their number, and each reason. */
 function skipped(cases: readonly TestCase[]): string {
   const reasons = new Set(cases.map(skipReason).filter((reason) => reason !== NO_REASON));
   return [cases.length, ...reasons].join("; ");

@@ -1,4 +1,4 @@
-// Compose files, with the members that deploy/compose uses and no others. Names and types are those of the Compose specification.
+// A schema for compose files with exactly the members that deploy/compose uses. Names and types are those of the Compose specification.
 import { type TProperties, type TSchema, Type as t } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 
@@ -33,7 +33,7 @@ const File = exact({
   volumes: t.Record(t.String(), t.Null()),
 });
 
-/** What is wrong with a compose file, in words; empty: nothing. */
+/** Returns the problems of a compose file; empty if none. */
 export const composeProblems = (file: unknown): string[] => {
   const wrong = [...Value.Errors(File, file)].map(({ path, message }) => `${path}: ${message}`);
   if (wrong.length > 0) return wrong;

@@ -1,5 +1,5 @@
-// What deploy/ holds for a cluster: the chart is rendered and its objects are looked at member by member, the compose file and the unit are
-// read by the programs they are for where those are there, and every setting they and the manual name exists.
+// The cluster deployment in deploy/: the chart is rendered and its objects are validated member by member, the compose file and the unit
+// are checked by their real programs if installed, and every setting named there and in the manual exists.
 import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -31,7 +31,7 @@ const spawned = (argv: readonly string[], input = "") => {
   return { exitCode, said: stdout.toString(), errors: stderr.toString() };
 };
 
-/** `values`: what an operator gives, over those of the chart. Throws what the renderer says. */
+/** `values`: an operator's values, merged over the chart's. Throws the renderer's error. */
 const render = (values: Tree): KubernetesObject[] => {
   const folder = join(ROOT, CHART, "templates");
   const templates = Object.fromEntries(
@@ -69,7 +69,7 @@ const containerOf = (objects: readonly KubernetesObject[]): Container => {
   return template.spec.containers[0] as Container;
 };
 
-/** As a node would read these: with files for secrets, whatever their paths. Throws UsageError. */
+/** Parses these settings as a node would, with files for secrets regardless of their paths. Throws UsageError. */
 const configOf = (variables: Variables) =>
   loadConfig({
     argv: [],
@@ -112,7 +112,7 @@ describe("the chart", () => {
         "StatefulSet slipway",
       ]);
       expect(all.map(({ kind }) => kind)).toContain("Ingress");
-      // What the schema is for: it finds a member that is misspelt.
+      // The schema detects a misspelled member.
       const wrong = structuredClone(few);
       Object.assign(containerOf(wrong).readinessProbe ?? {}, { periodSecond: 1 });
       expect(wrong.flatMap(objectProblems)).toEqual([
@@ -203,7 +203,7 @@ describe("the compose file", () => {
 
   testNeeding([needs.haproxy], "[CL-18] has a load balancer whose settings are taken", async () => {
     const { exitCode, errors } = spawned([needs.haproxy.file, "-c", "-f", BALANCER]);
-    // The nodes are not there.
+    // The nodes do not exist.
     const wrong = errors
       .split("\n")
       .filter((line) => /ALERT|WARNING/.test(line) && !line.includes("could not resolve"));
@@ -232,7 +232,7 @@ describe("the unit", () => {
   testNeeding([needs.systemdAnalyze], "[CL-18] is one that systemd takes", async () => {
     using place = tempDirectory();
     const file = join(place.path, "slipway.service");
-    // A program that is there, for the one that an operator puts in its place.
+    // Replaces the installed program with one that exists.
     await Bun.write(file, page(UNIT).replace("/usr/local/bin/slipway", "/bin/true"));
     const { exitCode, errors } = spawned([needs.systemdAnalyze.file, "verify", "--man=no", file]);
     expect([exitCode, errors.split("\n").filter((line) => line.includes("slipway.service"))]).toEqual([0, []]);
@@ -249,7 +249,8 @@ test("[CL-18] every setting that the manual and deploy/ name exists", () => {
   ];
   const named = texts.flatMap((text) => [...text.matchAll(/\bSLIPWAY_[A-Z0-9_]*[A-Z]/g)].map(([name]) => name));
   expect(named.length).toBeGreaterThan(20);
-  // What Kubernetes would give the pods of a service, and is kept from them; what install.sh and agents' install scripts read, and clients' examples.
+  // Variables that Kubernetes would set in the pods of a service, which must not reach the program; and variables of install.sh, of agents'
+  // install scripts, and of clients' examples.
   const others = new Set(["SLIPWAY_PORT", "SLIPWAY_INSTALL_DIR", "SLIPWAY_URL", "SLIPWAY_TOKEN"]);
   expect([...new Set(named)].filter((name) => !known.has(name) && !others.has(name))).toEqual([]);
   expect(known.has("SLIPWAY_DATABASE_URI_FILE")).toBe(false);

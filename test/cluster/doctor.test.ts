@@ -1,4 +1,4 @@
-// What the doctor finds of a cluster, on a real PostgreSQL.
+// The doctor's report about a cluster, on a real PostgreSQL.
 import { expect, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import { loadConfig } from "#base/config.ts";
@@ -71,7 +71,7 @@ testNeeding(
           server: expect.stringMatching(/^\d+/),
           view: { active: { id: "10.0.0.1:7080" }, standby: { required: false } },
         });
-        // What is of a file in the data directory is not looked for.
+        // Checks of files in the data directory are skipped.
         expect(after.backups).toBeUndefined();
       } finally {
         await node.leave();
@@ -117,7 +117,7 @@ testNeeding(
   },
 );
 
-test("[CL-12] the doctor says in words that no database answers, and tells nobody its password", async () => {
+test("[CL-12] doctor says that no database answers, without revealing its password", async () => {
   using place = tempDirectory();
   const config = load({
     SLIPWAY_DATA_DIR: place.path,

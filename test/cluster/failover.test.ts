@@ -1,5 +1,5 @@
-// The primary of the database dies while writes are on their way, and its standby takes its place: two real PostgreSQL with streaming
-// replication, started by the test. And whether the oracle sees what a wrong set-up loses.
+// The database's primary dies during writes, and its standby takes over: two real PostgreSQL servers with streaming replication, started by
+// the test. Also checks that the oracle detects the losses of a wrong configuration.
 import { afterEach, expect } from "bun:test";
 import { SQL } from "bun";
 import { findPrimary } from "#db/pg/find-primary.ts";
@@ -28,7 +28,7 @@ const pairOf = async (options: { synchronous?: boolean } = {}): Promise<Postgres
 
 const storeOf = (url: string): Promise<PgStore> => openPgStore({ url, now: 0, fatal: () => {} });
 
-/** Clients that write one row after the other, and what they were told. */
+/** Clients that write one row after the other, and record the results. */
 const writing = (store: PgStore) => {
   const told: Write[] = [];
   let going = true;
@@ -45,7 +45,7 @@ const writing = (store: PgStore) => {
   return {
     told,
     done,
-    /** Resolves when so many more writes were acknowledged. */
+    /** Resolves when `count` more writes were acknowledged. */
     more: async (count: number): Promise<void> => {
       const enough = done() + count;
       await until(() => done() >= enough, { what: "writes to go on" });
@@ -106,7 +106,7 @@ testNeeding(
     await until(async () => (await pair.standby.ask("select to_regclass('settings') as there"))[0] !== undefined);
     const load = writing(store);
     await load.more(50);
-    // Behind, as one over a slow line is.
+    // It falls behind, as over a slow connection.
     await pair.standby.ask("alter system set primary_conninfo = ''");
     await pair.standby.ask("select pg_reload_conf()");
     await until(async () => (await pair.primary.ask("select 1 from pg_stat_replication")).length === 0, {

@@ -1,4 +1,4 @@
-// Streams to an agent whose tunnel ends at another node, over a real link: the agent is a listener of this machine.
+// Streams to an agent whose tunnel ends at another node, over a real link: the agent is a listener on this machine.
 import { afterEach, expect, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
@@ -23,7 +23,7 @@ const noTunnels: AgentDialer = {
   dial: () => Promise.reject(new AppError("invalid", "The agent is not connected.")),
 };
 
-/** Two nodes; the second has the part, and dials ports of this machine. `owner` may be changed. */
+/** Two nodes; the second has the shard, and dials ports of this machine. `owner` may be changed. */
 const cluster = (has = true) => {
   const [a, b] = [linkedNode("a"), linkedNode("b")];
   open.push(a, b);
@@ -48,7 +48,7 @@ const cluster = (has = true) => {
   return { dialer: farDialer(ofA, noTunnels), shared, b };
 };
 
-/** Says back what it hears. */
+/** An echo server. */
 const echo = () => {
   const waiting = new Map<object, Buffer>();
   const listener = Bun.listen({
@@ -71,7 +71,7 @@ const echo = () => {
   return listener.port;
 };
 
-test("[CP-24] bytes go to an agent of another node and back, as many as someone reads, and each side ends on its own", async () => {
+test("[CP-24] bytes flow to and from an agent of another node, as fast as they are read, and each side closes separately", async () => {
   const { dialer } = cluster();
   const stream = await dialer.dial(AGENT, echo());
   const sent = Buffer.alloc(3 * 1024 * 1024, "0123456789abcdef");
@@ -110,7 +110,7 @@ test("[CP-24] requests to its HTTP API are answered, several over one stream", a
   }
 });
 
-test("[CP-24] what is refused there is refused here with the same words; nobody is asked while no node has the part", async () => {
+test("[CP-24] a refusal there is returned here with the same message; no node is called while none has the shard", async () => {
   const { dialer, shared } = cluster();
   const refused = await dialer.dial(AGENT, 1).catch((error: unknown) => error);
   expect(refused).toBeInstanceOf(WireError);

@@ -1,4 +1,4 @@
-// What happens on one of several active nodes is heard on the others: two contexts, each with a store of its own, on a real PostgreSQL.
+// Events on one of several active nodes reach the others: two contexts, each with its own store, on a real PostgreSQL.
 import { expect, setDefaultTimeout } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import { PartsMember } from "#db/pg/parts/member.ts";
@@ -56,14 +56,14 @@ const openNodes = async () => {
   };
 };
 
-/** Which events of a kind a node hears. */
+/** Records which events of a kind a node receives. */
 const listenTo = ({ ctx }: Node, kind: "owner_chats" | "missed") => {
   const heard: string[] = [];
   ctx.topics.subscribeAll(kind, (id) => heard.push(id));
   return heard;
 };
 
-/** Resolves when each of these hears what the others tell. */
+/** Resolves when each of these receives the others' events. */
 const hearEachOther = async ({ first, second }: { first: Node; second: Node }): Promise<void> => {
   const [here, there] = [listenTo(first, "owner_chats"), listenTo(second, "owner_chats")];
   await until(() => {
@@ -72,7 +72,7 @@ const hearEachOther = async ({ first, second }: { first: Node; second: Node }): 
   });
 };
 
-/** None of those by which it is found out whether they hear each other. */
+/** Excludes the events that test whether the nodes are connected. */
 const isOfTest = (id: string): boolean => !/^\d+$/.test(id);
 
 const CREATED = { kind: "created", chat_id: "chat" } as const;

@@ -1,4 +1,5 @@
-// A PostgreSQL that is away for a moment, under builds and imports: none fails for it, and none is done twice. And one that refuses a node.
+// A short PostgreSQL outage during builds and imports: none fails because of it, and none runs twice. Also a PostgreSQL that rejects a
+// node.
 import { expect } from "bun:test";
 import { join } from "node:path";
 import { SQL } from "bun";
@@ -16,7 +17,7 @@ import { ADMIN, tempDirectory } from "#test/support/server.ts";
 import { makeTemplate, unique, upload } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
 
-/** Seconds that the database is away, one outage after the other. By hand: 2,5,30,90, each 20 times. */
+/** Seconds of database downtime, one outage after the other. In manual runs: 2,5,30,90, each 20 times. */
 const OUTAGES = (process.env.SLIPWAY_TEST_OUTAGES ?? "2,5").split(",").map(Number);
 const ROUNDS = Number(process.env.SLIPWAY_TEST_OUTAGE_ROUNDS ?? 1);
 const AT_ONCE = 6;

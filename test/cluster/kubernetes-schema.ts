@@ -1,5 +1,5 @@
-// The objects of Kubernetes that the chart makes, with the members it uses and no others: a member that is misspelt, in the wrong place or
-// of the wrong type is a problem. Names and types are those of the API reference of Kubernetes 1.30.
+// A schema for the chart's Kubernetes objects with exactly the members it uses: a member that is misspelled, misplaced or of the wrong type
+// is a problem. Names and types are those of the API reference of Kubernetes 1.30.
 import { type TProperties, type TSchema, Type as t } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 
@@ -149,7 +149,7 @@ const KINDS: Readonly<Record<string, TSchema>> = {
   }),
 };
 
-/** What is wrong with an object, in words; empty: nothing. */
+/** Returns the problems of an object; empty if none. */
 export const objectProblems = (object: unknown): string[] => {
   const name = String((object as { kind?: unknown }).kind);
   const schema = KINDS[name];

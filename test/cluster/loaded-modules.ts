@@ -1,5 +1,5 @@
-// Starts a server on an empty data directory, as `slipway serve` does, asks it once, and prints which modules of the project it has loaded
-// and what memory that takes: bun loaded-modules.ts FOLDER
+// Starts a server on an empty data directory, like `slipway serve`, makes one request, and prints which modules of the project it has
+// loaded and its memory: bun loaded-modules.ts FOLDER
 import { loadConfig } from "#base/config.ts";
 
 const [, , folder = ""] = process.argv;

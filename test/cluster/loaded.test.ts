@@ -1,9 +1,9 @@
-// What one server without a cluster and a collector of traces carries of either: nothing.
+// A single server loads no code for clusters or trace collectors.
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { tempDirectory } from "#test/support/server.ts";
 
-test("[CL-19] [OP-26] a server on its data directory loads nothing of clusters, and nothing of traces", async () => {
+test("[CL-19] [OP-26] a server on its data directory loads no cluster or tracing code", async () => {
   using place = tempDirectory();
   const child = Bun.spawn([process.execPath, "--no-env-file", join(import.meta.dir, "loaded-modules.ts"), place.path], {
     env: { PATH: process.env.PATH ?? "", HOME: place.path },

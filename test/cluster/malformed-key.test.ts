@@ -1,4 +1,4 @@
-// A key that can be none.
+// A malformed encryption key.
 import { expect } from "bun:test";
 import { SQL } from "bun";
 import { startCluster } from "#test/support/cluster.ts";

@@ -1,4 +1,4 @@
-// Streams that live by what all nodes hear, when a node may have missed something: anyone who follows ends up with what is so now.
+// Streams that depend on events from all nodes, when a node may have missed one: followers end up with the current state.
 import { expect, setDefaultTimeout } from "bun:test";
 import { updateBy } from "#db/engine/sql.ts";
 import { workspaces } from "#db/schema/workspaces.ts";
@@ -15,7 +15,7 @@ setDefaultTimeout(scaled(60_000));
 
 const updateWorkspace = updateBy(workspaces, workspaces.id);
 
-testInside("[CP-22] followers of workspaces get what was written unheard, and no earlier place counts", async () => {
+testInside("[CP-22] workspace followers get the writes that they missed, and no earlier cursor is valid", async () => {
   await using world = await openWorld();
   const { admin, server } = world;
   const { store, topics } = contextOf(server);
@@ -23,7 +23,7 @@ testInside("[CP-22] followers of workspaces get what was written unheard, and no
   const { id } = await awaitBuild(admin, (await createWorkspace(admin, template.id)).id);
   using all = await admin.socket("/api/v2/workspaces/watch");
   using one = await admin.socket(`/api/v2/workspaces/${id}/watch-ws`);
-  /** What a stream tells of workspaces next. */
+  /** Returns the stream's next message about workspaces. */
   const next = async (socket: ClientSocket) => {
     for (;;) {
       const event = await socket.json<WorkspacesEvent>();
@@ -45,7 +45,7 @@ testInside("[CP-22] followers of workspaces get what was written unheard, and no
   const first = await snapshot();
   await shown("dev");
 
-  // As another node does it whose words are lost.
+  // Simulates a change by another node whose event is lost.
   await store.commit([updateWorkspace(id, { name: "renamed" })]);
   topics.publish("missed", "", {});
   const again = await snapshot();
@@ -55,7 +55,7 @@ testInside("[CP-22] followers of workspaces get what was written unheard, and no
   expect((await next(back)).type).toBe("snapshot");
 });
 
-testInside("[CP-22] anyone who watches their chats is sent to read the list again", async () => {
+testInside("[CP-22] a watcher of chats is told to reload the list", async () => {
   await using world = await openWorld();
   const { admin, server } = world;
   const { topics } = contextOf(server);

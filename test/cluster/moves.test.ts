@@ -1,4 +1,5 @@
-// Parts that change hands among nodes that write at the same time, on a real PostgreSQL, and whether the oracle sees what the guard is for.
+// Shards that move between nodes during concurrent writes, on a real PostgreSQL. Also checks that the oracle detects what the guard
+// prevents.
 import { afterEach, expect } from "bun:test";
 import { type ReservedSQL, SQL } from "bun";
 import { PARTS } from "#base/parts.ts";
@@ -55,7 +56,7 @@ const open = async () => {
     const rows: { part: string }[] = await sql.unsafe("select part from parts where node = $1 order by part", [name]);
     return rows.map(({ part }) => Number(part));
   };
-  /** Who has written for this part, one after the other. */
+  /** Returns who has written to this shard, in order. */
   const writersOf = async (part: number): Promise<string[]> => {
     const rows: { node: string }[] = await sql.unsafe("select node from written where part = $1 order by n", [part]);
     return rows.map(({ node }) => node).filter((node, at, all) => node !== all[at - 1]);
@@ -83,7 +84,7 @@ testNeeding([needs.postgres], "[CP-5] parts of a node whose lease has ended go t
   expect([a.length, b.length, c.length].sort()).toEqual([85, 85, 86]);
   const outcomes = await Promise.all([write(nodes[0], a[0]), write(nodes[1], b[0]), write(nodes[2], c[0])]);
   expect(outcomes).toEqual(["done", "done", "done"]);
-  // Nobody writes for another's part, and everyone what is of none.
+  // A node cannot write to another's shard, but any node can write what belongs to none.
   expect([await write(nodes[0], b[0]), await write(nodes[0])]).toEqual(["moved", "done"]);
   await endLease(connection, "c");
   const moved = await takeOver(connection, LEASE_MS);
@@ -129,14 +130,14 @@ testNeeding(
     expect(await handOver(connection, a, [{ part, to: "nobody" }])).toEqual([]);
     expect(await handOver(connection, a, [{ part, to: "b" }])).toEqual([part]);
     expect(await handOver(connection, a, [{ part, to: "b" }])).toEqual([]);
-    // What nobody took is the node's again, and rests; what it has no more is not.
+    // A shard that no node took returns and becomes inactive; shards that the node no longer has do not.
     const [, left] = moves.map((one) => one.part);
     await keepParts(connection, a, [part, left ?? 0]);
     const later = (await plannedMoves(connection, LEASE_MS)).map((one) => one.part);
     expect([later.includes(left ?? 0), await partsOf("b")]).toEqual([false, [part]]);
     expect([await write(a, part), await write(b, part), await write(a)]).toEqual(["moved", "done", "done"]);
     expect(await partsOf("b")).toEqual([part]);
-    // `b` goes before it has anything else: what it has just got moves all the same, and only that.
+    // `b` ends before it has any other shard: the one it just got is still moved, and only that.
     await endLease(connection, "b");
     expect(await takeOver(connection, LEASE_MS)).toEqual([{ part, to: "a" }]);
     await join("c");
@@ -144,7 +145,7 @@ testNeeding(
   },
 );
 
-/** What becomes of a group that has passed its guard, with this lock of its part, when the part is handed over. */
+/** Returns what happens to a commit group that has passed its guard, with this lock on its shard, when the shard is handed over. */
 const pastItsGuard = async (lock: "share" | "key share"): Promise<string[]> => {
   const { sql, connection, join, writersOf } = await open();
   const [a, b] = [await join("a"), await join("b")];
@@ -181,7 +182,7 @@ testNeeding(
   },
 );
 
-/** Nodes that all write for all parts as fast as they can while parts go round; what is wrong in the end. */
+/** Runs nodes that write to all shards as fast as possible while shards move; returns the resulting problems. */
 const goRound = async (guardFor: typeof makePartsGuard): Promise<string[]> => {
   const { connection, join, writersOf } = await open();
   const random = randomFrom(SEED);

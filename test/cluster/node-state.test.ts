@@ -1,4 +1,4 @@
-// What the log says of a node: one line for each change, and none while nothing changes.
+// A node's log messages: one line per change, and none without changes.
 import { expect, test } from "bun:test";
 import type { ClusterView } from "#db/pg/lease.ts";
 import { describeChanges, type SeenState, toSeenState } from "#db/pg/node-state.ts";
@@ -20,7 +20,7 @@ const SPARE: SeenState = {
 const said = (before: SeenState | undefined, after: SeenState): string[] =>
   describeChanges(before, after).map(({ level, text }) => `${level}: ${text}`);
 
-test("[CL-17] the state of a node follows from its lease, the database's answers and its standby", () => {
+test("[CL-17] the state of a node is derived from its lease, the database's responses and its standby", () => {
   const of = (over: Partial<Parameters<typeof toSeenState>[0]>): string => {
     const seen = { isActive: false, serves: false, isSilent: false, leader: undefined, view: undefined, ...over };
     const { node, lease, database, standby } = toSeenState(seen);
@@ -32,7 +32,7 @@ test("[CL-17] the state of a node follows from its lease, the database's answers
   expect(of({ isActive: true, isSilent: true, view: view(true, undefined) })).toBe("active lapsed silent hidden");
 });
 
-test("[CL-17] each change is one line", () => {
+test("[CL-17] each change is one log line", () => {
   expect(said(undefined, SPARE)).toEqual(["info: node {id} stands by: {holder} is active"]);
   expect(said(SPARE, SPARE)).toEqual([]);
   expect(said(SPARE, { ...SPARE, holder: "b:7080" })).toEqual(["info: node {id} stands by: {holder} is active"]);

@@ -1,4 +1,4 @@
-// Nodes of a cluster on a real PostgreSQL: who holds the lease, for how long, and what becomes of a node that another has followed.
+// Nodes of a cluster on a real PostgreSQL: which one holds the lease, for how long, and what happens to a node that was replaced.
 import { afterEach, describe, expect } from "bun:test";
 import { SQL } from "bun";
 import { systemClock } from "#base/clock.ts";
@@ -69,7 +69,7 @@ describe("the lease", () => {
       const led = second.lead().then(() => performance.now() - halted_at);
       await until(() => first.serves_ms <= 0);
       expect(second.role).toBe("spare");
-      // The renewal before it stood still may have been just done, or due.
+      // The last renewal may have been immediately before the pause, or due.
       expect(await led).toBeGreaterThan(LEASE_MS - 1000);
       expect(await outcomeOf(store.commit([putSetting({ key: "late", value: "" })]))).toBe("closed");
       const next = second.openStore();
@@ -125,7 +125,7 @@ describe("the lease", () => {
       const held = await other.reserve();
       await held.unsafe("begin; lock table nodes in share mode").simple();
       await until(() => !spare.isCurrent);
-      // What it asks still finds the database, whose writes wait, as those of an old primary do.
+      // Its queries still reach the database, whose writes hang, as with an old primary.
       expect(await reads.all(allSettings())).toEqual([]);
       await held.unsafe("commit");
       held.release();

@@ -1,4 +1,4 @@
-// Accounts of a cluster, by anyone who is at the machine of a node.
+// Cluster accounts, managed from a node's machine.
 import { expect } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import { ClusterNode } from "#db/pg/node.ts";

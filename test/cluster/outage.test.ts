@@ -1,4 +1,4 @@
-// The story of an outage told to nodes that are processes of their own: their database is stopped, or stands still, for longer than their lease.
+// A database outage with nodes as separate processes: the database is stopped, or paused, for longer than their lease.
 import { expect } from "bun:test";
 import { Client } from "#src/client.ts";
 import { startAlone } from "#test/support/cluster/postgres-pair.ts";
@@ -9,7 +9,7 @@ import { until } from "#test/support/until.ts";
 
 type Answer = { readonly name: string; readonly status: number; readonly took_ms: number };
 
-/** 0: it broke off. */
+/** 0: the connection broke. */
 const timed = async (name: string, asked: Promise<Response>): Promise<Answer> => {
   const began = performance.now();
   const status = await asked.then(
@@ -59,7 +59,7 @@ for (const { active, count } of kinds)
         const answers = await Promise.all(asked);
         if (outage === "frozen") server.signal("SIGCONT");
         else await server.start();
-        // Nobody waits for longer than for the end of the lease, and for another node.
+        // No request waits longer than until the end of the lease and the start of another node.
         expect(answers.filter(({ took_ms }) => took_ms > LEASE_MS + 17_000)).toEqual([]);
         expect(answers.filter(({ name, status }) => ![503, name ? 500 : 503].includes(status))).toEqual([]);
         await until(isServing, { what: "all to serve again" });

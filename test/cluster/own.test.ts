@@ -1,4 +1,4 @@
-// What runs of a part while it goes from one node to another: two contexts on one database, with parts that the test moves by hand.
+// A shard's activity while it moves between nodes: two contexts on one database, with shards that the test moves by hand.
 import { expect, setDefaultTimeout } from "bun:test";
 import { partOf } from "#base/parts.ts";
 import { dueTimersInParts } from "#db/due-timers.ts";
@@ -19,7 +19,7 @@ import { createWorkspace, ECHO, openWorld, seedTemplate } from "#test/support/wo
 
 setDefaultTimeout(scaled(60_000));
 
-/** A server that has all parts, and the context of a second node that has none. */
+/** A server with all shards, and the context of a second node without any. */
 const openNodes = async () => {
   const models = new ScriptedModels();
   const [here, there] = [new MovableParts(), new MovableParts([])];
@@ -55,7 +55,7 @@ const openNodes = async () => {
   };
 };
 
-/** A user whose part is another one than these, and not the first. */
+/** A user in a shard other than these and the first. */
 const userBeside = async (server: Parameters<typeof seedUser>[0], parts: readonly number[]) => {
   for (;;) {
     const user = await seedUser(server);
@@ -64,7 +64,7 @@ const userBeside = async (server: Parameters<typeof seedUser>[0], parts: readonl
 };
 
 testInside(
-  "[CP-50] what runs of a part ends without a word when it goes, and continues where it comes; all else stays as it is",
+  "[CP-50] a shard's work ends silently when it leaves, and continues where it arrives; everything else is unaffected",
   async () => {
     await using nodes = await openNodes();
     const { admin, server, models, first, second } = nodes;
@@ -105,7 +105,7 @@ testInside(
   },
 );
 
-testInside("[CP-51] a node sees to the timers of its own actors, the first one to those of nobody", async () => {
+testInside("[CP-51] a node delivers the timers of its own actors, the first one those of no shard", async () => {
   await using nodes = await openNodes();
   const { admin, server, store, models } = nodes;
   const { id: user_id } = await admin.get<{ id: string }>("/api/v2/users/me");
@@ -119,7 +119,7 @@ testInside("[CP-51] a node sees to the timers of its own actors, the first one t
     input: "work",
   });
   const NEVER = -1_000;
-  // Nobody sees to them here.
+  // No scheduler runs timers here.
   nodes.first.scheduler.stop();
   const timers = [
     ["workspace", workspace.id],
@@ -135,7 +135,7 @@ testInside("[CP-51] a node sees to the timers of its own actors, the first one t
     (await store.all(dueTimersInParts(parts, NEVER))).map(({ actor, actor_id }) => `${actor} ${actor_id}`).sort();
   const named = (...wanted: number[]) => wanted.map((at) => (timers[at] as readonly string[]).join(" ")).sort();
   expect(await dueIn(undefined)).toEqual(named(0, 1, 2, 3, 4, 5, 6));
-  // Ids are drawn: the person's part may be the first one, and that of the version, too.
+  // IDs are random: the person's shard may be the first one, which the version's may also be.
   const own = (await dueIn([partOf(user_id)])).filter((one) => !one.startsWith("template_version"));
   expect(own).toEqual(named(0, 1, 2, 3, ...(partOf(user_id) === 0 ? [5, 6] : [])));
   expect(await dueIn([0])).toContain(`prebuilds ${template_id}`);

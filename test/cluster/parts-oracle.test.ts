@@ -1,5 +1,5 @@
-// Whether the oracle of nodes that are all active sees what it is there to see: by its events alone, and on a real database whose guard of parts is
-// left out or too weak.
+// Checks that the oracle of active nodes detects what it should: from events alone, and on a real database whose shard guard is missing or
+// too weak.
 import { afterEach, expect, test } from "bun:test";
 import { SQL } from "bun";
 import { handOver, joinParts, makePartsGuard, takeOver } from "#db/pg/parts/moves.ts";
@@ -24,7 +24,7 @@ test("[CP-3] lets parts go round, back to who has had them, and connections be r
   ).toEqual([]);
 });
 
-test("[CP-3] finds who writes for a part that another has, that it has lost, or that nobody has", () => {
+test("[CP-3] detects a writer for a shard that another node has, that it has lost, or that nobody has", () => {
   expect(judgeParts([given(1, "a 1"), wrote(1, "c1"), given(1, "b 2"), wrote(1, "c1")])).toEqual([
     "a line of part 1 was written by a 1 while b 2 had it",
   ]);
@@ -34,11 +34,11 @@ test("[CP-3] finds who writes for a part that another has, that it has lost, or 
   expect(judgeParts([wrote(1, "c1")])).toEqual(["a line of part 1 was written by nobody while nobody had it"]);
 });
 
-test("[CP-3] finds a job that its node begins twice, and lets the next node go on with it", () => {
+test("[CP-3] detects a job that its node starts twice, and lets the next node continue it", () => {
   const jobs = [given(1, "a 1"), began(1, "c1"), given(1, "b 2"), began(1, "c2")];
   expect(judgeParts(jobs)).toEqual([]);
   expect(judgeParts([...jobs, began(1, "c2")])).toEqual(["job 1 of part 1 was begun twice by b 2"]);
-  // The next one has died before it came to it.
+  // The next owner died before it started the job.
   expect(judgeParts([...jobs, given(1, "a 1"), given(1, "b 2"), began(1, "c2")])).toEqual([]);
 });
 
@@ -47,7 +47,7 @@ test("[CP-3] [CP-54] finds a run of a job that goes on alongside the next one, a
   const ended: PartEvent = { kind: "ended", part: 1, writer: "c1", what: "job 1" };
   const away = [given(1, "b 2"), given(1, "a 1")];
   const first = [given(1, "a 1"), began(1, "c1"), said("begin")];
-  // Anyone who gets the part back starts over, once the run before has ended.
+  // A node that gets the shard back starts over, once the earlier run has ended.
   expect(judgeParts([...first, ...away, began(1, "c1"), said("begin"), said("end"), ended])).toEqual([]);
   expect(judgeParts([...first, ...away, began(1, "c1"), said("begin"), said("end"), said("end"), ended])).toEqual([
     'job 1 of part 1 said "end" twice by a 1',
@@ -70,7 +70,7 @@ afterEach(async () => {
   await database?.remove();
 });
 
-/** Two nodes, of which `a` has the part, on a database that notes who writes for it. */
+/** Two nodes, of which `a` has the shard, on a database that records who writes to it. */
 const twoNodes = async (guardFor = makePartsGuard) => {
   database = await createDatabase();
   const { url } = database;
@@ -120,7 +120,7 @@ testNeeding(
   },
 );
 
-/** What a group of `a` does that has passed the guard when the part is given away; `lock` is that of the guard. */
+/** Returns what a commit group of `a` does that has passed the guard when the shard is handed over; `lock` is the guard's. */
 const pastTheGuard = async (lock: "share" | "key share"): Promise<string[]> => {
   const { sql, a, b, give, judged } = await twoNodes();
   const [{ text }] = await sql.unsafe("select pg_get_functiondef('own_parts'::regproc) as text");

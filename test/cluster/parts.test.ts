@@ -1,4 +1,4 @@
-// The part of what people make through the public client, as it is stored.
+// The shard of objects created through the public client, as stored.
 import { expect, setDefaultTimeout } from "bun:test";
 import { partOf } from "#base/parts.ts";
 import { findChat } from "#db/chats/chats.ts";
@@ -25,7 +25,7 @@ const KEPT_READY: Manifest = {
 };
 
 testInside(
-  "[CP-1] a workspace is of its owner's part, a prebuild of its template's, also once it is claimed",
+  "[CP-1] a workspace belongs to its owner's shard, a prebuild to its template's, also once it is claimed",
   async () => {
     await using world = await openWorld();
     const { admin, server } = world;
@@ -50,7 +50,7 @@ testInside(
   },
 );
 
-testInside("[CP-1] a version is of its template's part, and of its own where it was there first", async () => {
+testInside("[CP-1] a version belongs to its template's shard, or to its own if it was there first", async () => {
   await using world = await openWorld();
   const { admin, server } = world;
   const { store } = contextOf(server);
@@ -64,7 +64,7 @@ testInside("[CP-1] a version is of its template's part, and of its own where it 
   expect(await partOfVersion(second.id)).toBe(partOf(template.id));
 });
 
-testInside("[CP-1] chats are of their owner's part, copies too", async () => {
+testInside("[CP-1] chats belong to their owner's shard, copies too", async () => {
   await using world = await openChatWorld();
   const { store } = contextOf(world.server);
   const chat = await createChat(world);

@@ -1,5 +1,4 @@
-// What a node has that answers reads alongside the active one: the database and what is pure. Everything else of the server passes a request on,
-// also what is added later.
+// Requests that a spare can answer itself: database reads and pure code. It forwards everything else, including features added later.
 import { expect, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import { openEncryption } from "#base/encryption.ts";
@@ -18,10 +17,10 @@ const open = (directory: string) =>
     encryption: openEncryption(directory),
   });
 
-/** Whether a request that does this is answered here. */
+/** Returns true if a request that does this is answered here. */
 const isAnswered = async (work: () => unknown): Promise<boolean> =>
   (await readHere(async () => {
-    // A handler that goes on all the same changes nothing about it.
+    // A handler that continues anyway changes nothing.
     await new Promise((resolve) => resolve(work())).catch(() => {});
     return true;
   })) === true;
@@ -42,7 +41,7 @@ test("[CL-21] a write, a message to an actor, an event, a place in the queue and
   using place = tempDirectory();
   const reads = open(place.path);
   const outbound = new Outbound({ clock: systemClock, allowed: [] });
-  // Taken while the routes are made, used in a request.
+  // Captured when the routes are created, and used in a request.
   const { subscribe } = { subscribe: reads.topics.subscribe };
   for (const work of [
     () => reads.store.commit([]),

@@ -1,4 +1,4 @@
-// Readers behind a spare that stop reading, in short; `bun run torture --cluster --only "a reader that stops"` has the long form.
+// Readers behind a spare that stop reading, in the short form; `bun run torture --cluster --only "a reader that stops"` has the long one.
 import { expect } from "bun:test";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { stalledReaders } from "../crash/cluster/server-readers.ts";

@@ -1,5 +1,5 @@
-// Two nodes that both answer reads, each a process of its own: what was written through one is read through the other at once, and reads
-// go on while the active node stands still.
+// Two nodes that both answer reads, as separate processes: writes through one are visible through the other immediately, and reads continue
+// while the active node is paused.
 import { expect } from "bun:test";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { Client } from "#src/client.ts";
@@ -12,7 +12,7 @@ import { ECHO, makeTemplate } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
 import { coordinate } from "#test/tailnet/peers.ts";
 
-// A lease that outlasts what is read while the active node stands still, also on a busy machine.
+// A lease longer than the reads while the active node is paused, also on a busy machine.
 const EVERY = { env: { SLIPWAY_CLUSTER_READS: "every", SLIPWAY_CLUSTER_LEASE: "8s" } };
 
 type Listed = { readonly workspaces: readonly { readonly name: string }[] };
@@ -31,7 +31,7 @@ testNeeding(
     const onOne = at(one, onTwo);
     const { organization_ids } = await onTwo.get<{ organization_ids: string[] }>("/api/v2/users/me");
 
-    // What one node has acknowledged the other shows, from its first answer on.
+    // Writes acknowledged by one node are visible on the other, from its first response on.
     const template = await makeTemplate(onOne);
     for (const name of ["first", "second", "third"]) {
       const { id } = await onOne.post<{ id: string }>("/api/v2/users/me/workspaces", {
@@ -54,12 +54,12 @@ testNeeding(
       await onOne.delete(`/api/v2/users/me/keys/${key.slice(0, 10)}`);
       expect(await statusOf(token, "/api/v2/users/me")).toBe(401);
     }
-    // Streams, and what is in the memory of the active node.
+    // Streams, and data in the active node's memory.
     const chat = await createChat({ owner: onTwo, organization_id: organization_ids[0] as string }, "hello");
     using follower = await Follower.open(onTwo, chat.id);
     await follower.until(({ history }) => history.some((line) => line.startsWith("assistant: ")));
 
-    // An agent that is connected, through the spare.
+    // An agent connected through the spare.
     const token = crypto.randomUUID();
     const work = await makeTemplate(onTwo, `${ECHO}        token: ${token}\n`);
     const { id } = await onTwo.post<{ id: string }>("/api/v2/users/me/workspaces", {
@@ -86,9 +86,9 @@ testNeeding(
     expect(workspaces.map(({ name }) => name)).toEqual(["first", "second", "third", "worked"]);
     expect(await statusOf(onTwo, `/api/v2/templates/${template.id}`)).toBe(200);
     expect(await statusOf(new Client(two.url, "nobody"), "/api/v2/users/me")).toBe(401);
-    // It was no other than the spare who answered all of this.
+    // The spare itself answered all of this.
     expect(two.said()).not.toContain("is listening on");
-    // A write needs the next active node, which is this one; what was passed on to the one before breaks off.
+    // A write needs the next active node, which is this one; requests forwarded to the previous one break off.
     await until(async () => {
       const made = await onTwo.fetch("POST", "/api/v2/users/me/keys/tokens", {}).catch(() => undefined);
       return made?.status === 201;

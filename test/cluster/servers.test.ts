@@ -1,5 +1,5 @@
-// A story told to several nodes, each a process of its own: anyone who is asked, it is one server; and what becomes of it when the active
-// node is killed, stands still, or is told to stop.
+// The same story on several nodes as separate processes: whichever node is called, it appears as one server; and what happens when the
+// active node is killed, paused, or told to stop.
 import { expect } from "bun:test";
 import { Client } from "#src/client.ts";
 import { createChat, Follower, sendMessage } from "#test/support/chats.ts";
@@ -14,7 +14,7 @@ const at = (node: NodeProcess, client: Client): Client => new Client(node.url, c
 const organizationOf = async (client: Client): Promise<string> =>
   (await client.get<{ organization_ids: string[] }>("/api/v2/users/me")).organization_ids[0] as string;
 
-/** The answer of the demo model to a message, heard by a follower. */
+/** Sends a message and returns the demo model's answer, received by a follower. */
 const answered = async (client: Client, chat: string, text: string): Promise<string> => {
   using follower = await Follower.open(client, chat);
   await follower.until(({ status }) => status !== "");
@@ -67,7 +67,7 @@ testNeeding(
     const killed_at = performance.now();
     one.signal("SIGKILL");
     await one.exited;
-    // Anyone who asks the spare in the meantime waits for it.
+    // Requests to the spare in the meantime wait.
     const found = await at(two, client).get<{ name: string }>(`/api/v2/workspaces/${workspace.id}`);
     const took_ms = performance.now() - killed_at;
     expect(found.name).toBe("first");
@@ -101,7 +101,7 @@ testNeeding(
     });
     const setup_token = await until(() => /token=([\w-]{43})/.exec(active.said())?.[1], { what: "the link" });
     active.signal("SIGTERM");
-    // In that very moment: anyone who asks waits for the next one, and is not refused for the lease.
+    // At that very moment: requests wait for the next active node, and are not rejected because of the lease.
     const made = await new Client(two.url).fetch("POST", "/api/v2/users/first", { ...ADMIN, setup_token });
     expect(made.status).toBe(201);
     expect(await active.exited).toBe(0);

@@ -1,4 +1,4 @@
-// What happens on the active node ends and tells streams that another node serves, also when that one did not hear it.
+// Events on the active node end and update streams served by another node, even if that one missed the event.
 import { expect } from "bun:test";
 import { SQL } from "bun";
 import { Client } from "#src/client.ts";
@@ -7,7 +7,7 @@ import { needs, testNeeding } from "#test/support/needs.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 
-// A lease that outlasts what is looked at while the active node stands still, also on a busy machine.
+// A lease longer than the checks while the active node is paused, also on a busy machine.
 const EVERY = { env: { SLIPWAY_CLUSTER_READS: "every", SLIPWAY_CLUSTER_LEASE: "8s" } };
 const WATCH = "/api/v2/audit/watch";
 const GONE = 1008;
@@ -30,7 +30,7 @@ testNeeding(
     await admin.put(`/api/v2/users/${id}/roles`, { roles: ["auditor"] });
     const signedIn = () => new Client(two.url).signIn(auditor.email, auditor.password);
 
-    /** A follower at the spare that has its first list, so it is told from then on. */
+    /** A follower at the spare that has its first list, so it receives events from then on. */
     const follow = async (client: Client) => {
       const socket = await client.socket(WATCH);
       const heard: string[] = [];
@@ -52,7 +52,7 @@ testNeeding(
     const session = await signedIn();
     const [ofSession, token] = [await follow(session), await newToken()];
     const ofToken = await follow(token.client);
-    // Both hear of what is written elsewhere.
+    // Both receive changes made elsewhere.
     await newToken();
     await until(() => ofSession.heard.length > 1 && ofToken.heard.length > 1, { what: "both to hear of an entry" });
     await new Client(one.url, session.token).post("/api/v2/users/logout");
@@ -64,7 +64,7 @@ testNeeding(
     await admin.put(`/api/v2/users/${id}/roles`, { roles: [] });
     expect((await ofRole.socket.closed).code).toBe(GONE);
 
-    // Deaf: the connection that listens is cut, and no other is let in until it has missed what was told.
+    // Deaf: the listening connection is cut, and blocked until the node has missed an event.
     const [deaf, kept] = [await newToken(), await newToken()];
     const [ofDeaf, ofKept] = [await follow(deaf.client), await follow(kept.client)];
     await using sql = new SQL(needs.postgres.file, { max: 1 });
@@ -79,7 +79,7 @@ testNeeding(
     await sql.unsafe(`alter database ${cluster.database.name} allow_connections true`);
     expect((await ofDeaf.socket.closed).code).toBe(GONE);
 
-    // It is the spare who serves them: they go on, and begin, while the active node stands still.
+    // The spare serves them: they continue, and new ones start, while the active node is paused.
     one.signal("SIGSTOP");
     const another = await follow(kept.client);
     expect([another.heard[0], ofKept.isOpen()]).toEqual(["[]", true]);

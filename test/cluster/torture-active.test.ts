@@ -1,4 +1,4 @@
-// The torture of nodes that are all active, in its short form.
+// The short form of the torture test with active nodes.
 import { afterEach, beforeEach, expect } from "bun:test";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { tortureCluster } from "../crash/cluster/server-cluster.ts";

@@ -1,4 +1,4 @@
-// The torture of a cluster in its short form, and whether its oracle sees what it is there to see.
+// The short form of the cluster torture test. Also checks that its oracle detects what it should.
 import { afterEach, describe, expect, test } from "bun:test";
 import { SQL } from "bun";
 import { makeGuard } from "#db/pg/parts/guard.ts";
@@ -15,7 +15,7 @@ describe("the oracle", () => {
   const rows = (...names: string[]): Row[] => names.map((name) => ({ name, epoch: 1 }));
   const writes = (outcome: Outcome, ...names: string[]): Write[] => names.map((name) => ({ name, outcome }));
 
-  test("[CL-7] finds what is lost, what was refused and is there, and what is there twice", () => {
+  test("[CL-7] detects lost writes, refused writes that exist, and duplicates", () => {
     const told = [...writes("done", "a", "b", "c"), ...writes("refused", "d", "e"), ...writes("unknown", "f", "g")];
     expect(judge(told, rows("a", "b", "c", "f"))).toEqual([]);
     expect(judge(told, rows("a", "c", "c", "e", "g", "g"))).toEqual([
@@ -26,7 +26,7 @@ describe("the oracle", () => {
     ]);
   });
 
-  test("[CL-7] finds a node that writes after the next one has begun", () => {
+  test("[CL-7] detects a node that writes after the next one has started", () => {
     const row = (name: string, epoch: number): Row => ({ name, epoch });
     expect(judge([], [row("a", 1), row("b", 2), row("c", 2)])).toEqual([]);
     expect(judge([], [row("a", 1), row("b", 2), row("c", 1)])).toEqual([
@@ -39,7 +39,7 @@ describe("on a real database", () => {
   let database: TestDatabase | undefined;
   afterEach(() => database?.remove());
 
-  /** An older node that writes on after a newer one has begun; its writer has this guard. */
+  /** An older node that keeps writing after a newer one has started; its writer uses this guard. */
   const twoNodes = async (
     guardFor: (epoch: number) => (parts: readonly number[]) => { text: string; params: unknown[] },
   ): Promise<string[]> => {
@@ -77,7 +77,7 @@ describe("on a real database", () => {
     async () => {
       expect(await twoNodes((epoch) => makeGuard("", epoch))).toEqual([]);
       await database?.remove();
-      // The two halves of it, each on its own.
+      // Its two halves, each alone.
       const text = "select own_parts('', $1, '{}')";
       expect(await twoNodes((epoch) => () => ({ text, params: [epoch] }))).toEqual([]);
       await database?.remove();
@@ -89,10 +89,10 @@ describe("on a real database", () => {
   );
 });
 
-/** The rows that a guard takes. */
+/** The rows that a guard locks. */
 const GUARDED = { epoch: "id = 1", fences: "node = ''", parts: "part = 7" };
 
-/** What an older node writes that has passed its guard when a newer one begins; the guard takes its row in this way. */
+/** Returns what an older node writes that has passed its guard when a newer one starts; `lock` is how the guard locks its row. */
 const pastItsGuard = async (lock: "share" | "key share", row: keyof typeof GUARDED): Promise<string[]> => {
   const database = await createDatabase();
   const { url } = database;

@@ -1,4 +1,4 @@
-// Commits that are on disk although the database could not say so: nobody was told of them, and anyone who asks again finds them.
+// Commits that are on disk although the database's confirmation was lost: they were not acknowledged, and a retry finds them.
 import { expect, setDefaultTimeout, spyOn } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import type { Statement } from "#db/engine/sql.ts";
@@ -28,7 +28,7 @@ import {
 
 setDefaultTimeout(scaled(30_000));
 
-/** The first commit after which `isIt` says so arrives, and its answer is lost. */
+/** Loses the confirmation of the first commit for which `isIt` returns true. */
 const loseOne = (store: Store, isIt: (batch: readonly Statement[]) => Promise<boolean>) => {
   const commit = store.commit.bind(store);
   const lost = { count: 0 };
@@ -44,7 +44,7 @@ const loseOne = (store: Store, isIt: (batch: readonly Statement[]) => Promise<bo
   };
 };
 
-testInside("[CP-56] a build whose beginning was not confirmed is worked on, once", async () => {
+testInside("[CP-56] a build whose start was not confirmed runs once", async () => {
   await using world = await openWorld({ clock: systemClock });
   const { admin, server } = world;
   const { template_id } = await seedTemplate(server);
@@ -61,7 +61,7 @@ testInside("[CP-56] a build whose beginning was not confirmed is worked on, once
   expect(job?.attempts).toBe(1);
 });
 
-testInside("[CP-56] an import whose beginning was not confirmed is worked on, once", async () => {
+testInside("[CP-56] an import whose start was not confirmed runs once", async () => {
   await using world = await openWorld({ clock: systemClock });
   const { store } = contextOf(world.server);
   using losing = loseOne(store, async () => {
@@ -73,7 +73,7 @@ testInside("[CP-56] an import whose beginning was not confirmed is worked on, on
   expect(losing.lost.count).toBe(1);
 });
 
-testInside("[CP-56] a build, and an import, that nobody was told to be there are worked on on their own", async () => {
+testInside("[CP-56] a build and an import that were never announced run automatically", async () => {
   await using world = await openWorld({ clock: systemClock });
   const { admin, server } = world;
   const { template_id, organization_id } = await seedTemplate(server);
@@ -99,7 +99,7 @@ testInside("[CP-56] a build, and an import, that nobody was told to be there are
 });
 
 testInside(
-  "[CP-56] who follows the log of a build gets each line once, and its end, though they were not confirmed",
+  "[CP-56] a build log's follower gets each line once, and its end, although they were not confirmed",
   async () => {
     await using world = await openWorld({ clock: systemClock });
     const { admin, server } = world;
@@ -130,7 +130,7 @@ testInside(
   },
 );
 
-testInside("[CP-56] who follows a chat gets a message whose commit was not confirmed", async () => {
+testInside("[CP-56] a chat's follower gets a message whose commit was not confirmed", async () => {
   await using world = await openChatWorld({ clock: systemClock });
   const { id } = await createChat(world, "one");
   using follower = await Follower.open(world.owner, id);
@@ -146,7 +146,7 @@ testInside("[CP-56] who follows a chat gets a message whose commit was not confi
 });
 
 testInside(
-  "[CP-56] who follows lines of an agent is sent away where some may be stored that nobody was told",
+  "[CP-56] a follower of an agent's lines is disconnected if stored lines may not have been delivered",
   async () => {
     await using server = await startTestServer({ clock: systemClock });
     const seeded = await seedAgent(server);
@@ -175,7 +175,7 @@ testInside(
   },
 );
 
-testInside("[LG-8] who begins to follow while lines are stored and not yet told sees them once", async () => {
+testInside("[LG-8] a follower that joins while lines are stored but not yet delivered sees them once", async () => {
   await using server = await startTestServer({ clock: systemClock });
   const seeded = await seedAgent(server);
   const owner = new Client(server.url, seeded.owner_token);

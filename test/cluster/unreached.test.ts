@@ -1,4 +1,4 @@
-// A node at whose address nobody answers.
+// A node whose address does not respond.
 import { expect } from "bun:test";
 import { SQL } from "bun";
 import { startCluster } from "#test/support/cluster.ts";

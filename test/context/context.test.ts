@@ -1,5 +1,5 @@
-// What a workspace tells its chats, from files on its disk to what a model is told and what people see: a real server, a real daemon, and a
-// model whose every call the test decides.
+// The context of a workspace, from files on its disk to the model's prompt and the pages: a real server, a real daemon, and a model
+// controlled by the test.
 import { expect, test } from "bun:test";
 import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -16,7 +16,7 @@ const world = await forFile(openToolWorld());
 
 const countSnapshots = query(build.select({ id: context_snapshots.id }).from(context_snapshots));
 
-/** Appears at once, as a whole. */
+/** Writes the file atomically. */
 const put = (path: string, text: string): void => {
   const at = join(world.home, path);
   mkdirSync(dirname(at), { recursive: true });
@@ -34,14 +34,14 @@ const systemOf = ({
   request: { messages: readonly { content: readonly { text?: string }[] }[] };
 }): string => request.messages[0]?.content[0]?.text ?? "";
 
-/** The chat once it is as asked for; the daemon tells of changes when it has seen them. */
+/** Returns the chat once it matches; the daemon reports changes when it has seen them. */
 const chatOnce = (id: string, isSo: (chat: Chat) => boolean): Promise<Chat> =>
   until(async () => {
     const chat = await read(id);
     return isSo(chat) && chat;
   });
 
-/** Pins the context until what the chat goes by is as asked for. */
+/** Pins the context until the chat's context matches. */
 const pinUntil = (id: string, isSo: (told: string[]) => boolean): Promise<true> =>
   until(async () => {
     if (isSo(sources(await read(id)))) return true;
@@ -51,13 +51,13 @@ const pinUntil = (id: string, isSo: (told: string[]) => boolean): Promise<true> 
 const sources = ({ context }: Chat): string[] =>
   (context?.resources ?? []).map(({ source, status }) => `${source.slice(world.home.length + 1)} ${status}`);
 
-test("[CX-2] [CX-3] [CX-5] [CX-7] [CX-8] [CX-9] [CX-11] [CH-43] a chat goes by what it has pinned until it is pinned again, and its owner hears that the workspace tells something else", async () => {
+test("[CX-2] [CX-3] [CX-5] [CX-7] [CX-8] [CX-9] [CX-11] [CH-43] a chat uses its pinned context until it is pinned again, and its owner is notified when the workspace's changes", async () => {
   put("AGENTS.md", "Always greet.");
   put("skills/deploy/SKILL.md", skill("deploy", "how we deploy"));
   put("skills/deploy/steps/one.md", "First.");
   using watch = await world.owner.socket("/api/v2/chats/watch");
   const { id, call } = await openChat(world);
-  // It may have been made before the workspace had told of both.
+  // It may have been created before the workspace had reported both.
   await pinUntil(id, (told) => told.join() === "AGENTS.md ok,skills/deploy ok");
   expect((await read(id)).context?.resources[1]).toEqual({
     kind: "skill",
@@ -69,7 +69,7 @@ test("[CX-2] [CX-3] [CX-5] [CX-7] [CX-8] [CX-9] [CX-11] [CH-43] a chat goes by w
     skill_description: "how we deploy",
   });
 
-  // A chat in a workspace names where it works.
+  // A chat in a workspace names its folder.
   const uuid = expect.stringMatching(/^[0-9a-f-]{36}$/);
   const { workspace_id } = world.seeded;
   expect(await read(id)).toMatchObject({ workspace_id, agent_id: uuid, build_id: uuid });
@@ -87,7 +87,7 @@ test("[CX-2] [CX-3] [CX-5] [CX-7] [CX-8] [CX-9] [CX-11] [CH-43] a chat goes by w
     expect(event.chat.context).toMatchObject({ dirty: true, resources: [] });
     break;
   }
-  // MCP alone changes nothing, and what is told as it was before is clean.
+  // MCP alone changes nothing, and a report that equals the earlier one is clean.
   put(".mcp.json", "{}");
   rmSync(join(world.home, "CLAUDE.md"));
   const clean = await chatOnce(id, ({ context }) => context?.dirty === false);
@@ -118,7 +118,7 @@ test("[CX-2] [CX-3] [CX-5] [CX-7] [CX-8] [CX-9] [CX-11] [CH-43] a chat goes by w
   expect(places[0]).toBeGreaterThanOrEqual(0);
   next.finish("stop");
 
-  // What is wrong with a resource is told with it; what follows from its body is not.
+  // A resource's error is reported with it; what follows from its body is not.
   put("skills/bad/SKILL.md", "no front matter");
   put(".cursorrules", "x".repeat(65_537));
   await chatOnce(id, ({ context }) => context?.dirty === true);
@@ -142,11 +142,11 @@ test("[CX-2] [CX-3] [CX-5] [CX-7] [CX-8] [CX-9] [CX-11] [CH-43] a chat goes by w
   ]);
   rmSync(join(world.home, "skills/bad"), { recursive: true });
   rmSync(join(world.home, ".cursorrules"));
-  // The next test begins when the daemon has seen that.
+  // The next test starts when the daemon has seen this.
   await pinUntil(id, (told) => told.length <= 4);
 }, 60_000);
 
-test("[CX-7] [CX-8] [CX-10] another workspace is pinned again, and a snapshot that nobody names no longer exists", async () => {
+test("[CX-7] [CX-8] [CX-10] another workspace is pinned again, and an unreferenced snapshot is deleted", async () => {
   const { store } = contextOf(world.server);
   const { id, call } = await openChat(world);
   call.finish("stop");
@@ -157,12 +157,12 @@ test("[CX-7] [CX-8] [CX-10] another workspace is pinned again, and a snapshot th
   expect((await pin(id)).status).toBe(400);
   await world.owner.patch(`/api/v2/chats/${id}`, { workspace_id: world.seeded.workspace_id });
   expect((await read(id)).context?.resources.length).toBeGreaterThan(0);
-  // The chats have pinned what the workspace tells, so there is one.
+  // The chats have pinned the workspace's context, so there is one.
   for (const one of await world.owner.get<Chat[]>("/api/v2/chats")) await pin(one.id);
   expect(await store.scan(countSnapshots())).toHaveLength(1);
 }, 30_000);
 
-test("[CX-11] [CX-13] personal skills are in every chat of their owner, and called by their side where the workspace has the same name", async () => {
+test("[CX-11] [CX-13] personal skills are in every chat of their owner, with a prefix if the workspace has the same name", async () => {
   const path = "/api/v2/users/me/skills";
   const write = (body: object) => world.owner.fetch("POST", path, body);
   const made = (await (await write({ name: "deploy", description: "my way", content: "Mine." })).json()) as UserSkill;

@@ -1,4 +1,4 @@
-// What the history of a chat says of what the chat goes by: a real server, a real daemon, and files on its disk.
+// A chat's context in its history: a real server, a real daemon, and files on its disk.
 import { expect, test } from "bun:test";
 import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -19,7 +19,7 @@ const put = (path: string, text: string): void => {
 const contextIn = (messages: readonly ChatMessage[]): ChatMessage[] =>
   messages.filter(({ content }) => content.some(({ type }) => type === "context-file" || type === "skill"));
 
-test("[CX-2] [CX-14] a chat's history names the files and skills it goes by, once, and again when they change; a file above 64 KiB is cut and marked", async () => {
+test("[CX-2] [CX-14] a chat's history names its instruction files and skills, once, and again when they change; a file above 64 KiB is truncated and marked", async () => {
   put("AGENTS.md", "Always greet.");
   put("CLAUDE.md", `Long words. ${"x".repeat(65_536)}`);
   put("skills/deploy/SKILL.md", "---\nname: deploy\ndescription: how we deploy\n---\nDo it well.\n");
@@ -68,7 +68,7 @@ test("[CX-2] [CX-14] a chat's history names the files and skills it goes by, onc
   const plain = contextIn(((await response.json()) as MessagePage).messages)[0];
   expect(plain?.content[0]?.context_file_agent_id as unknown).toBe(agent_id);
 
-  // Nothing new, nothing said; another text of the same file is said again.
+  // An unchanged file is not repeated; a changed one is.
   const known = contextIn(await messagesOf(world.owner, id)).length;
   await sendMessage(world, id, "go on");
   (await world.models.next()).say("yes").finish();

@@ -1,4 +1,4 @@
-// What the server takes of what an agent pushes, over a real connection.
+// Validation of an agent's pushes by the server, over a real connection.
 import { expect, test } from "bun:test";
 import { contextText } from "#actors/chat/prompt/context-blocks.ts";
 import { findSnapshot, findWorkspaceContext } from "#db/chats/context.ts";
@@ -13,7 +13,7 @@ const file = (source: string, content: Uint8Array = Buffer.from("x")) => ({
   body: { case: "instructionFile" as const, value: { content } },
 });
 
-test("[CX-6] a daemon's first push and later versions are taken, others answered with no; too much is refused and changes nothing", async () => {
+test("[CX-6] a daemon's first push and later versions are accepted, others not; too much is refused and changes nothing", async () => {
   await using server = await startTestServer();
   const seeded = await seedAgent(server);
   const { store } = contextOf(server);
@@ -40,7 +40,7 @@ test("[CX-6] a daemon's first push and later versions are taken, others answered
     { kind: "instruction_file", status: "ok", source: "/e", size_bytes: 1, error: "", body: "x", truncated: true },
     { kind: "instruction_file", status: "oversize", source: "/f", size_bytes: 0, error: "" },
   ]);
-  // A model is told the beginning and that there is more.
+  // A model gets the beginning and a note that there is more.
   expect(contextText(snapshot?.resources ?? []).instructions).toEndWith(
     `<instructions file="/e">\nx\n</instructions>\n\n/e goes on beyond this: read it with read_file when it matters.\n\n/f is too long to stand here: read it with read_file when it matters.`,
   );

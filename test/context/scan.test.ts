@@ -1,12 +1,12 @@
-// What the daemon finds of instructions, skills and MCP configs on a real disk, what it makes of what is too much or leads elsewhere, and
-// how it tells of changes.
+// The daemon's scan of instructions, skills and MCP configs on a real disk: what it finds, how it handles large files and outside links,
+// and how it reports changes.
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { skillFile, skillFiles } from "#src/daemon/context/http.ts";
 import { contextRoots, LIMITS, scanContext } from "#src/daemon/context/scan.ts";
-import { skillHead } from "#src/daemon/context/skill.ts";
+import { parseSkillHead } from "#src/daemon/context/skill.ts";
 
 let home: string;
 beforeEach(() => {
@@ -32,7 +32,7 @@ const failure = (work: Promise<unknown>): Promise<string> =>
     (error: Error & { validations?: { detail: string }[] }) => error.validations?.[0]?.detail ?? error.message,
   );
 
-test("[CX-1] every root is looked through for instructions, skills and MCP configs; a file under two names counts once", async () => {
+test("[CX-1] every root is searched for instructions, skills and MCP configs; a file with two names is used once", async () => {
   put("work/AGENTS.md", "one");
   symlinkSync("AGENTS.md", join(home, "work/CLAUDE.md"));
   put("work/deep/AGENTS.md", "not at the top");
@@ -60,7 +60,7 @@ test("[CX-1] every root is looked through for instructions, skills and MCP confi
   ]);
 });
 
-test("[CX-2] of instructions that are too long the beginning is told, of other files nothing; beyond 2 MiB files are left out, and beyond 500 they are counted", async () => {
+test("[CX-2] long instructions are truncated, other long files dropped; beyond 2 MiB files are left out, and beyond 500 counted", async () => {
   put("work/AGENTS.md", "x".repeat(LIMITS.file));
   put("work/CLAUDE.md", `${"x".repeat(LIMITS.file - 1)}é and more`);
   symlinkSync("CLAUDE.md", join(home, "work/.cursorrules"));
@@ -70,7 +70,7 @@ test("[CX-2] of instructions that are too long the beginning is told, of other f
   expect(exact).toMatchObject({ status: "ok", size_bytes: LIMITS.file });
   const size_bytes = LIMITS.file + 10;
   expect(long).toMatchObject({ status: "oversize", size_bytes, error: `has ${size_bytes} bytes, more than 65536` });
-  // No half of a character.
+  // No partial character.
   expect(long?.body).toBe("x".repeat(LIMITS.file - 1));
   expect([skillful?.status, skillful?.body]).toEqual(["oversize", undefined]);
   rmSync(join(home, "work/skills"), { recursive: true });
@@ -87,9 +87,9 @@ test("[CX-2] of instructions that are too long the beginning is told, of other f
   expect(total).toBeLessThanOrEqual(LIMITS.total);
 }, 30_000);
 
-test("[CX-3] a skill needs front matter with a name like its folder's and a description; a second one of a name is left out", async () => {
-  expect(skillHead(skill("good-one"), "good-one")).toEqual({ name: "good-one", description: "when asked" });
-  expect(skillHead(skill("a", ">\n  two\n  lines").replaceAll("\n", "\r\n"), "a")).toMatchObject({ name: "a" });
+test("[CX-3] a skill needs front matter with its folder's name and a description; a second one with the name is left out", async () => {
+  expect(parseSkillHead(skill("good-one"), "good-one")).toEqual({ name: "good-one", description: "when asked" });
+  expect(parseSkillHead(skill("a", ">\n  two\n  lines").replaceAll("\n", "\r\n"), "a")).toMatchObject({ name: "a" });
   const wrong = [
     ["no front matter", "x"],
     ["---\nname: [\n---\n", "x"],
@@ -99,7 +99,7 @@ test("[CX-3] a skill needs front matter with a name like its folder's and a desc
     ["---\nname: x\n---\n", "x"],
     ["---\nname: x\ndescription: 3\n---\n", "x"],
   ] as const;
-  for (const [text, folder] of wrong) expect(skillHead(text, folder)).toHaveProperty("problem");
+  for (const [text, folder] of wrong) expect(parseSkillHead(text, folder)).toHaveProperty("problem");
   put("work/skills/twice/SKILL.md", skill("twice"));
   put("work/.claude/skills/twice/SKILL.md", skill("twice", "again"));
   put("work/skills/other/SKILL.md", skill("elsewhere"));
@@ -110,7 +110,7 @@ test("[CX-3] a skill needs front matter with a name like its folder's and a desc
   ]);
 });
 
-test("[CX-4] what leads out of its root is left out, and what is no regular file keeps nobody waiting", async () => {
+test("[CX-4] paths that lead out of their root are left out, and special files block nothing", async () => {
   const secret = put("secret/key", "secret");
   mkdirSync(join(home, "work/skills/leak"), { recursive: true });
   symlinkSync(secret, join(home, "work/AGENTS.md"));
@@ -180,7 +180,7 @@ test("[CX-15] lines that import a file stand for its text, inside of the folder 
     ].join("\n"),
   );
   expect([found?.status, found?.error]).toEqual(["ok", "@../outside.md leads out of its folder"]);
-  // What is imported is watched, and too much is left out.
+  // Imported files are watched, and what exceeds the limit is left out.
   expect((await scan()).watched).toContain(join(home, "work/docs/deep"));
   put("work/docs/more.md", "x".repeat(LIMITS.file));
   const [large] = (await scan()).resources;

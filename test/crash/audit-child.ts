@@ -1,5 +1,4 @@
-// A process that changes things forever, each with its entry of the audit log, and says which changes were answered. Killed by
-// audit.test.ts.
+// A process that makes changes forever, each with its audit log entry, and prints which were acknowledged. Killed by audit.test.ts.
 
 import { openLocalStore } from "#db/engine/local.ts";
 import { audited } from "#db/reports/audit/audit.ts";
@@ -8,7 +7,7 @@ import { putSetting } from "#db/settings.ts";
 const store = openLocalStore({ directory: process.argv[2] ?? "", cacheMb: 4, now: 0, fatal: () => {} });
 const begin = Number(process.argv[3]);
 
-/** Several at once, so that one flush has many of them. */
+/** Several in parallel, so that one flush contains many of them. */
 const change = async (lane: number): Promise<void> => {
   for (let n = 0; ; n++) {
     const key = `probe/${begin}/${lane}/${n}`;

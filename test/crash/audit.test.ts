@@ -1,4 +1,4 @@
-// A change and its entry in the audit log are one: whenever the process is killed, both are there or neither, and what was answered is.
+// A change and its audit log entry are atomic: whenever the process is killed, both exist or neither, and acknowledged changes exist.
 import { Database } from "bun:sqlite";
 import { expect } from "bun:test";
 import { join } from "node:path";
@@ -9,7 +9,7 @@ const ROUNDS = 3;
 const ENOUGH = 400;
 
 testInside(
-  "[AU-1] killed in the middle of it, again and again: as many entries as changes, and none that was answered is missing",
+  "[AU-1] killed repeatedly: as many entries as changes, and no acknowledged one is missing",
   async () => {
     using place = tempDirectory();
     const answered: string[] = [];

@@ -1,5 +1,5 @@
-// The wall clock of the machine jumps: set by hand, by a time server, by a laptop that slept. What measures lengths of time is another
-// clock, which never does.
+// The machine's wall clock jumps: set by hand, by a time server, or after a suspend. Durations are measured with the monotonic clock, which
+// never jumps.
 import { expect } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import type { AgentLog } from "#schema/agents/agent-log.ts";
@@ -11,7 +11,7 @@ import { awaitBuild, createBuild, createWorkspace, ECHO, seedTemplate } from "#t
 
 const DAY = 86_400_000;
 
-testInside("[CR-21] the clock jumps two days on and a week back, and everything runs on", async () => {
+testInside("[CR-21] the clock jumps two days ahead and a week back, and everything continues", async () => {
   let jumped = 0;
   const clock = { ...systemClock, now: () => systemClock.now() + jumped };
   await using server = await startTestServer({ clock });
@@ -34,7 +34,7 @@ testInside("[CR-21] the clock jumps two days on and a week back, and everything 
   jumped = 2 * DAY;
   await say("two days on");
   await follow(2);
-  // A sign-in counts for a day: by this clock it is over, and a new one counts.
+  // A session lasts a day: by this clock it has expired, and a new one is valid.
   expect((await admin.fetch("GET", "/api/v2/users/me")).status).toBe(401);
   const later = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
 
@@ -55,7 +55,7 @@ testInside("[CR-21] the clock jumps two days on and a week back, and everything 
   const lines = [...(await read(agent_id)), ...(await read(agentAgain))];
   expect(lines.map(({ output }) => output)).toEqual(["before", "two days on", "a week back", "now"]);
   expect(lines.map(({ id: number }) => number)).toEqual(lines.map(({ id: number }) => number).sort((a, b) => a - b));
-  // Builds are in the order of their numbers, whatever their times say.
+  // Builds are ordered by number, whatever their times.
   const builds = await later.get<{ build_number: number }[]>(`/api/v2/workspaces/${id}/builds`);
   expect(builds.map(({ build_number }) => build_number)).toEqual([3, 2, 1]);
   expect(contextOf(server).requests.size).toBe(0);

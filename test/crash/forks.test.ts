@@ -1,4 +1,4 @@
-// A server that is killed while it forks a workspace, at each named place: the next one makes all copies, each once, with all files, and nothing
+// A server is killed while it forks a workspace, at each failpoint: the next one creates all copies, each once, with all files, and nothing
 // is left over.
 import { expect } from "bun:test";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -17,10 +17,10 @@ import { enter } from "./server-world.ts";
 const test = testOfOne("localOfProcess");
 
 const TEMPLATE = "provisioner: local\nresources: [{name: main, agents: [{name: main}]}]\n";
-/** Chats have no model here: their copies are shown elsewhere. Of those of snapshots the one that copies alone pass. */
+/** Without chats, which have no model here and are tested elsewhere. Of the snapshot failpoints, only those that copies pass. */
 const POINTS = [...FORK_FAILPOINTS.filter((point) => point !== "fork_chats"), "home_replaced"] as const;
 
-test("[FO-6] killed at each named place, a server makes all copies of a fork afterwards, each once, and leaves nothing over", async () => {
+test("[FO-6] killed at each failpoint, a server completes all copies of a fork, each once, and leaves nothing behind", async () => {
   await using place = await ServerPlace.make();
   await place.start();
   const { admin } = await enter(place);
@@ -33,7 +33,7 @@ test("[FO-6] killed at each named place, a server makes all copies of a fork aft
     await place.stop();
     const server = await place.start({ env: { SLIPWAY_FAILPOINT: point } });
     writeFileSync(join(root, id, "home", "kept"), point);
-    // The server may be dead before it has answered.
+    // The server may be dead before it responds.
     await admin
       .post<Fork>(`${path}/forks`, { names: ["a", "b"].map((name) => `${name}-${known.size}`) })
       .catch(() => {});

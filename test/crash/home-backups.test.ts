@@ -1,5 +1,5 @@
-// A server that is killed while it makes, removes and fetches home backups, at each named place: the next one ends what was begun, every backup that
-// is listed is whole, and nothing is left over.
+// A server is killed while it creates, removes and fetches home backups, at each failpoint: the next one completes what was started, every
+// listed backup is complete, and nothing is left over.
 import { expect } from "bun:test";
 import { readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -20,7 +20,7 @@ const test = testOfOne("localOfProcess");
 
 const TEMPLATE = "provisioner: local\nresources: [{name: main, agents: [{name: main}]}]\n";
 
-test("[HB-9] killed at each named place, a server ends afterwards what it had begun with home backups, and leaves nothing over", async () => {
+test("[HB-9] killed at each failpoint, a server completes its home backup work, and leaves nothing behind", async () => {
   await using place = await ServerPlace.make();
   using depot = tempDirectory();
   const settings = { SLIPWAY_HOME_BACKUP_DIR: depot.path, SLIPWAY_HOME_BACKUP_ENGINE: "archive" };
@@ -54,7 +54,7 @@ test("[HB-9] killed at each named place, a server ends afterwards what it had be
     await admin.post(path, {}).catch(() => {});
     expect({ point, signal: (await server.ended).signal }).toEqual({ point, signal: "SIGKILL" });
     await place.start({ env: settings });
-    // The one of before, of the same day, is removed for it.
+    // The earlier one of the same day is removed for it.
     const all = await settled();
     expect({ point, isNew: all[0]?.id !== newest?.id }).toEqual({ point, isNew: point !== "home_backup_fetched" });
     const names = readdirSync(depot.path, { recursive: true, encoding: "utf8" });
@@ -65,7 +65,7 @@ test("[HB-9] killed at each named place, a server ends afterwards what it had be
     expect({ point, left: names.filter((name) => name.includes("part")) }).toEqual({ point, left: [] });
     expect(readdirSync(join(place.directory, "workspaces", id)).filter((name) => name.includes("draft"))).toEqual([]);
   }
-  // What was fetched over a kill is what was backed up.
+  // The files fetched across a kill equal the backed-up ones.
   const [fetched] = await snapshots();
   const wanted = describeTree(home);
   expect(wanted.length).toBeGreaterThan(10);

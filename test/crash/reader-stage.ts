@@ -1,22 +1,22 @@
-// Where readers stop reading: whom they ask, and the processes whose memory is looked at in the meantime. One server here; behind a spare of a cluster
-// in cluster/server-readers.ts.
+// Setups for readers that stop reading: the server they call, and the processes whose memory is measured. One server here; behind a spare
+// of a cluster in cluster/server-readers.ts.
 import { residentMiB } from "#test/bench/machine.ts";
 import { ServerPlace } from "./server.ts";
 import { enter, type World } from "./server-world.ts";
 
 export type Stage = AsyncDisposable & {
-  /** Its clients ask whom those who stop reading ask, too. */
+  /** Its clients call the same server as the readers that stop. */
   readonly world: World;
   readonly processes: readonly { readonly name: string; readonly pid: number }[];
-  /** Ends all servers in an orderly way. */
+  /** Stops all servers properly. */
   stop(): Promise<void>;
 };
 
-/** MiB that memory may grow by, whatever the number of readers and whatever was sent: what the runtime has not given back yet. */
+/** Maximum memory growth in MiB, regardless of the number of readers and the data sent: what the runtime has not freed yet. */
 const BOUND = 100;
 const LOOK_MS = 20;
 
-/** One server on a data directory of its own. */
+/** One server on its own data directory. */
 export const oneServer = async (): Promise<Stage> => {
   const place = await ServerPlace.make();
   const server = await place.start();
@@ -28,7 +28,7 @@ export const oneServer = async (): Promise<Stage> => {
   };
 };
 
-/** By how many MiB each process grew at most while `work` ran, in words, and which of them by too much. */
+/** Describes each process's maximum memory growth in MiB while `work` ran, and which ones exceeded the limit. */
 export const growthDuring = async (
   { processes }: Stage,
   work: () => Promise<unknown>,

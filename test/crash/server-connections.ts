@@ -1,5 +1,5 @@
-// More connections than anyone needs: ten thousand that stay and say nothing, and two thousand new ones a second (RELIABILITY checks
-// 17 and 18). Everyone else is answered in the meantime, and nothing is left behind.
+// Excessive connections: ten thousand idle ones, and two thousand new ones per second (RELIABILITY checks 17 and 18). Other clients are
+// answered in the meantime, and nothing is left behind.
 import type { Socket } from "bun";
 import { until } from "#test/support/until.ts";
 import { ServerPlace } from "./server.ts";
@@ -7,10 +7,10 @@ import { mustBeRight } from "./server-crash.ts";
 import type { Check, CheckOptions } from "./store/store-crash.ts";
 
 const GET = "GET /api/v2/buildinfo HTTP/1.1\r\nHost: 127.0.0.1\r\n";
-/** How much later than on an idle server the slowest of a hundred may be answered. The machine is shared. */
+/** How much later than on an idle server the slowest of a hundred requests may be answered. The machine is shared. */
 const LATER_MS = 250;
 const BYTES_EACH = 16 * 1024;
-/** Connections of a look at the server, and what it opens for itself in the meantime. */
+/** Connections of a check of the server, and what it opens for itself in the meantime. */
 const FEW = 16;
 
 const probe = async (url: URL, count = 100): Promise<number> => {
@@ -25,7 +25,7 @@ const probe = async (url: URL, count = 100): Promise<number> => {
   return times.sort((a, b) => a - b)[Math.floor(count * 0.99) - 1] ?? 0;
 };
 
-/** One connection; `answered` is settled by its first answer, or with "" when it ends before. */
+/** Opens one connection; `answered` resolves with its first response, or with "" if it ends first. */
 const connect = async (url: URL, request = ""): Promise<{ socket: Socket; answered: Promise<string> }> => {
   const { promise: answered, resolve } = Promise.withResolvers<string>();
   const socket = await Bun.connect({
@@ -37,7 +37,7 @@ const connect = async (url: URL, request = ""): Promise<{ socket: Socket; answer
   return { socket, answered };
 };
 
-/** `rounds` thousand connections stay open: half have said nothing, half have been answered once. */
+/** `rounds` thousand connections stay open: half have sent nothing, half have been answered once. */
 export const idleConnections = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
   await using place = await ServerPlace.make();
   const server = await place.start();
@@ -55,7 +55,7 @@ export const idleConnections = async ({ rounds, seed, log }: CheckOptions): Prom
     }
     sockets.push(...some.map(({ socket }) => socket));
   }
-  // The kernel says yes before the server has taken a connection in.
+  // The kernel accepts a connection before the server does.
   await until(async () => server.descriptors() - before.descriptors >= sockets.length, { patience: 5_000 }).catch(
     () => {},
   );
@@ -77,7 +77,7 @@ export const idleConnections = async ({ rounds, seed, log }: CheckOptions): Prom
 
 const A_SECOND = 2_000;
 
-/** For `rounds` seconds 2,000 connections are opened each second, asked one thing and closed. */
+/** For `rounds` seconds, 2,000 connections are opened per second, used for one request and closed. */
 export const newConnections = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
   await using place = await ServerPlace.make();
   const server = await place.start();
@@ -96,7 +96,7 @@ export const newConnections = async ({ rounds, seed, log }: CheckOptions): Promi
   const began = performance.now();
   const slowest: Promise<number>[] = [];
   while (performance.now() - began < rounds * 1_000) {
-    // As many as are due by now, so that a pause of this process is caught up.
+    // As many as are due by now, which compensates for pauses of this process.
     const due = Math.floor(((performance.now() - began) / 1_000) * A_SECOND) - opened;
     for (let i = 0; i < due; i++) visits.push(visit());
     opened += Math.max(0, due);

@@ -32,7 +32,7 @@ testOfOne("localOfProcess")(
     const [first] = daemons();
     place.newest.kill("SIGKILL");
     await place.newest.ended;
-    // As if it had been killed right behind the spawn.
+    // As if it had been killed immediately after the spawn.
     rmSync(join(place.directory, "workspaces", id, "daemon.json"));
     {
       await using stored = await openStored(place.directory);
@@ -46,7 +46,7 @@ testOfOne("localOfProcess")(
   30_000,
 );
 
-test("[CR-5] a batch whose answer was lost is sent again under its key and stored once", async () => {
+test("[CR-5] a batch with a lost response is resent under its key and stored once", async () => {
   await using place = await ServerPlace.make();
   await place.start();
   const world = await enter(place);
@@ -67,14 +67,14 @@ test("[CR-5] a batch whose answer was lost is sent again under its key and store
   expect(logs.map(({ output }) => output)).toEqual(["a", "b"]);
 }, 30_000);
 
-test("[CR-6] the oracle notices what is lost, doubled, changed, out of order or cut", async () => {
+test("[CR-6] the oracle detects lost, duplicated, changed, reordered and truncated lines", async () => {
   await using place = await ServerPlace.make();
   await place.start();
   const world = await enter(place);
   const writers = await makeWriters(await makeAgents(world, "oracle", 1), () => 0.5);
   for (let i = 0; i < 5; i++) await writers[0]?.once();
   await place.stop();
-  /** What the oracles say of a database after this change, which is taken back. */
+  /** Returns what the oracles report about a database after this change, which is then reverted. */
   const saidAfter = async (sql: string, look = () => new LineOracle().check(world.admin, writers)): Promise<string> => {
     const putBack = await keepStored(place.directory);
     {
@@ -102,6 +102,6 @@ test("[CR-6] the oracle notices what is lost, doubled, changed, out of order or 
     ),
   ).toContain("sent was");
   expect(await saidAfter("update workspace_builds set build_number = 7")).toContain("build numbers with gaps");
-  // The server does these builds again, with agents of their own: only the database is asked.
+  // The server repeats these builds, with their own agents: only the database is checked.
   expect(await saidAfter("update jobs set completed_at = null", async () => [])).toBe("");
 }, 120_000);

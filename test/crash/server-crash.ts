@@ -1,5 +1,5 @@
-// The server is killed at random moments while agents write, people build and daemons count, and started again on the same data
-// (RELIABILITY checks 1 and 19, and the first of the issue's "done when").
+// The server is killed at random moments while agents write, people build and daemons count, and restarted on the same data (RELIABILITY
+// checks 1 and 19, and the first of the issue's "done when").
 import { onPostgres } from "#test/support/postgres-server.ts";
 import { randomFrom } from "#test/support/random.ts";
 import { BuildLoad, type Kind, MANIFESTS } from "./oracle/build-load.ts";
@@ -17,9 +17,9 @@ const DAEMONS = onPostgres ? 0 : 2;
 
 export type LoadOptions = { agents: number; builders: number; daemons: number; gap?: number };
 
-/** A server under load of every kind, and the oracles that watch it. Ends everything when disposed. */
+/** A server under all kinds of load, and the oracles that check it. Ends everything when disposed. */
 export class Torture implements AsyncDisposable {
-  /** Settings of every server of a load. */
+  /** Settings of all servers under load. */
   static readonly env = { SLIPWAY_PROVISIONER_SLOTS: "6" };
   readonly place: ServerPlace;
   readonly world: World;
@@ -46,7 +46,7 @@ export class Torture implements AsyncDisposable {
     this.builders = [];
   }
 
-  /** Starts a server on a fresh directory and fills it; the load begins with `begin`. */
+  /** Starts a server on a new directory and fills it; the load starts with `begin`. */
   static async make(seed: number, load: LoadOptions): Promise<Torture> {
     const place = await ServerPlace.make();
     try {
@@ -74,7 +74,7 @@ export class Torture implements AsyncDisposable {
       templates[kind] = await makeTemplate(world, `load-${kind}`, MANIFESTS[kind]);
     }
     for (let i = 0; i < load.builders; i++) {
-      // Where daemons count, one of the people makes workspaces with real daemons, too.
+      // With daemons, one of the people also creates workspaces with real daemons.
       const kinds: Kind[] = load.daemons > 0 && i === 0 ? ["local"] : ["succeeds", "succeeds", "hangs", "fails"];
       const options = { name: `b${i}`, admin: world.admin, templates, kinds, random, acknowledged };
       (this.builders as BuildLoad[]).push(new BuildLoad(options));
@@ -89,7 +89,7 @@ export class Torture implements AsyncDisposable {
     ];
   }
 
-  /** Resolves after this many further acknowledged calls. */
+  /** Resolves after this many more acknowledged calls. */
   async progress(count: number): Promise<void> {
     const reached = new Promise<void>((resolve) => {
       this.#waiting = { count: this.acknowledged + count, resolve };
@@ -104,7 +104,7 @@ export class Torture implements AsyncDisposable {
     this.#waiting = undefined;
   }
 
-  /** Writers' calls that were answered 5xx. */
+  /** Writers' calls that were answered with 5xx. */
   get failures(): number {
     return this.writers.reduce((sum, { failures }) => sum + failures, 0);
   }
@@ -113,14 +113,14 @@ export class Torture implements AsyncDisposable {
     return this.place.start({ ...options, env: { ...Torture.env, ...options.env } });
   }
 
-  /** What is wrong while the load continues. */
+  /** Returns the problems while the load continues. */
   async look(): Promise<string[]> {
     const wrong = await this.oracle.check(this.world.admin, this.writers);
     for (const one of this.builders) wrong.push(...(await one.check()));
     return wrong;
   }
 
-  /** Lets everything come to its end, and returns what is wrong then. The server must be running. */
+  /** Lets everything finish, and returns the problems. The server must be running. */
   async finish(): Promise<string[]> {
     for (const one of this.writers) one.stop();
     for (const one of this.builders) one.stop();
@@ -151,12 +151,12 @@ export class Torture implements AsyncDisposable {
   }
 }
 
-/** Throws with the seed, so that it can be tried again. */
+/** Throws with the seed, to reproduce the failure. */
 export const mustBeRight = (seed: number, what: string, wrong: readonly string[]): void => {
   if (wrong.length > 0) throw new Error(`seed ${seed}, ${what}: ${wrong.slice(0, 5).join("; ")}`);
 };
 
-/** Kills the server `rounds` times at random moments. Returns what was seen, in one line. */
+/** Kills the server `rounds` times at random moments. Returns a one-line summary. */
 export const serverCrash = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
   await using torture = await Torture.make(seed, { agents: 4, builders: 3, daemons: DAEMONS });
   const { place, random } = torture;
@@ -164,7 +164,7 @@ export const serverCrash = async ({ rounds, seed, log }: CheckOptions): Promise<
   torture.begin();
   for (let round = 1; round <= rounds; round++) {
     await torture.progress(1 + Math.floor(random() * 120));
-    // Between acknowledgements, too, not only right behind one.
+    // Also between acknowledgments, not only directly after one.
     await Bun.sleep(random() * 15);
     server.kill("SIGKILL");
     await server.ended;

@@ -1,5 +1,5 @@
-// Workspaces of the provisioner `local`, with the real daemon, whose script counts until it is told to stop: however often the
-// server dies in the meantime, every number must have been stored once and in order.
+// Workspaces of the provisioner `local`, with the real daemon, whose script counts until it is told to stop: however often the server dies,
+// every number must be stored once and in order.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { AgentLog } from "#schema/agents/agent-log.ts";
@@ -31,7 +31,7 @@ export class CountingDaemons {
     this.#workspaces = workspaces;
   }
 
-  /** Starts this many and waits until each has counted its first number. */
+  /** Starts this many and waits until each has printed its first number. */
   static async start(place: ServerPlace, world: World, count: number): Promise<CountingDaemons> {
     const agents = [{ name: "main", scripts: [{ display_name: "Counter", run_on_start: true, script: SCRIPT }] }];
     const template = await makeTemplate(world, "counter", {
@@ -45,7 +45,7 @@ export class CountingDaemons {
     return made;
   }
 
-  /** Lets the scripts end and returns what is wrong with what is stored of them. */
+  /** Lets the scripts end and returns the problems with their stored lines. */
   async finish(): Promise<string[]> {
     const wrong: string[] = [];
     for (const one of this.#workspaces) {
@@ -71,7 +71,7 @@ export class CountingDaemons {
     }
   }
 
-  /** What the script has said, without what the daemon says of itself. */
+  /** Returns the script's output, without the daemon's own lines. */
   async #counts(workspace: Workspace): Promise<AgentLog[]> {
     const [agent] = workspace.latest_build.resources.flatMap((resource) => resource.agents ?? []);
     if (!agent) throw new Error(`${workspace.name} has no agent`);

@@ -1,5 +1,5 @@
-// A large download from an app of a workspace, through a daemon and the app proxy: every byte comes, and the server's memory stays as
-// it was (RELIABILITY check 15 for bodies; rule AX-15).
+// A large download from a workspace's app, through a daemon and the app proxy: every byte arrives, and the server's memory does not grow
+// (RELIABILITY check 15 for bodies; rule AX-15).
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -15,7 +15,7 @@ const MiB = 1024 * 1024;
 const DOWNLOAD = 2048 * MiB;
 const WARM = 64 * MiB;
 
-/** An app of a workspace with a daemon that connects to whom the world's clients ask: where its bytes come from. */
+/** Starts an app of a workspace with a daemon that connects to the same server as the world's clients. */
 export const startAppOf = async (world: World): Promise<AsyncDisposable & { url: URL; daemon: number }> => {
   const [agent] = await makeAgents(world, "downloads", 1);
   if (!agent) throw new Error("no agent was made");
@@ -45,7 +45,7 @@ export const startAppOf = async (world: World): Promise<AsyncDisposable & { url:
   };
 };
 
-/** Downloads so many bytes and answers the status. */
+/** Downloads this many bytes and returns the status. */
 export const download = async (world: World, url: URL, bytes: number): Promise<number> => {
   const headers = { "Service-Session-Token": world.admin.token ?? "" };
   const response = await fetch(`${url}?n=${bytes}`, { headers });

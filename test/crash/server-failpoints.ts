@@ -1,5 +1,5 @@
-// The server kills itself at each named place in its code, under load, and is started again without it (RELIABILITY check 2). The
-// names come from the source, so that none goes untested.
+// The server kills itself at each failpoint in its code, under load, and is restarted without it (RELIABILITY check 2). The names come from
+// the source, so that none remains untested.
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { FAILPOINTS, type Failpoint } from "#base/failpoint.ts";
@@ -10,10 +10,10 @@ import { mustBeRight, Torture } from "./server-crash.ts";
 import { enter, templateTar } from "./server-world.ts";
 import type { Check, CheckOptions } from "./store/store-crash.ts";
 
-/** On PostgreSQL there are no checkpoints of ours, and uploads are rows. */
+/** On PostgreSQL, checkpoints do not exist, and uploads are rows. */
 export const POINTS = FAILPOINTS.filter((name) => !onPostgres || !["in_checkpoint", "in_upload"].includes(name));
 
-/** Kills a server at every failpoint `rounds` times. Returns what was seen, in one line. */
+/** Kills a server at every failpoint `rounds` times. Returns a one-line summary. */
 export const serverFailpoints = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
   const loaded = POINTS.filter((name) => name !== "in_migration" && name !== "in_upload");
   await inMigration();
@@ -40,7 +40,7 @@ export const serverFailpoints = async ({ rounds, seed, log }: CheckOptions): Pro
   return `${rounds} times ${POINTS.length} failpoints, ${torture.acknowledged} acknowledged calls, none lost`;
 };
 
-/** Leaves the server of the load dead. */
+/** Leaves the load's server dead. */
 const dieAt = async (torture: Torture, seed: number, point: string): Promise<void> => {
   const { place } = torture;
   const server = await place.start({ env: { ...Torture.env, SLIPWAY_FAILPOINT: point } }).catch(() => place.newest);
@@ -56,7 +56,7 @@ const dieAt = async (torture: Torture, seed: number, point: string): Promise<voi
   await again.ended;
 };
 
-/** Dies in the first migration of an empty directory; the next start makes it whole. */
+/** Dies in the first migration of an empty directory; the next start completes it. */
 const inMigration = async (): Promise<void> => {
   await using place = await ServerPlace.make({ isNew: true });
   const { signal } = await place.spawn({ env: armed("in_migration") }).ended;
@@ -67,7 +67,7 @@ const inMigration = async (): Promise<void> => {
   mustBeRight(0, "in_migration", await databaseProblems(place.directory));
 };
 
-/** Dies when an upload is on disk but has no name: nobody ever sees it, and the next start removes it. */
+/** Dies when an upload is on disk but has no name: it is never visible, and the next start removes it. */
 const inUpload = async (): Promise<void> => {
   await using place = await ServerPlace.make();
   await place.start();

@@ -1,17 +1,17 @@
-// A server whose disk fails: the n-th flush or write of its database is refused (RELIABILITY checks 5 and 6).
+// A server on a failing disk: the n-th flush or write of its database fails (RELIABILITY checks 5 and 6).
 import { databaseProblems } from "./oracle/database.ts";
 import { mustBeRight, Torture } from "./server-crash.ts";
 import type { Check, CheckOptions } from "./store/store-crash.ts";
 import { compileFaults, faultSkipReason } from "./store/store-faults.ts";
 
 export type ServerFault = {
-  /** As test/crash/faults/fault.c takes it. */
+  /** In the format of test/crash/faults/fault.c. */
   fault: string;
-  /** Whether the process must end, or must continue as if nothing had been. */
+  /** Whether the process must end, or must continue as if nothing had happened. */
   ends: boolean;
 };
 
-/** The faults that are always tried; the number is when the fault begins. */
+/** The faults that are always tested; the number is when the fault starts. */
 const FAULTS: readonly ((n: number) => ServerFault)[] = [
   (n) => ({ fault: `fsync:${n}:EIO`, ends: true }),
   (n) => ({ fault: `fsync:${n}:EIO:1`, ends: true }),
@@ -21,10 +21,10 @@ const FAULTS: readonly ((n: number) => ServerFault)[] = [
   (n) => ({ fault: `write:${n}:SHORT:20`, ends: false }),
 ];
 
-/** After its first failed flush the process may live this long. */
+/** How long the process may live after its first failed flush. */
 const STOP_MS = 1000;
 
-/** Breaks the disk in every way `rounds` times. Returns what was seen, in one line. */
+/** Breaks the disk in every way `rounds` times. Returns a one-line summary. */
 export const serverFaults = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
   await using torture = await Torture.make(seed, { agents: 3, builders: 2, daemons: 0 });
   const library = compileFaults(torture.place.scratch);
@@ -45,7 +45,7 @@ export const serverFaults = async ({ rounds, seed, log }: CheckOptions): Promise
   return `${rounds} times ${FAULTS.length} faults, ${torture.acknowledged} acknowledged calls, none lost; stopped within ${slowest.toFixed(0)} ms`;
 };
 
-/** One server on a failing disk, then one on a good one; leaves none running. */
+/** Runs one server on a failing disk, then one on a good one; leaves none running. */
 const withFault = async (
   torture: Torture,
   library: string,
@@ -56,7 +56,7 @@ const withFault = async (
   const env = { ...Torture.env, LD_PRELOAD: library, FAULT: fault, FAULT_FILES: "slipway.db" };
   const wrong: string[] = [];
   let stopMs = 0;
-  // A fault may come before the server listens: then it may refuse to start, in words.
+  // A fault before the server listens may make it refuse to start, with a message.
   const listens = await place.start({ env }).then(
     () => true,
     () => false,

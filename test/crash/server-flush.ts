@@ -1,5 +1,5 @@
-// What a server has answered with success is on disk: the kernel saw write, flush, answer, in this order, for every route that
-// changes something, alone and in groups (RELIABILITY check 4).
+// Acknowledged changes are on disk: the kernel saw write, flush, response, in this order, for every changing route, alone and in groups
+// (RELIABILITY check 4).
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Build } from "#schema/workspaces/build.ts";
@@ -17,13 +17,13 @@ import { powerSkipReason } from "./store/store-power.ts";
 
 const MUTATING = /^(POST|PUT|PATCH|DELETE) /;
 
-/** Asked for between the two parts, to find it again in the trace. */
+/** A request between the two parts, to find the boundary in the trace. */
 const BORDER = "/border";
 
-/** Routes that may answer with success and have written nothing. */
+/** Routes that may succeed without writing anything. */
 const WRITES_NOTHING = new Set(["POST /api/v2/users/validate-password"]);
 
-/** Changes one thing of each kind through the API. */
+/** Changes one object of each kind through the API. */
 const changeEverything = async (world: World): Promise<void> => {
   const { admin, organization_id } = world;
   const ada = await admin.post<{ id: string }>("/api/v2/users", {
@@ -90,7 +90,7 @@ const changeOrganization = async (admin: Client, user: string): Promise<void> =>
   await admin.delete(`/api/v2/organizations/${id}`);
 };
 
-/** What is wrong with these answers, in words. */
+/** Returns the problems of these responses. */
 const problems = (answers: readonly Answered[], alone: boolean): string[] =>
   answers.flatMap(({ request, status, writes, flushes, fileFlushes, unflushed }) => {
     if (!MUTATING.test(request) || status >= 300) return [];
@@ -102,7 +102,7 @@ const problems = (answers: readonly Answered[], alone: boolean): string[] =>
     return isUpload && fileFlushes < 2 ? ["an upload was answered before its bytes and its name were flushed"] : [];
   });
 
-/** Looks at one call of each kind, then at `rounds` hundred batches of many writers at once. */
+/** Checks one call of each kind, then `rounds` hundred batches of many concurrent writers. */
 export const serverFlush = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
   await using place = await ServerPlace.make();
   const file = join(place.scratch, "trace.txt");
@@ -119,7 +119,7 @@ export const serverFlush = async ({ rounds, seed, log }: CheckOptions): Promise<
   });
   await Promise.all(writers.map((one) => one.run()));
   await place.stop();
-  // strace writes on a little longer than the server lives.
+  // strace keeps writing slightly longer than the server lives.
   await until(async () => /^\d+ +\+\+\+ exited with 0 \+\+\+\n$/m.test(readFileSync(file, "utf8").slice(-100)));
   const answers = readAnswers(readFileSync(file, "utf8"));
   const border = answers.findIndex(({ request }) => request === `GET ${BORDER}`);

@@ -1,4 +1,4 @@
-// The short form of the tests of a server and what happens around it; `bun run torture` has the long one.
+// The short form of the tests of a server's environment; `bun run torture` has the long one.
 import { expect } from "bun:test";
 import { testNeeding } from "#test/support/needs.ts";
 import { smallDiskSkipReason } from "./disk/small-disk.ts";

@@ -1,5 +1,5 @@
-// What happens around a server: its disk fills up, its directory cannot be written, another program holds its database. It says so,
-// loses nothing it acknowledged, and goes on on its own when it is over (RELIABILITY check 7).
+// Problems in a server's environment: its disk is full, its directory is not writable, another program locks its database. It reports them,
+// loses nothing it has acknowledged, and recovers automatically (RELIABILITY check 7).
 import { Database } from "bun:sqlite";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
@@ -12,11 +12,11 @@ import { type EchoAgent, enter, makeAgents, type World } from "./server-world.ts
 import type { Check, CheckOptions } from "./store/store-crash.ts";
 
 const PATH = "/api/v2/workspaceagents/me/logs";
-/** Room for a fresh server and some seconds of lines. */
+/** Room for a new server and some seconds of lines. */
 const MEBIBYTES = 24;
 const ANSWERED_MS = 2_000;
 
-/** One agent that writes numbered lines and remembers which were acknowledged. */
+/** An agent that writes numbered lines and records which were acknowledged. */
 class Lines {
   readonly acknowledged = new Set<string>();
   readonly refused = new Set<string>();
@@ -25,7 +25,7 @@ class Lines {
 
   constructor(readonly agent: EchoAgent) {}
 
-  /** Sends a line of some size; its status. */
+  /** Sends a line of variable size and returns its status. */
   async send(): Promise<number> {
     const output = `${this.#next++} ${"x".repeat(4_000)}`;
     const response = await this.agent.client.fetch("PATCH", PATH, { logs: [{ output }] });
@@ -36,7 +36,7 @@ class Lines {
     return response.status;
   }
 
-  /** What is wrong with what the server shows now. */
+  /** Returns problems with what the server shows. */
   async problems({ admin }: World): Promise<string[]> {
     const shown = (await storedLines(admin, this.agent.agent_id)).map(({ output }) => output);
     const wrong: string[] = [];
@@ -47,7 +47,7 @@ class Lines {
   }
 }
 
-/** A read answered in time, while something is wrong with writing. */
+/** Checks that a read is answered in time while writes fail. */
 const reads = async ({ admin }: World): Promise<string[]> => {
   const began = performance.now();
   const response = await admin.fetch("GET", "/api/v2/users/me");
@@ -55,7 +55,7 @@ const reads = async ({ admin }: World): Promise<string[]> => {
   return response.ok && ms < ANSWERED_MS ? [] : [`a read was answered ${response.status} after ${ms.toFixed(0)} ms`];
 };
 
-/** `rounds` times: the disk full and free again, the database held and let go; then killed on a full disk, and started again. */
+/** `rounds` times: the disk full and free again, the database locked and unlocked; then a kill on a full disk, and a restart. */
 export const fullDisk = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
   await using place = await ServerPlace.make({ isNew: true });
   await using disk = await SmallDisk.mount(place.directory, MEBIBYTES);
@@ -71,7 +71,7 @@ export const fullDisk = async ({ rounds, seed, log }: CheckOptions): Promise<str
     for (let i = 0; i < 20; i++) if ((await lines.send()) !== 200) wrong.push("a line was refused with room to spare");
     disk.fill();
     let status = 200;
-    // What the log and the database had room for within is used up first.
+    // First uses up the space already allocated to the log and the database.
     for (let i = 0; i < 3_000 && status === 200; i++) status = await lines.send();
     if (status !== 507) wrong.push(`on a full disk a write was answered ${status}: ${lines.statuses.get(status)}`);
     for (let i = 0; i < 10; i++) {
@@ -102,7 +102,7 @@ export const fullDisk = async ({ rounds, seed, log }: CheckOptions): Promise<str
   return `${rounds} times full and held: ${lines.acknowledged.size} lines acknowledged, ${lines.refused.size} refused (${words}), none lost, written again without a restart`;
 };
 
-/** Another program holds the database: writes wait, reads do not, and nothing is refused when it lets go in time. */
+/** Another program locks the database: writes wait, reads do not, and nothing is rejected if it unlocks in time. */
 const whileHeld = async (disk: SmallDisk, lines: Lines, world: World): Promise<string[]> => {
   const letGo = await disk.hold();
   let done = false;
@@ -119,7 +119,7 @@ const whileHeld = async (disk: SmallDisk, lines: Lines, world: World): Promise<s
 
 type Refusal = (what: string, words: RegExp, through?: string[]) => Promise<void>;
 
-/** A start that is refused must say why in one line, and end with 1. */
+/** A rejected start must give the reason in one line, and exit with 1. */
 const refusals = (place: ServerPlace, wrong: string[], log: (line: string) => void): Refusal => {
   return async (what, words, through = []) => {
     const { code, errors } = await place.spawn({ through }).ended;
@@ -129,7 +129,7 @@ const refusals = (place: ServerPlace, wrong: string[], log: (line: string) => vo
   };
 };
 
-/** A directory that cannot be written is told in words, and nothing is changed. */
+/** A directory that is not writable is reported readably, and nothing is changed. */
 export const readOnlyDirectory = async ({ seed, log }: CheckOptions): Promise<string> => {
   await using place = await ServerPlace.make({ isNew: true });
   mkdirSync(place.directory);
@@ -146,7 +146,7 @@ export const readOnlyDirectory = async ({ seed, log }: CheckOptions): Promise<st
   return "an empty one and one with data: refused in one line that names it, nothing changed";
 };
 
-/** A database that another program holds when a server starts is waited for, then told in words. */
+/** A database locked by another program at startup is waited for, then reported readably. */
 export const heldAtStart = async ({ seed, log }: CheckOptions): Promise<string> => {
   await using place = await ServerPlace.make();
   await place.start();

@@ -1,4 +1,4 @@
-// The short form of the tests of a server and those who read from it; `bun run torture` has the long one.
+// The short form of the tests of a server and its readers; `bun run torture` has the long one.
 import { expect, test } from "bun:test";
 import type { AgentLog } from "#schema/agents/agent-log.ts";
 import type { Client } from "#src/client.ts";
@@ -14,7 +14,7 @@ import { enter, makeAgents } from "./server-world.ts";
 const SEED = Number(Bun.env.SLIPWAY_TEST_SEED ?? Date.now() % 1_000_000);
 const quiet = { seed: SEED, log: () => {} };
 
-test("[CR-10] a second server on the same directory is refused in words, also alongside a frozen one", async () => {
+test("[CR-10] a second server on the same directory is refused with an explanation, also alongside a frozen one", async () => {
   expect(await twoServers({ ...quiet, rounds: 1 })).toContain("none lost");
 }, 120_000);
 
@@ -26,11 +26,11 @@ test(`[CR-12] told to stop under load, a server tells its followers, ends in tim
   expect(await serverStop({ ...quiet, rounds: 1 }, 60)).toContain("none lost");
 }, 120_000);
 
-test("[CR-13] followers that stop reading take no memory, learn why they were closed, and return without a gap", async () => {
+test("[CR-13] followers that stop reading use no memory, learn why they were closed, and resume without a gap", async () => {
   expect(await stalledFollowers({ ...quiet, rounds: 2 })).toContain("closed with a reason");
 }, 120_000);
 
-test("[CR-13] streams of events whose readers stop are ended, and a reader alongside them sees the newest state", async () => {
+test("[CR-13] event streams whose readers stop are ended, and another reader sees the newest state", async () => {
   expect(await stalledEvents({ ...quiet, rounds: 2 })).toContain("streams ended");
 }, 120_000);
 
@@ -38,7 +38,7 @@ test(`[CR-14] followers that are cut off again and again see every line once and
   expect(await droppedFollowers({ ...quiet, rounds: 0.4 })).toContain("once and in order");
 }, 120_000);
 
-test("[CR-15] a storm of followers leaves no descriptor and no memory behind", async () => {
+test("[CR-15] many disconnected followers leave no descriptor and no memory behind", async () => {
   expect(await connectionStorm({ ...quiet, rounds: 1 })).toContain("came and went");
 }, 120_000);
 
@@ -48,7 +48,7 @@ test(`[CR-16] many batches at once never pass an agent's cap, and what was ackno
 
 type Seen = { lines: AgentLog[]; delays: number[] };
 
-test("[CR-13] two followers, one of them late, and a slow one see the same lines; the slow one is closed and the others do not feel it", async () => {
+test("[CR-13] two followers, one late, and a slow one see the same lines; the slow one is closed and the others are unaffected", async () => {
   await using place = await ServerPlace.make();
   await place.start();
   const { admin, organization_id } = await enter(place);
@@ -56,7 +56,7 @@ test("[CR-13] two followers, one of them late, and a slow one see the same lines
   if (!agent) throw new Error("no agent was made");
   const path = `/api/v2/workspaceagents/${agent.agent_id}/logs?follow=true&no_compression`;
   let written = 0;
-  /** Lines that say when they were sent, so that a reader knows how long they took. */
+  /** Writes lines with their send time, so that a reader can measure the latency. */
   const write = async (batches: number): Promise<void> => {
     for (let i = 0; i < batches; i++, written += 16) {
       const logs = Array.from({ length: 16 }, () => ({ output: `${performance.now()} ${"z".repeat(4000)}` }));
@@ -107,7 +107,7 @@ test("[CR-13] two followers, one of them late, and a slow one see the same lines
   const rest = stored.slice(from + end.logs.length);
   await caughtUp(again, rest.length);
   expect([...end.logs, ...again.lines]).toEqual(stored.slice(from));
-  // The same work in the same run, so that a busy machine slows both sides.
+  // The same work in the same run, so that a busy machine slows both equally.
   expect(middleOf(beside)).toBeLessThan(middleOf(without) * 2 + 5);
 }, 120_000);
 

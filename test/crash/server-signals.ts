@@ -1,4 +1,4 @@
-// A server that is frozen, told to stop, or asked to share its directory, while everyone uses it (RELIABILITY checks 8 and 14).
+// A server that is paused, told to stop, or asked to share its directory, during use (RELIABILITY checks 8 and 14).
 import { join } from "node:path";
 import type { ClientSocket } from "#src/client.ts";
 import { databaseProblems } from "./oracle/database.ts";
@@ -7,7 +7,7 @@ import { mustBeRight, Torture } from "./server-crash.ts";
 import { within } from "./server-world.ts";
 import type { Check, CheckOptions } from "./store/store-crash.ts";
 
-/** A second server on the same directory is refused in words, also while the first is frozen; the first continues. */
+/** A second server on the same directory is rejected with a message, also while the first is paused; the first continues. */
 export const twoServers = async ({ seed, log }: CheckOptions): Promise<string> => {
   await using torture = await Torture.make(seed, { agents: 2, builders: 1, daemons: 0 });
   const { place } = torture;
@@ -31,7 +31,7 @@ export const twoServers = async ({ seed, log }: CheckOptions): Promise<string> =
   return `two refusals, ${torture.acknowledged} acknowledged calls of the first server, none lost`;
 };
 
-/** How a server ends that is started on a directory in use, with its words. */
+/** Starts a server on a directory in use, and returns its exit and output. */
 const secondServer = async (directory: string): Promise<{ code: number; said: string }> => {
   const child = Bun.spawn([...command(), "serve", "--data-dir", directory, "--address", "127.0.0.1:0"], {
     env: { PATH: Bun.env.PATH ?? "", HOME: join(directory, "..") },
@@ -43,7 +43,7 @@ const secondServer = async (directory: string): Promise<{ code: number; said: st
   return { code: await child.exited, said };
 };
 
-/** The server freezes for `seconds` and continues: calls succeed late or are unknown, nothing is doubled. */
+/** The server is paused for `seconds` and continues: calls succeed late or are unknown, nothing is duplicated. */
 export const frozenServer = async ({ rounds, seed, log }: CheckOptions, seconds = 5): Promise<string> => {
   await using torture = await Torture.make(seed, { agents: 3, builders: 2, daemons: 1 });
   const { newest } = torture.place;
@@ -63,7 +63,7 @@ export const frozenServer = async ({ rounds, seed, log }: CheckOptions, seconds 
   return `${rounds} times ${seconds} s frozen, ${torture.acknowledged} acknowledged calls, none lost or doubled`;
 };
 
-/** SIGTERM under load: followers are told, everything answered is there, and it ends on its own in time. */
+/** SIGTERM under load: followers are notified, everything acknowledged is stored, and it exits in time. */
 export const serverStop = async ({ rounds, seed, log }: CheckOptions, followers = 1000): Promise<string> => {
   await using torture = await Torture.make(seed, { agents: 3, builders: 2, daemons: 1 });
   const { place, world, writers } = torture;

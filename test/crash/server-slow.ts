@@ -1,5 +1,5 @@
-// Readers that stop reading: the server's memory stays bounded, each is told why it was closed, and nobody else notices
-// (RELIABILITY checks 15 and 16).
+// Readers that stop reading: the server's memory stays bounded, each gets a close reason, and other clients are not affected (RELIABILITY
+// checks 15 and 16).
 import { connect, type Socket } from "node:net";
 import type { AgentLog } from "#schema/agents/agent-log.ts";
 import type { Client } from "#src/client.ts";
@@ -14,7 +14,7 @@ import { type EchoAgent, makeAgents, within } from "./server-world.ts";
 import type { Check, CheckOptions } from "./store/store-crash.ts";
 
 const PATH = "/api/v2/workspaceagents/me/logs";
-/** What the kernel keeps for a connection on loopback before the server must, and the server's own bounds on top. */
+/** Bytes that the kernel buffers for a loopback connection before the server has to, plus the server's own limits. */
 const FULL = 12 * 1024 * 1024;
 const LINE = "z".repeat(4000);
 
@@ -24,7 +24,7 @@ const pour = async (agent: EchoAgent, bytes: number): Promise<void> => {
   for (let sent = 0; sent < bytes; sent += 16 * LINE.length) await agent.client.patch(PATH, { logs });
 };
 
-/** `rounds` followers of an agent stop reading; a healthy one alongside them sees every line. */
+/** `rounds` followers of an agent stop reading; a healthy one next to them receives every line. */
 export const stalledFollowers = async (
   { rounds, seed, log }: CheckOptions,
   { open = oneServer, bytes = 2 * FULL }: { open?: () => Promise<Stage>; bytes?: number } = {},
@@ -35,7 +35,7 @@ export const stalledFollowers = async (
   const [agent] = await makeAgents(world, "stalled", 1);
   if (!agent) throw new Error("no agent was made");
   const path = `/api/v2/workspaceagents/${agent.agent_id}/logs?follow=true&no_compression`;
-  // Warm: what a first use of everything takes is not held against the readers.
+  // Warm-up, so that first-use allocations are not counted.
   await pour(agent, FULL);
   const after = (await storedLines(world.admin, agent.agent_id)).at(-1)?.id ?? 0;
   const healthy = new LogReader(world.admin, agent.agent_id);
@@ -65,7 +65,7 @@ export const stalledFollowers = async (
 
 const mib = (bytes: number): string => (bytes / 1024 / 1024).toFixed(0);
 
-/** Follows from a cursor until this line has come. */
+/** Follows from a cursor until this line has arrived. */
 const resumed = async (reader: Client, agent_id: string, after: number, last: number): Promise<AgentLog[]> => {
   using socket = await reader.socket(`/api/v2/workspaceagents/${agent_id}/logs?follow=true&after=${after}`);
   const logs: AgentLog[] = [];
@@ -73,7 +73,7 @@ const resumed = async (reader: Client, agent_id: string, after: number, last: nu
   return logs;
 };
 
-/** `rounds` readers of a workspace's events stop reading; one that reads sees the last change. */
+/** `rounds` readers of a workspace's events stop reading; one that reads receives the last change. */
 export const stalledEvents = async (
   { rounds, seed, log }: CheckOptions,
   { open = oneServer, most = FULL }: { open?: () => Promise<Stage>; most?: number } = {},
@@ -97,7 +97,7 @@ export const stalledEvents = async (
   const change = async (name: string): Promise<void> => {
     await Promise.all(agents.map(({ client }) => client.post("/api/v2/workspaceagents/me/log-source", sourceOf(name))));
   };
-  // Warm: what changes and one reader cost is not held against those who do not read.
+  // Warm-up, so that the cost of changes and of one reader is not counted.
   while (bytes < FULL / 2) await change("first");
   const stalled: Socket[] = [];
   for (let i = 0; i < rounds; i++) stalled.push(await stalledReader(url, request));
@@ -118,7 +118,7 @@ export const stalledEvents = async (
   return `${rounds} stalled streams ended, ${growth.said}, a healthy one saw the last of ${mib(bytes)} MiB of events`;
 };
 
-/** The state that someone is shown who comes, or returns. */
+/** Returns the state shown to a new or returning reader. */
 const firstEvent = async (reader: Client, path: string): Promise<string> => {
   const response = await reader.fetch("GET", path);
   let said = "";
@@ -132,7 +132,7 @@ const firstEvent = async (reader: Client, path: string): Promise<string> => {
 
 const sourceOf = (display_name: string) => ({ id: crypto.randomUUID(), display_name, icon: "" });
 
-/** A connection that sends a request, sees the answer begin, and stops reading. */
+/** Opens a connection that sends a request, receives the start of the response, and stops reading. */
 const stalledReader = async (url: URL, request: string): Promise<Socket> => {
   const socket = connect(Number(url.port), url.hostname);
   socket.write(request);
@@ -147,7 +147,7 @@ const stalledReader = async (url: URL, request: string): Promise<Socket> => {
   return socket;
 };
 
-/** Reads the rest; true when the server has ended the connection within five seconds. */
+/** Reads the rest; returns true if the server ends the connection within five seconds. */
 const endsWhenRead = async (socket: Socket): Promise<boolean> => {
   const ended = await new Promise<boolean>((resolve) => {
     const late = setTimeout(() => resolve(false), 5000);

@@ -1,27 +1,27 @@
-// A server under mixed load for a long time: memory, descriptors, log, actors and mailboxes stay where they were (RELIABILITY check 39).
-// A round is a minute; the full form takes an hour.
+// A server under mixed load for a long time: memory, file descriptors, log, actors and mailboxes do not grow (RELIABILITY check 39). A
+// round is a minute; the full form takes an hour.
 import { freePort } from "./server.ts";
 import { mustBeRight, Torture } from "./server-crash.ts";
 import type { Check, CheckOptions } from "./store/store-crash.ts";
 
 const MIB = 2 ** 20;
 const SAMPLE_MS = 5_000;
-/** Between two batches of a writer: a third of what this load could be. */
+/** Time between two batches of a writer: a third of the possible load. */
 const GAP_MS = 40;
 const WAL_LIMIT = 65 * MIB;
 
-/** What is looked at, and what its median of the last third may have more than that of the second, which had so many times fewer calls. */
+/** The checked metrics, and the allowed increase of the median from the second third to the last, which has `pace` times as many calls. */
 const FIGURES: readonly { name: string; more(before: number, pace: number): number }[] = [
   { name: "process_resident_memory_bytes", more: (before) => 24 * MIB + before * 0.1 },
   { name: "process_open_fds", more: () => 12 },
-  // Builds make new workspaces all the time, and each leaves memory a minute after it fell silent: as many as there are calls.
+  // Builds keep creating workspaces, and each leaves memory after a minute of silence: their number follows the calls.
   { name: "slipway_actors_live", more: (before, pace) => 20 + before * (pace * 1.5 - 1) },
   { name: "slipway_mailbox_waiting", more: () => 20 },
   { name: "slipway_sockets_open", more: () => 4 },
 ];
 const WAL = "slipway_wal_bytes";
 
-/** The sum of each figure over its labels. */
+/** Returns the sum of each metric over its labels. */
 const scrape = async (address: string): Promise<Map<string, number>> => {
   const sums = new Map<string, number>();
   for (const line of (await (await fetch(`http://${address}/metrics`)).text()).split("\n")) {
@@ -37,7 +37,7 @@ const soak = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
   await using torture = await Torture.make(seed, { agents: 4, builders: 2, daemons: 0, gap: GAP_MS });
   await torture.place.stop();
   const address = `127.0.0.1:${await freePort()}`;
-  // A cache that is full after a minute, so that the database's growth is not taken for a leak.
+  // A cache that fills within a minute, so that its growth does not look like a leak.
   await torture.restart({ env: { SLIPWAY_METRICS_ADDRESS: address, SLIPWAY_DATABASE_CACHE_MB: "8" } });
   torture.begin();
   const samples: Map<string, number>[] = [];
@@ -57,7 +57,7 @@ const soak = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
   }
   const third = Math.floor(samples.length / 3);
   const [first = 0, second = 0, last = 0] = [calls[third], calls[2 * third], calls.at(-1)];
-  // The machine is shared: what others leave of it changes from minute to minute.
+  // The machine is shared, so the available CPU changes from minute to minute.
   const pace = Math.max(1, (last - second) / Math.max(1, second - first));
   const wrong: string[] = [];
   const said: string[] = [];

@@ -1,4 +1,4 @@
-// A server that is killed while it waits for the stop scripts of a workspace, and started again.
+// A server that is killed while it waits for a workspace's stop scripts, and restarted.
 import { expect } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -12,7 +12,7 @@ import { enter, makeTemplate, makeWorkspace } from "./server-world.ts";
 
 const test = testOfOne("localOfProcess");
 
-test("[WK-27] [CR-2] killed while a stop waits for its scripts, a server ends the workspace, and nothing that they say is lost", async () => {
+test("[WK-27] [CR-2] killed while a stop waits for its scripts, a server ends the workspace, and loses none of their output", async () => {
   await using place = await ServerPlace.make();
   const first = await place.start();
   const world = await enter(place);

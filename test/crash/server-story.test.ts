@@ -1,4 +1,4 @@
-// The short form of the test that kills a server under a chat at work; `bun run torture` has the long one.
+// The short form of the test that kills a server under a working chat; `bun run torture` has the long one.
 import { expect } from "bun:test";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { one } from "#test/support/one-server.ts";

@@ -1,5 +1,5 @@
 // A chat works on a git repository in a real local workspace (test/support/models/coding-model.ts) while its server is killed at random
-// points: the repository ends the same every time, no command has run twice, and the history is the one of a quiet day (rule EE-2).
+// points: the repository always ends the same, no command runs twice, and the history equals that of an undisturbed run (rule EE-2).
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Chat, ChatMessage, MessagePage } from "#schema/chats/chat.ts";
@@ -14,13 +14,13 @@ import { mustBeRight } from "./server-crash.ts";
 import { enter, makeWorkspace, type World } from "./server-world.ts";
 import type { Check, CheckOptions } from "./store/store-crash.ts";
 
-/** Tests count what models are asked. */
+/** Tests count the calls to models. */
 export const STORY_ENV = { SLIPWAY_CHAT_TITLES: "false" };
 const STEPS = 8;
 
 /**
- * A server whose chats use the model whose address `begin` answers, with a local workspace called story that is running. `prepare` is what an
- * administrator does before there is a workspace.
+ * A server whose chats use the model at the URL that `begin` returns, with a running local workspace called story. `prepare` runs as an
+ * administrator before there is a workspace.
  */
 export const openPlace = async (
   begin: (place: ServerPlace, stack: AsyncDisposableStack) => Promise<string>,
@@ -47,7 +47,7 @@ export const openPlace = async (
   return { place, world, workspace_id: workspace.id, home, [Symbol.asyncDispose]: () => kept.disposeAsync() };
 };
 
-/** The same with the model that works on a repository; nothing is said yet. */
+/** Opens a place with the coding model; no message was sent yet. */
 export const openStory = async () => {
   let model: CodingModel | undefined;
   const opened = await openPlace(async (place, stack) => {
@@ -59,7 +59,7 @@ export const openStory = async () => {
   return { ...opened, model: model as CodingModel };
 };
 
-/** A fresh install has it once it is imported. */
+/** Returns the built-in template, which a fresh install has once it is imported. */
 const localTemplate = async ({ admin }: World): Promise<string> => {
   let id: string | undefined;
   await until(async () => {
@@ -76,7 +76,7 @@ export const beginChat = ({ world, workspace_id }: Story, text: string): Promise
   return admin.post("/api/v2/chats", { organization_id, workspace_id, content: [{ type: "text", text }] });
 };
 
-/** What is wrong with the folder after the work. `head` is filled by the first and is what all others must have. */
+/** Returns problems with the folder after the work. `head` is set by the first call, and must be equal in all others. */
 export const repositoryProblems = async (home: string, name: string, head: { is?: string }): Promise<string[]> => {
   const script = "git rev-parse HEAD && git status --porcelain && git fsck --strict && git show HEAD:sum.sh";
   const shown = Bun.spawn(["sh", "-c", script], { cwd: join(home, name), stdout: "pipe", stderr: "pipe" });
@@ -90,7 +90,7 @@ export const repositoryProblems = async (home: string, name: string, head: { is?
   ];
 };
 
-/** What happened in the chat, in words that do not depend on when. */
+/** Summarizes the chat without anything that depends on time. */
 export const outlineOf = (messages: readonly ChatMessage[]): string =>
   messages
     .toSorted((a, b) => a.id - b.id)
@@ -108,7 +108,7 @@ const rests = async ({ admin }: World, id: string): Promise<boolean> => {
   return status === "waiting" || status === "error";
 };
 
-/** Kills the server once in each of `rounds` chats. Returns what was seen, in one line. */
+/** Kills the server once in each of `rounds` chats. Returns a one-line summary. */
 export const serverStory = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
   const random = randomFrom(seed);
   await using story = await openStory();
@@ -119,7 +119,7 @@ export const serverStory = async ({ rounds, seed, log }: CheckOptions): Promise<
   for (let round = 0; round <= rounds; round++) {
     const name = `work-${round}`;
     const killed = Promise.withResolvers<void>();
-    // The first round is the quiet day.
+    // The first round is undisturbed.
     const fatal = round === 0 ? -1 : Math.floor(random() * STEPS);
     const delay = random() * (random() < 0.5 ? 15 : 200);
     model.onStep = (step) => {

@@ -1,4 +1,4 @@
-// Followers that come and go: by cursor without a gap, in storms without a trace, and up to an agent's last byte
+// Followers that come and go: resuming by cursor without gaps, in connection storms without leaks, and up to an agent's last byte
 // (RELIABILITY checks 18, 19 and 25).
 import type { AgentLog } from "#schema/agents/agent-log.ts";
 import { randomFrom } from "#test/support/random.ts";
@@ -12,7 +12,7 @@ import { mustBeRight } from "./server-crash.ts";
 import { enter, makeAgents, makeWriters } from "./server-world.ts";
 import type { Check, CheckOptions } from "./store/store-crash.ts";
 
-/** Eight followers are cut off `rounds` hundred times in all while lines pour in, and have seen everything once in the end. */
+/** Eight followers are disconnected `rounds` hundred times in total while lines arrive, and have received everything once in the end. */
 export const droppedFollowers = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
   await using place = await ServerPlace.make();
   await place.start();
@@ -50,10 +50,12 @@ export const droppedFollowers = async ({ rounds, seed, log }: CheckOptions): Pro
   return `${connections} connections of 8 followers, each saw all of ${lines} lines once and in order`;
 };
 
-/** Memory may move by this much between two quiet moments. */
+/** Allowed memory change between two idle moments. */
 const NOISE = 60 * 1024 * 1024;
 
-/** Two hundred followers come and go each second for `rounds` seconds; then the server has as many descriptors as before. */
+/**
+ * Two hundred followers connect and disconnect each second for `rounds` seconds; then the server has as many file descriptors as before.
+ */
 export const connectionStorm = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
   await using place = await ServerPlace.make();
   const server = await place.start();
@@ -91,7 +93,7 @@ export const connectionStorm = async ({ rounds, seed, log }: CheckOptions): Prom
 const CAP = 100_000;
 const BATCHES = "/api/v2/workspaceagents/me/logs";
 
-/** `rounds` agents are filled to their cap by many batches at once, alongside one that is not. */
+/** `rounds` agents are filled to their limit by many concurrent batches, next to one that is not. */
 export const logCap = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
   await using place = await ServerPlace.make();
   await place.start({ env: { SLIPWAY_AGENT_LOG_LIMIT: String(CAP) } });

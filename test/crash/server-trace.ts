@@ -1,12 +1,12 @@
-// Reads what strace saw of a server: requests that came in, answers that went out, and what was written and flushed in between.
+// Parses strace's output of a server: incoming requests, outgoing responses, and what was written and flushed in between.
 
-/** Options of strace that this file can read. The server stays the direct child (-D), so that signals reach it. */
+/** The strace options that this file can parse. The server stays the direct child (-D), so that signals reach it. */
 export const traceTo = (file: string): string[] => {
   const calls = "recvfrom,sendto,sendmsg,write,writev,pwrite64,ftruncate,fsync,fdatasync";
   return ["strace", "-D", "-f", "-yy", "-s", "256", "-e", `trace=${calls}`, "-o", file];
 };
 
-/** One answer, and what the server did between the request and it. */
+/** One response, and what the server did between the request and it. */
 export type Answered = {
   request: string;
   status: number;
@@ -15,16 +15,16 @@ export type Answered = {
   flushes: number;
   /** Flushes of uploaded files and their folders. */
   fileFlushes: number;
-  /** Writes to the database's log that no flush had followed when the answer went out. */
+  /** Writes to the database's log that were not flushed when the response was sent. */
   unflushed: number;
 };
 
-/** At the end of a call that another thread's came in between of; its other half begins where this one ends. */
+/** At the end of a call that was interrupted by another thread's; its second half resumes here. */
 const UNFINISHED = " <unfinished ...>";
 const REQUEST = /^recvfrom\(\d+<TCP.*?\]>, "((?:GET|POST|PUT|PATCH|DELETE) [^ ]+) HTTP/;
 const ANSWER = /^send(?:to|msg)\(\d+<TCP.*"HTTP\/1\.1 (\d{3})/;
 
-/** The answers of a server that was asked one thing after the other, in order. */
+/** Returns the responses of a server with sequential requests, in order. */
 export const readAnswers = (trace: string): Answered[] => {
   const answers: Answered[] = [];
   const begun = new Map<string, string>();
@@ -32,7 +32,7 @@ export const readAnswers = (trace: string): Answered[] => {
   let unflushed = 0;
   for (const line of trace.split("\n")) {
     const [, pid = "", rest = ""] = /^(\d+)\s+(.*)$/.exec(line) ?? [];
-    // A call that takes long stands in two lines: what it changes counts from its begin, what it has flushed from its end.
+    // A long call has two lines: what it changes counts from its start, what it flushes from its end.
     const resumed = /^<\.\.\. \w+ resumed>(.*)$/.exec(rest);
     const begin = resumed ? (begun.get(pid) ?? "") : rest;
     if (!resumed && rest.endsWith(UNFINISHED)) begun.set(pid, rest.slice(0, -UNFINISHED.length));

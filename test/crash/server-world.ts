@@ -1,5 +1,5 @@
-// What the tests of servers fill a fresh server with, through its API alone: templates of the provisioner `echo` (which starts
-// nothing; agents and their tokens stand in the manifest) and workspaces made from them.
+// How server tests fill a new server, through its API only: templates of the provisioner `echo` (which starts nothing; agents and their
+// tokens are in the manifest) and workspaces created from them.
 
 import type { Manifest } from "#schema/templates/manifest.ts";
 import type { Build } from "#schema/workspaces/build.ts";
@@ -16,7 +16,7 @@ export type World = {
   organization_id: string;
 };
 
-/** Signs the first user in; sessions outlive the server. */
+/** Signs the first user in; sessions survive the server. */
 export const enter = async (place: Pick<ServerPlace, "client">): Promise<World> => {
   const admin = await place.client.signIn(ADMIN.email, ADMIN.password);
   const [organization] = await admin.get<{ id: string }[]>("/api/v2/users/me/organizations");
@@ -24,11 +24,11 @@ export const enter = async (place: Pick<ServerPlace, "client">): Promise<World> 
   return { admin, organization_id: organization.id };
 };
 
-/** The bytes of a template with this manifest; JSON is YAML, too. */
+/** Returns a template archive with this manifest; JSON is also YAML. */
 export const templateTar = (manifest: Manifest): Promise<Uint8Array> =>
   new Bun.Archive({ "template.yaml": JSON.stringify(manifest) }).bytes();
 
-/** Uploads a manifest, waits for its import and makes a template of it. */
+/** Uploads a manifest, waits for its import and creates a template from it. */
 export const makeTemplate = async (
   { admin, organization_id }: World,
   name: string,
@@ -57,7 +57,7 @@ export const makeTemplate = async (
   return template.id;
 };
 
-/** What it becomes, or an error that says what did not happen: a test that hangs should say where. */
+/** Returns the result, or throws an error that says what did not happen, so that a hanging test shows where. */
 export const within = async <T>(what: string, promise: Promise<T>, patience = 40_000): Promise<T> => {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<never>((_, reject) => {
@@ -70,7 +70,7 @@ export const within = async <T>(what: string, promise: Promise<T>, patience = 40
   }
 };
 
-/** The build once it has ended, however it did. */
+/** Returns the build once it has ended, with any result. */
 export const endedBuild = async (admin: Client, id: string): Promise<Build> => {
   let build: Build | undefined;
   await until(async () => {
@@ -80,7 +80,7 @@ export const endedBuild = async (admin: Client, id: string): Promise<Build> => {
   return build as Build;
 };
 
-/** Makes a workspace and waits for its first build, which must succeed. */
+/** Creates a workspace and waits for its first build, which must succeed. */
 export const makeWorkspace = async (admin: Client, name: string, template_id: string): Promise<Workspace> => {
   const made = await admin.post<Workspace>("/api/v2/users/me/workspaces", { name, template_id });
   const build = await endedBuild(admin, made.latest_build.id);
@@ -90,7 +90,7 @@ export const makeWorkspace = async (admin: Client, name: string, template_id: st
 
 export type EchoAgent = { agent_id: string; workspace_id: string; client: Client };
 
-/** Agents of one new workspace, each with its token; nothing runs behind them, so that a test can be the agent. */
+/** Creates agents of one new workspace, each with its token; no daemon runs, so that a test can act as the agent. */
 export const makeAgents = async (
   world: World,
   name: string,
@@ -110,7 +110,7 @@ export const makeAgents = async (
     }));
 };
 
-/** A writer for each agent, with log sources of its own. */
+/** Creates a writer for each agent, with its own log sources. */
 export const makeWriters = async (
   agents: readonly EchoAgent[],
   random: () => number,

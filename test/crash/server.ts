@@ -1,4 +1,5 @@
-// A real `serve` process on a data directory and a port of its own, for tests that kill, stop and start it again. Every process that is still alive at the end is killed.
+// A real `serve` process with its own data directory and port, for tests that kill, stop and restart it. All remaining processes are killed
+// at the end.
 import { existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
@@ -9,7 +10,7 @@ import { fillPrepared } from "#test/support/prepared.ts";
 import { programCommand } from "#test/support/program.ts";
 import { ADMIN, announced, testConfig } from "#test/support/server.ts";
 
-/** Of so many the median says something. */
+/** The number of starts from which the median is meaningful. */
 const ENOUGH_STARTS = 5;
 
 /** The command without its verb. */
@@ -17,14 +18,14 @@ export const command = programCommand;
 
 export type StartOptions = {
   env?: Record<string, string>;
-  /** Put in front of the command, such as strace and its options. */
+  /** Command prefix, such as strace and its options. */
   through?: string[];
 };
 
 /** How a process ended. */
 export type Ending = { code: number | null; signal: string; errors: string };
 
-/** A port of loopback that nobody has now. */
+/** Returns a free loopback port. */
 export const freePort = async (): Promise<number> => {
   const probe = createServer();
   await new Promise<void>((resolve) => probe.listen(0, "127.0.0.1", resolve));
@@ -65,7 +66,7 @@ export class ServeProcess {
     });
   }
 
-  /** What it has said on its standard error until now. */
+  /** Its standard error so far. */
   get errors(): string {
     return this.#errors;
   }
@@ -74,12 +75,12 @@ export class ServeProcess {
     this.child.kill(signal);
   }
 
-  /** Resident memory in bytes; 0 where the system does not tell. */
+  /** Returns the resident memory in bytes; 0 if unknown. */
   rss(): number {
     return Number(/^VmRSS:\s+(\d+) kB/m.exec(this.#proc("status"))?.[1] ?? 0) * 1024;
   }
 
-  /** Open file descriptors; 0 where the system does not tell. */
+  /** Returns the number of open file descriptors; 0 if unknown. */
   descriptors(): number {
     const path = `/proc/${this.child.pid}/fd`;
     return existsSync(path) ? readdirSync(path).length : 0;
@@ -96,23 +97,23 @@ export class ServeProcess {
   }
 }
 
-/** Places that are not yet disposed: whatever ends the tests, no server and no daemon outlives them. */
+/** Places not yet disposed: however the tests end, no server or daemon outlives them. */
 const open = new Set<ServerPlace>();
 process.on("exit", () => {
   for (const place of open) place.killAll();
 });
 
-/** A data directory and a port, on which one server after the other runs, with SLIPWAY_TEST_DATABASE=postgres alongside a database. */
+/** A data directory and a port on which servers run one after the other; with SLIPWAY_TEST_DATABASE=postgres, also a database. */
 export class ServerPlace implements AsyncDisposable {
   readonly #place = temporaryDirectory();
   readonly #processes: ServeProcess[] = [];
   readonly directory = join(this.#place.path, "data");
   readonly scratch = this.#place.path;
-  /** The setting that names the database, where there is one. */
+  /** The setting with the database URL, if there is one. */
   database: Readonly<Record<string, string>> = {};
   readonly port: number;
   readonly client: Client;
-  /** Milliseconds from spawning to the announcement, of every start so far. */
+  /** Milliseconds from spawn to announcement, for every start so far. */
   readonly starts: number[] = [];
 
   private constructor(port: number) {
@@ -121,7 +122,7 @@ export class ServerPlace implements AsyncDisposable {
     this.client = new Client(`http://127.0.0.1:${port}`);
   }
 
-  /** Its directory is as a first start with the user ADMIN leaves it; with `isNew` the first start is the test's own. */
+  /** Creates its directory as after a first start with the user ADMIN; with `isNew`, the test does the first start. */
   static async make({ isNew = false } = {}): Promise<ServerPlace> {
     const place = new ServerPlace(await freePort());
     if (onPostgres) place.database = { SLIPWAY_DATABASE_URL: await databaseOf(place.directory) };
@@ -139,19 +140,19 @@ export class ServerPlace implements AsyncDisposable {
     return last;
   }
 
-  /** What all of them have said on their standard error until now. */
+  /** The standard error of all its processes so far. */
   get errors(): string {
     return this.#processes.map(({ errors }) => errors).join("");
   }
 
-  /** Spawns a server and does not wait. */
+  /** Spawns a server without waiting. */
   spawn(options: StartOptions = {}): ServeProcess {
     const made = new ServeProcess(this, options);
     this.#processes.push(made);
     return made;
   }
 
-  /** Starts a server and waits until it listens. Throws with its standard error when it ends before. */
+  /** Starts a server and waits until it listens. Throws with its standard error if it ends first. */
   async start(options: StartOptions = {}): Promise<ServeProcess> {
     const began = performance.now();
     const made = this.spawn(options);
@@ -165,14 +166,16 @@ export class ServerPlace implements AsyncDisposable {
     return made;
   }
 
-  /** Stops the newest server in an orderly way. Throws when it does not end with 0. */
+  /** Stops the newest server properly. Throws unless it exits with 0. */
   async stop(): Promise<void> {
     this.newest.kill("SIGTERM");
     const { code, signal, errors } = await this.newest.ended;
     if (code !== 0) throw new Error(`an orderly stop ended with ${signal || code}: ${errors}`);
   }
 
-  /** Processes whose home is in one of the workspaces of this place, or of a worker in it; none where the system does not tell. */
+  /**
+   * Returns the processes with a home in one of this place's workspaces, or of a worker in it; none if the system does not report homes.
+   */
   processes(): number[] {
     const homes = ["workspaces", "worker/workspaces"].map((folder) => `\0HOME=${join(this.directory, folder)}/`);
     return (existsSync("/proc/self/environ") ? readdirSync("/proc") : [])
@@ -181,8 +184,8 @@ export class ServerPlace implements AsyncDisposable {
   }
 
   /**
-   * What is wrong with the speed of the starts: as a rule one takes less than a second, or what this machine needs for one at all. Of two or
-   * three there is no rule: what else the machine does decides.
+   * Returns problems with the speed of the starts: usually less than a second, or this machine's minimum. Does not judge two or three
+   * starts, which depend too much on other load.
    */
   slowStarts(): string[] {
     const [first = 0, ...later] = this.starts;
@@ -192,7 +195,7 @@ export class ServerPlace implements AsyncDisposable {
     return usual > limit ? [`a restart takes ${Math.round(usual)} ms, allowed are ${Math.round(limit)}`] : [];
   }
 
-  /** Kills the rest: servers, and what runs in local workspaces. */
+  /** Kills the rest: servers, and processes of local workspaces. */
   killAll(): void {
     for (const one of this.#processes) one.kill("SIGKILL");
     for (const pid of this.processes()) endProcess(pid);
@@ -201,7 +204,7 @@ export class ServerPlace implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.killAll();
     await Promise.all(this.#processes.map(({ ended }) => ended));
-    // Those of servers that were still starting one.
+    // Workspaces of servers that were still starting one.
     this.killAll();
     open.delete(this);
     await removeServersDatabase(this.directory);
@@ -221,6 +224,6 @@ const endProcess = (pid: number): void => {
   try {
     process.kill(pid, "SIGKILL");
   } catch {
-    // It has ended on its own.
+    // The process has already ended.
   }
 };

@@ -1,5 +1,5 @@
-// A server that is killed while it makes, restores and deletes snapshots, at each named place: the next one ends what was begun, the files of
-// the workspace are whole, nothing of it stands still, and nothing is left over.
+// A server is killed while it creates, restores and deletes snapshots, at each failpoint: the next one completes what was started, the
+// workspace's files are complete, none of its processes stays paused, and nothing is left over.
 import { expect } from "bun:test";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -15,7 +15,7 @@ import { enter } from "./server-world.ts";
 
 const test = testOfOne("localOfProcess");
 
-/** It counts, so that one sees whether it stands still. */
+/** It counts, which shows whether it is paused. */
 const TEMPLATE = `
 provisioner: local
 resources:
@@ -39,7 +39,7 @@ const ready = async (client: Client, id: string): Promise<Snapshot[]> =>
 const act = async (client: Client, id: string, point: Failpoint): Promise<void> => {
   const [snapshot] = await list(client, id);
   const path = `${at(id)}/${snapshot?.id}`;
-  // The server may be dead before it has answered.
+  // The server may be dead before it responds.
   const ask =
     point === "home_replaced"
       ? client.post(`${path}/restore`, {})
@@ -49,7 +49,7 @@ const act = async (client: Client, id: string, point: Failpoint): Promise<void> 
   await ask.catch(() => {});
 };
 
-test("[SN-9] killed at each named place, a server ends afterwards what it had begun with snapshots, and leaves nothing over", async () => {
+test("[SN-9] killed at each failpoint, a server completes its snapshot work, and leaves nothing behind", async () => {
   await using place = await ServerPlace.make();
   let server = await place.start();
   const { admin } = await enter(place);
@@ -80,7 +80,7 @@ test("[SN-9] killed at each named place, a server ends afterwards what it had be
     const all = await ready(admin, id);
     const more = { home_replaced: 0, snapshot_discarded: -1 }[point as string] ?? 1;
     expect({ point, count: all.length }).toEqual({ point, count: had + more });
-    // The newest snapshot is restored, with what it had.
+    // The newest snapshot is restored, with its content.
     if (point !== "home_replaced") expect(readFileSync(kept, "utf8")).toBe(point);
     else expect(readFileSync(kept, "utf8")).toBe("snapshot_made");
     const names = readdirSync(folder);

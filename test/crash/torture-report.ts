@@ -1,13 +1,13 @@
-// The table of test/results/torture.md: the last result of each check, with those of earlier runs kept.
+// The table of test/results/torture.md: the last result of each check, keeping those of earlier runs.
 
 export type Result = {
   name: string;
-  /** Which of the forty checks it is. */
+  /** The numbers among the forty checks. */
   numbers: string;
   rounds: number;
   seed: number;
   outcome: "passed" | "FAILED" | "skipped";
-  /** What was seen, in one line. */
+  /** The result in one line. */
   said: string;
   seconds: number;
   date: string;
@@ -16,7 +16,7 @@ export type Result = {
 const START = "<!-- results: written by `bun run torture` -->";
 const END = "<!-- end of results -->";
 
-/** One line of the table. */
+/** Returns one line of the table. */
 export const row = ({ name, numbers, rounds, seed, outcome, said, seconds, date }: Result): string => {
   const words = said.replaceAll("|", "\\|").replaceAll("\n", " ").slice(0, 300);
   return `| ${numbers} | ${name} | ${rounds} | ${seed} | ${outcome}: ${words} | ${seconds.toFixed(0)} | ${date} |`;
@@ -24,7 +24,7 @@ export const row = ({ name, numbers, rounds, seed, outcome, said, seconds, date 
 
 const nameOf = (line: string): string => line.split(" | ")[1]?.trim() ?? "";
 
-/** The page with these results in place of older ones of the same checks. Throws when the markers no longer exist. */
+/** Returns the page with these results in place of older ones of the same checks. Throws if the markers are missing. */
 export const withRows = (
   page: string,
   order: readonly string[],

@@ -1,7 +1,7 @@
-// `bun run torture`: every check of this folder and of test/fuzz in its long form, one after the other. Prints a table and keeps the
-// last result of each check in test/results/torture.md. [--only PART OF A NAME] [--rounds N] [--seed N] [--full] [--cluster] [--network] [--reads] [--active every]; ends with 1 when a
-// check failed.
-// With SLIPWAY_TEST_DATABASE=postgres those that are of both databases run on the PostgreSQL of SLIPWAY_TEST_POSTGRES, in rows of their own.
+// `bun run torture`: every check of this folder and of test/fuzz in its long form, one after the other. Prints a table and keeps the last
+// result of each check in test/results/torture.md. [--only PART OF A NAME] [--rounds N] [--seed N] [--full] [--cluster] [--network]
+// [--reads] [--active every]; exits with 1 if a check failed. With SLIPWAY_TEST_DATABASE=postgres, the checks that apply to both databases
+// run on the PostgreSQL of SLIPWAY_TEST_POSTGRES, in separate rows.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -46,7 +46,7 @@ import { checks as storePower } from "./store/store-power.ts";
 import { type Result, row, withRows } from "./torture-report.ts";
 import { checks as workspaceModel } from "./workspace-model.ts";
 
-/** In which order, which of the forty checks each one is, and how often: as a rule, and with --full. */
+/** The order of the checks, their numbers among the forty, and their rounds by default and with --full. */
 const PLAN: readonly { name: string; numbers: string; rounds: number; full: number }[] = [
   { name: "store: kill -9", numbers: "1, 2, 12", rounds: 50, full: 200 },
   { name: "store: power loss", numbers: "3, 4", rounds: 300, full: 1000 },
@@ -111,7 +111,7 @@ const PLAN: readonly { name: string; numbers: string; rounds: number; full: numb
   { name: "API fuzz: lives of things", numbers: "38", rounds: 1_000, full: 10_000 },
 ];
 
-/** What holds whichever database a server has. The others are about the files of a data directory, or about the HTTP edge alone. */
+/** Checks that apply to any database. The others are about the files of a data directory, or only about the HTTP edge. */
 const OF_BOTH = [
   "server: kill -9",
   "server: claims of prebuilds",
@@ -128,7 +128,7 @@ const isOfCluster = (name: string): boolean => name.startsWith("cluster:");
 const withReads = (name: string): string => `${name}, reads on every node`;
 const withEvery = (name: string): string => `${name}, every node active`;
 
-/** What a check answers, if anything, is one line about what was seen. */
+/** A check's result, if any, is a one-line summary. */
 type AnyCheck = { name: string; run(options: CheckOptions): Promise<unknown> };
 
 const CHECKS: readonly AnyCheck[] = [
@@ -164,7 +164,7 @@ const say = (text: string): void => {
   process.stdout.write(`${text}\n`);
 };
 
-// Ending in an orderly way ends the servers, too.
+// A proper exit also ends the servers.
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => process.exit(130));
 
 const { values } = parseArgs({
@@ -173,13 +173,13 @@ const { values } = parseArgs({
     rounds: { type: "string" },
     seed: { type: "string" },
     full: { type: "boolean", default: false },
-    /** Checks of clusters, in rows of their own: on nodes that all answer reads (`cluster_reads = every`). */
+    /** Runs cluster checks, in separate rows, on nodes that all answer reads (`cluster_reads = every`). */
     reads: { type: "boolean", default: false },
-    /** The same: on nodes that are all active (`cluster_active = every`); `one` is the default. */
+    /** Likewise on nodes that are all active (`cluster_active = every`); `one` is the default. */
     active: { type: "string", default: "one" },
-    /** As `--only cluster:`, alongside another `--only`. */
+    /** Like `--only cluster:`, in addition to another `--only`. */
     cluster: { type: "boolean", default: false },
-    /** As `--only network:`, alongside another `--only`. */
+    /** Like `--only network:`, in addition to another `--only`. */
     network: { type: "boolean", default: false },
   },
 });
@@ -226,7 +226,7 @@ for (const one of wanted) {
   const result = await run(one);
   results.push(result);
   say(`${result.outcome} in ${result.seconds.toFixed(0)} s: ${result.said}`);
-  // After each, so that a run that is broken off has left what it found.
+  // After each check, so that an interrupted run keeps its results.
   writeFileSync(
     RESULTS,
     withRows(

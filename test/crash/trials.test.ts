@@ -1,5 +1,5 @@
-// A server that is killed while several ways are tried, at each named place, one after the other: the next one continues, gives each prompt once, runs each
-// check once, keeps what was to be kept, and leaves nothing over.
+// A server is killed during a trial with several ways, at each failpoint, one after the other: the next one continues, delivers each prompt
+// once, runs each check once, keeps what was to be kept, and leaves nothing over.
 import { expect } from "bun:test";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -20,11 +20,11 @@ const test = testOfOne("localOfProcess");
 
 const TEMPLATE = "provisioner: local\nresources: [{name: main, agents: [{name: main}]}]\n";
 const ENV = { SLIPWAY_CHAT_TITLES: "false" };
-/** Places before somebody keeps a way, in their order. */
+/** Failpoints before a way is kept, in order. */
 const BEFORE = TRIAL_FAILPOINTS.slice(0, 4);
 const KEEPING = TRIAL_FAILPOINTS.slice(4);
 
-test("[TY-8] killed at each named place, a server gives each way its prompt and its check once, keeps one whole, and leaves nothing over", async () => {
+test("[TY-8] killed at each failpoint, a server sends each way its prompt and runs its check once, keeps one complete, and leaves nothing behind", async () => {
   await using models = await startWritingModel();
   await using place = await ServerPlace.make();
   let server = await place.start({ env: ENV });
@@ -40,13 +40,13 @@ test("[TY-8] killed at each named place, a server gives each way its prompt and 
   const path = `/api/v2/chats/${chat.id}/trials`;
   const newest = async (): Promise<Trial | undefined> => (await admin.get<Trials>(path)).trials[0];
 
-  /** Kills it at each of these places, once for each start; `act` is what leads there. */
+  /** Kills it at each of these failpoints, once per start; `act` leads there. */
   const killAt = async (points: readonly string[], act: () => Promise<unknown>): Promise<void> => {
     for (const [at, point] of points.entries()) {
       if (at === 0) {
         await place.stop();
         server = await place.start({ env: { ...ENV, SLIPWAY_FAILPOINT: point } });
-        // The server may be dead before it has answered.
+        // The server may be dead before it responds.
         await act().catch(() => {});
       }
       expect({ point, signal: (await server.ended).signal }).toEqual({ point, signal: "SIGKILL" });
@@ -83,7 +83,7 @@ test("[TY-8] killed at each named place, a server gives each way its prompt and 
   expect((await admin.get<Workspaces>("/api/v2/workspaces")).workspaces.map((one) => one.id)).toEqual([id]);
   const [other, own] = await Promise.all(kept.ways.map(({ chat_id }) => admin.get<Chat>(`/api/v2/chats/${chat_id}`)));
   expect([other?.archived, own?.archived, own?.workspace_id]).toEqual([true, false, id]);
-  // One build has restored the files, and nothing half made is left.
+  // One build has restored the files, and nothing incomplete is left.
   const builds = await admin.get<{ transition: string }[]>(`/api/v2/workspaces/${id}/builds`);
   expect(builds.map(({ transition }) => transition)).toEqual(["start", "stop", "start"]);
   for (const { workspace_id } of kept.ways) {

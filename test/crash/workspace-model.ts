@@ -1,4 +1,4 @@
-// The long form of the model of workspaces (test/actors/workspace/life-model.ts): the same random steps against state.ts, thousands of
+// The long form of the workspace model test (test/actors/workspace/life-model.ts): the same random steps against state.ts, thousands of
 // runs, and against a running server.
 import { type PlayOptions, play } from "#test/actors/workspace/life-commands.ts";
 import { PureLives } from "#test/actors/workspace/life-pure.ts";

@@ -1,4 +1,4 @@
-// What becomes of old checkpoints, with real git in a real folder: which are kept, which go, and what goes with them.
+// The cleanup of old checkpoints, with real git in a real folder: which are kept, which are removed, and what is removed with them.
 import { afterAll, beforeAll, expect } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -42,7 +42,7 @@ const objects = (): string[] =>
       ? readdirSync(join(state, "objects", head)).map((tail) => join("objects", head, tail))
       : [],
   );
-/** Whether git still has a file of this content. */
+/** Returns whether git still has a file with this content. */
 const isKept = (content: string): boolean => {
   const id = new Bun.CryptoHasher("sha1").update(`blob ${content.length}\0${content}`).digest("hex");
   return objects().some((object) => object.endsWith(join(id.slice(0, 2), id.slice(2))));
@@ -51,12 +51,12 @@ const age = (file: string, ms: number): void => {
   const at = new Date(clock.now() - ms);
   utimesSync(file, at, at);
 };
-/** As if all that git has stored had been there since yesterday. */
+/** Makes all of git's objects look a day old. */
 const ageObjects = (): void => {
   for (const object of objects()) age(join(state, object), DAY);
   for (const name of shadows()) age(join(state, "folders", name, "info", "ready"), DAY);
 };
-/** Keeps the folder as it is when `notes` says this. */
+/** Takes a checkpoint of the folder with these `notes`. */
 const take = async (chat_id: string, message_id: number, notes: string): Promise<string[] | undefined> => {
   writeFileSync(join(folder, "notes"), notes);
   const { chats, problems } = await checkpoints.take({ chat_id, message_id });
@@ -79,7 +79,7 @@ testNeeding(
     await take(ONE, 2, "second");
     await take(TWO, 5, "other");
     const record = readFileSync(recordOf(ONE, 2));
-    // As many as may be there immediately: none goes.
+    // As many as are allowed before a cleanup: none is removed.
     for (let id = 3; id < CHECKPOINTS_OF_CHAT + 20; id++) writeFileSync(recordOf(ONE, id), record);
     ageObjects();
     await take(ONE, 1_000, "newest");
@@ -102,7 +102,7 @@ testNeeding(
       "no checkpoint",
     );
 
-    // With nobody left who names them, the objects go as soon as they are old, and so do leavings of programs that were killed.
+    // Unreferenced objects are removed as soon as they are old, and so are temporary files of killed programs.
     await checkpoints.forget([ONE]);
     await take(TWO, 4, "other");
     expect(existsSync(join(state, "chats", ONE))).toBe(false);
@@ -140,7 +140,7 @@ testNeeding(
     expect((await take(ONE, 21, "a day later"))?.sort()).toEqual([ONE, TWO]);
     expect(readdirSync(join(state, "chats", TWO))).toEqual(["6.json"]);
     expect(await take(ONE, 22, "the same day")).toBeUndefined();
-    // An index that git cannot read holds nothing up for long: it is recreated, and until then nothing is removed.
+    // An index that git cannot read does not block for long: it is recreated, and until then nothing is removed.
     ageObjects();
     const before = objects();
     for (const name of shadows()) writeFileSync(join(state, "folders", name, "index"), "damaged");
@@ -183,7 +183,7 @@ testNeeding(
     ]);
     expect(folders[1]?.unified_diff).toContain("-two\n+three\n+four\n");
     expect(folders[1]?.unified_diff).not.toContain("kept.txt");
-    // As it stands in a home that was restored from a fork.
+    // As in a home that was restored from a fork.
     const record = readFileSync(recordOf(ONE, 50), "utf8").replaceAll(folder, `${folder}-of-a-fork`);
     writeFileSync(recordOf(ONE, 51), record);
     for (const act of [

@@ -1,4 +1,4 @@
-// What Codex finds in the home folder of a workspace.
+// Codex's configuration in the home folder of a workspace.
 import { expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -36,7 +36,7 @@ test("[DM-24] Codex finds the gateway and no token in its configuration, which f
   expect(existsSync(path)).toBe(false);
 });
 
-test("[DM-24] a configuration that somebody has written, changed or linked stays as it is", () => {
+test("[DM-24] a configuration that a person has written, changed or linked is unchanged", () => {
   using home = openHome();
   const { HOME, folder, path } = home;
   mkdirSync(folder);

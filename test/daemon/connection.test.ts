@@ -32,14 +32,14 @@ const connected = (server: RecordingServer, clock: WatchedClock, random = () => 
   return { connection, running };
 };
 
-/** How long a dial, a call, a ping, an opening and a closing may take. Every other wait is the one before the next try. */
+/** Timeouts of a dial, a call, a ping, an opening and a closing. Every other wait is a retry delay. */
 const LIMITS = [30_000, 60_000, 15_000, 75_000, 300_000];
 
-/** Lets every wait before a next try pass at once, until the condition holds; answers the waits. */
+/** Skips every retry delay until the condition holds; returns the delays. */
 const trying = async (clock: WatchedClock, condition: (waits: readonly number[]) => boolean): Promise<number[]> => {
   const waits = (): number[] => clock.asked.filter((ms) => !LIMITS.includes(ms));
   for (let passed = 0; !condition(waits()); ) {
-    // Step by step with the loop: a wait that is passed late would run into the one after it.
+    // In step with the event loop: a delay that is skipped late would run into the next one.
     while (waits().length === passed && !condition(waits())) await settled();
     for (; passed < waits().length; passed++) await clock.advance(waits()[passed]!);
   }
@@ -47,7 +47,7 @@ const trying = async (clock: WatchedClock, condition: (waits: readonly number[])
 };
 
 describe("the connection", () => {
-  test("[DM-2] the wait before the next try doubles, half of it by chance, up to the ceiling", () => {
+  test("[DM-2] the reconnect delay doubles, half of it random, up to the limit", () => {
     const waits = [0, 1, 2, 3, 7, 50];
     expect(waits.map((failures) => backoff(failures, 10_000, () => 0))).toEqual([50, 100, 200, 400, 5000, 5000]);
     expect(waits.map((failures) => backoff(failures, 10_000, () => 0.999_999))).toEqual([
@@ -55,7 +55,7 @@ describe("the connection", () => {
     ]);
   });
 
-  test("[DM-2] a server that is not there is tried forever, every ten seconds at most", async () => {
+  test("[DM-2] an unreachable server is retried indefinitely, at least every ten seconds", async () => {
     const server = new RecordingServer();
     cleanups.push(() => server[Symbol.asyncDispose]());
     server.status = 503;
@@ -65,7 +65,7 @@ describe("the connection", () => {
     expect(waits.slice(0, 11)).toEqual([75, 150, 300, 600, 1200, 2400, 4800, 7500, 7500, 7500, 7500]);
   });
 
-  test("[DM-3] a refused token is tried again every two seconds for ten minutes, then once a minute, and taken when it is good", async () => {
+  test("[DM-3] a refused token is retried every two seconds for ten minutes, then once a minute, and works once it is valid", async () => {
     const server = new RecordingServer();
     cleanups.push(() => server[Symbol.asyncDispose]());
     server.status = 401;
@@ -78,7 +78,7 @@ describe("the connection", () => {
     await trying(clock, () => server.calls("getManifest").length > 0);
   });
 
-  test("[DM-1] a call waits for a connection, outlives one that breaks, and hears what the server refuses", async () => {
+  test("[DM-1] a call waits for a connection, survives a broken one, and gets the server's refusal", async () => {
     const server = new RecordingServer();
     cleanups.push(() => server[Symbol.asyncDispose]());
     server.status = 503;
@@ -100,7 +100,7 @@ describe("the connection", () => {
     await expect(connection.ask((api) => api.updateStats({}))).rejects.toMatchObject({ code: 9, message: "not now" });
   });
 
-  test("[DM-1] a call that is never answered costs the connection after a minute and is asked on the next", async () => {
+  test("[DM-1] an unanswered call closes the connection after a minute and is resent on the next", async () => {
     const server = new RecordingServer();
     cleanups.push(() => server[Symbol.asyncDispose]());
     const clock = new WatchedClock();
@@ -115,7 +115,7 @@ describe("the connection", () => {
     expect(server.calls("updateStats").map(({ connection }) => connection)).toEqual([1, 2]);
   });
 
-  test("[DM-1] anyone who still asks when the daemon stops is told so", async () => {
+  test("[DM-1] calls that wait when the daemon stops are told so", async () => {
     const server = new RecordingServer();
     cleanups.push(() => server[Symbol.asyncDispose]());
     server.status = 503;
@@ -129,7 +129,7 @@ describe("the connection", () => {
     await expect(connection.ask((api) => api.updateStats({}))).rejects.toBeInstanceOf(Stopped);
   });
 
-  test("[DM-1] stopping does not wait for a server that accepts and says nothing", async () => {
+  test("[DM-1] stopping does not wait for a server that accepts and stays silent", async () => {
     const silent = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
     cleanups.push(() => silent.stop(true));
     const connection = new Connection({
@@ -146,7 +146,7 @@ describe("the connection", () => {
   });
 });
 
-test("[CF-18] a server that is not reached is named in the log with its address, and why nobody answers there", async () => {
+test("[CF-18] an unreachable server is named in the log with its address and the reason", async () => {
   const url = new URL(`http://127.0.0.1:${freePort()}/`);
   const { signal } = new AbortController();
   const failure = await dial({ url, token: "t", clock: systemClock, signal }).catch((error: unknown) => error);

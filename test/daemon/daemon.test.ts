@@ -21,14 +21,14 @@ import { until } from "#test/support/until.ts";
 import { isAlive, startDaemon, TOKEN } from "./support/daemon.ts";
 import { bytes, RecordingServer, script } from "./support/server.ts";
 
-// Real processes, and the seconds the daemon gives them at its end.
+// Real processes, and the seconds that the daemon gives them at its end.
 setDefaultTimeout(scaled(30_000));
 
 const settled = (states: readonly string[]): boolean =>
   states.some((state) => ["ready", "start_error", "start_timeout"].includes(state));
 
 describe("a daemon that starts", () => {
-  test("[DM-1][DM-5] signs in, introduces itself, runs its start scripts and says that it is ready", async () => {
+  test("[DM-1][DM-5] authenticates, introduces itself, runs its start scripts and reports that it is ready", async () => {
     await using server = new RecordingServer();
     server.manifest = {
       directory: "~/project",
@@ -128,12 +128,12 @@ describe("a daemon that starts", () => {
     expect(readdirSync(join(daemon.home, ".config/registry"))).toEqual(["token"]);
     await server.until(({ states }) => settled(states));
     expect(server.states).toEqual(["starting", "ready"]);
-    // Copies of the home, and a volume whose container was killed, have links without what they lead to.
+    // Copies of the home, and a volume whose container was killed, contain links without their targets.
     const memory = memoryFolder(uuidFromBytes(workspaceId));
     expect(readlinkSync(join(daemon.home, "binary"))).toStartWith(`${memory}/`);
     expect(statSync(memory).mode & 0o777).toBe(0o700);
     expect(readdirSync(memory)).toHaveLength(3);
-    // The home names the files; a weak secret could be guessed by a digest of it.
+    // The home names the files; a weak secret could be guessed from its digest.
     const record = join(daemon.home, `.local/state/slipway/secret-files-${uuidFromBytes(workspaceId)}.json`);
     expect(Object.values(JSON.parse(readFileSync(record, "utf8")).files)).toEqual(
       Array(3).fill({ salt: "", digests: [] }),
@@ -155,7 +155,7 @@ describe("a daemon that starts", () => {
     expect(lstatSync(join(daemon.home, "key"))).toMatchObject({ mode: 0o100600, size: 1 });
   });
 
-  test("[DM-28] dotfiles are installed before the start scripts, in the home; their failure and their time keep nothing back", async () => {
+  test("[DM-28] dotfiles are installed in the home before the start scripts; their failure or timeout blocks nothing", async () => {
     await using server = new RecordingServer();
     const dotfiles = (text: string, first: number): ReturnType<typeof script> =>
       script(text, { id: bytes(first), logSourceId: bytes(100 + first), isDotfiles: true });
@@ -184,7 +184,7 @@ describe("a daemon that starts", () => {
     ]);
   });
 
-  test("[DM-28] a daemon that ends while dotfiles are installed starts no script any more", async () => {
+  test("[DM-28] a daemon that stops during the dotfiles installation starts no more scripts", async () => {
     await using server = new RecordingServer();
     server.manifest = {
       scripts: [
@@ -233,7 +233,7 @@ describe("a daemon that starts", () => {
     rmSync(at("folder"));
     mkdirSync(at("folder"));
     await first.stop();
-    // While the workspace is stopped others may mount or copy its files: what was written for the owner alone does not stay among them.
+    // While the workspace is stopped, others may mount or copy its files, so files written only for the owner are removed.
     expect(there()).toEqual(["edited", "folder"]);
     expect(readFileSync(at("edited"), "utf8")).toBe("edited value, and more");
     expect(lstatSync(at("edited"))).toMatchObject({ mode: 0o100600 });
@@ -245,11 +245,11 @@ describe("a daemon that starts", () => {
     await using _second = startDaemon({ url: server.url, env: { HOME: first.home } });
     await server.until((one) => one.calls("getManifest").length > sessions);
     await until(() => there().join() === "kept,edited,folder,elsewhere,late");
-    // It was made by hand, and leads to what was moved away: a link to content that went with the stop.
+    // A handmade link to a file that was moved away: its content was removed by the stop.
     expect(readlinkSync(at("linked"))).toBe(at("target"));
     expect(existsSync(at("target"))).toBe(false);
     expect(readFileSync(at("kept"), "utf8")).toBe("kept value");
-    // Deleted and changed at the server while the daemon runs: it hears of that with its next connection.
+    // Deleted and changed on the server while the daemon runs, which learns it with its next connection.
     await Bun.write(at("elsewhere"), "mine now");
     server.manifest = {
       workspaceId,
@@ -264,7 +264,7 @@ describe("a daemon that starts", () => {
     expect(readFileSync(record, "utf8")).not.toContain("value");
   });
 
-  test("[DM-5] a start script that fails makes it start_error, one that is ended for its time start_timeout", async () => {
+  test("[DM-5] a failed start script makes it start_error, a timed-out one start_timeout", async () => {
     for (const [text, state, exit] of [
       ["exit 7", "start_error", 7],
       ["sleep 60", "start_timeout", 143],
@@ -278,7 +278,7 @@ describe("a daemon that starts", () => {
     }
   });
 
-  test("[DM-5] scripts that block login decide; another one goes on and fails for itself", async () => {
+  test("[DM-5] scripts that block login decide; another one continues and fails alone", async () => {
     await using server = new RecordingServer();
     const other = { id: bytes(2), logSourceId: bytes(102) };
     server.manifest = {
@@ -316,7 +316,7 @@ describe("a daemon that starts", () => {
     expect(server.states).toEqual(["starting", "start_error"]);
   });
 
-  test("[DM-7] what goes to standard error is a line like others, colours stay, and a log file gets everything", async () => {
+  test("[DM-7] standard error is handled like other output, colors are kept, and a log file gets everything", async () => {
     await using server = new RecordingServer();
     server.manifest = {
       directory: "work",
@@ -331,7 +331,7 @@ describe("a daemon that starts", () => {
 });
 
 describe("a daemon that ends", () => {
-  test("[DM-16] runs its stop scripts, says off, and leaves no process behind", async () => {
+  test("[DM-16] runs its stop scripts, reports off, and leaves no process behind", async () => {
     await using server = new RecordingServer();
     server.manifest = {
       scripts: [
@@ -370,7 +370,7 @@ describe("a daemon that ends", () => {
     expect(server.states).toEqual(["starting", "ready", "shutting_down", "shutdown_error"]);
   });
 
-  test("[DM-16] ends immediately when it never had a connection, and does not wait long for a server that has gone", async () => {
+  test("[DM-16] exits immediately if it never had a connection, and does not wait long for a server that has gone", async () => {
     await using server = new RecordingServer();
     server.status = 503;
     await using idle = startDaemon({ url: server.url });

@@ -1,4 +1,4 @@
-// The desktop of a workspace, with real VNC servers: started when it is wanted, looked at, and used by pointer and keyboard.
+// The desktop of a workspace, with real VNC servers: started on demand, captured, and controlled with pointer and keyboard.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -6,11 +6,11 @@ import { join } from "node:path";
 import { inflateSync } from "node:zlib";
 import { systemClock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
-import { actOn } from "#src/daemon/desktop/actions.ts";
+import { performAction } from "#src/daemon/desktop/actions.ts";
 import { Desktop } from "#src/daemon/desktop/desktop.ts";
 import { parseKeysyms, toKeysym } from "#src/daemon/desktop/keysyms.ts";
 import { computeScale, makePicture } from "#src/daemon/desktop/png.ts";
-import { namedServer } from "#src/daemon/desktop/programs.ts";
+import { parseVncServer } from "#src/daemon/desktop/programs.ts";
 import { ProcessGroups } from "#src/daemon/scripts/groups.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { until } from "#test/support/until.ts";
@@ -26,7 +26,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 }, 60_000);
 
-/** A PATH with these programs and the usual ones that they need, but no other VNC server. */
+/** Returns a PATH with these programs and the usual ones that they need, but without other VNC servers. */
 const pathWith = (...names: string[]): string => {
   const at = join(folder, ["path", ...names].join("-"));
   mkdirSync(at);
@@ -39,7 +39,7 @@ const pathWith = (...names: string[]): string => {
 const desktopOf = (PATH: string, more: Record<string, string> = {}) =>
   new Desktop({ clock, groups, env: { PATH, HOME: folder, SLIPWAY_WORKSPACE_AGENT_ID: "desktop-test", ...more } });
 
-/** Colors of a picture, by their place. */
+/** Returns the colors of an image by position. */
 const readPng = (image: string) => {
   const bytes = Buffer.from(image, "base64");
   const [width, height] = [bytes.readUInt32BE(16), bytes.readUInt32BE(20)];
@@ -66,22 +66,22 @@ const works = (title: string, wanted: Parameters<typeof testNeeding>[0], program
     const typed = join(folder, `${programs[0]}.txt`);
     const session = `exec ${needs.xterm.file} -geometry 80x24+0+0 -bg '#102030' -e sh -c 'cat > ${typed}'`;
     const desktop = desktopOf(pathWith(...programs), { SLIPWAY_DESKTOP_SESSION: session });
-    const first = await actOn(desktop, clock, { action: "screenshot" });
+    const first = await performAction(desktop, clock, { action: "screenshot" });
     expect([first.width, first.height]).toEqual([1_280, 800]);
     expect(desktop.env).toMatchObject({ DISPLAY: expect.stringMatching(/^:\d+$/), XAUTHORITY: expect.any(String) });
-    // The window is there when its color is.
+    // The window is visible when its color is.
     const isThere = async () =>
-      readPng((await actOn(desktop, clock, { action: "wait", duration_ms: 50 })).image).at(300, 200);
+      readPng((await performAction(desktop, clock, { action: "wait", duration_ms: 50 })).image).at(300, 200);
     await until(async () => (await isThere()) === "102030");
-    await actOn(desktop, clock, { action: "click", x: 200, y: 150 });
-    await actOn(desktop, clock, { action: "type", text: "Hello, World! 1+1" });
-    await actOn(desktop, clock, { action: "key", keys: "BackSpace Return ctrl+d" });
+    await performAction(desktop, clock, { action: "click", x: 200, y: 150 });
+    await performAction(desktop, clock, { action: "type", text: "Hello, World! 1+1" });
+    await performAction(desktop, clock, { action: "key", keys: "BackSpace Return ctrl+d" });
     await until(async () => (await isThere()) !== "102030");
     expect(await Bun.file(typed).text()).toBe("Hello, World! 1+\n");
-    expect((await failure(actOn(desktop, clock, { action: "key", keys: "ctrl+nothing" }))).validations).toMatchObject([
-      { field: "keys" },
-    ]);
-    expect(await failure(actOn(desktop, clock, { action: "click", x: 2_000, y: 1 }))).toMatchObject({
+    expect(
+      (await failure(performAction(desktop, clock, { action: "key", keys: "ctrl+nothing" }))).validations,
+    ).toMatchObject([{ field: "keys" }]);
+    expect(await failure(performAction(desktop, clock, { action: "click", x: 2_000, y: 1 }))).toMatchObject({
       kind: "invalid",
     });
   });
@@ -102,7 +102,7 @@ describe("a desktop", () => {
     expect(await failure(desktopOf("", { SLIPWAY_DESKTOP_VNC: join(folder, "nothing") }).connect())).toMatchObject({
       detail: expect.stringContaining("cannot be reached"),
     });
-    const named = (text: string) => namedServer({ SLIPWAY_DESKTOP_VNC: text });
+    const named = (text: string) => parseVncServer({ SLIPWAY_DESKTOP_VNC: text });
     expect([named("5901"), named("box:5902"), named("/tmp/x"), named("what")]).toEqual([
       { hostname: "127.0.0.1", port: 5901 },
       { hostname: "box", port: 5902 },

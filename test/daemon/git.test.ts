@@ -1,4 +1,4 @@
-// What the daemon sees in repositories, with real git: what it shows of them, where it cuts, when it looks, and whom it tells.
+// The daemon's view of repositories, with real git: its content and truncation, the times of scans, and notifications.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, realpathSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -51,7 +51,7 @@ describe("a repository", () => {
       expect(unified_diff).toContain("new file mode 120000\n");
       expect(unified_diff).toContain("+hello\n+world\n\\ No newline at end of file\n");
       expect(unified_diff).not.toContain("nobody sees");
-      // What is shown can be applied: git makes the same files of it.
+      // The shown diff can be applied: git creates the same files from it.
       const other = makeRepository(join(folder.path, "applied"));
       const withoutBytes = unified_diff
         .split(/^(?=diff --git )/m)
@@ -125,7 +125,7 @@ describe("a repository", () => {
   );
 });
 
-/** The repositories that who begins to watch is shown; none when nothing is told immediately. */
+/** Returns the repositories that a new watcher gets; none if nothing is sent immediately. */
 const firstOf = async (watches: GitWatches, chat = CHAT): Promise<string[]> => {
   const first = Promise.withResolvers<GitMessage>();
   const watch = watches.watch(chat, {
@@ -140,14 +140,14 @@ const firstOf = async (watches: GitWatches, chat = CHAT): Promise<string[]> => {
   return repositories.map(({ repo_root }) => repo_root);
 };
 
-/** What a daemon has; two of the same name are one that was started again. */
+/** A daemon's options; two of the same name are a restarted daemon. */
 const watching = (name: string = uuid()) => ({
   ...options,
   record: new GitRecord(join(folder.path, `state-${name}`)),
   folder: () => join(folder.path, "nothing-here"),
 });
 
-describe("who watches a chat", () => {
+describe("a chat's follower", () => {
   git("[GS-7] a daemon that starts again shows the same repositories, with what has changed since", async () => {
     const at = makeRepository(join(folder.path, "kept"));
     const before = new GitWatches({ ...watching("kept"), clock: new ManualClock() });
@@ -156,7 +156,7 @@ describe("who watches a chat", () => {
     at.write("b.txt", "by hand\n");
     const later = makeRepository(join(folder.path, "made-later/repo"));
     expect(await firstOf(new GitWatches({ ...watching("kept"), clock: systemClock }))).toEqual([at.root, later.root]);
-    // Another chat's, and what cannot be read, is nothing.
+    // Another chat's record, or an unreadable one, is ignored.
     expect(await firstOf(new GitWatches({ ...watching("kept"), clock: systemClock }), OTHER)).toEqual([]);
     await Bun.write(join(folder.path, "state-kept", `${CHAT}.json`), "{");
     expect(await firstOf(new GitWatches({ ...watching("kept"), clock: systemClock }))).toEqual([]);
@@ -209,12 +209,12 @@ describe("who watches a chat", () => {
       manual.advance(1);
       expect(await next()).toEqual([[at.root, false]]);
       expect(heard.at(-1)?.repositories?.[0]?.unified_diff).toContain("+new\n");
-      // Nothing has changed: only who asks is answered.
+      // Nothing has changed: only an explicit request gets a response.
       manual.advance(1_000);
       watch.refresh();
       manual.advance(0);
       expect(await next()).toEqual([]);
-      // A reader who is busy hears the last state when he is not.
+      // A busy reader gets the latest state when it is ready.
       isBusy = true;
       renameSync(at.root, `${at.root}-away`);
       manual.advance(30_000);
@@ -225,7 +225,7 @@ describe("who watches a chat", () => {
       renameSync(`${at.root}-away`, at.root);
       manual.advance(30_000);
       expect(await next()).toEqual([[at.root, false]]);
-      // What cannot be looked at may be half made: that is only said when it is the same the next time.
+      // A repository that cannot be read may be incomplete: an error is sent only if the next scan also fails.
       rmSync(join(still.root, ".git/HEAD"));
       manual.advance(1_000);
       watch.refresh();

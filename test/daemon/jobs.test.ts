@@ -1,4 +1,4 @@
-// Which processes of a workspace are jobs that work, and by which words they are known.
+// Which processes of a workspace are active jobs, and how they are described.
 import { expect, test } from "bun:test";
 import { AGENT_MARK } from "#src/daemon/environment.ts";
 import { formatCommand, Jobs } from "#src/daemon/jobs.ts";
@@ -14,7 +14,7 @@ const at = (pid: number, group: number, cpu_ms: number, ...argv: string[]): Proc
   argv,
 });
 
-test("[DM-25] a process group that has used the processor since the last look is a job, the busiest first; one that waits is none", () => {
+test("[DM-25] a process group that has used CPU since the last check is a job, the busiest first; a waiting one is not", () => {
   const looks = [
     [at(10, 10, 5_000, "code-server"), at(20, 20, 100, "npm run build")],
     [
@@ -34,7 +34,7 @@ test("[DM-25] a process group that has used the processor since the last look is
   expect(jobs.take(60_000)).toEqual([]);
 });
 
-test("[DM-25] a process group that reads or writes much is a job, however little of a processor it takes", () => {
+test("[DM-25] a process group that reads or writes much is a job, however little CPU it uses", () => {
   const moving = (pid: number, moved_bytes: number, ...argv: string[]) => ({
     ...at(pid, pid, 0, ...argv),
     moved_bytes,
@@ -51,7 +51,7 @@ test("[DM-25] a process group that reads or writes much is a job, however little
   expect(jobs.take(60_000)).toEqual([]);
 });
 
-test("[DM-25] a job is known by its program and plain words, never by what may be a secret", () => {
+test("[DM-25] a job is identified by its program and a plain description, never by a possible secret", () => {
   expect(formatCommand(["npm run build"])).toBe("npm run build");
   expect(formatCommand(["/usr/bin/python3", "train/train.py", "--token", "x"])).toBe("python3 train.py");
   expect(formatCommand(["-bash"])).toBe("bash");

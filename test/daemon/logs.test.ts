@@ -7,12 +7,12 @@ import { runUntil, settled, WatchedClock } from "./support/clock.ts";
 import { startDaemon } from "./support/daemon.ts";
 import { bytes, RecordingServer, script } from "./support/server.ts";
 
-// Back-off takes real time where real sockets take part.
+// Backoff takes real time with real sockets.
 setDefaultTimeout(scaled(30_000));
 
 type Batch = { batchId: Uint8Array; logs: { output: string }[] };
 
-/** A connection that answers batches as told, and the batches it was asked. */
+/** A connection with the given responses, and the batches it received. */
 const asked = (answer: (batch: Batch) => unknown = () => ({})) => {
   const batches: Batch[] = [];
   const api = {
@@ -30,7 +30,7 @@ const line = (output: string) => ({ at: 0, level: "info" as const, output });
 const numbers = (from: number, to: number): string[] => Array.from({ length: to - from }, (_, i) => `${from + i}`);
 
 describe("the shipping of log lines", () => {
-  test("[DM-8] the first line goes at once, what follows within a quarter of a second goes together", async () => {
+  test("[DM-8] the first line is sent immediately, further ones within a quarter of a second together", async () => {
     const clock = new WatchedClock();
     const { connection, outputs } = asked();
     const source = new Logs({ connection, clock, random: () => 0 }).source(bytes(1));
@@ -66,7 +66,7 @@ describe("the shipping of log lines", () => {
     expect(outputs().map((one) => one.length)).toEqual([100, 100, 50, 2, 2]);
   });
 
-  test("[DM-9] one batch of a source is on its way at a time, and sources do not wait for each other", async () => {
+  test("[DM-9] one batch per source is in flight, and sources do not wait for each other", async () => {
     const clock = new WatchedClock();
     const gate = Promise.withResolvers<void>();
     const { connection, outputs } = asked(({ logs }) => (logs[0]?.output === "0" ? gate.promise : {}));
@@ -80,7 +80,7 @@ describe("the shipping of log lines", () => {
     expect(outputs().at(-1)).toEqual(numbers(100, 150));
   });
 
-  test("[DM-10] a refused batch is sent again under the same id, and given up after minutes with a notice", async () => {
+  test("[DM-10] a refused batch is resent under the same ID, and dropped after minutes with a notice", async () => {
     const clock = new WatchedClock();
     let refuse = 3;
     const { connection, outputs, batches } = asked(() => {
@@ -103,7 +103,7 @@ describe("the shipping of log lines", () => {
     expect(outputs().at(-1)).toEqual(["[slipway: 2 lines were dropped here, the server could not be reached]", "good"]);
   });
 
-  test("[DM-11] with the server away, a source keeps the newest megabyte and says how much is missing", async () => {
+  test("[DM-11] while the server is unreachable, a source keeps the newest megabyte and reports how much is missing", async () => {
     const clock = new WatchedClock();
     const gate = Promise.withResolvers<void>();
     const { connection, outputs } = asked(() => gate.promise);
@@ -123,7 +123,7 @@ describe("the shipping of log lines", () => {
     expect(kept).toBeGreaterThan(1024 * 1024 - 2048);
   });
 
-  test("[DM-12] when the server stores no more, nothing is sent any more, for good", async () => {
+  test("[DM-12] when the server stores no more, nothing is ever sent again", async () => {
     const clock = new WatchedClock();
     const { connection, outputs } = asked(() => ({ logLimitExceeded: true }));
     const logs = new Logs({ connection, clock, random: () => 0 });
@@ -147,7 +147,7 @@ describe("lines over broken connections", () => {
   const counting = (to: number) => `i=0; while [ $i -lt ${to} ]; do echo $i; i=$((i+1)); done`;
   const expected = (to: number) => numbers(0, to).map((text) => `info ${text}`);
 
-  test("[DM-10] a connection that breaks before or after a batch was stored neither loses nor doubles a line", async () => {
+  test("[DM-10] a connection that breaks before or after a batch was stored neither loses nor duplicates a line", async () => {
     await using server = new RecordingServer();
     server.manifest = { scripts: [script(counting(1000))] };
     const breaking = (when: readonly number[]) => (method: string) => {
@@ -164,7 +164,7 @@ describe("lines over broken connections", () => {
     expect(server.calls("getManifest").length).toBe(server.dialled.length);
   });
 
-  test("[DM-5][DM-10] a server that is away while a script runs hears of everything when it is back", async () => {
+  test("[DM-5][DM-10] a server that is down while a script runs gets everything when it is back", async () => {
     await using server = new RecordingServer();
     server.manifest = {
       scripts: [script(`echo begin; until [ -e "$HOME/go" ]; do sleep 0.02; done; ${counting(500)}`)],

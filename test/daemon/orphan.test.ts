@@ -1,4 +1,5 @@
-// Daemons that nobody ends: they end on their own when their folder or token file no longer exists, or their server for too long. Real processes.
+// Abandoned daemons: they end on their own when their folder or token file no longer exists, or their server has been unreachable for too
+// long. Real processes.
 import { expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -30,7 +31,7 @@ const leftBehind = async (options: TestServerOptions & { directory: string }, ma
   return { id, folder, daemon: JSON.parse(readFileSync(join(folder, "daemon.json"), "utf8")) as ProcessMark };
 };
 
-test("[LP-14] a daemon whose folder no longer exists ends on its own", async () => {
+test("[LP-14] a daemon whose folder no longer exists exits on its own", async () => {
   using place = tempDirectory();
   const { daemon } = await leftBehind({ directory: place.path });
   expect(isAlive(daemon)).toBe(true);
@@ -51,7 +52,7 @@ test("[LP-14] a daemon whose folder goes while its stop scripts run waits for th
   await gone(daemon);
 }, 60_000);
 
-test("[LP-14] a daemon whose server stays away ends after its time, and is started again by the server that returns", async () => {
+test("[LP-14] a daemon whose server stays down exits after its timeout, and is restarted by the returning server", async () => {
   using place = tempDirectory();
   const env = { SLIPWAY_LOCAL_DAEMON_ORPHAN_TIMEOUT: "2s" };
   const { id, daemon } = await leftBehind({ directory: place.path, env });
@@ -93,7 +94,7 @@ test("[LP-14] a daemon whose token file no longer exists ends on its own", async
   expect(logged).toContain("is gone");
 }, 60_000);
 
-/** In steps, so that what waits can look at the time in between. */
+/** In steps, so that waiting code can check the time in between. */
 const advance = async (clock: ManualClock, ms: number): Promise<void> => {
   for (let passed = 0; passed < ms; passed += 1_000) {
     clock.advance(1_000);
@@ -101,7 +102,7 @@ const advance = async (clock: ManualClock, ms: number): Promise<void> => {
   }
 };
 
-test("[LP-14] each connection begins the time again; without a time it waits forever", async () => {
+test("[LP-14] each connection resets the timeout; without one it waits forever", async () => {
   const clock = new ManualClock();
   const stopping = new AbortController();
   let isConnected = false;

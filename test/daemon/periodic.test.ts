@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { create } from "@bufbuild/protobuf";
 import { watchApps } from "#src/daemon/apps.ts";
 import type { AgentApi } from "#src/daemon/connection/connection.ts";
-import { reportStats, trafficIn } from "#src/daemon/connection/stats.ts";
+import { parseTraffic, reportStats } from "#src/daemon/connection/stats.ts";
 import { ProcessGroups } from "#src/daemon/scripts/groups.ts";
 import { collectMetadata } from "#src/daemon/scripts/metadata.ts";
 import type { Script, ScriptRunner } from "#src/daemon/scripts/script-runner.ts";
@@ -24,13 +24,13 @@ const signal = (): AbortSignal => {
   return stop.signal;
 };
 
-/** Whole seconds of a description of metadata. */
+/** Whole seconds of a metadata description. */
 const metadataSeconds = (count: number) => ({ seconds: 0n, nanos: count });
 const seconds = (count: number) => ({ seconds: BigInt(count), nanos: 0 });
 type Init = Parameters<typeof create<typeof ManifestSchema>>[1];
 const manifest = (init: Init) => create(ManifestSchema, init);
 
-/** A connection on which one method is recorded; `called` waits for so many calls while the clock stands still. */
+/** A connection that records one method; `called` waits for this many calls with a stopped clock. */
 const recording = <T>(method: keyof AgentApi, answer: unknown = {}) => {
   const calls: T[] = [];
   const api = {
@@ -108,7 +108,7 @@ describe("metadata", () => {
 });
 
 describe("app health", () => {
-  test("[DM-14] turns unhealthy after the threshold, but not while start scripts run, healthy at once, and is told only when it changes", async () => {
+  test("[DM-14] turns unhealthy after the threshold, but not during start scripts, healthy immediately, and reports only changes", async () => {
     let status = 503;
     let isStarting = true;
     const asks: number[] = [];
@@ -134,14 +134,14 @@ describe("app health", () => {
       signal: signal(),
       isStarting: () => isStarting,
     });
-    // Each round asks for two waits of five seconds: the longest an answer may take, and the one before the next round.
+    // Each round has two waits of five seconds: the timeout of a response, and the delay before the next round.
     let rounds = 1;
     const round = async (): Promise<void> => {
       await until(() => clock.asked.filter((ms) => ms === 5_000).length === 2 * rounds);
       rounds += 1;
       await clock.advance(5_000);
     };
-    // A start script is still installing it: that is no failure, however long it takes.
+    // A start script is still installing it: that is not a failure, however long it takes.
     for (let n = 0; n < 4; n++) await round();
     expect(calls).toEqual([]);
     isStarting = false;
@@ -181,11 +181,16 @@ describe("statistics", () => {
     ].join("\n");
 
   test("[DM-15] count everything but loopback", () => {
-    expect(trafficIn(netDev(100, 200))).toEqual({ rx_bytes: 105n, rx_packets: 11n, tx_bytes: 207n, tx_packets: 21n });
-    expect(trafficIn("")).toEqual({ rx_bytes: 0n, rx_packets: 0n, tx_bytes: 0n, tx_packets: 0n });
+    expect(parseTraffic(netDev(100, 200))).toEqual({
+      rx_bytes: 105n,
+      rx_packets: 11n,
+      tx_bytes: 207n,
+      tx_packets: 21n,
+    });
+    expect(parseTraffic("")).toEqual({ rx_bytes: 0n, rx_packets: 0n, tx_bytes: 0n, tx_packets: 0n });
   });
 
-  test("[DM-15] first ask for the interval, then tell what was added, and never invent a figure", async () => {
+  test("[DM-15] first request the interval, then report what was added, and never invent a figure", async () => {
     const clock = new WatchedClock();
     type Request = { stats?: { rxBytes: bigint; txBytes: bigint } };
     const answer = { reportInterval: seconds(30) };
@@ -230,7 +235,7 @@ describe("statistics", () => {
         sessionCountVscode: 2n,
         sessionCountJetbrains: 0n,
         connectionMedianLatencyMs: 12.5,
-        // Nothing has gone over the stream and two of the sessions; somebody has typed into a terminal.
+        // The stream and two of the sessions were idle; someone has typed into a terminal.
         metrics: [{ name: "slipway_idle_streams", type: 2, value: 3, labels: [] }],
       } as never,
     });
@@ -257,7 +262,7 @@ describe("cron", () => {
   const cronScript = (cron: string): Script => create(WorkspaceAgentScriptSchema, { cron, displayName: "c" });
   const runner = (run: () => Promise<"ok">): ScriptRunner => ({ run }) as unknown as ScriptRunner;
 
-  test("[DM-13] runs at its minutes, and leaves out the runs that fall into one", async () => {
+  test("[DM-13] runs at its minutes, and skips runs during a previous one", async () => {
     const clock = new WatchedClock();
     const times: number[] = [];
     const gates: (() => void)[] = [];
@@ -278,7 +283,7 @@ describe("cron", () => {
     expect(clock.timers).toBe(0);
   });
 
-  test("[DM-13] waits longer than a timer can, and does nothing for a text that is no cron", async () => {
+  test("[DM-13] waits longer than a timer can, and ignores an invalid cron expression", async () => {
     const clock = new WatchedClock();
     let runs = 0;
     const run = async (): Promise<"ok"> => {

@@ -1,6 +1,6 @@
-// How the text of the kernel's socket tables is read; what real sockets look like is in test/api/agents/ports.test.ts.
+// Parsing the kernel's socket tables; test/api/agents/ports.test.ts uses real sockets.
 import { describe, expect, test } from "bun:test";
-import { ListeningPorts, listenersIn } from "#src/daemon/ports.ts";
+import { ListeningPorts, parseListeners } from "#src/daemon/ports.ts";
 
 const TABLE = `  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
    0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 11111 1 0000000000000000 100 0 0 10 0
@@ -11,18 +11,18 @@ const TABLE = `  sl  local_address rem_address   st tx_queue rx_queue tr tm->whe
 
 describe("the kernel's tables", () => {
   test("[PT-1] are read for what listens, of either address family", () => {
-    expect(listenersIn(TABLE)).toEqual([
+    expect(parseListeners(TABLE)).toEqual([
       { port: 8080, inode: "11111", uid: 1000 },
       { port: 22, inode: "33333", uid: 0 },
     ]);
-    expect(listenersIn("")).toEqual([]);
+    expect(parseListeners("")).toEqual([]);
   });
 
-  test("[PT-1] a program that goes and one that comes in its place are told apart", () => {
+  test("[PT-1] a program that exits and its replacement are distinguished", () => {
     const ports = new ListeningPorts({ hidden: new Set(), agent_id: "none", uid: process.getuid?.() ?? -1 });
     const first = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
     const shown = () => ports.list().find(({ port }) => port === first.port);
-    // This very process: it carries no agent's token.
+    // This very process, which has no agent's ID.
     expect(shown()?.process_name).not.toBe("");
     expect(shown()).toBeDefined();
     first.stop(true);

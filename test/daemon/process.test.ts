@@ -9,7 +9,7 @@ import { isAlive, tempFolder } from "./support/daemon.ts";
 const folder = tempFolder();
 afterAll(() => folder[Symbol.dispose]());
 
-/** Runs a shell text; `heard` resolves when its output holds the word. */
+/** Runs a shell text; `heard` resolves when its output contains the word. */
 const shell = (text: string, options: Partial<ProcessOptions> = {}) => {
   const clock = new WatchedClock();
   const groups = new ProcessGroups({ clock, agent_id: "t" });
@@ -37,7 +37,7 @@ const shell = (text: string, options: Partial<ProcessOptions> = {}) => {
 };
 
 describe("one program", () => {
-  test("[DM-6] is asked to end when its time is over, with everything it has started", async () => {
+  test("[DM-6] is asked to exit when it times out, with everything it has started", async () => {
     const { clock, end, heard } = shell("sleep 300 & echo up; wait", { timeout_ms: 60_000 });
     await heard("up");
     await clock.advance(59_999);
@@ -45,7 +45,7 @@ describe("one program", () => {
     expect(await end).toEqual({ exit_code: 143, timed_out: true, pipes_left_open: false });
   });
 
-  test("[DM-6] is killed five seconds later when it does not listen", async () => {
+  test("[DM-6] is killed five seconds later if it does not react", async () => {
     const { clock, end, heard } = shell("trap '' TERM; echo up; while :; do sleep 0.02; done", { timeout_ms: 1_000 });
     await heard("up");
     await clock.advance(5_999);
@@ -53,14 +53,14 @@ describe("one program", () => {
     expect(await end).toEqual({ exit_code: 137, timed_out: true, pipes_left_open: false });
   });
 
-  test("[DM-6] that leaves another with its output open is over ten seconds after its own end", async () => {
+  test("[DM-6] whose child keeps its output open ends ten seconds after its own exit", async () => {
     const groups = new ProcessGroups({ clock: systemClock, agent_id: "t" });
     const { clock, end, heard, output } = shell("sleep 300 & echo $!", { groups });
     await heard("\n");
     await until(() => clock.asked.includes(10_000));
     await clock.advance(10_000);
     expect(await end).toEqual({ exit_code: 0, timed_out: false, pipes_left_open: true });
-    // The one in the background continues until the daemon ends.
+    // The background process continues until the daemon ends.
     expect(isAlive(Number(output()))).toBe(true);
     await groups.endAll(2_000);
     expect(isAlive(Number(output()))).toBe(false);

@@ -1,13 +1,13 @@
-// A daemon that waits for anyone who gets its workspace.
+// A daemon that waits for its workspace to be claimed.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import { awaitClaim } from "#src/daemon/connection/reinit.ts";
 import { scaled } from "#test/support/pace.ts";
 
-// A loaded machine may take its time.
+// A loaded machine may be slow.
 setDefaultTimeout(scaled(60_000));
 
-/** A server that answers these statuses one after the other, and what it was asked. */
+/** A server that responds with these statuses in order, and its requests. */
 const answering = (...statuses: number[]) => {
   const asked: string[] = [];
   const server = Bun.serve({
@@ -24,13 +24,13 @@ const answering = (...statuses: number[]) => {
 const waiting = (url: URL, signal = new AbortController().signal) =>
   awaitClaim({ url, token: "secret", clock: systemClock, random: () => 0, signal });
 
-test("[PB-11] asks again for as long as the server cannot say, and is told once", async () => {
+test("[PB-11] retries while the server cannot answer, and is told once", async () => {
   using server = answering(503, 401, 500, 200);
   expect(await waiting(server.url)).toBe(true);
   expect(server.asked).toEqual(Array(4).fill("/api/v2/workspaceagents/me/reinit?wait=true secret"));
 });
 
-test("[PB-11] never asks again after a 409, nor when it is told to stop", async () => {
+test("[PB-11] never retries after a 409, nor when it is stopped", async () => {
   using server = answering(409);
   expect(await waiting(server.url)).toBe(false);
   expect(server.asked.length).toBe(1);

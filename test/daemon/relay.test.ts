@@ -1,12 +1,13 @@
-// How a container reaches the server: directly, by a relay on its gateway, or not at all; and what the relay makes of a request.
+// How a container reaches the server: directly, through a relay on its gateway, or not at all; and how the relay rewrites a request.
 import { expect, test } from "bun:test";
 import { readFrames } from "#src/daemon/containers/exec.ts";
-import { headFor, routeTo } from "#src/daemon/containers/relay.ts";
+import { findRoute, headFor } from "#src/daemon/containers/relay.ts";
 
 const NETWORKS = { NetworkSettings: { Networks: { bridge: { Gateway: "172.17.0.1", IPAddress: "172.17.0.2" } } } };
 
 test("[CO-16] only a server on this machine needs a relay, and not for a container in this machine's own network", () => {
-  const route = (url: string, container: Parameters<typeof routeTo>[1] = NETWORKS) => routeTo(new URL(url), container);
+  const route = (url: string, container: Parameters<typeof findRoute>[1] = NETWORKS) =>
+    findRoute(new URL(url), container);
   expect(route("https://slipway.example.com")).toEqual({ kind: "direct" });
   expect(route("http://127.0.0.1:3000")).toEqual({ kind: "relay", gateway: "172.17.0.1", address: "172.17.0.2" });
   expect(route("http://[::1]:3000")).toMatchObject({ kind: "relay" });

@@ -8,7 +8,7 @@ import { runUntil, settled, WatchedClock } from "./support/clock.ts";
 
 type Request = { lifecycle: { state: Lifecycle_State; changedAt: { seconds: bigint } } };
 
-/** Lifecycle states over a connection that answers as told, and what the server heard: state and second. */
+/** Lifecycle states over a connection with the given responses, and what the server received: state and second. */
 const world = (answer: (state: string) => unknown = () => ({})) => {
   const clock = new WatchedClock();
   const heard: string[] = [];
@@ -24,8 +24,8 @@ const world = (answer: (state: string) => unknown = () => ({})) => {
   return { clock, heard, reports, lifecycle: new Lifecycle({ reports, clock }) };
 };
 
-describe("what the server must hear", () => {
-  test("[DM-4] it hears in order, one after the other, with the time at which it happened", async () => {
+describe("reports to the server", () => {
+  test("[DM-4] are delivered in order, one after the other, with their time", async () => {
     const gate = Promise.withResolvers<void>();
     const { clock, heard, reports, lifecycle } = world((state) => (state === "starting" ? gate.promise : {}));
     lifecycle.enter("starting");
@@ -38,7 +38,7 @@ describe("what the server must hear", () => {
     expect(heard).toEqual(["starting 0", "ready 5"]);
   });
 
-  test("[DM-4] a refused report is tried five times, then what is behind it goes on", async () => {
+  test("[DM-4] that are refused are tried five times, then later ones continue", async () => {
     const { clock, heard, reports, lifecycle } = world((state) => {
       if (state === "starting") throw new RpcError(0, "no");
     });
@@ -48,7 +48,7 @@ describe("what the server must hear", () => {
     expect(heard).toEqual([...Array.from({ length: 5 }, () => "starting 0"), "ready 0"]);
   });
 
-  test("[DM-4] a thousand may wait, no more", async () => {
+  test("[DM-4] at most a thousand wait", async () => {
     const gate = Promise.withResolvers<void>();
     const { reports } = world();
     let delivered = 0;
@@ -63,7 +63,7 @@ describe("what the server must hear", () => {
     expect(delivered).toBe(1_000);
   });
 
-  test("[DM-5] the newest state is said again to a new connection, unless it is still to be said", async () => {
+  test("[DM-5] the newest state is sent again to a new connection, unless it is still queued", async () => {
     const gate = Promise.withResolvers<void>();
     const { heard, reports, lifecycle } = world(() => gate.promise);
     lifecycle.repeat();

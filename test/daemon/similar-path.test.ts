@@ -1,11 +1,11 @@
-// Files whose names look like what was asked for, on a real disk.
+// Files with names that look like the requested one, on a real disk.
 import { expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { existingPath } from "#src/daemon/http/similar-path.ts";
+import { resolveSimilarPath } from "#src/daemon/http/similar-path.ts";
 import { tempDirectory } from "#test/support/server.ts";
 
-test("[TO-25] a file is found under a name that looks the same, where it is the only one", async () => {
+test("[TO-25] a file is found under a lookalike name if it is the only one", async () => {
   using temp = tempDirectory();
   const put = (...names: string[]): string => {
     const path = join(temp.path, ...names);
@@ -14,16 +14,16 @@ test("[TO-25] a file is found under a name that looks the same, where it is the 
     return path;
   };
   const shot = put("Cafe\u0301", "Screenshot 4.12\u202fPM.txt");
-  expect(await existingPath(join(temp.path, "Caf\u00e9", "Screenshot 4.12 PM.txt"))).toBe(shot);
+  expect(await resolveSimilarPath(join(temp.path, "Caf\u00e9", "Screenshot 4.12 PM.txt"))).toBe(shot);
   const exact = put("it's.txt");
   const curly = put("it\u2019s.txt");
-  expect(await existingPath(exact)).toBe(exact);
-  expect(await existingPath(curly)).toBe(curly);
-  // Two that look the same are none.
+  expect(await resolveSimilarPath(exact)).toBe(exact);
+  expect(await resolveSimilarPath(curly)).toBe(curly);
+  // Two look-alikes match neither.
   put("a\u00a0b");
   put("a\u2009b");
   const unclear = join(temp.path, "a b");
-  expect(await existingPath(unclear)).toBe(unclear);
+  expect(await resolveSimilarPath(unclear)).toBe(unclear);
   const absent = join(temp.path, "no", "such", "file");
-  expect(await existingPath(absent)).toBe(absent);
+  expect(await resolveSimilarPath(absent)).toBe(absent);
 });

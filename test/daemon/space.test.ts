@@ -1,4 +1,4 @@
-// What a workspace runs out of: a disk that is really full, and processes that the kernel really ends.
+// Running out of resources: a disk that is really full, and processes that the kernel really kills.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, mkdirSync, rmdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -16,7 +16,7 @@ setDefaultTimeout(scaled(30_000));
 const MIB = 1024 * 1024;
 const at = (pid: number, ...argv: string[]): Process => ({ pid, group: pid, cpu_ms: 0, moved_bytes: 0, argv });
 
-/** Looks that find these one after the other. */
+/** Checks that find these readings one after the other. */
 const looking = (looks: readonly { reading: MemoryReading; processes?: readonly Process[] }[], log: number[] = []) => {
   let look = -1;
   return new MemoryKills({
@@ -29,7 +29,7 @@ const looking = (looks: readonly { reading: MemoryReading; processes?: readonly 
 };
 const scarce = { used: 90, total: 100 };
 
-test("[DM-26] a process killed for memory is named after the largest one that ended, or counted when it was not seen", () => {
+test("[DM-26] a process killed for memory is named after the largest one that ended, or counted if it was not observed", () => {
   const kills = looking([
     { reading: { memory: scarce, isOwn: true, kills: 3 }, processes: [at(10, "vim"), at(50, "npm", "run", "build")] },
     { reading: { memory: scarce, isOwn: true, kills: 4 }, processes: [at(10, "vim")] },
@@ -42,7 +42,7 @@ test("[DM-26] a process killed for memory is named after the largest one that en
   expect(kills.take()).toEqual([]);
 });
 
-test("[DM-26] on a machine that others use as well only processes of the workspace count, and those that the kernel's log names", () => {
+test("[DM-26] on a shared machine only processes of the workspace are counted, and those that the kernel's log names", () => {
   const looks = [
     { reading: { memory: scarce, isOwn: false, kills: 0 }, processes: [at(10, "vim"), at(50, "make"), at(60, "ls")] },
     { reading: { memory: scarce, isOwn: false, kills: 1 }, processes: [at(10, "vim")] },
@@ -95,7 +95,7 @@ testNeeding([needs.root, groups], "[DM-26] a process that the kernel ends is nam
   const read = () => readMemory((file) => (file === "/proc/self/cgroup" ? `4:memory:/${name}\n` : readProc(file)));
   const kills = new MemoryKills({ agent_id, read });
   kills.take();
-  // Fills most of the limit, waits until it was seen, and takes the rest.
+  // Fills most of the limit, waits until it was noticed, and uses the rest.
   const fill =
     "const all = []; const take = (n) => { for (let i = 0; i < n; i++) all.push(Buffer.alloc(1 << 20, 1)); };";
   const text = `${fill} take(110); console.log("seen"); process.stdin.once("data", () => take(400));`;
@@ -132,7 +132,7 @@ testNeeding(
     mkdirSync(home);
     Bun.spawnSync(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", home]);
     try {
-      // As full as a program leaves it that writes until it can no more.
+      // As full as a program leaves it that writes until it fails.
       Bun.spawnSync(["sh", "-c", `cat /dev/zero > ${home}/fill; echo > ${home}/last`]);
       await using server = new RecordingServer();
       const key = { envName: "KEY", filePath: "~/.secret/key", value: Buffer.from("x".repeat(100)) };
@@ -155,7 +155,7 @@ testNeeding(
       });
       const volume = { volume: home, used: BigInt(MIB), total: BigInt(MIB) };
       expect(first?.request).toMatchObject({ datapoints: [{ volumes: [volume] }] });
-      // Space that is free again is reported within seconds.
+      // Freed space is reported within seconds.
       Bun.spawnSync(["rm", join(home, "fill")]);
       await server.until((one) => one.calls("pushResourcesMonitoringUsage").length > 1);
       await daemon.stop();

@@ -1,4 +1,4 @@
-// The parts of the workspace's SSH server that are about bytes and counts. What clients see is in test/cli/network-openssh.test.ts.
+// The parts of the workspace's SSH server that deal with bytes and counts. test/cli/network-openssh.test.ts tests what clients see.
 import { expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -6,14 +6,14 @@ import { join } from "node:path";
 import fc from "fast-check";
 import ssh2 from "ssh2";
 import { makeSshKeyPair } from "#base/ssh-key.ts";
-import { messageOfTheDay } from "#src/daemon/ssh/motd.ts";
+import { loadMessageOfTheDay } from "#src/daemon/ssh/motd.ts";
 import { makeCommand } from "#src/daemon/ssh/session.ts";
 import { SessionCounts, toSessionKind } from "#src/daemon/ssh/session-counts.ts";
 import { ANSWER, encodePacket, Fields, MAX_PACKET, PacketReader, REQUEST, STATUS } from "#src/daemon/ssh/sftp/codec.ts";
 import { Handles } from "#src/daemon/ssh/sftp/handles.ts";
 import { answerTo } from "#src/daemon/ssh/sftp/operations.ts";
 
-test("[WN-6] sessions are counted by what they are for, each once, and no longer than they are open", () => {
+test("[WN-6] sessions are counted by purpose, each once, and only while they are open", () => {
   const counts = new SessionCounts();
   const ends = ["vscode", "VSCode", "jetbrains", "ssh", "something"].map((name) => counts.add(toSessionKind(name)));
   expect(counts.open).toEqual({ vscode: 2, jetbrains: 1, ssh: 2 });
@@ -26,7 +26,7 @@ test("[WN-6] sessions are counted by what they are for, each once, and no longer
 
 test("[WN-1] every key pair can be read again, also one whose point begins with a zero", () => {
   const points = new Set<boolean>();
-  // One in 256 begins so.
+  // One in 256 starts with a zero byte.
   for (let i = 0; i < 500 || points.size < 2; i++) {
     const { private_key, public_key } = makeSshKeyPair();
     const key = ssh2.utils.parseKey(private_key);
@@ -51,19 +51,19 @@ test("[WN-1] a first line names what runs the rest", () => {
 test("[WN-10] the message of the day is what the file says, for terminals; nothing for those who want quiet, or where there is no file", async () => {
   const home = mkdtempSync(join(tmpdir(), "motd-"));
   const path = join(home, "motd");
-  expect(await messageOfTheDay("", home)).toBe("");
-  expect(await messageOfTheDay(path, home)).toBe("");
-  expect(await messageOfTheDay(home, home)).toBe("");
+  expect(await loadMessageOfTheDay("", home)).toBe("");
+  expect(await loadMessageOfTheDay(path, home)).toBe("");
+  expect(await loadMessageOfTheDay(home, home)).toBe("");
   writeFileSync(path, "Welcome.\nBe kind.\n\n");
-  expect(await messageOfTheDay(path, home)).toBe("Welcome.\r\nBe kind.\r\n");
+  expect(await loadMessageOfTheDay(path, home)).toBe("Welcome.\r\nBe kind.\r\n");
   writeFileSync(path, "x".repeat(1_000_000));
-  expect((await messageOfTheDay(path, home)).length).toBeLessThan(70_000);
+  expect((await loadMessageOfTheDay(path, home)).length).toBeLessThan(70_000);
   writeFileSync(join(home, ".hushlogin"), "");
-  expect(await messageOfTheDay(path, home)).toBe("");
+  expect(await loadMessageOfTheDay(path, home)).toBe("");
   rmSync(home, { recursive: true });
 });
 
-test("[WN-5] packets come out whole however the stream is cut; one that is too large or empty ends the session", () => {
+test("[WN-5] packets are decoded whole however the stream is split; a too large or empty one ends the session", () => {
   const packets = fc.array(fc.uint8Array({ minLength: 1, maxLength: 300 }), { maxLength: 8 });
   fc.assert(
     fc.property(packets, fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1 }), (bodies, cuts) => {
@@ -85,14 +85,14 @@ test("[WN-5] packets come out whole however the stream is cut; one that is too l
   }
 });
 
-test("[WN-5] nonsense is refused request by request, or ends the session; it never reaches the disk or stays open", async () => {
+test("[WN-5] invalid requests are refused one by one, or end the session; they never reach the disk or stay open", async () => {
   const directory = mkdtempSync(join(tmpdir(), "sftp-"));
   writeFileSync(join(directory, "kept"), "kept");
   const at = { handles: new Handles(), place: { directory, home: directory } };
   const types = Object.values(REQUEST).filter((type) => type !== REQUEST.init && type !== REQUEST.extended);
   await fc.assert(
     fc.asyncProperty(fc.constantFrom(...types, 77), fc.uint8Array({ maxLength: 120 }), async (type, bytes) => {
-      // The paths in it are hardly ever ones that are there.
+      // Its paths almost never exist.
       const answer = await answerTo(type, new Fields(Buffer.from(bytes)), at).catch((error: Error) => error.name);
       if (typeof answer === "string") return answer === "SftpError";
       return answer.readUInt32BE(0) === answer.byteLength - 4;
@@ -103,7 +103,7 @@ test("[WN-5] nonsense is refused request by request, or ends the session; it nev
   rmSync(directory, { recursive: true });
 });
 
-test("[WN-5] handles are bounded, and one that was never given out is refused", async () => {
+test("[WN-5] handles are bounded, and an unknown one is refused", async () => {
   const directory = mkdtempSync(join(tmpdir(), "sftp-"));
   const at = { handles: new Handles(), place: { directory, home: directory } };
   const ask = async (type: number, ...fields: Parameters<typeof encodePacket>[1][]) => {

@@ -1,5 +1,4 @@
-// The parts of a terminal in the daemon that need time to pass, and its small pieces: real programs, streams in memory, a clock that
-// stands still.
+// The time-dependent parts of a terminal in the daemon, and its small pieces: real programs, in-memory streams, a stopped clock.
 import { describe, expect, test } from "bun:test";
 import { Terminal } from "@xterm/headless/lib-headless/xterm-headless.js";
 import { uuid } from "#base/ids.ts";
@@ -61,20 +60,20 @@ const SIZE = { height: 24, width: 80 };
 const written = (terminal: Terminal, text: string): Promise<void> =>
   new Promise((resolve) => terminal.write(text, resolve));
 
-/** A terminal of someone who looks, which is given this. */
+/** A client's terminal with this output. */
 const clientWith = async (text: string): Promise<Terminal> => {
   const terminal = new Terminal({ cols: SIZE.width, rows: SIZE.height, allowProposedApi: true });
   await written(terminal, text);
   return terminal;
 };
 
-/** The lines that it shows on its present screen. */
+/** Returns the lines on its current screen. */
 const textBy = async (text: string): Promise<(string | undefined)[]> => {
   const { active } = (await clientWith(text)).buffer;
   return Array.from({ length: SIZE.height }, (_, at) => active.getLine(active.baseY + at)?.translateToString(true));
 };
 
-/** Reads on and on; counts what came. */
+/** Reads continuously and counts the bytes. */
 const reading = (stream: Duplex) => {
   const seen = { bytes: 0, text: "", last: "", over: false };
   void (async () => {
@@ -86,14 +85,14 @@ const reading = (stream: Duplex) => {
         if (seen.text.length < 10_000) seen.text += text;
       }
     } catch {
-      // It was reset.
+      // The stream was reset.
     }
     seen.over = true;
   })();
   return seen;
 };
 
-/** Of a program that says `pid N`, once it is shown. */
+/** Returns the process ID of a program that prints `pid N`. */
 const shownPid = async (stream: Duplex): Promise<number> => {
   const seen = reading(stream);
   return until(() => Number(/pid (\d+)\r/.exec(seen.text)?.[1]) || false);
@@ -101,9 +100,9 @@ const shownPid = async (stream: Duplex): Promise<number> => {
 
 const LOUD = "while :; do echo 01234567890123456789012345678901234567890123456789; done";
 
-/** Resolves when the other client's window and queue are full and nothing more comes in. */
+/** Resolves when the other client's window and queue are full and nothing more arrives. */
 const filled = async (seen: { bytes: number }): Promise<void> => {
-  // A window of 256 KiB and some of the queue; the program may still fill the terminal itself.
+  // A window of 256 KiB and part of the queue; the program may still be filling the terminal itself.
   await until(() => seen.bytes > 300 * 1024);
   for (let before = -1, same = 0; same < 1_000; ) {
     same = before === seen.bytes ? same + 1 : 0;
@@ -126,7 +125,7 @@ describe("several clients of one terminal", () => {
     expect(seen.over).toBe(false);
   });
 
-  test("[TM-6] one that is alone may take its time: 120 s", async () => {
+  test("[TM-6] a single client may take 120 s", async () => {
     await using world = startWorld();
     const other = await world.attach("a", LOUD);
     const slow = await world.attach("a");
@@ -146,8 +145,8 @@ describe("several clients of one terminal", () => {
   });
 });
 
-describe("a terminal nobody looks at", () => {
-  test("[TM-8] is kept for five minutes, counted again after each visit, then its program ends", async () => {
+describe("a terminal without clients", () => {
+  test("[TM-8] is kept for five minutes after each visit, then its program ends", async () => {
     await using world = startWorld();
     const first = await world.attach("a", "echo pid $$; exec sleep 1000");
     const seen = reading(first);
@@ -192,7 +191,7 @@ describe("a terminal nobody looks at", () => {
       const forgotten = await shownPid(await earlier.attach("a", "echo pid $$; read x", "screen"));
       const wanted = await shownPid(await earlier.attach("b", "echo pid $$; read x", "screen"));
       await using later = startWorld(agent_id);
-      // The earlier one only shows it: who asks the later one takes it over.
+      // The earlier one only displays it: the later one takes it over.
       expect(await shownPid(await later.attach("b", "echo never", "screen"))).toBe(wanted);
       await later.clock.advance(299_000);
       expect(isAlive(forgotten)).toBe(true);
@@ -202,7 +201,7 @@ describe("a terminal nobody looks at", () => {
     },
   );
 
-  test("[TM-3] has the room of the client that stays when the smaller one goes", async () => {
+  test("[TM-3] gets the size of the remaining client when the smaller one detaches", async () => {
     await using world = startWorld();
     const id = uuid();
     const command = "trap 'stty size' WINCH; echo ready; while :; do sleep 0.05; done";
@@ -216,7 +215,7 @@ describe("a terminal nobody looks at", () => {
     await until(() => seen.text.lastIndexOf("24 80") > seen.text.indexOf("10 40"));
   });
 
-  test("[TM-14] of a kind that there is not says so where the person looks", async () => {
+  test("[TM-14] of an unknown kind says so on the terminal", async () => {
     await using world = startWorld();
     const seen = reading(await world.attach("a", "echo never", "tmux"));
     await until(() => seen.over);
@@ -224,7 +223,7 @@ describe("a terminal nobody looks at", () => {
     expect(world.sessions.size).toBe(0);
   });
 
-  test("[TM-5] that cannot be started says so where the person looks", async () => {
+  test("[TM-5] that cannot be started says so on the terminal", async () => {
     await using world = startWorld();
     const seen = reading(await world.attach("a", "exit 0"));
     await until(() => seen.over);
@@ -235,15 +234,15 @@ describe("a terminal nobody looks at", () => {
   });
 });
 
-describe("a client that comes late", () => {
-  /** What a terminal shows that is given this, with everything that it would do. */
+describe("a late client", () => {
+  /** Returns what a terminal shows for this output, with all its effects. */
   const shownBy = async (text: string, size = SIZE): Promise<string> => {
     const emulator = new Emulator(size);
     await emulator.write(Buffer.from(text));
     return emulator.serialize();
   };
 
-  test("[TM-4] sees a full-screen program as it is, after any amount of output: other screen, mouse, title, cursor", async () => {
+  test("[TM-4] sees a full-screen program in its current state, after any amount of output: other screen, mouse, title, cursor", async () => {
     await using world = startWorld();
     const program = String.raw`stty -echo; printf '$ top\r\n\033]2;the title\007\033[?1049h\033[?1003h\033[?1006h\033[?25l\033[H\033[44mhead\033[0m'
       i=0; while [ $i -lt 6000 ]; do printf '\033[10;1Hcounter %s' $i; i=$((i+1)); done; read x; printf '\033[?1049l\033[?25hover'; read y`;
@@ -261,7 +260,7 @@ describe("a client that comes late", () => {
     const line = (at: number) => buffer.active.getLine(at)?.translateToString(true);
     expect([line(0), line(1), line(9)]).toEqual(["head", "", "counter 5999"]);
     expect([buffer.active.cursorX, buffer.active.cursorY]).toEqual([12, 9]);
-    // The color of the head has not run over the screen, and below it is what was there before.
+    // The header's color has not filled the screen, and the earlier content is below it.
     expect(buffer.active.getLine(3)?.getCell(5)?.isBgDefault()).toBe(true);
     await first.write(Buffer.from('{"data":"\\n"}'));
     await until(() => late.text.endsWith("over"));
@@ -269,7 +268,7 @@ describe("a client that comes late", () => {
     expect([buffer.active.type, line(0), line(1)]).toEqual(["normal", "$ top", "over"]);
   });
 
-  test("[TM-4] sees what a terminal would show that had seen everything, whatever it was and however it was cut", async () => {
+  test("[TM-4] sees the same as a terminal that got all output, whatever it was and however it was split", async () => {
     const pieces = [
       ...[
         "plain words ",
@@ -306,7 +305,7 @@ describe("a client that comes late", () => {
       }
       const shown = new TextDecoder().decode(await kept.snapshot());
       expect({ seed, shown }).toEqual({ seed, shown: await shownBy(text) });
-      // A client that is given it shows the same; cells that were cleared in a color are as good as written ones.
+      // A client with this output shows the same; cells cleared in a color are equivalent to written ones.
       expect({ seed, text: await textBy(shown) }).toEqual({ seed, text: await textBy(text) });
       kept.dispose();
     }

@@ -9,7 +9,7 @@ const split = (...chunks: (string | Uint8Array)[]): string[] => {
 };
 
 describe("output as lines", () => {
-  test("[DM-7] a line is whole before it is told, whatever pieces it comes in", () => {
+  test("[DM-7] a line is complete before it is sent, however it is split", () => {
     expect(split("a", "b\nc", "\r\n\n", "end")).toEqual(["ab", "c", "", "end"]);
     expect(split("a\n")).toEqual(["a"]);
     expect(split()).toEqual([]);
@@ -19,7 +19,7 @@ describe("output as lines", () => {
     }
   });
 
-  test("[DM-7] a line beyond the bound continues as the next one, and no character is broken", () => {
+  test("[DM-7] a line beyond the limit continues as the next one, and no character is broken", () => {
     const long = "x".repeat(MAX_LINE - 1);
     expect(split(`${long}🧀rest\nnext`)).toEqual([long, "🧀rest", "next"]);
     expect(split("y".repeat(2 * MAX_LINE + 5)).map((line) => line.length)).toEqual([MAX_LINE, MAX_LINE, 5]);
@@ -27,7 +27,7 @@ describe("output as lines", () => {
     expect(split(...pieces).join("")).toBe("z".repeat(50 * 1024));
   });
 
-  test("[DM-7] broken UTF-8 is replaced", () => {
+  test("[DM-7] invalid UTF-8 is replaced", () => {
     expect(split(Uint8Array.of(0x61, 0xff, 0x62, 0x0a, 0xc3))).toEqual(["a\ufffdb", "\ufffd"]);
   });
 });

@@ -1,5 +1,5 @@
-// HTTP/1.1 over any two-way channel, as the server speaks it with daemons: against a real Bun server behind a real socket, and against
-// answers that no honest server gives.
+// HTTP/1.1 over any two-way channel, as between server and daemons: against a real Bun server behind a real socket, and against malformed
+// responses.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import { connectSocket } from "#src/daemon/connection/tunnel-socket.ts";
@@ -34,7 +34,7 @@ afterAll(() => server.stop(true));
 const toServer = () => connectSocket({ hostname: "127.0.0.1", port: server.port as number }, systemClock);
 const get = (path: string): HttpRequest => ({ method: "GET", path });
 
-/** What the client makes of these bytes. */
+/** Returns how the client interprets these bytes. */
 const answered = async (text: string, method = "GET"): Promise<string> => {
   const fake = Bun.listen({
     hostname: "127.0.0.1",
@@ -53,7 +53,7 @@ const answered = async (text: string, method = "GET"): Promise<string> => {
 };
 
 describe("an HTTP connection", () => {
-  test("[TN-8] carries requests with bodies and answers of every framing, one after the other", async () => {
+  test("[TN-8] carries requests with bodies and responses of every framing, one after the other", async () => {
     const connection = new HttpConnection(await toServer());
     const echoed = await connection.request({ method: "POST", path: "/echo", body: BIG });
     expect(echoed.headers.get("x-method")).toBe("POST");
@@ -75,7 +75,7 @@ describe("an HTTP connection", () => {
     connection.close();
   });
 
-  test("[TN-9] is used again only when the answer was read to its end and the other side keeps it", async () => {
+  test("[TN-9] is reused only if the response was read to its end and the other side keeps it open", async () => {
     const unread = new HttpConnection(await toServer());
     await (await unread.request(get("/chunked"))).discard();
     expect(unread.reusable).toBe(false);
@@ -101,7 +101,7 @@ describe("an HTTP connection", () => {
     expect(await (await http.request("a", get("/"))).text()).toBe("again");
   });
 
-  test("[TN-8] an upgrade hands over the raw channel; what is no upgrade is an answer", async () => {
+  test("[TN-8] an upgrade returns the raw channel; anything else is a response", async () => {
     await using other = disposable(
       Bun.serve({
         port: 0,
@@ -153,21 +153,21 @@ describe("an HTTP connection", () => {
     expect(found).toContain(reason);
   });
 
-  test("[TN-8] takes what is unusual but right", async () => {
+  test("[TN-8] accepts unusual but valid responses", async () => {
     expect(await answered("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.0 200\r\n\r\nold")).toBe("200 old");
     const chunks = "HTTP/1.1 200 OK\r\ntransfer-encoding: Chunked\r\n\r\n3;x=y\r\nabc\r\n0\r\ntrailer: t\r\n\r\n";
     expect(await answered(chunks)).toBe("200 abc");
     expect(await answered("HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n", "HEAD")).toBe("200 ");
   });
 
-  test("[TN-8] never sends a request that would be two", async () => {
+  test("[TN-8] never sends a request that would be split in two", async () => {
     const connection = new HttpConnection(await toServer());
     await expect(connection.request(get("/a b"))).rejects.toThrow("forbidden characters");
     await expect(connection.request({ ...get("/"), headers: [["a", "b\r\nc: d"]] })).rejects.toThrow("forbidden");
     connection.close();
   });
 
-  test("[TN-9] a signal ends a request that is not answered", async () => {
+  test("[TN-9] an abort signal ends an unanswered request", async () => {
     const silent = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
     const given = new AbortController();
     const connection = new HttpConnection(

@@ -1,5 +1,5 @@
-// Twenty accidents that can happen to a workspace's files, with real git in real folders: after each, the checkpoint brings back what it
-// promises, whatever has become of the user's repositories.
+// Twenty accidents that can happen to a workspace's files, with real git in real folders: after each, the checkpoint restores what it
+// guarantees, whatever happened to the user's repositories.
 import { expect } from "bun:test";
 import {
   chmodSync,
@@ -29,12 +29,15 @@ type World = Disposable & {
   readonly home: string;
   readonly repository: TestRepository;
   readonly checkpoints: Checkpoints;
-  /** Those of another daemon on the same folder. */
+  /** The checkpoints of another daemon on the same folder. */
   readonly other: Checkpoints;
   sh(script: string): void;
 };
 
-/** A home with a repository `u` (a submodule `u/lib`, ignored files, work of every kind), a plain folder alongside it, and an ignored clone. */
+/**
+ * A home with a repository `u` (a submodule `u/lib`, ignored files, changes of every kind), a plain folder next to it, and an ignored
+ * clone.
+ */
 const openWorld = (): World => {
   const temp = tempDirectory();
   const place = realpathSync(temp.path);
@@ -74,7 +77,7 @@ const openWorld = (): World => {
   return { home, repository, checkpoints, other, sh, [Symbol.dispose]: () => temp[Symbol.dispose]() };
 };
 
-/** What every checkpoint promises of that home. */
+/** The guarantees of every checkpoint for that home. */
 const WHOLE = {
   z: "before\n",
   "plain/deep/notes.txt": "by hand\n",
@@ -95,9 +98,9 @@ const textsOf = (home: string, paths: readonly string[]): Record<string, string 
 
 type Accident = {
   readonly script: string;
-  /** Files that stay as they are though the checkpoint has them not, or that must be gone. */
+  /** Files that stay although the checkpoint does not contain them, or that must be removed. */
   readonly also?: Record<string, string | undefined>;
-  /** What the answer must name. */
+  /** Files that the response must name. */
   readonly names?: readonly string[];
 };
 
@@ -165,7 +168,7 @@ const ACCIDENTS: Record<string, Accident> = {
     also: { "u/many/7": undefined },
   },
   "a clone in an ignored folder is removed": { script: "rm -rf u/clones", names: ["u/clones/other/.git"] },
-  // From here on as people have reported them in public.
+  // From here on, cases reported publicly.
   "rules of what is ignored are added, and files they name are made (cline/cline#14367)": {
     script: "echo data/ >> u/.gitignore; mkdir u/data; echo precious > u/data/db",
     also: { "u/data/db": "precious\n" },
@@ -181,7 +184,7 @@ const ACCIDENTS: Record<string, Accident> = {
   "everything in the home is removed": { script: "rm -rf ./*", names: ["u/.git", "u/ignored"] },
 };
 
-/** Which of them leave `.git` folders that git cannot use. */
+/** Accidents that leave `.git` folders that git cannot use. */
 const BROKEN = {
   "a worktree that is gone": "mkdir x; echo 'gitdir: /nonexistent' > x/.git",
   "an empty .git": "mkdir -p x/.git",
@@ -217,7 +220,7 @@ testNeeding(
     const { checkpoints, home, sh } = world;
     await checkpoints.take({ chat_id: CHAT, message_id: 1 });
     sh("echo later > u/secret.env; echo made > u/made; echo data > results");
-    // A later checkpoint keeps a file that is ignored afterwards.
+    // A later checkpoint contains a file that is ignored afterwards.
     await checkpoints.take({ chat_id: CHAT, message_id: 2 });
     sh("echo secret.env >> u/.git/info/exclude; echo '[broken' > .gitconfig; rm -rf u/src");
     await checkpoints.restore({ chat_id: CHAT, message_id: 1 });
@@ -265,7 +268,7 @@ testNeeding(
     rmSync(join(home, "plain"), { recursive: true });
     await checkpoints.restore({ chat_id: CHAT, message_id: 1 });
     expect(textsOf(home, paths)).toEqual(before);
-    // Without their repositories they are plain folders now; nothing of them is taken for what was made since.
+    // Without their repositories they are plain folders now; none of their files count as new.
     await checkpoints.restore({ chat_id: CHAT, message_id: 1 });
     expect(textsOf(home, paths)).toEqual(before);
   },
@@ -283,12 +286,12 @@ testNeeding(
     sh("rm -rf u plain");
     const { left_out } = await checkpoints.restore({ chat_id: CHAT, message_id: 1 });
     expect(left_out.join("\n")).toContain("u/large (it is larger than 16 MiB)");
-    // One that is there is left alone.
+    // An existing one is left alone.
     sh("head -c 18000000 /dev/zero > u/large; echo b > z");
     await checkpoints.restore({ chat_id: CHAT, message_id: 1 });
     expect(statSync(join(repository.root, "large")).size).toBe(18_000_000);
     expect(textsOf(home, Object.keys(WHOLE))).toEqual(WHOLE);
-    // So is one that was too large then and is small now: nobody made it since.
+    // So is one that was too large then and is small now: it is not new.
     sh("echo small > u/large");
     await checkpoints.restore({ chat_id: CHAT, message_id: 1 });
     expect(textsOf(home, ["u/large"])).toEqual({ "u/large": "small\n" });
@@ -296,7 +299,7 @@ testNeeding(
     const late = await checkpoints.take({ chat_id: CHAT, message_id: 2, within_ms: 1 });
     expect(late.problems).toEqual([expect.stringContaining("still being made")]);
     await checkpoints.idle();
-    // Nobody knows what tools had done when it was ready.
+    // It is unknown what tools had done when it was ready.
     expect(await checkpoints.take({ chat_id: CHAT, message_id: 2 })).toEqual({ problems: late.problems ?? [] });
     const refused = await checkpoints.restore({ chat_id: CHAT, message_id: 2 }).catch((error) => error);
     expect([refused.kind, refused.message]).toEqual(["conflict", expect.stringContaining("still being made")]);
@@ -369,7 +372,7 @@ testNeeding(
     sh("cd u; echo bad > a.txt; rm src/deep/code.txt more; echo bad > made");
     await other.restore({ chat_id: CHAT, message_id: 2 });
     expect(textsOf(home, [...Object.keys(at), "u/made"])).toEqual({ ...at, "u/made": undefined });
-    // What the other one has seen first is no news to this one, and still in its checkpoint.
+    // A change that the other daemon saw first is not new for this one, but is still in its checkpoint.
     sh("cd u; echo last > a.txt; chmod 600 a.txt");
     await other.take({ chat_id: CHAT, message_id: 4 });
     await checkpoints.take({ chat_id: CHAT, message_id: 5 });

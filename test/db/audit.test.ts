@@ -1,4 +1,4 @@
-// What an entry of the audit log says, that it stands or falls with its change, and that pages are read from indexes.
+// Audit log entries: their content, that they are atomic with their change, and that pages are read from indexes.
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
@@ -17,8 +17,8 @@ import { tempDirectory } from "#test/support/server.ts";
 const ORIGIN: Origin = { user_id: "u", ip: "192.0.2.7", user_agent: "tests", request_id: "r", status_code: 204 };
 const entry = { now: 5, action: "write", resource_type: "organization", resource_id: "o", target: "team" } as const;
 
-describe("the difference", () => {
-  test("[AU-5] fields that changed, before and after; what was made begins at zero, what is deleted ends there", () => {
+describe("the diff", () => {
+  test("[AU-5] changed fields, before and after; created objects start at zero, deleted ones end there", () => {
     const user = { id: "1", email: "a@b", username: "ann", name: "", roles: ["auditor"], updated_at: 3 };
     expect(computeDiff("user", user, { ...user, name: "Ann", updated_at: 9 })).toEqual({
       name: { old: "", new: "Ann", secret: false },
@@ -35,7 +35,7 @@ describe("the difference", () => {
     });
   });
 
-  test("[AU-5] secrets are named, and neither value is told", () => {
+  test("[AU-5] secrets are named, without their values", () => {
     const told = [
       computeDiff("user", { password_hash: "canary-1" }, { password_hash: "canary-2" }),
       computeDiff("api_key", undefined, { secret_hash: "canary-3" }),
@@ -57,7 +57,7 @@ describe("the difference", () => {
 describe("an entry", () => {
   const columns = "time, user_id, ip, user_agent, action, resource_type, resource_id, status_code, request_id";
 
-  test("[AU-1] stands in the batch of its change: a refused batch leaves neither, one that is written leaves both", async () => {
+  test("[AU-1] is in the batch of its change: a refused batch writes neither, a successful one both", async () => {
     using place = tempDirectory();
     const store = openLocalStore({ directory: place.path, cacheMb: 4, now: 0, fatal: () => {} });
     const eyes = new Database(join(place.path, "slipway.db"), { readonly: true });
@@ -80,7 +80,7 @@ describe("an entry", () => {
     await store.close();
   }, 30_000);
 
-  test("[AU-3] without a request it says that the server did it on its own", () => {
+  test("[AU-3] without a request the server is the initiator", () => {
     const [row = []] = audited(entry).rows;
     expect(row).toContain(NIL_UUID);
     expect(row).toContain('{"automatic":"true"}');
@@ -89,7 +89,7 @@ describe("an entry", () => {
   });
 });
 
-test("[AU-9] the sentence says what was done", () => {
+test("[AU-9] the sentence describes the action", () => {
   const of = (action: string, resource_type: string, status_code = 200, diff: object = {}) =>
     formatDescription({ action, resource_type, status_code, diff } as Parameters<typeof formatDescription>[0]);
   const change = { old: false, new: true, secret: false };

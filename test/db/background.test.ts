@@ -1,4 +1,4 @@
-// What works alongside the writer: the checkpoint Worker that keeps the log short, and the readers behind `scan`.
+// Background work next to the writer: the checkpoint Worker that keeps the log short, and the readers of `scan`.
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, readlinkSync, statSync } from "node:fs";
@@ -14,7 +14,7 @@ import { temporaryDirectory } from "./deployments.ts";
 
 const rowsOf = (sql: string): Query<Value[]> => ({ sql, params: [], map: (row) => row });
 
-/** How many descriptors of this process are of files below `folder`; none where the system does not tell. */
+/** Returns the number of this process's file descriptors for files below `folder`; none if unknown. */
 const openFiles = (folder: string): number =>
   !existsSync("/proc/self/fd")
     ? 0
@@ -50,7 +50,7 @@ describe("beside the writer", () => {
       for (let i = 0; i < count; i++) db.run("insert into lines (text) values (?)", ["x".repeat(1_000)]);
     })();
   const logBytes = () => statSync(`${file}-wal`).size;
-  /** Tells of commits until the log is as short as wanted. The checks of the runner bound the wait. */
+  /** Reports commits until the log is short enough. The runner's timeouts bound the wait. */
   const committedUntil = (checkpointer: Checkpointer, done: () => boolean) =>
     until(() => {
       if (!done()) checkpointer.committed();
@@ -68,7 +68,7 @@ describe("beside the writer", () => {
       const [, log, moved] = db.query("pragma wal_checkpoint(noop)").values()[0] as number[];
       return log === moved;
     };
-    // A short log stays: each that starts over costs the writer a flush on the spot.
+    // A short log stays: each restart of the log costs the writer a flush.
     write(200);
     const looks = systemClock.monotonic();
     await committedUntil(checkpointer, () => systemClock.monotonic() > looks + 100);
@@ -83,7 +83,7 @@ describe("beside the writer", () => {
     expect(errors).toEqual([]);
   });
 
-  test("[ST-17] a log above its bound is cut by the writer", async () => {
+  test("[ST-17] a log above its limit is truncated by the writer", async () => {
     const { fatal } = failing();
     const checkpointer = new Checkpointer(db, { file, limitBytes: 100_000, workerFrom: 1, fatal });
     write(500);
@@ -92,7 +92,7 @@ describe("beside the writer", () => {
     await checkpointer.close();
   });
 
-  test("[ST-17] a reader that is still in the log is not waited for, and the next commit tries again", async () => {
+  test("[ST-17] an active reader is not waited for, and the next commit tries again", async () => {
     const { fatal } = failing();
     const checkpointer = new Checkpointer(db, { file, limitBytes: 100_000, workerFrom: 1, fatal });
     const reader = new Database(file, { readonly: true });
@@ -117,7 +117,7 @@ describe("beside the writer", () => {
     await checkpointer.close();
   });
 
-  test("[ST-17] when the Worker cannot do its work the process is told to stop, and closing does not hang", async () => {
+  test("[ST-17] when the Worker fails the process is told to stop, and closing does not hang", async () => {
     const told = Promise.withResolvers<Error>();
     const checkpointer = new Checkpointer(db, {
       file: join(place.path, "no", "such.db"),
@@ -129,20 +129,20 @@ describe("beside the writer", () => {
     await checkpointer.close();
   });
 
-  test("[ST-18] a scan is bounded in rows by the query that is run", async () => {
+  test("[ST-18] a scan's rows are bounded by its query", async () => {
     write(50);
     const readers = new Readers(file, { workers: 1, rows: 50 });
     expect((await readers.scan(rowsOf("select id from lines order by id desc"))).flat().slice(0, 2)).toEqual([50, 49]);
     write(1);
     expect(await readers.scan(rowsOf("select id from lines")).catch(messageOf)).toBe("reader: more than 50 rows");
-    // Without the bound in the query this one would fill the memory: 51 to the sixth rows.
+    // Without the limit in the query, this one would fill the memory: 51 to the sixth rows.
     const huge = "select a.id from lines a, lines b, lines c, lines d, lines e, lines f";
     expect(await readers.scan(rowsOf(huge)).catch(messageOf)).toBe("reader: more than 50 rows");
     await readers.scan(rowsOf("select 1"));
     await readers.close();
   });
 
-  test("[ST-18] a scan cannot write, and a query that fails is its own answer", async () => {
+  test("[ST-18] a scan cannot write, and a failing query returns its own error", async () => {
     const readers = new Readers(file, { workers: 1 });
     const wrong = await readers.scan(rowsOf("select from nothing")).catch(messageOf);
     const write = await readers.scan(rowsOf("delete from lines returning id")).catch(messageOf);
@@ -151,7 +151,7 @@ describe("beside the writer", () => {
     await readers.close();
   });
 
-  test("[ST-18] with too many scans waiting a new one is refused, and closing answers those that wait", async () => {
+  test("[ST-18] with too many waiting scans a new one is refused, and closing answers the waiting ones", async () => {
     const readers = new Readers(file, { workers: 1 });
     const waiting = Array.from({ length: 256 }, () => readers.scan(rowsOf("select 1")).catch((error: Error) => error));
     const refused = await readers.scan(rowsOf("select 1")).catch(messageOf);
@@ -178,7 +178,7 @@ describe("beside the writer", () => {
     await readers.close();
   });
 
-  test("[ST-11] once closed, the readers hold no file, so that the next to open the database never finds it locked", async () => {
+  test("[ST-11] once closed, the readers hold no file, so that the next process never finds the database locked", async () => {
     write(5);
     const readers = new Readers(file, { workers: 2 });
     await Promise.all([readers.scan(rowsOf("select id from lines")), readers.scan(rowsOf("select id from lines"))]);

@@ -1,4 +1,4 @@
-// Statements and queries the store's tests write with: plain rows of the product's own tables.
+// Statements and queries that the store's tests write with: plain rows of the product's own tables.
 import { asc, eq, sql } from "drizzle-orm";
 import { build, deleteBy, insertInto, query, statement, updateBy } from "#db/engine/sql.ts";
 import { settings } from "#db/schema/core.ts";
@@ -13,7 +13,7 @@ export const upsertSetting = statement<{ key: string; value: string }>(
     .values({ key: sql.placeholder("key"), value: sql.placeholder("value") })
     .onConflictDoUpdate({ target: settings.key, set: { value: sql`excluded.value` } }),
 );
-/** Changes the value only when it is still `from`. */
+/** Changes the value only if it is still `from`. */
 export const swapSetting = statement<{ key: string; from: string; to: string }>(
   build
     .update(settings)
@@ -28,7 +28,7 @@ export const settingOf = query(
     .from(settings)
     .where(eq(settings.key, sql.placeholder("key"))),
 );
-/** Every setting by key. */
+/** Returns every setting by key. */
 export const allSettings = query(build.select().from(settings).orderBy(asc(settings.key)));
 
 export const putUser = insertInto(users);

@@ -1,5 +1,5 @@
-// What every implementation of `Store` promises, as one suite. A deployment gives a place on disk on which stores are opened one
-// after another; `crash` ends whatever process owns the place without warning.
+// The guarantees of every implementation of `Store`, as one suite. A deployment provides a location on disk on which stores are opened one
+// after the other; `crash` kills the process that owns the location.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { Statement } from "#db/engine/sql.ts";
 import { CommitError, type SequenceName, type Store } from "#db/engine/store.ts";
@@ -16,14 +16,14 @@ import {
 } from "./batches.ts";
 
 export type Deployment = {
-  /** Opens the place; `queueBytes` bounds what may wait. */
+  /** Opens the location; `queueBytes` limits the queue. */
   open(options?: { queueBytes?: number }): Promise<Store>;
-  /** Ends the owner of the place at once, as `kill -9` does. The store handed out before is useless afterwards. */
+  /** Kills the location's owner immediately, like `kill -9`. Earlier stores are unusable afterwards. */
   crash(): Promise<void>;
   remove(): Promise<void>;
 };
 
-/** The reason for which a commit was refused, or "done". */
+/** Returns why a commit was rejected, or "done". */
 export const outcomeOf = (commit: Promise<void>): Promise<string> =>
   commit.then(
     () => "done",
@@ -128,7 +128,7 @@ export const storeContract = (name: string, deploy: () => Promise<Deployment>): 
       const settled: number[] = [];
       await Promise.all(
         Array.from({ length: 40 }, async (_, i) => {
-          // Stale unless the one before it was written before it.
+          // Stale unless the previous one was written first.
           await store.commit([swapSetting({ key: "turn", from: String(i), to: String(i + 1) })]);
           settled.push(i);
         }),
@@ -200,7 +200,7 @@ export const storeContract = (name: string, deploy: () => Promise<Deployment>): 
       const firsts = await Promise.all([1, 2, 3].map((count) => reserve("agent_logs", count)));
       expect(firsts).toEqual([1, 2, 4]);
       expect(await reserve("jobs", 1)).toBe(1);
-      // More than a block, alongside one that fits.
+      // More than a block, next to one that fits.
       await Promise.all([reserve("agent_logs", 100_000), store.reserve("messages", 5), reserve("jobs", 7)]);
       await store.close();
       store = await place.open();

@@ -7,7 +7,7 @@ import { randomFrom } from "#test/support/random.ts";
 import type { Deployment } from "./contract.ts";
 import { type Faults, ProxyStore } from "./proxy-store.ts";
 
-/** A directory that is there until the end of the test. */
+/** Creates a directory that exists until the end of the test. */
 export const temporaryDirectory = (): { path: string; [Symbol.dispose](): void } => {
   const path = mkdtempSync(join(tmpdir(), "slipway-store-"));
   return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) };
@@ -28,8 +28,8 @@ export const openIn = (
   });
 
 /**
- * SQLite in this process. A crash cannot be had here, so it is what a crash leaves to the next owner: the files as they are,
- * copied while the store is open (test/crash does it with real kills).
+ * SQLite in this process. A crash is impossible here, so it is simulated by what a crash leaves to the next owner: the files, copied while
+ * the store is open (test/crash uses real kills).
  */
 export const localDeployment = async (): Promise<Deployment> => {
   const places: ReturnType<typeof temporaryDirectory>[] = [];
@@ -60,7 +60,7 @@ export const localDeployment = async (): Promise<Deployment> => {
   };
 };
 
-/** Another process, reached over a Unix socket through faults drawn from the seed. */
+/** Another process, reached over a Unix socket with faults that depend on the seed. */
 export const proxyDeployment = async (seed: number, faults: Faults): Promise<Deployment> => {
   const place = temporaryDirectory();
   const random = randomFrom(seed);

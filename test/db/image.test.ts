@@ -1,4 +1,4 @@
-// The empty database that the build makes: it is what the steps of the schema make, and takes the place of nothing but an empty file.
+// The empty database created by the build: it equals what the migrations create, and replaces only an empty file.
 import type { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { copyFileSync, existsSync, statSync } from "node:fs";
@@ -10,7 +10,7 @@ import { temporaryDirectory } from "./deployments.ts";
 const NOW = 1_700_000_000_000;
 const image = makeImage();
 
-/** Opens the directory's database, and answers what `look` sees in it. */
+/** Opens the directory's database, and returns the result of `look` on it. */
 const opened = <T>(directory: string, options: { image?: Uint8Array }, look: (db: Database) => T): T => {
   const { db, unlock } = openDatabase(directory, { cacheMb: 8, now: NOW, ...options });
   try {
@@ -21,7 +21,7 @@ const opened = <T>(directory: string, options: { image?: Uint8Array }, look: (db
   }
 };
 
-/** Everything in a database: the text of its schema, all rows, and what pragmas say of the file. */
+/** Everything in a database: its schema, all rows, and the file's pragmas. */
 const contents = (db: Database): unknown => {
   const schema = db.query("select type, name, tbl_name, sql from sqlite_schema order by type, name").all();
   const tables = db.query("select name from sqlite_schema where type = 'table' order by name").values().flat();
@@ -34,7 +34,7 @@ const contents = (db: Database): unknown => {
   };
 };
 
-test("[ST-28] a database made of the image is the one that all steps make, applied when it was first opened", () => {
+test("[ST-28] a database from the image equals one from all steps, applied when it was first opened", () => {
   using made = temporaryDirectory();
   using stepped = temporaryDirectory();
   const fromImage = opened(made.path, { image }, contents);
@@ -46,14 +46,14 @@ test("[ST-28] a database made of the image is the one that all steps make, appli
   expect(existsSync(join(made.path, "slipway.db.part"))).toBe(false);
 });
 
-test("[ST-28] the image takes the place of no database that holds something, and of none whose log is still there", () => {
+test("[ST-28] the image replaces no database with data, and none whose log still exists", () => {
   using place = temporaryDirectory();
   const insert = "insert into settings values ('kept', 'yes')";
   const kept = (db: Database): unknown => db.query("select value from settings where key = 'kept'").values();
   opened(place.path, { image }, (db) => db.run(insert));
   expect(opened(place.path, { image }, kept)).toEqual([["yes"]]);
 
-  // What a kill leaves that came before the first checkpoint: nearly everything is in the log.
+  // The files after a kill before the first checkpoint: nearly everything is in the log.
   using killed = temporaryDirectory();
   using fresh = temporaryDirectory();
   opened(fresh.path, {}, (db) => {
@@ -64,7 +64,7 @@ test("[ST-28] the image takes the place of no database that holds something, and
   expect(opened(killed.path, { image }, kept)).toEqual([["in the log"]]);
 });
 
-test("[ST-28] killed before the image has its name, the directory holds no database, and the next start makes it", async () => {
+test("[ST-28] killed before the image has its name, the directory has no database, and the next start creates it", async () => {
   using place = temporaryDirectory();
   const program = `
     const { armFailpoint } = await import("#base/failpoint.ts");

@@ -1,4 +1,4 @@
-// Migrations: from nothing, from an older version with data, from a newer one, and through a kill in the middle of a step.
+// Migrations: from nothing, from an older version with data, from a newer one, and with a kill in the middle of a step.
 
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
@@ -34,14 +34,14 @@ const backupsIn = (directory: string): string[] => {
     return [];
   }
 };
-/** A database as the program 0.2.0 has left it. */
+/** A database of the released program 0.2.0. */
 const released = (directory: string): Database => {
   const db = opened(directory);
   const schema = readFileSync(join(import.meta.dir, "released", "0.2.0.sql"), "utf8");
   for (const statement of schema.split("--> statement-breakpoint")) db.run(statement);
   return db;
 };
-/** What the work writes to the log. */
+/** Returns what the work logs. */
 const logged = (work: () => void): unknown[] => {
   const lines: unknown[] = [];
   configureLogging({
@@ -74,7 +74,7 @@ describe("migrations", () => {
     db.close();
   });
 
-  test("[ST-13] an older database with data is copied first, then brought up to date", () => {
+  test("[ST-13] an older database with data is copied first, then migrated", () => {
     using place = temporaryDirectory();
     const db = opened(place.path);
     upTo(db, place.path, STEPS.slice(0, 1));
@@ -97,7 +97,7 @@ describe("migrations", () => {
     copy.close();
   });
 
-  test("[ST-13] a step that rebuilds a table keeps the rows that point to it", () => {
+  test("[ST-13] a step that rebuilds a table keeps the rows that refer to it", () => {
     using place = temporaryDirectory();
     const db = opened(place.path);
     upTo(db, place.path, STEPS.slice(0, 2));
@@ -110,7 +110,7 @@ describe("migrations", () => {
     db.close();
   });
 
-  test("[ST-13] a step that fails, or leaves rows that point to nothing, changes nothing and is named", () => {
+  test("[ST-13] a step that fails, or leaves dangling references, changes nothing and is named", () => {
     using place = temporaryDirectory();
     const db = opened(place.path);
     upTo(db, place.path, STEPS);
@@ -131,7 +131,7 @@ describe("migrations", () => {
     db.close();
   });
 
-  test("[ST-14] a database of a newer version is refused in words and left as it is", () => {
+  test("[ST-14] a database of a newer version is refused with an explanation and unchanged", () => {
     using place = temporaryDirectory();
     const { db, unlock } = openDatabase(place.path, { cacheMb: 8, now: NOW });
     db.run("insert into migrations values (999, '0998_from_the_future', 1)");
@@ -140,7 +140,7 @@ describe("migrations", () => {
     unlock();
     const open = () => openDatabase(place.path, { cacheMb: 8, now: NOW });
     expect(open).toThrow(DatabaseVersionError);
-    // The lock was given up each time.
+    // The lock was released each time.
     expect(open).toThrow(/newer Slipway \(schema 999, this one knows \d+\)\. Start the newer version again/);
     const kept = new Database(join(place.path, "slipway.db"), { readonly: true });
     expect(kept.query("select key from settings").values()).toEqual([["kept"]]);
@@ -148,7 +148,7 @@ describe("migrations", () => {
     kept.close();
   });
 
-  test("[ST-13] a database of 0.2.0 is upgraded directly, and has then what a new one has", () => {
+  test("[ST-13] a database of 0.2.0 is upgraded directly, and then equals a new one", () => {
     using place = temporaryDirectory();
     const db = released(place.path);
     db.run("insert into settings values ('kept', 'yes')");
@@ -163,7 +163,7 @@ describe("migrations", () => {
     db.close();
   });
 
-  test("[ST-27] a database older than 0.2.0 is refused with the way to go, and left as it is", () => {
+  test("[ST-27] a database older than 0.2.0 is refused with the upgrade path, and unchanged", () => {
     using place = temporaryDirectory();
     const db = released(place.path);
     db.run("delete from migrations where version > 15");
@@ -179,7 +179,7 @@ describe("migrations", () => {
     test(`[ST-13] killed in the middle of step ${step}, the database is whole, and the next start completes it`, async () => {
       using place = temporaryDirectory();
       const db = opened(place.path);
-      // An older version with data, when there is one.
+      // An older version with data, if there is one.
       upTo(db, place.path, step > 1 ? STEPS.slice(0, 1) : []);
       if (step > 1) {
         db.run("insert into owners values (1, 'ada')");

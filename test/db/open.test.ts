@@ -10,7 +10,7 @@ import { openIn, temporaryDirectory } from "./deployments.ts";
 
 const OPTIONS = { cacheMb: 8, now: 1_700_000_000_000 };
 
-/** Another process that opens this directory and says what came of it. Kill it, or close its input to let it end. */
+/** Starts another process that opens this directory and reports the result. Kill it, or close its input to end it. */
 const other = async (directory: string) => {
   const child = Bun.spawn([process.execPath, join(import.meta.dir, "opener.ts"), directory], {
     stdin: "pipe",
@@ -36,7 +36,7 @@ describe("a data directory", () => {
     expect(await welcome.child.exited).toBe(0);
   });
 
-  test("[ST-15] the lock is free as soon as its owner was killed", async () => {
+  test("[ST-15] the lock is released as soon as its owner is killed", async () => {
     using place = temporaryDirectory();
     const owner = await other(place.path);
     expect(owner.said).toBe("opened");
@@ -46,7 +46,7 @@ describe("a data directory", () => {
     await openIn(place.path).close();
   });
 
-  test("[ST-15] a stopped owner still owns it", async () => {
+  test("[ST-15] a suspended owner still owns it", async () => {
     using place = temporaryDirectory();
     const owner = await other(place.path);
     owner.child.kill("SIGSTOP");
@@ -55,7 +55,7 @@ describe("a data directory", () => {
     await owner.child.exited;
   });
 
-  test("[ST-15] another failure of the lock is not called a second process", async () => {
+  test("[ST-15] another lock failure is not reported as a second process", async () => {
     using place = temporaryDirectory();
     await Bun.write(
       join(place.path, "lock"),
@@ -79,7 +79,7 @@ describe("a data directory", () => {
     unlock();
   });
 
-  test("[ST-15] nobody else can read the database, also where the directory lets them in", async () => {
+  test("[ST-15] no other user can read the database, even if the directory admits them", async () => {
     using place = temporaryDirectory();
     chmodSync(place.path, 0o755);
     const store = openIn(place.path);
@@ -90,7 +90,7 @@ describe("a data directory", () => {
     await store.close();
   });
 
-  test("[ST-11] after closing, the database is one file that holds everything", async () => {
+  test("[ST-11] after closing, the database is one file that contains everything", async () => {
     using place = temporaryDirectory();
     const store = openIn(place.path);
     await store.commit([{ sql: "insert into settings values ('a', '')", rows: [[]] }]);

@@ -1,4 +1,4 @@
-// A process that opens the data directory it is given, says how that went, and keeps it until its input ends.
+// A process that opens the given data directory, reports the result, and keeps it open until its input ends.
 import { openDatabase } from "#db/engine/open.ts";
 
 try {

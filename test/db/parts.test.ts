@@ -1,4 +1,4 @@
-// The step that gives chats, versions and workspaces their part, on a database of the version before it.
+// The migration that assigns chats, versions and workspaces to shards, on a database of the previous version.
 import { Database } from "bun:sqlite";
 import { afterAll, expect, test } from "bun:test";
 import { join } from "node:path";
@@ -25,7 +25,7 @@ const PEOPLE = Array.from({ length: 40 }, uuid);
 const TEMPLATE = uuid();
 const LONE_VERSION = uuid();
 
-/** What the version before has written, in words of both databases. */
+/** Rows of the previous version, as SQL for both databases. */
 const WRITES = [
   "insert into organizations (id, name, display_name, description, icon, is_default, created_at, updated_at) values ('o', 'o', '', '', '', 1, 1, 1)",
   ...[...PEOPLE, PREBUILDS_USER_ID].map(
@@ -74,19 +74,19 @@ const WANTED: readonly Row[][] = [
 const databases: TestDatabase[] = [];
 afterAll(() => Promise.all(databases.map((one) => one.remove())));
 
-test("[CP-1] ids are spread over all parts", () => {
+test("[CP-1] IDs are spread over all shards", () => {
   const counts = new Array<number>(PARTS).fill(0);
   for (let i = 0; i < 100 * PARTS; i++) {
     const part = partOf(uuid());
     counts[part] = (counts[part] ?? 0) + 1;
   }
-  // Of a hundred for each, six standard deviations to either side.
+  // A hundred expected for each, six standard deviations to either side.
   expect(Math.min(...counts)).toBeGreaterThan(40);
   expect(Math.max(...counts)).toBeLessThan(160);
   expect(partOf("c42fdf75-3097-471c-8c33-fb52454d81c0")).toBe(194);
 });
 
-test("[CP-2] what was there before gets its part on SQLite", () => {
+test("[CP-2] existing objects get their shard on SQLite", () => {
   using place = temporaryDirectory();
   const db = new Database(join(place.path, "slipway.db"), { create: true });
   migrate(db, { directory: place.path, now: 1, migrations: before(MIGRATIONS, "0026_parts") });

@@ -1,5 +1,5 @@
-// A process that owns a LocalStore and answers for it over a Unix socket: what a replicated store will be to the product, with
-// nothing of it but the shape. One request is one batch; its id is written with it, so a batch that is sent twice is applied once.
+// A process that owns a LocalStore and serves it over a Unix socket, in the shape of a replicated store. One request is one batch; its ID
+// is written with it, so a batch that is sent twice is applied once.
 
 import { deserialize, serialize } from "bun:jsc";
 import { Database } from "bun:sqlite";
@@ -25,7 +25,7 @@ const store = openLocalStore({
   },
 });
 
-// Bookkeeping of the proxy: ids of applied batches, and a table that refuses a false guard.
+// The proxy's bookkeeping: IDs of applied batches, and a table that rejects a false guard.
 const aside = new Database(`${directory}/slipway.db`);
 aside.run("create table if not exists proxy_batches (id text primary key)");
 aside.run("create table if not exists proxy_guard (ok integer not null, constraint proxy_guard check (ok = 1))");
@@ -38,7 +38,7 @@ const apply = async ({ id, queries }: Extract<ProxyRequest, { kind: "batch" }>):
     return {};
   } catch (error) {
     if (!(error instanceof CommitError)) throw error;
-    // Applied already: the answer was lost on its way, or the request came twice.
+    // Already applied: the response was lost, or the request arrived twice.
     if (error.constraint === "proxy_batches.id") return {};
     return { refused: { reason: error.reason, constraint: error.constraint, message: error.message } };
   }

@@ -1,5 +1,5 @@
-// `Store` over drizzle-orm/sqlite-proxy to another process, through a network that misbehaves from a seed: requests are delayed,
-// refused or sent twice, and answers are lost after the commit. A retry carries the id of its batch (PERFORMANCE section 3).
+// `Store` over drizzle-orm/sqlite-proxy to another process, through a bad network that depends on a seed: requests are delayed, rejected or
+// sent twice, and responses are lost after the commit. A retry has the ID of its batch (PERFORMANCE section 3).
 import { deserialize, serialize } from "bun:jsc";
 import { type SQL, sql } from "drizzle-orm";
 import { drizzle, type SqliteRemoteDatabase } from "drizzle-orm/sqlite-proxy";
@@ -8,7 +8,7 @@ import type { Query, Statement, Value } from "#db/engine/sql.ts";
 import { CommitError, type Refusal, type SequenceName, type Store } from "#db/engine/store.ts";
 import type { ProxyAnswer, ProxyRequest } from "./proxy-server.ts";
 
-/** How often of 1 each thing happens to a request. */
+/** Probability of each fault per request. */
 export type Faults = { delay?: number; lost?: number; twice?: number; refused?: number };
 
 export type ProxyOptions = {
@@ -16,7 +16,7 @@ export type ProxyOptions = {
   epoch: number;
   random(): number;
   faults: Faults;
-  /** Times a batch is sent before its fate is called unknown. */
+  /** Number of attempts before a batch's result counts as unknown. */
   attempts?: number;
   queueBytes?: number;
 };
@@ -26,7 +26,7 @@ class Turned extends Error {}
 
 export class ProxyStore implements Store {
   readonly epoch: number;
-  /** What the network did, for tests that must know that it did something. */
+  /** The network's faults so far, for tests that must verify that it did something. */
   readonly seen = { sent: 0, lost: 0, twice: 0, refused: 0, delayed: 0 };
   readonly #options: ProxyOptions;
   readonly #sequences = new Sequences(this);
@@ -149,7 +149,7 @@ export class ProxyStore implements Store {
   }
 }
 
-/** Each row as one query; a guard becomes a statement that the other side's table refuses when it does not hold. */
+/** Returns each row as one query; a guard becomes a statement that the other side's table rejects if it does not hold. */
 const inSql = ({ sql: text, rows, expect }: Statement): SQL[] =>
   rows.flatMap((row) =>
     expect === undefined
@@ -157,7 +157,7 @@ const inSql = ({ sql: text, rows, expect }: Statement): SQL[] =>
       : [filled(text, row), sql`insert into proxy_guard select changes() = ${expect}`, sql`delete from proxy_guard`],
   );
 
-/** Compiled SQL and its parameters as Drizzle's own value. */
+/** Converts compiled SQL and its parameters to Drizzle's own value. */
 const filled = (text: string, params: readonly Value[]): SQL => {
   const parts = text.split("?");
   if (parts.length !== params.length + 1) throw new Error(`${params.length} parameters for: ${text}`);

@@ -1,4 +1,4 @@
-// What happens between a store in another process and its caller when the network is at its worst.
+// A store in another process and its caller, with the worst network.
 import { afterEach, describe, expect, test } from "bun:test";
 import { allSettings, putSetting } from "./batches.ts";
 import { type Deployment, outcomeOf } from "./contract.ts";
@@ -14,7 +14,7 @@ describe("a store behind a network", () => {
   };
   const put = (store: ProxyStore, key: string) => outcomeOf(store.commit([putSetting({ key, value: "" })]));
 
-  test("[ST-22] a lost answer is asked for again under the same id, and the batch is there once", async () => {
+  test("[ST-22] a lost response is requested again under the same ID, and the batch is applied once", async () => {
     const store = await openWith({ lost: 0.5, twice: 0.5 });
     const keys = Array.from({ length: 30 }, (_, i) => `k${10 + i}`);
     expect(await Promise.all(keys.map((key) => put(store, key)))).toEqual(keys.map(() => "done"));
@@ -23,19 +23,19 @@ describe("a store behind a network", () => {
     expect(store.seen.twice).toBeGreaterThan(0);
   });
 
-  test("[ST-22] when no answer ever comes the fate is unknown, though the batch was written", async () => {
+  test("[ST-22] without any response the outcome is unknown, although the batch was written", async () => {
     const store = await openWith({ lost: 1 });
     expect(await put(store, "a")).toBe("unknown");
     expect((await store.all(allSettings())).map((row) => row.key)).toEqual(["a"]);
   });
 
-  test("[ST-22] when every attempt was turned away the refusal is definite: nothing was written", async () => {
+  test("[ST-22] if every attempt was rejected the refusal is definite: nothing was written", async () => {
     const store = await openWith({ refused: 1 });
     expect(await put(store, "a")).toBe("overloaded");
     expect(await store.all(allSettings())).toEqual([]);
   });
 
-  test("[ST-22] when the other process dies, what is under way is unknown", async () => {
+  test("[ST-22] when the other process dies, batches in flight are unknown", async () => {
     const store = await openWith({});
     expect(await put(store, "a")).toBe("done");
     await place.crash();

@@ -1,4 +1,4 @@
-// db/schema and db/migrations say the same: what Drizzle would create now is what the steps have created.
+// db/schema and db/migrations are equivalent: what Drizzle would create equals what the migrations have created.
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
@@ -17,7 +17,7 @@ const DB = `${import.meta.dir}/../../db`;
 const tables = Object.values(schema).flatMap((one) => (is(one, SQLiteTable) ? [one] : []));
 
 describe("the schema", () => {
-  test("[ST-21] the migrations make what the schema describes, nothing more and nothing less", async () => {
+  test("[ST-21] the migrations create exactly what the schema describes", async () => {
     using place = temporaryDirectory();
     const migrated = new Database(":memory:");
     migrate(migrated, { directory: place.path, now: 1 });

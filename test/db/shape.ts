@@ -1,10 +1,10 @@
-// What the tables of a database look like, to compare one with another.
+// Describes the tables of a database, to compare one with another.
 import type { Database } from "bun:sqlite";
 
-/** Virtual tables and what they keep: made by hand, since Drizzle does not know them. */
+/** Virtual tables and their internal ones: handwritten, because Drizzle does not support them. */
 const isByHand = (name: unknown): boolean => /^(message|title)_search(_|$)/.test(String(name));
 
-/** Columns, keys and indexes of each table. A column's place does not count: `alter table` can only add at the end. */
+/** Returns columns, keys and indexes of each table. The position of a column is ignored: `alter table` can only add at the end. */
 export const shapeOf = (db: Database): unknown => {
   const names = db
     .query("select name from sqlite_schema where type = 'table' and name <> 'migrations'")

@@ -1,4 +1,4 @@
-// Compiling Drizzle builders to data: what is bound, how values travel, and what rows become.
+// Compiling Drizzle builders to data: bound parameters, value conversions, and row conversions.
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { count, eq, sql } from "drizzle-orm";
@@ -66,7 +66,7 @@ describe("statements and queries from Drizzle", () => {
     ]);
   });
 
-  test("[ST-19] rows return as they were put in", () => {
+  test("[ST-19] rows are returned as inserted", () => {
     const { run, all } = harbour();
     const ark = { id: 1, name: "Ark", afloat: true, crew: ["noah", "é\0"], length: 1.5, home: null };
     run(putBoat(ark));
@@ -132,7 +132,7 @@ describe("statements and queries from Drizzle", () => {
     expect(all(everyBoat()).map((boat) => boat.id)).toEqual([2]);
   });
 
-  test("[ST-19] a joined table is an object, or null when it matched nothing", () => {
+  test("[ST-19] a joined table is an object, or null without a match", () => {
     const { run, all } = harbour();
     run(putBoat([1, 2, 3].map((id) => ({ id, name: `b${id}`, home: id }))));
     run(putPort([{ id: 1, name: null, open: false, tags: ["deep"] }, { id: 2 }]));

@@ -1,5 +1,5 @@
-// A list of migrations that is longer than the product's, with what real ones do: a new column, and a table that is rebuilt in
-// Drizzle Kit's way. As a program (`steps.ts <directory> <failpoint>`) it migrates a directory and dies where it is told to.
+// A longer list of migrations than the product's, with what real ones do: a new column, and a table rebuilt in Drizzle Kit's way. As a
+// program (`steps.ts <directory> <failpoint>`) it migrates a directory and dies at the failpoint.
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
 import { armFailpoint } from "#base/failpoint.ts";

@@ -1,5 +1,5 @@
-// Why there are no interactive transactions (PERFORMANCE section 3, rule 1): what Drizzle's own do on this driver. Should this
-// test ever fail, the driver has been repaired and the rule may be reconsidered.
+// Why there are no interactive transactions (PERFORMANCE section 3, rule 1): the behavior of Drizzle's own on this driver. If this test
+// ever fails, the driver was fixed and the rule may be reconsidered.
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { drizzle } from "drizzle-orm/bun-sqlite";
@@ -28,7 +28,7 @@ describe("the reason for batches", () => {
     expect(saidSoFar()).toEqual(["first half"]);
   });
 
-  test("[ST-20] and what others write in the meantime falls between its halves", async () => {
+  test("[ST-20] and other callers' writes are interleaved with it", async () => {
     const { db, client, saidSoFar } = notebook();
     const gate = Promise.withResolvers<void>();
     const slow = db.transaction(async (tx) => {

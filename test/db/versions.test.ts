@@ -1,4 +1,4 @@
-// What tells readers that an answer they keep is still right: versions that rise with writes of what the answer was made from.
+// Versions that tell readers whether a cached response is still valid: they increase with writes to the data it was made from.
 import { expect, test } from "bun:test";
 import { eq, sql } from "drizzle-orm";
 import type { AnySQLiteColumn, SQLiteTable } from "drizzle-orm/sqlite-core";
@@ -29,7 +29,7 @@ test("[ST-23] a version rises before a write is acknowledged, and only for those
     store.versionOf("other"),
     store.listedVersion,
   ];
-  /** How much each has risen with a write: what lists show, who callers are, one workspace, another one, which ones lists have. */
+  /** Returns how much each has increased with a write: what lists show, callers, one workspace, another one, and which ones lists have. */
   const risen = async (batch: readonly Statement[], about?: string): Promise<number[]> => {
     const before = seen();
     await store.commit(batch, about).catch(() => {});
@@ -46,11 +46,11 @@ test("[ST-23] a version rises before a write is acknowledged, and only for those
   expect(await risen([{ sql: "with x as (select 1) delete from users where id = ?", rows: [["nobody"]] }])).toEqual([
     1, 1, 1, 1, 1,
   ]);
-  // A text of ours says on its own what it touches.
+  // A handwritten statement must state what it touches.
   expect(await risen([{ sql: "delete from timers where id = ?", rows: [["nobody"]], touches: [] }])).toEqual([
     0, 0, 0, 0, 0,
   ]);
-  // Refused, or of an unknown fate: someone may have seen it.
+  // Rejected or unknown: someone may have seen it.
   expect(
     await risen([putSetting({ key: "a", value: "1" }), { ...changeSetting("b", { value: "2" }), expect: 1 }]),
   ).toEqual([1, 0, 1, 1, 1]);

@@ -1,4 +1,4 @@
-// The lists of workspaces over many of them: how SQLite finds them, and that pages and counts are of one piece for every caller.
+// Lists over many workspaces: SQLite's query plans, and consistent pages and counts for every caller.
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, expect, spyOn } from "bun:test";
 import { join } from "node:path";
@@ -28,7 +28,7 @@ let world: World;
 let many: Many;
 let people: Record<"owner" | "organization_admin" | "member" | "stranger", { client: Client; id: string }>;
 beforeAll(async () => {
-  // Time stands still: a list of long ago, on a machine that is busy with much else, would have agents that were given up in the meantime.
+  // The clock is stopped: a list that is read late, on a busy machine, would contain agents that timed out in the meantime.
   world = await openWorld({ directory: place.path, clock: new ManualClock() });
   if (!world.server.context) return;
   const { store, clock } = contextOf(world.server);
@@ -67,7 +67,7 @@ afterAll(async () => {
 /** The cursor before every workspace. */
 const BEFORE_ALL = "00000000-0000-0000-0000-000000000000";
 
-/** Every key of the search, alone and with another. */
+/** Every search key, alone and combined with another. */
 const SEARCHES = [
   "",
   ...["owner:owner-7", "owner:me", "owner-3/ws", "name:ws-001", "name:w", "template:kind-3", "organization:default"],
@@ -115,7 +115,7 @@ const search = (client: Client, q: string, limit = 0, offset = 0) =>
 const idsOf = (list: readonly Workspace[]): string[] => list.map(({ id }) => id);
 
 testInside(
-  "[WL-2] pages follow each other without gap or double, and the count is what they hold together",
+  "[WL-2] pages follow each other without gaps or duplicates, and the count is their total",
   async () => {
     for (const { client } of [people.owner, people.organization_admin, people.member]) {
       for (const q of ["", "status:running", "status:failed", "name:ws-00", "owner:owner-7", "param:size=big"]) {
@@ -137,7 +137,7 @@ testInside(
 );
 
 testInside(
-  "[WL-7] pages by a cursor hold each workspace once, for every caller and search",
+  "[WL-7] cursor pages contain each workspace once, for every caller and search",
   async () => {
     for (const { client } of [people.owner, people.organization_admin, people.member]) {
       for (const q of ["", "status:running", "name:ws-00", "owner:owner-7"]) {
@@ -159,7 +159,7 @@ testInside(
   120_000,
 );
 
-testInside("[WL-3] each caller sees and counts what is theirs to see, in the same order as everyone", async () => {
+testInside("[WL-3] each caller sees and counts only visible workspaces, in the same order as everyone", async () => {
   const all = (await search(people.owner.client, "")).workspaces;
   expect(all).toHaveLength(SIZE.workspaces - 1);
   const dormant = await search(people.owner.client, "dormant:true");
@@ -180,7 +180,7 @@ testInside("[WL-3] each caller sees and counts what is theirs to see, in the sam
   expect(order).toEqual(order.toSorted((a, b) => (String(a) < String(b) ? -1 : 1)));
 });
 
-testInside("[WL-4] what a search finds is what its words say, looked at one by one", async () => {
+testInside("[WL-4] a search returns exactly the workspaces that match its terms", async () => {
   const all = (await search(people.owner.client, "")).workspaces;
   const cases: [string, (one: Workspace) => boolean][] = [
     ["status:stopped", (one) => one.latest_build.status === "stopped"],
@@ -203,7 +203,7 @@ testInside("[WL-4] what a search finds is what its words say, looked at one by o
 });
 
 testInside(
-  "[WL-6] of a page that was made before only those are read again whose agents have written since",
+  "[WL-6] of a cached page only workspaces whose agents have written since are reread",
   async () => {
     const { client } = people.owner;
     const { store } = contextOf(world.server);
@@ -224,14 +224,14 @@ testInside(
     expect(read().slice(0, 2)).toEqual([JSON.stringify([id]), JSON.stringify([id])]);
     await search(client, q, 5);
     expect(read()).toEqual([]);
-    // It is not said whose agents they are: any workspace may have changed.
+    // The batch does not say whose agents they are: any workspace may have changed.
     await store.commit([updateAgent(agent_id, { lifecycle_state: "ready" })]);
     expect(stateOf((await search(client, q, 5)).workspaces)).toContain("ready");
     expect(read().some((param) => param === JSON.stringify(idsOf(workspaces)))).toBe(true);
   },
 );
 
-testInside("[WL-5] a page that was made before is not shown again once anything in it has changed", async () => {
+testInside("[WL-5] a cached page is not reused once anything in it has changed", async () => {
   const { client } = people.owner;
   const q = "owner:owner-9";
   const [one] = (await search(client, q, 5)).workspaces;

@@ -1,4 +1,4 @@
-// The writer of LocalStore: what shares a commit, what a group may hold, and when it stops for good.
+// The writer of LocalStore: which batches share a commit, the limits of a group, and when it stops permanently.
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { join } from "node:path";
@@ -9,7 +9,7 @@ import { allSettings, putSetting } from "./batches.ts";
 import { outcomeOf } from "./contract.ts";
 import { openIn, temporaryDirectory } from "./deployments.ts";
 
-/** For connections of a test, which flush on their own. */
+/** For test connections, which flush themselves. */
 const flush = () => Promise.resolve();
 
 describe("the group-committing writer", () => {
@@ -29,7 +29,7 @@ describe("the group-committing writer", () => {
   const putMany = (count: number, prefix: string) =>
     store.commit([putSetting(Array.from({ length: count }, (_, i) => ({ key: `${prefix}${i}`, value: "" })))]);
 
-  test("[ST-1] all batches of one turn share one commit, those of the next turn have their own", async () => {
+  test("[ST-1] all batches of one turn share one commit, those of the next turn have another", async () => {
     await Promise.all(Array.from({ length: 100 }, (_, i) => put(`a${i}`)));
     expect(store.writer.counts).toEqual({ groups: 1, batches: 100, rows: 100 });
     await put("later");
@@ -47,7 +47,7 @@ describe("the group-committing writer", () => {
     expect(store.writer.counts.groups).toBe(2);
   });
 
-  test("[ST-1] the loop turns between two groups, so that others are served", async () => {
+  test("[ST-1] the event loop runs between two groups, so that other work is served", async () => {
     const seen: string[] = [];
     const first = putMany(500, "a").then(() => seen.push("first group"));
     const second = putMany(500, "b").then(() => seen.push("second group"));
@@ -96,7 +96,7 @@ describe("the group-committing writer", () => {
     await Promise.all(all);
   });
 
-  test("[ST-1] while a group is flushed the loop continues, and what comes in the meantime is the next group", async () => {
+  test("[ST-1] while a group is flushed the loop continues, and new batches form the next group", async () => {
     const mine = new Database(join(place.path, "slipway.db"));
     const epoch = mine.query("select value from epoch").values()[0]?.[0] as number;
     const flushes: PromiseWithResolvers<void>[] = [];
@@ -124,7 +124,7 @@ describe("the group-committing writer", () => {
     mine.close();
   });
 
-  test("[ST-16] [ST-26] when a flush fails those who wait are told so, nobody reads on, and the process is to stop", async () => {
+  test("[ST-16] [ST-26] when a flush fails, waiting callers are told, reads stop, and the process is told to stop", async () => {
     const mine = new Database(join(place.path, "slipway.db"));
     const epoch = mine.query("select value from epoch").values()[0]?.[0] as number;
     const failed = Object.assign(new Error("disk I/O error"), { code: "SQLITE_IOERR_FSYNC" });
@@ -143,9 +143,9 @@ describe("the group-committing writer", () => {
     mine.close();
   });
 
-  test("[ST-26] who reads what is being flushed is answered after the flush", async () => {
+  test("[ST-26] a read of data that is being flushed is answered after the flush", async () => {
     const turn = () => new Promise((resolve) => setImmediate(resolve));
-    // Until the Worker is there flushes are made on the spot.
+    // Until the Worker has started, the writer flushes itself.
     let count = 0;
     await until(async () => {
       count += 1;
@@ -174,7 +174,7 @@ describe("the group-committing writer", () => {
     other.close();
   });
 
-  test("[ST-5] a writer whose epoch is no longer the newest writes nothing, refuses all that waits and stops", async () => {
+  test("[ST-5] a writer whose epoch is no longer the newest writes nothing, refuses all waiting batches and stops", async () => {
     await put("mine");
     const other = new Database(join(place.path, "slipway.db"));
     other.run("pragma busy_timeout=5000");
@@ -191,7 +191,7 @@ describe("the group-committing writer", () => {
     other.close();
   });
 
-  test("[ST-10] while another program holds the database, batches wait and the loop continues; after a while they are refused", async () => {
+  test("[ST-10] while another program locks the database, batches wait and the loop continues; after the timeout they are refused", async () => {
     const file = join(place.path, "slipway.db");
     const mine = new Database(file);
     const epoch = mine.query("select value from epoch").values()[0]?.[0] as number;
@@ -204,7 +204,7 @@ describe("the group-committing writer", () => {
     });
     const other = new Database(file);
     other.run("begin immediate");
-    // One for the store, which waits for longer.
+    // One for the store, which waits longer.
     const patient = put("patient");
     const turns = Array.from({ length: 10 }, () => new Promise((resolve) => setImmediate(resolve)));
     await Promise.all(turns);
@@ -219,7 +219,7 @@ describe("the group-committing writer", () => {
     mine.close();
   });
 
-  test("[ST-10] rows without values count too, so that no queue is without bound", async () => {
+  test("[ST-10] rows without values are counted too, so that every queue is bounded", async () => {
     const mine = new Database(join(place.path, "slipway.db"));
     const epoch = mine.query("select value from epoch").values()[0]?.[0] as number;
     const writer = new Writer(mine, { epoch, queueBytes: 100, flush, committed: () => {}, fatal: () => {} });

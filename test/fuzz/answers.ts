@@ -1,4 +1,4 @@
-// One request of the fuzzer and what must hold of its answer, by the OpenAPI document alone (rules FZ-1, FZ-4).
+// One request of the fuzzer and the checks of its response, based only on the OpenAPI document (rules FZ-1, FZ-4).
 import type { Client } from "#src/client.ts";
 import { misfit } from "./conforms.ts";
 import { type Operation, pathWith } from "./operations.ts";
@@ -11,10 +11,10 @@ export type Sent = {
 
 const LATE_MS = 5_000;
 
-/** Statuses that any request may get from the edge. */
+/** Statuses that the edge may return for any request. */
 const FROM_THE_EDGE = new Set([429]);
 
-/** Sends it and says what is wrong with the answer; undefined when nothing is. */
+/** Sends it and returns what is wrong with the response; undefined if nothing. */
 export const faultOf = async (
   client: Client,
   operation: Operation,
@@ -57,7 +57,7 @@ const faultOfError = (type: string, text: string): string | undefined => {
 
 const contentOf = ({ described }: Operation, status: number) => described.responses[status]?.content ?? {};
 
-/** What is sent is of a type that the document names, or empty where it names none. */
+/** The response has a documented content type, or is empty if there is none. */
 const typeFault = (operation: Operation, status: number, type: string): string | undefined => {
   const declared = Object.keys(contentOf(operation, status));
   const sent = type.split(";")[0]?.trim() ?? "";
@@ -75,11 +75,11 @@ const shapeFault = (operation: Operation, status: number, type: string, text: st
 /** A body that the document forbids is not accepted. */
 const acceptedFault = ({ body: schema, described }: Operation, { body }: Sent): string | undefined => {
   if (!schema || body === undefined) return undefined;
-  // As good as none.
+  // Equivalent to no body.
   if ("raw" in body && body.raw === "" && described.requestBody?.required === false) return undefined;
   let value: unknown;
   try {
-    // As it was on the wire: members that are undefined are not there.
+    // As sent: undefined members are absent.
     value = "raw" in body ? JSON.parse(body.raw) : JSON.parse(JSON.stringify(body.json));
   } catch {
     return "accepted a body that is no JSON";

@@ -1,6 +1,6 @@
-// Fuzzes every operation of the OpenAPI document as the owner of the site and as a member without roles (agents' routes as an agent).
-// Nothing may end in a 5xx, in an undocumented status or shape, in an error of another shape, or late, and no body that the document
-// forbids is accepted (rules FZ-1, FZ-2, FZ-4). A few rounds run in CI (api-fuzz.test.ts), many in `bun run fuzz:api` and `bun run torture`.
+// Fuzzes every operation of the OpenAPI document as the owner of the site and as a member without roles (agents' routes as an agent). No
+// response may be a 5xx, have an undocumented status or shape, be an error of another shape, or be late, and no forbidden body may be
+// accepted (rules FZ-1, FZ-2, FZ-4). A few rounds run in CI (api-fuzz.test.ts), many in `bun run fuzz:api` and `bun run torture`.
 import fc from "fast-check";
 import { systemClock } from "#base/clock.ts";
 import { Client } from "#src/client.ts";
@@ -15,7 +15,7 @@ export type CheckOptions = {
   rounds: number;
   seed: number;
   log(line: string): void;
-  /** As whom routes of people are called. Default: the owner of the site. */
+  /** The caller of people's routes. Default: the owner of the site. */
   who?: "administrator" | "member";
 };
 
@@ -24,7 +24,7 @@ const SKIPPED = new Set(["POST /api/v2/users/logout"]);
 
 type Things = { known: Known; seeded: Seeded };
 
-/** Things of a member: workspace and agent in the store, the rest through the API. */
+/** A member's objects: workspace and agent in the store, the rest through the API. */
 const seedThings = async (server: TestServer, admin: Client): Promise<Things> => {
   const seeded = await seedAgent(server);
   const owner = new Client(server.url, seeded.owner_token);
@@ -53,9 +53,9 @@ const tokenFor = ({ callers }: Operation, seeded: Seeded, people: string | undef
   return callers[0] === "agent" ? seeded.agent_token : people;
 };
 
-/** `rounds` requests for each operation. Returns what was seen, in one line; throws with every operation that failed. */
+/** `rounds` requests for each operation. Returns a one-line summary; throws with every operation that failed. */
 export const fuzzOperations = async ({ rounds, seed, log, who = "administrator" }: CheckOptions): Promise<string> => {
-  // In this process, also when the binary is under test: workspaces and agents are put into the store directly.
+  // In this process, also if the binary is under test: workspaces and agents are written directly to the store.
   await using server = await startTestServer({ clock: systemClock });
   const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
   const faults: string[] = [];
@@ -64,7 +64,7 @@ export const fuzzOperations = async ({ rounds, seed, log, who = "administrator" 
   let things: Things | undefined;
   for (const operation of operationsOf(await fetchDocument(server.url))) {
     if (SKIPPED.has(operation.name)) continue;
-    // Fresh behind each operation that may have deleted them.
+    // Recreated after each operation that may have deleted them.
     things ??= await seedThings(server, admin);
     const { seeded, known } = things;
     if (operation.method !== "GET") things = undefined;

@@ -1,6 +1,6 @@
-// Random lives of things through the API: made, read, changed, deleted and asked for again, by their owner and by strangers, below their
-// own parent and below another's, while a model says what is there (RELIABILITY check 38: use after free, hierarchy, namespace,
-// leakage, ids that are none). Seeded; a few steps run in CI, many in `bun run torture`.
+// Random lives of objects through the API: created, read, changed, deleted and requested again, by their owner and by strangers, below
+// their own parent and below another's, compared with a model (RELIABILITY check 38: use after free, hierarchy, namespace, leakage, invalid
+// IDs). Seeded; a few steps run in CI, many in `bun run torture`.
 import { Client } from "#src/client.ts";
 import { newPerson } from "#test/api/users/people.ts";
 import { randomFrom } from "#test/support/random.ts";
@@ -9,22 +9,22 @@ import { ADMIN, startTestServer } from "#test/support/server.ts";
 type Check = { name: string; run(options: CheckOptions): Promise<string> };
 type CheckOptions = { rounds: number; seed: number; log(line: string): void };
 
-/** Something with a life: how it is made, where it is, and what its list shows. */
+/** A kind of object: how it is created, its path, and its list. */
 type Kind = {
   name: string;
-  /** Where it is made and listed, below one of two parents. */
+  /** Returns where it is created and listed, below one of two parents. */
   at(parent: number): string;
-  /** Where things are made, when that is another place. */
+  /** Returns where objects are created, if that differs. */
   makeAt?(parent: number): string;
   body(label: string): unknown;
-  /** A body that is refused. */
+  /** A body that is rejected. */
   broken: unknown;
-  /** Its id, as the list of its place shows it. */
+  /** Returns its ID in a list row. */
   id(row: Record<string, unknown>): string;
   rows(list: unknown): Record<string, unknown>[];
   one(parent: number, id: string): string;
   change?: { method: "PATCH" | "PUT"; body: unknown };
-  /** The label given when it was made, in its row. */
+  /** Returns its label, given at creation, in a list row. */
   label(row: Record<string, unknown>): unknown;
 };
 
@@ -85,7 +85,7 @@ const GONE = [404, 410];
 const FORBIDDEN = [403, 404];
 const REFUSED = [400, 403, 404, 405, 409, 410];
 
-/** Plays `rounds` random steps. Returns what was seen, in one line; throws with the seed and every difference from the model. */
+/** Plays `rounds` random steps. Returns a one-line summary; throws with the seed and every difference from the model. */
 const playSequences = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
   await using server = await startTestServer();
   const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
@@ -115,7 +115,7 @@ const playSequences = async ({ rounds, seed, log }: CheckOptions): Promise<strin
   };
 
   for (const kind of all) {
-    // What is there by parent: id by label, and what has been there.
+    // Existing objects by parent (ID by label), and those that have existed.
     const live = [new Map<string, string>(), new Map<string, string>()];
     const dead = [new Set<string>(), new Set<string>()];
     const read = async (parent: number) => kind.rows(await admin.get(kind.at(parent)));
@@ -147,7 +147,7 @@ const playSequences = async ({ rounds, seed, log }: CheckOptions): Promise<strin
         if (kind.change)
           await expectStatus(admin, "use after delete", GONE, kind.change.method, way(old), kind.change.body);
       } else if (move === 5) {
-        // The stranger's own tokens are the stranger's.
+        // The stranger's own tokens belong to the stranger.
         if (kind.name === "token" && parent === 1) continue;
         await expectStatus(stranger, "as a stranger", [...FORBIDDEN, 405], "GET", way(id));
         await expectStatus(stranger, "as a stranger", FORBIDDEN, "DELETE", way(id));

@@ -1,4 +1,4 @@
-// The fuzzer's reading of the document finds what does not fit.
+// The fuzzer's schema check detects mismatches.
 import { expect, test } from "bun:test";
 import { misfit } from "./conforms.ts";
 import type { Schema } from "./operations.ts";

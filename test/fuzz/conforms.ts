@@ -1,10 +1,10 @@
-// Whether a value fits a schema of the OpenAPI document, read from the document alone: what a generated client would find.
+// Checks whether a value matches a schema of the OpenAPI document, as a generated client would.
 import type { Schema } from "./operations.ts";
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const DATE_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/i;
 
-/** The first place that does not fit, and why; undefined when all does. */
+/** Returns the first mismatch and its reason; undefined if there is none. */
 export const misfit = (schema: Schema, value: unknown, place = "it"): string | undefined => {
   if (value === null && (schema.nullable || isAny(schema))) return undefined;
   if (schema.enum) return schema.enum.includes(value) ? undefined : `${place} is none of ${schema.enum}`;

@@ -1,5 +1,5 @@
-// The operations of the OpenAPI document, read from a running server. The tables of bad input and the fuzzer are made from it, so
-// that a new route is covered by being described.
+// The operations of the OpenAPI document, read from a running server. The tables of bad input and the fuzzer use it, so that a new route is
+// covered once it is described.
 
 export type Schema = {
   type?: string;
@@ -34,7 +34,7 @@ export type Parameter = {
   example?: unknown;
 };
 
-/** A value of the document with what it refers to in place. */
+/** Resolves references in a value of the document. */
 const inlined = (document: Document) => {
   const known = new Map<string, unknown>();
   const at = (ref: string): unknown => {
@@ -55,7 +55,7 @@ const inlined = (document: Document) => {
 
 type Content = Record<string, { schema: Schema; example?: unknown }>;
 
-/** As it stands in the document. */
+/** As in the document. */
 export type Described = {
   operationId: string;
   tags?: string[];
@@ -83,9 +83,9 @@ export type Operation = {
   /** Who may call it; empty means strangers. */
   callers: Caller[];
   parameters: Parameter[];
-  /** The schema of a JSON body, where there is one. */
+  /** The schema of a JSON body, if any. */
   body: Schema | undefined;
-  /** The most bytes a body may have; undefined where none exists. */
+  /** The maximum bytes of a body; undefined if there is none. */
   bodyLimit: number | undefined;
   described: Described;
 };
@@ -95,7 +95,7 @@ const CALLERS: Record<string, Caller> = { session_token: "user", agent_token: "a
 export const fetchDocument = async (url: URL): Promise<Document> =>
   (await (await fetch(new URL("/swagger/json", url))).json()) as Document;
 
-/** All operations, with the shapes of their bodies and answers in place of references. */
+/** Returns all operations, with references in their bodies and responses resolved. */
 export const operationsOf = (document: Document): Operation[] =>
   Object.entries(inlined(document)(document.paths) as Document["paths"]).flatMap(([path, item]) =>
     Object.entries(item).map(([verb, described]): Operation => {
@@ -116,13 +116,13 @@ export const operationsOf = (document: Document): Operation[] =>
     }),
   );
 
-/** Files may be JSON, too, but are taken as bytes. */
+/** Files may also be JSON, but are sent as bytes. */
 const jsonBody = ({ requestBody }: Described): Schema | undefined => {
   const schema = requestBody?.content["application/json"]?.schema;
   return schema?.format === "binary" ? undefined : schema;
 };
 
-/** The path with its parameters filled in and a query behind it. */
+/** Returns the path with its parameters and a query. */
 export const pathWith = (
   operation: Operation,
   path: Record<string, string>,

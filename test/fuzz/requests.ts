@@ -1,15 +1,15 @@
-// Random requests for an operation: values that fit, almost fit, and mean harm, at any depth of a body.
+// Random requests for an operation: valid, nearly valid, and malicious values, at any depth of a body.
 import fc from "fast-check";
 import type { Sent } from "./answers.ts";
 import type { Operation } from "./operations.ts";
 import { fitting, hostile } from "./values.ts";
 
-/** Names of things that are there, for path parameters. The fuzzer's own account is not among them. */
+/** IDs of existing objects for path parameters, without the fuzzer's own account. */
 export type Known = Record<string, string[]>;
 
 const asText = (value: unknown): string => (typeof value === "string" ? value : (JSON.stringify(value) ?? ""));
 
-/** What cannot stand in a path segment without becoming another path. */
+/** Removes what would change the path when used in a path segment. */
 const segment = (text: string): string => {
   const short = text.toWellFormed().slice(0, 2_000);
   return short === "" || short === "." || short === ".." ? "none" : short;
@@ -34,7 +34,7 @@ export const requestsFor = (operation: Operation, known: Known): fc.Arbitrary<Se
   });
 };
 
-/** Members of bodies that name something there, by their names. */
+/** Body members that reference an existing object, by name. */
 const NAMED: Readonly<Record<string, string>> = {
   organization_id: "organization",
   workspace_id: "workspace",
@@ -81,7 +81,7 @@ const bodies = ({ body = {} }: Operation, known: Known): fc.Arbitrary<Sent["body
   );
 };
 
-/** A copy in which one object or list at some depth has a hostile member: a new one of this name, or in place of one that is there. */
+/** Returns a copy in which one nested object or list has a hostile member: a new one of this name, or in place of an existing one. */
 const spoiltInside = (value: object, at: number, name: string | null, bad: unknown): unknown => {
   const copy = structuredClone(value);
   const places: object[] = [];

@@ -1,5 +1,5 @@
-// `bun run fuzz:api [--cases 20000] [--seed 1]`: fuzzes a throw-away server of this process as its administrator and as a member, half of
-// the cases each, prints what was found, and keeps the last result in test/results/fuzz.md. Ends with 1 when something was found.
+// `bun run fuzz:api [--cases 20000] [--seed 1]`: fuzzes a temporary server of this process as its administrator and as a member, half of
+// the cases each, prints the findings, and keeps the last result in test/results/fuzz.md. Exits with 1 if something was found.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";

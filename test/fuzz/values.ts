@@ -1,8 +1,8 @@
-// Values for a schema of the OpenAPI document: ones that fit, and ones that mean harm.
+// Values for a schema of the OpenAPI document: valid and malicious ones.
 import fc from "fast-check";
 import type { Schema } from "./operations.ts";
 
-/** Values that fit the schema. Optional members come and go. */
+/** Values that match the schema, with optional members present or absent. */
 export const fitting = (schema: Schema): fc.Arbitrary<unknown> => {
   const value = fittingType(schema);
   return schema.nullable ? fc.oneof({ weight: 5, arbitrary: value }, fc.constant(null)) : value;
@@ -67,10 +67,10 @@ const object = (schema: Schema): fc.Arbitrary<unknown> => {
   return fc.tuple(record, rest).map(([fixed, more]) => ({ ...more, ...fixed }));
 };
 
-/** One plain value that fits; the same each time. */
+/** Returns one plain valid value; always the same. */
 export const example = (schema: Schema): unknown => fc.sample(fitting(schema), { numRuns: 1, seed: 42 })[0];
 
-/** What attackers and broken programs put in place of a value. */
+/** Values that attackers and broken programs send. */
 export const hostile: fc.Arbitrary<unknown> = fc.oneof(
   fc.constantFrom<unknown>(
     null,
@@ -111,7 +111,7 @@ export const hostile: fc.Arbitrary<unknown> = fc.oneof(
   fc.jsonValue({ maxDepth: 3 }),
 );
 
-/** A value of a type that the schema does not take; undefined when it takes every type. */
+/** Returns a value of a type that the schema does not allow; undefined if it allows every type. */
 export const ofWrongType = (schema: Schema): unknown => {
   const takes = new Set(typesOf(schema));
   if (takes.size === 0) return undefined;
@@ -130,7 +130,7 @@ const typesOf = (schema: Schema): string[] => {
   return schema.type ? [schema.type] : [];
 };
 
-/** A text that this query or path parameter cannot be; undefined when it may be any text. */
+/** Returns an invalid text for this query or path parameter; undefined if any text is valid. */
 export const wrongText = (schema: Schema): string | undefined => {
   if (schema.anyOf) return schema.anyOf.every((one) => wrongText(one) !== undefined) ? "\u0001nonsense" : undefined;
   if (schema.enum || schema.format === "uuid" || schema.format === "date-time") return "nonsense-1";

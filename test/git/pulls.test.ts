@@ -99,7 +99,7 @@ test("[PR-2] GitHub: the newest pull request of a branch, how it stands, and wha
     commits: 1,
   });
   expect(seen).toMatchObject({ reviewer_count: 3, approved: false, changes_requested: true, author_login: "ann" });
-  // The same again is asked with the mark of the answer, and the answer is what is known.
+  // A repeated request sends the response's ETag, and the answer comes from the cache.
   const again = open("github", { kept: http.kept });
   expect([await again.pulls.find("fix"), await again.pulls.read(7)]).toEqual([7, seen]);
   expect(host.asked.slice(3).every((line) => line.startsWith("304 "))).toBe(true);
@@ -121,7 +121,7 @@ test("[PR-2] GitHub: the newest pull request of a branch, how it stands, and wha
   expect([...host.tokens]).toEqual(["Bearer secret"]);
 });
 
-test("[PR-2] GitLab: the same of merge requests, with lines counted and the diff put together", async () => {
+test("[PR-2] GitLab: the same for merge requests, with lines counted and the diff assembled", async () => {
   const P = "/api/v4/projects/team%2Frepo";
   const M = `${P}/merge_requests/3`;
   host.json(`${P}/merge_requests?source_branch=fix&order_by=created_at&sort=desc&per_page=1`, [{ iid: 3 }]);
@@ -202,7 +202,7 @@ test("[PR-3] a host that wants to be left alone says for how long; other refusal
   expect(host.asked).toHaveLength(asked);
 });
 
-test("[PR-4] is asked again often while work continues, seldom later, with patience after failures, and not at all once it is merged", () => {
+test("[PR-4] is polled often while work continues, rarely later, with a growing delay after failures, and not once it is merged", () => {
   const minute = 60_000;
   const next = (pr_state: string | null, idle: number, failures = 0) =>
     nextLook({ pr_state, pushed_at: NOW - idle, failures }, NOW);

@@ -59,7 +59,7 @@ const write = (
     signal,
   );
 
-/** All files below a folder with what is in them. */
+/** Returns all files below a folder with their content. */
 const filesIn = (folder: string): string[] =>
   readdirSync(folder, { recursive: true, withFileTypes: true }).flatMap((one) =>
     one.isFile() ? [join(one.parentPath, one.name)] : [],
@@ -85,7 +85,7 @@ const drill = async (settings: Record<string, string>, place: string): Promise<v
   expect(describeTree(to)).toEqual(describeTree(home.path));
   expect(statSync(join(to, "sparse")).blocks).toBeLessThan(1_000);
 
-  // Neither contents nor names are readable where they are kept.
+  // Neither contents nor names are readable in the repository.
   for (const file of filesIn(place)) {
     const text = readFileSync(file).toString("latin1");
     expect(text.includes("#!/bin/sh")).toBe(false);
@@ -153,7 +153,7 @@ for (const { engine, needed } of WAYS) {
       const altered = readFileSync(largest);
       altered.writeUInt8(altered.readUInt8(1_000) ^ 1, 1_000);
       rmSync(largest);
-      // restic waits a quarter of an hour for what is missing.
+      // restic waits a quarter of an hour for missing files.
       const damages = engine === "restic" ? [altered] : [undefined, altered];
       for (const damage of damages) {
         if (damage) writeFileSync(largest, damage, { mode: 0o600 });
@@ -172,7 +172,7 @@ test("[HB-1][HB-2][HB-3][HB-7] a backup without restic is restored from a folder
   await drill({ SLIPWAY_HOME_BACKUP_DIR: place.path, SLIPWAY_HOME_BACKUP_ENGINE: "archive" }, place.path);
 });
 
-test("[HB-2][HB-4] an unchanged home adds next to nothing, one inserted byte little, and a damaged backup is not built on", async () => {
+test("[HB-2][HB-4] an unchanged home adds almost nothing, one inserted byte little, and a damaged backup is not built on", async () => {
   using place = tempDirectory();
   using home = tempDirectory();
   const parts = Array.from({ length: 256 }, () => crypto.getRandomValues(new Uint8Array(65_536)));
@@ -189,7 +189,7 @@ test("[HB-2][HB-4] an unchanged home adds next to nothing, one inserted byte lit
   expect(whole.added_bytes).toBeGreaterThan(first.added_bytes / 2);
 });
 
-test("[HB-6] a bucket that refuses or is slow is said in words with its settings, and a passing error is tried again", async () => {
+test("[HB-6] a refusing or slow bucket is explained with its settings, and a transient error is retried", async () => {
   await using server = startObjectStore();
   using home = tempDirectory();
   makeOddTree(home.path);
@@ -233,7 +233,7 @@ testNeeding(
   },
 );
 
-test("[HB-8] settings that contradict each other are refused, and a program that is not restic", async () => {
+test("[HB-8] contradictory settings are refused, and a program that is not restic", async () => {
   const refused = (env: Record<string, string>): string => {
     try {
       loadConfig({ argv: [], env, readFile: () => "" });
@@ -265,7 +265,7 @@ test("[HB-8] settings that contradict each other are refused, and a program that
 
 const DAY = 86_400_000;
 
-test("[HB-7] the newest of so many days and weeks are kept, and the newest that is whole", () => {
+test("[HB-7] the newest of each configured day and week are kept, and the newest complete one", () => {
   const now = Date.UTC(2026, 0, 31, 12);
   const backups = Array.from({ length: 60 }, (_, at) => ({
     id: `${at}`,

@@ -1,4 +1,4 @@
-// The reference consumer of docs/hooks.md, run as it stands there.
+// The reference consumer of docs/hooks.md, run unchanged.
 import { expect, setDefaultTimeout } from "bun:test";
 import { createServer } from "node:net";
 import { join } from "node:path";

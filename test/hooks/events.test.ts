@@ -1,4 +1,4 @@
-// The seven events of lifecycle hooks, seen and steered by a consumer that was written from docs/hooks.md in another language.
+// The seven events of lifecycle hooks, received and controlled by a consumer written from docs/hooks.md in another language.
 import { expect, setDefaultTimeout } from "bun:test";
 import { createHmac } from "node:crypto";
 import type { ChatMessage, MessagePage } from "#schema/chats/chat.ts";
@@ -20,7 +20,7 @@ const isWaiting = ({ status }: Follower): boolean => status === "waiting";
 
 testNeeding(
   python,
-  "[HK-1] [HK-2] [HK-6] [HK-7] [HK-10] [HK-12] a consumer sees every event of a chat, well signed, and steers each",
+  "[HK-1] [HK-2] [HK-6] [HK-7] [HK-10] [HK-12] a consumer gets every event of a chat, correctly signed, and controls each",
   async () => {
     await using consumer = await Consumer.start();
     await using world = await openModelWorld({ env: consumer.env({ SLIPWAY_CHAT_DEBUG_LOGGING: "true" }) });
@@ -65,7 +65,7 @@ testNeeding(
       )
       .end();
     const second = await world.upstream.next();
-    // The model is not told that its call was changed; what hooks say between call and result comes behind the result.
+    // The model does not learn that its call was changed; hook messages between call and result come after the result.
     expect(rolesIn(second)).toBe("system user assistant tool user");
     expect(told(second)).toMatch(/CTX-PRE[\s\S]*CTX-POST/);
     second.say({ text: "Here they are." }, { finish: "stop", usage: { input: 600, output: 5 } }).end();
@@ -78,7 +78,7 @@ testNeeding(
     await sendMessage(world, chat.id, "and now?");
     const summary = await world.upstream.next();
     expect(told(summary)).toContain("HEED-THIS");
-    // Summaries are shown to people: nothing of what only the model is told may get into them.
+    // Summaries are shown to people: they must not contain anything meant only for the model.
     expect(told(summary)).not.toMatch(/CTX-/);
     summary.say({ text: "SUMMARY" }, { finish: "stop", usage: { input: 50, output: 5 } }).end();
     const third = await world.upstream.next();
@@ -126,7 +126,7 @@ testNeeding(
   },
 );
 
-/** What hooks say to the model alone is nowhere else, and its rows are as if they were not there. */
+/** Checks that hook messages meant only for the model appear nowhere else, as if their rows did not exist. */
 const cannotProbe = async (
   world: Awaited<ReturnType<typeof openModelWorld>>,
   id: string,
@@ -192,7 +192,7 @@ testNeeding(python, "[HK-3] the token of a request can be checked with the share
 
 testNeeding(
   python,
-  "[CM-11] [HK-10] a consumer hears of a chat that was cleared, and steers or denies what a summary is to heed",
+  "[CM-11] [HK-10] a consumer is told of a cleared chat, and changes or denies a summary's instructions",
   async () => {
     await using consumer = await Consumer.start();
     await using world = await openModelWorld({ env: consumer.env({ SLIPWAY_CHAT_DEBUG_LOGGING: "true" }) });

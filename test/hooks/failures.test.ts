@@ -1,4 +1,4 @@
-// Consumers that are dead, slow, lying, or whose answers nobody can trust: whatever they were asked about does not happen.
+// Consumers that are unreachable, slow, wrong, or whose responses cannot be trusted: the action in question does not happen.
 import { expect, setDefaultTimeout } from "bun:test";
 import type { Chat, MessagePage } from "#schema/chats/chat.ts";
 import { Client } from "#src/client.ts";
@@ -66,7 +66,7 @@ const EVERYTHING_WRONG: readonly [string, Omit<Rule, "event">][] = [
 
 testNeeding(
   python,
-  "[HK-4] [HK-5] [HK-8] [HK-14] every answer that is not valid refuses the prompt with 502, its class and nothing of the consumer",
+  "[HK-4] [HK-5] [HK-8] [HK-14] every invalid response refuses the prompt with 502, its class and nothing from the consumer",
   async () => {
     await using consumer = await Consumer.start();
     await using world = await openChatWorld({ env: consumer.env({ SLIPWAY_HOOK_TIMEOUT: "700ms" }) });
@@ -78,7 +78,7 @@ testNeeding(
       expect(body.detail).toMatch(new RegExp(`^user_prompt_submit : ${failure} \\([0-9a-f-]{36}\\)$`));
       expect(JSON.stringify(body)).not.toContain("127.0.0.1");
     }
-    // An answer that was good once is good for nothing else.
+    // A response that was valid once is not valid for another request.
     await consumer.rule({ event: "user_prompt_submit", how: "replayed", answer: {} });
     expect((await tryCreate(world)).body.detail).toContain("signature_invalid");
     expect(await world.owner.get<Chat[]>("/api/v2/chats")).toEqual(before);
@@ -97,7 +97,7 @@ testNeeding(
 
 testNeeding(
   python,
-  "[HK-8] a denied prompt is stored nowhere: 403 with the policy's words, for new chats, messages and edits",
+  "[HK-8] a denied prompt is not stored: 403 with the policy's message, for new chats, messages and edits",
   async () => {
     await using consumer = await Consumer.start();
     await using world = await openChatWorld({ env: consumer.env() });
@@ -126,7 +126,7 @@ testNeeding(
     }
     expect(await tryCreate(world)).toEqual({ status: 403, body: { message: "No keys here.", kind: "hook_denied" } });
     expect(await historyOf(world.owner, chat.id)).toEqual(history);
-    // What would be refused anyway is refused before the hook hears of it.
+    // Invalid requests are rejected before the hook is called.
     const asked = (await consumer.seen()).length;
     expect((await world.owner.fetch("PATCH", `${path}/999999999`, { content: said("x") })).status).toBe(404);
     await world.owner.patch(`/api/v2/chats/${chat.id}`, { archived: true });
@@ -147,7 +147,7 @@ testNeeding(
 
 testNeeding(
   python,
-  "[HK-9] a turn whose hook fails ends in an error that names event, class and dispatch, and a message takes it up again",
+  "[HK-9] a turn whose hook fails ends in an error that names event, class and dispatch, and a new message continues",
   async () => {
     await using consumer = await Consumer.start();
     await using world = await openChatWorld({ env: consumer.env() });
@@ -180,7 +180,7 @@ testNeeding(
 
 testNeeding(
   python,
-  "[HK-7] [HK-13] a denied call is answered with the policy's reason, ambiguous ones are refused before anyone is asked",
+  "[HK-7] [HK-13] a denied call is answered with the policy's reason, ambiguous ones are refused before the hook",
   async () => {
     await using consumer = await Consumer.start();
     await using world = await openChatWorld({ env: consumer.env() });
@@ -217,7 +217,7 @@ testNeeding(
     expect(asked.map(({ request }) => request.data.tool_use_id)).toEqual(["c3", "c4"]);
     expect(asked[1]?.body).toContain('"tool_input":{ "page": 1 }');
     expect((await consumer.seen("post_tool_use")).map(({ request }) => request.data.tool_use_id)).toEqual(["c4"]);
-    // Another input with a key in other letters is no valid answer.
+    // An input whose key differs in case is not a valid response.
     await consumer.rule({
       event: "pre_tool_use",
       answer: { permission: { decision: "allow", input_override: { QUERY: "x" } } },
@@ -234,7 +234,7 @@ testNeeding(
 
 testNeeding(
   python,
-  "[HK-8] a client's results are refused whole when the hook fails, and can be sent again",
+  "[HK-8] a client's results are refused together when the hook fails, and can be resent",
   async () => {
     await using consumer = await Consumer.start();
     await using world = await openChatWorld({ env: consumer.env() });
@@ -263,7 +263,7 @@ testNeeding(
 
 testNeeding(
   python,
-  "[HK-9] what a tool says to a sub-chat passes the hook: denied it is the tool's error, failed it ends the turn",
+  "[HK-9] a tool's message to a sub-chat passes the hook: a denial is the tool's error, a failure ends the turn",
   async () => {
     await using consumer = await Consumer.start();
     await using world = await openChatWorld({ env: consumer.env() });
@@ -296,7 +296,7 @@ testNeeding(
 
 testNeeding(
   python,
-  "[HK-15] observed hooks see everything, hold up and change nothing, and their decisions are written down",
+  "[HK-15] observing hooks see everything, delay and change nothing, and their decisions are recorded",
   async () => {
     await using consumer = await Consumer.start();
     const env = consumer.env({ SLIPWAY_HOOK_MODE: "observe", SLIPWAY_HOOK_LEDGER_CONTENTS: "true" });
@@ -332,7 +332,7 @@ testNeeding(
 
 testNeeding(
   python,
-  "[HK-3] while the secret is changed, answers under both are good; the old one alone is not",
+  "[HK-3] during a secret rotation responses signed with either are valid; with the old one alone they are not",
   async () => {
     await using consumer = await Consumer.start([OLD_SECRET]);
     const env = { SLIPWAY_HOOK_URL: consumer.url, SLIPWAY_HOOK_SECRET: OLD_SECRET };
@@ -341,7 +341,7 @@ testNeeding(
       expect((await tryCreate(world)).status).toBe(201);
     }
     {
-      // The consumer knows both and answers with the one the request was signed with.
+      // The consumer knows both and responds with the one the request was signed with.
       await using both = await Consumer.start([OLD_SECRET, SECRET]);
       await using world = await openChatWorld({ env: both.env({ SLIPWAY_HOOK_PREVIOUS_SECRET: OLD_SECRET }) });
       expect((await tryCreate(world)).status).toBe(201);

@@ -1,4 +1,4 @@
-// How the ledger of lifecycle hooks forgets.
+// Expiry in the ledger of lifecycle hooks.
 import { expect, setDefaultTimeout } from "bun:test";
 import { HookLedger } from "#actors/hooks/ledger.ts";
 import { Client } from "#src/client.ts";
@@ -17,7 +17,7 @@ type Dispatches = { readonly dispatches: readonly { readonly event: string; read
 
 testNeeding(
   python,
-  "[HK-14] contents of dispatches go with their chat, and the rows themselves in their time",
+  "[HK-14] contents of dispatches are deleted with their chat, and the rows after their retention period",
   async () => {
     await using consumer = await Consumer.start();
     await using world = await openChatWorld({ env: consumer.env({ SLIPWAY_HOOK_LEDGER_CONTENTS: "true" }) });

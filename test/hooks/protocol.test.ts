@@ -1,4 +1,4 @@
-// The parts of lifecycle hooks that are pure: strict JSON, places, and what is made of proposals and rows.
+// The pure parts of lifecycle hooks: strict JSON, positions, and how proposals and rows are processed.
 import { expect, test } from "bun:test";
 import { behindResults } from "#actors/chat/hooks/effects.ts";
 import { proposedInput } from "#actors/chat/hooks/proposals.ts";
@@ -30,7 +30,7 @@ test("[HK-2] the hook gets the model's own bytes where they mean what is run, an
   expect(of({ query: "a" })).toEqual({ tool_input: '{"query":"a"}' });
   expect(of({ input: '{"query":["' }, '{"query":["')).toEqual({ refusal: expect.stringContaining("no valid JSON") });
   expect(of({ query: "b" }, '{"query":"a","query":"b"}')).toEqual({ refusal: expect.stringContaining("twice") });
-  // Tools that are not ours: each key once, as it is used.
+  // Tools of others: each key once, as it is used.
   expect(proposedInput("theirs", {}, { args: { q: 2 }, raw: '{"q":1,"q":2}' })).toEqual({ tool_input: '{"q":2}' });
 });
 
@@ -49,7 +49,7 @@ test("[HK-5] caps are exact, and permissions are only where there is something t
   expect(() => read("pre_tool_use", { permission: { decision: "allow", input_override: longer } })).toThrow("too long");
 });
 
-test("[HK-4] 256 dispatches run immediately, 192 of them for prompts; others wait 250 ms in their order, then there is no place", async () => {
+test("[HK-4] 256 dispatches run concurrently, 192 of them for prompts; others wait 250 ms in order, then are refused", async () => {
   const clock = new ManualClock();
   const places = new Places(clock);
   const take = async (count: number, pool: "prompt" | "turn") =>

@@ -28,7 +28,7 @@ const put = ({ home }: ToolWorld, text: string): void => {
   renameSync(join(home, "hooks.new"), join(home, ".slipway", "hooks.json"));
 };
 const declare = (at: ToolWorld, ...hooks: Entry[]): void => put(at, JSON.stringify({ version: 1, hooks }));
-/** A command that answers this, whatever it is asked. */
+/** A command that always returns this answer. */
 const says = (answer: unknown): string => `cat > /dev/null; printf '%s' '${JSON.stringify(answer)}'`;
 const deny = (reason: string) => says({ permission: { decision: "deny", reason } });
 const admin = ({ server }: ToolWorld) => new Client(server.url).signIn(ADMIN.email, ADMIN.password);
@@ -37,7 +37,7 @@ const dispatches = async (at: ToolWorld, chat_id: string): Promise<HookDispatch[
     .dispatches;
 const readAt = (path: string): string => (existsSync(path) ? readFileSync(path, "utf8") : "");
 
-test("[HK-19] without the administrator's setting no hook of a workspace is run", async () => {
+test("[HK-19] without the administrator's setting no hook of a workspace runs", async () => {
   await using plain = await openToolWorld();
   const mark = join(plain.home, "ran");
   declare(plain, { name: "all", event: "pre_tool_use", command: `touch ${mark}; exit 1` });
@@ -108,7 +108,7 @@ test("[HK-19] [HK-20] [HK-21] each event reaches the programs that are declared 
   ]);
   expect(seen[0]).toMatchObject({ meta: { chat_id: id, schema_version: 1 }, data: { prompt: "go" } });
   expect(seen[2]?.data).toEqual({ tool_use_id: "call-0", tool_name: "execute", tool_input: { command: "echo asked" } });
-  // Nothing of the daemon's own environment is passed on, least of all its token.
+  // Nothing of the daemon's environment is passed on, in particular its token.
   const environment = readAt(join(world.home, "environment"));
   expect(environment).toMatch(/^SLIPWAY_HOOK_NAME=environment$/m);
   expect(environment).not.toMatch(/canary-of-the-daemon|TOKEN/);
@@ -159,7 +159,7 @@ for (const [what, entry, failure, words] of FAILING) {
     expect(await dispatches(world, id)).toMatchObject([
       { event: "pre_tool_use", result: failure, tool_name: "execute" },
     ]);
-    // The chat continues: the model may try another way, and people may mend the file.
+    // The chat continues: the model may try something else, and people may fix the file.
     rmSync(join(world.home, ".slipway", "hooks.json"));
     const again = await callTools(world, next, ["execute", { command: "echo mended" }]);
     expect(again.results).toMatchObject([{ output: "mended\n" }]);
@@ -167,7 +167,7 @@ for (const [what, entry, failure, words] of FAILING) {
   });
 }
 
-test("[HK-20] what a hook has started ends with it, also when it does not want to", async () => {
+test("[HK-20] processes that a hook has started end with it, even if they resist", async () => {
   const mark = join(world.home, "started");
   const command = `trap '' TERM; (sleep 60 & echo $! > ${mark}.child); echo $$ > ${mark}; sleep 60`;
   declare(world, { name: "stays", event: "pre_tool_use", timeout: 0.3, command });
@@ -176,7 +176,7 @@ test("[HK-20] what a hook has started ends with it, also when it does not want t
   const [parent, child] = [mark, `${mark}.child`].map((path) => Number(readAt(path)));
   expect([Number(parent) > 0, Number(child) > 0]).toEqual([true, true]);
   await until(() => !isAlive(Number(parent)) && !isAlive(Number(child)));
-  // One that ends in time leaves nothing behind either.
+  // A hook that ends in time also leaves nothing behind.
   declare(world, { name: "forks", event: "pre_tool_use", command: `sleep 60 > /dev/null & echo $! > ${mark}` });
   const after = await callTools(world, next, ["list_templates"]);
   expect(after.results[0]?.error).toBeUndefined();
@@ -185,7 +185,7 @@ test("[HK-20] what a hook has started ends with it, also when it does not want t
   rmSync(join(world.home, ".slipway", "hooks.json"));
 });
 
-test("[HK-21] a file of hooks that cannot be read denies every call and every prompt, in words", async () => {
+test("[HK-21] an unreadable hooks file denies every call and every prompt, with an explanation", async () => {
   for (const text of [
     "{",
     '{"version":2,"hooks":[]}',
@@ -209,7 +209,7 @@ test("[HK-21] a file of hooks that cannot be read denies every call and every pr
   rmSync(join(world.home, ".slipway", "hooks.json"));
 });
 
-test("[HK-21] where there is nothing to deny a failing hook is told to people, and the turn goes on", async () => {
+test("[HK-21] if there is nothing to deny, people are notified of a failing hook, and the turn continues", async () => {
   declare(world, { name: "odd", event: "session_start", command: "exit 1" });
   const { id, call } = await openChat(world);
   call.finish("stop");
@@ -219,7 +219,7 @@ test("[HK-21] where there is nothing to deny a failing hook is told to people, a
   rmSync(join(world.home, ".slipway", "hooks.json"));
 });
 
-test("[HK-21] while the agent is away calls that need the workspace are denied, and those that bring it back are not", async () => {
+test("[HK-21] while the agent is disconnected, calls that need the workspace are denied, and those that start it are not", async () => {
   await using alone = await openToolWorld({ env: ALLOWED });
   declare(alone, { name: "all", event: "pre_tool_use", command: deny("Never.") });
   const { call } = await openChat(alone);

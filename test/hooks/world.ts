@@ -1,11 +1,11 @@
-// A consumer of lifecycle hooks for tests, in Python (consumer.py), and a server that asks it.
+// A test consumer of lifecycle hooks, in Python (consumer.py), and a server that calls it.
 import { join } from "node:path";
 import { needs } from "#test/support/needs.ts";
 
 export const SECRET = "the-secret-of-the-hooks-of-32-bytes-or-more";
 export const OLD_SECRET = "the-secret-before-that-of-32-bytes-or-more";
 
-/** How an answer is given, where not well: see consumer.py. */
+/** How a faulty answer is given: see consumer.py. */
 export type How =
   | "reset"
   | "slow"
@@ -20,9 +20,9 @@ export type How =
 
 export type Rule = {
   readonly event: string;
-  /** The tool it is for; every one when absent. */
+  /** The tool it applies to; every one if absent. */
   readonly tool?: string;
-  /** How often; always when absent. */
+  /** How often; always if absent. */
   readonly times?: number;
   readonly answer?: unknown;
   readonly raw?: string;
@@ -51,7 +51,7 @@ export class Consumer implements AsyncDisposable {
     this.#child = child;
   }
 
-  /** `port` 0: any. */
+  /** `port` 0 chooses any. */
   static async start(secrets: readonly string[] = [SECRET], port = 0): Promise<Consumer> {
     const child = Bun.spawn([needs.python3.file, join(import.meta.dir, "consumer.py"), String(port)], {
       env: { HOOK_SECRETS: secrets.join(",") },
@@ -64,12 +64,12 @@ export class Consumer implements AsyncDisposable {
     return new Consumer(Number(new TextDecoder().decode(value)), child);
   }
 
-  /** The settings of a server that asks it. */
+  /** Returns the settings of a server that calls it. */
   env(more: Record<string, string> = {}): Record<string, string> {
     return { SLIPWAY_HOOK_URL: this.url, SLIPWAY_HOOK_SECRET: SECRET, ...more };
   }
 
-  /** From now on it answers by these rules; to everything else it says nothing, well signed. */
+  /** Sets its rules; anything else gets an empty answer with a valid signature. */
   async rule(...rules: readonly Rule[]): Promise<void> {
     await fetch(new URL("/control", this.url), { method: "POST", body: JSON.stringify(rules) });
   }

@@ -1,20 +1,20 @@
-// Code that is written down twice: runs of six lines that stand, letter by letter, in a second place. Each is one thing that can be called
-// by a name, or a reason to look; the ceiling only falls.
+// Duplicate code: sequences of six identical lines in two places. Each is a reason to extract a function, or to take a look; the ceiling
+// may only be lowered.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { page, ROOT } from "#test/support/documents.ts";
 import { scaled } from "#test/support/pace.ts";
 
-// On a machine with much else to do.
+// Allows for a busy machine.
 setDefaultTimeout(scaled(60_000));
 
 const LINES = 6;
-/** The most runs allowed. Lower it when you remove one; never raise it. */
+/** The maximum number of duplicates. Lower it when you remove one; never raise it. */
 const CEILING = 3;
 
 type Line = { readonly text: string; readonly at: number };
 type Source = { readonly file: string; readonly text: string };
 
-/** Without what says nothing: imports, comments, blank lines and lines of punctuation. White space is folded. */
+/** Drops meaningless lines: imports, comments, blank lines and punctuation. Collapses whitespace. */
 const linesOf = (text: string): Line[] => {
   const blank = (part: string): string => part.replace(/[^\n]/g, "");
   const bare = text
@@ -27,7 +27,7 @@ const linesOf = (text: string): Line[] => {
     .filter((line) => /\w/.test(line.text));
 };
 
-/** `file:line ~ file:line` of each run that stands in an earlier place, too, be it of the same file. */
+/** Returns `file:line ~ file:line` of each sequence that also occurs earlier, possibly in the same file. */
 const duplicatesIn = (sources: readonly Source[]): string[] => {
   const first = new Map<string, string>();
   const runs: string[] = [];
@@ -47,7 +47,7 @@ const duplicatesIn = (sources: readonly Source[]): string[] => {
   return runs;
 };
 
-/** The routes as types and the messages of the wire, which programs print. */
+/** Generated files: the routes as types, and the protocol messages. */
 const isPrinted = (file: string): boolean => file === "src/schema/routes.ts" || file.startsWith("src/wire/gen/");
 
 test(`[RP-41] no more than ${CEILING} runs of ${LINES} lines stand in two places`, () => {
@@ -62,7 +62,7 @@ test(`[RP-41] no more than ${CEILING} runs of ${LINES} lines stand in two places
 
 const code = (name: string): string => Array.from({ length: LINES }, (_, at) => `  ${name}${at}();`).join("\n");
 
-test("[RP-41] a run counts once however long it is, wherever it stands; imports, comments and blank lines do not count", () => {
+test("[RP-41] a run is counted once whatever its length and location; imports, comments and blank lines are not", () => {
   const long = `${code("a")}\n${code("b")}`;
   const spaced = long.replaceAll("\n", "\n\n  // why\n    ");
   const imports = `import {\n  ${Array.from({ length: 20 }, (_, at) => `name${at},`).join("\n  ")}\n} from "x";\n`;

@@ -1,11 +1,11 @@
-// Folders that can be taken in at a glance: at most 45 files, unless there is a reason for more.
+// Folders stay easy to scan: at most 45 files, unless there is a reason for more.
 import { expect, test } from "bun:test";
 import { dirname } from "node:path";
 import { isThere, ROOT } from "#test/support/documents.ts";
 
 const MOST = 45;
 
-/** Folders with more, and why. */
+/** Larger folders, with the reason. */
 const LARGER: Readonly<Record<string, string>> = {
   "db/schema": "one file for each noun that has tables, side by side as the store has them",
   "test/browser": "each story is a pair: the test, and what the browser's program does",

@@ -1,11 +1,11 @@
-// Anyone who makes something that has an actor says first of which part it is: nobody can look up what is not there yet, and on another node than that of
-// its part it could not be written.
+// Code that creates an object with an actor declares its shard first: an object that does not exist yet cannot be looked up, and on a node
+// without its shard it could not be written.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { scaled } from "#test/support/pace.ts";
 
-// On a machine with much else to do.
+// Allows for a busy machine.
 setDefaultTimeout(scaled(60_000));
 
 const ROOT = join(import.meta.dir, "../..");

@@ -1,9 +1,12 @@
-// A batch that an actor's neighbours write on their own names its part, so that the guard of commits refuses a node whose part has gone.
+// A batch that is written outside of its actor names its shard, so that the commit guard rejects a node that no longer owns it.
 import { expect, test } from "bun:test";
 import { Glob } from "bun";
 import { page, ROOT } from "#test/support/documents.ts";
 
-/** Calls of a file that name none, and why that is right. What a request writes that names none is of its own part (test/cluster/requests/request-parts.test.ts). */
+/**
+ * Number of calls per file that name none, with the reason. A request's writes without a shard belong to the request's own
+ * (test/cluster/requests/request-parts.test.ts).
+ */
 const WITHOUT: Readonly<Record<string, readonly [number, string]>> = {
   "actors/chat/background/search-upkeep.ts": [1, "each node's own index"],
   "actors/chat/recovery.ts": [1, "the only server, at its start"],
@@ -19,7 +22,7 @@ const WITHOUT: Readonly<Record<string, readonly [number, string]>> = {
   "src/domain/connections/log.ts": [2, "of several parts: at the start and the end of a node"],
 };
 
-/** How many arguments stand between the brackets that open at `at`. */
+/** Counts the arguments between the parentheses that open at `at`. */
 const argumentsAt = (text: string, at: number): number => {
   let [depth, count] = [0, 1];
   for (let i = at; i < text.length; i++) {

@@ -1,6 +1,7 @@
-// Messages to actors are JSON: every server of a test in this process copies them so (support/cluster/plain-copy.ts). Here is what that must see.
+// Messages to actors are JSON: every in-process test server copies them that way (support/cluster/plain-copy.ts). This tests what it must
+// detect.
 import { expect, test } from "bun:test";
-import { plainCopy, problemsIn, takeNotPlain } from "#test/support/cluster/plain-copy.ts";
+import { plainCopy, problemsIn, takeNonJsonValues } from "#test/support/cluster/plain-copy.ts";
 
 class Shape {}
 
@@ -13,7 +14,7 @@ test("[CP-34] what JSON would lose of a message is seen, wherever it is", () => 
   const lost: unknown[] = [new Map(), new Set(), new Date(0), new Uint8Array(1), new Shape(), 1n, Number.NaN];
   for (const one of [...lost, Symbol("x"), () => 1]) expect(problemsIn({ deep: [one] }, "")).toHaveLength(1);
   expect(problemsIn([undefined], "")).toEqual(["[0]: undefined"]);
-  expect(takeNotPlain()).toEqual([]);
+  expect(takeNonJsonValues()).toEqual([]);
   plainCopy({ bytes: new Uint8Array(1) });
-  expect(takeNotPlain()).toEqual([".bytes: Uint8Array of { bytes }"]);
+  expect(takeNonJsonValues()).toEqual([".bytes: Uint8Array of { bytes }"]);
 });

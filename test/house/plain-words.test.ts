@@ -2,37 +2,37 @@
 import { expect, test } from "bun:test";
 import { page } from "#test/support/documents.ts";
 
-/** Phrases that read like a literal translation. The plain word is in each case shorter to find: retry, revoke, immediately, in addition to. */
+/** Phrases that read like a literal translation. The plain word is always shorter: retry, revoke, immediately, in addition to. */
 const PHRASES =
   /\b(?:whoever|wherever|anew|nobody|told|the like|to be had|by (?:itself|themselves)|beside|at once|meanwhile|puts? off|lets? go|comes? back|(?:is|are) gone|those (?:that|who)|there (?:is|are) none|what is left|goes on|no longer counts|said so|mends?|mended)\b|\b(?:MOST|LEAST|LONGEST)_[A-Z]/gi;
 
-/** How many each folder has. Lower a number after you have rewritten some; never raise one. */
+/** The number per folder. Lower it after you have rewritten some; never raise it. */
 const CEILINGS: Readonly<Record<string, number>> = {
-  actors: 306,
-  db: 275,
+  actors: 68,
+  db: 80,
   docs: 20,
-  "src/api": 171,
+  "src/api": 29,
   "src/base": 4,
-  "src/cli": 19,
+  "src/cli": 7,
   "src/cluster": 13,
-  "src/context": 13,
-  "src/daemon": 123,
-  "src/domain": 196,
+  "src/context": 5,
+  "src/daemon": 54,
+  "src/domain": 48,
   "src/hooks": 1,
   "src/identity": 0,
-  "src/llm": 2,
+  "src/llm": 0,
   "src/mcp": 0,
   "src/notify": 0,
-  "src/provisioners": 95,
-  "src/schema": 22,
+  "src/provisioners": 15,
+  "src/schema": 18,
   "src/tailnet": 0,
-  "src/tools": 4,
-  "src/web": 33,
+  "src/tools": 0,
+  "src/web": 29,
   "src/wire": 0,
-  test: 2_130,
+  test: 1_299,
 };
 
-/** Functions of the product that are named `xOf` instead of by what they do. */
+/** Functions of the product named `xOf` instead of by what they do. */
 const MAX_OF_FUNCTIONS = 83;
 
 const root = `${import.meta.dir}/../..`;

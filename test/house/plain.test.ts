@@ -1,4 +1,4 @@
-// Objects are written plainly: members that are known where they are written stand in their object on their own.
+// Object literals are written plainly: known members are listed directly in their object.
 import { expect, test } from "bun:test";
 import { page } from "#test/support/documents.ts";
 

@@ -1,12 +1,12 @@
-// What a start of the server loads: packages that only a setting or a request needs are loaded when that comes, since each costs
-// milliseconds of every start.
+// Packages loaded at startup: packages needed only by a setting or a request are loaded later, because each costs milliseconds of every
+// start.
 import { expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { imports as aliases } from "../../package.json";
 
 const ROOT = resolve(import.meta.dir, "../..");
-/** The entry, and what `serve` imports as it begins. */
+/** The entry, and what `serve` imports when it starts. */
 const ENTRIES = ["src/main.ts", "src/cli/server/serve.ts", "src/context/open.ts", "src/server.ts"];
 
 const transpilers = { ts: new Bun.Transpiler({ loader: "ts" }), tsx: new Bun.Transpiler({ loader: "tsx" }) };
@@ -17,7 +17,7 @@ const resolveAlias = (path: string): string => {
   return join(ROOT, target.slice(0, -1), path.slice(alias.length - 1));
 };
 
-/** Collects packages that are reached by imports that are not lazy. */
+/** Collects packages reached by static imports. */
 const collectPackages = async (file: string, seen: Set<string>, packages: Set<string>): Promise<void> => {
   if (seen.has(file) || !/\.tsx?$/.test(file) || !existsSync(file)) return;
   seen.add(file);

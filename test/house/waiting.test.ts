@@ -1,4 +1,4 @@
-// How tests wait: for events, gates and clocks of their own, and where nothing tells, by `until` of test/support.
+// How tests wait: for events, gates and clocks, and otherwise with `until` of test/support.
 import { expect, test } from "bun:test";
 import { page } from "#test/support/documents.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
@@ -29,13 +29,13 @@ const isAllowed = (file: string): boolean => Object.keys(PAUSES).some((place) =>
 const withoutStrings = (text: string): string =>
   text.replace(/\/\/.*|"(?:[^"\\\n]|\\.)*"|\/(?:[^/\\\n]|\\.)+\/[a-z]*(?=[,;)\]])/g, '""');
 
-test("[RP-13] no test sleeps, and none has a way of its own to look again and again", () => {
+test("[RP-13] no test sleeps, and none has its own polling loop", () => {
   const sources = files.filter((file) => !isAllowed(file)).map((file) => ({ file, text: withoutStrings(page(file)) }));
   expect(sources.filter(({ text }) => SLEEPS.test(text)).map(({ file }) => file)).toEqual([]);
   expect(sources.filter(({ text }) => COPIES.test(text)).map(({ file }) => file)).toEqual([]);
 });
 
-test("[RP-13] every pause that is allowed is still there", () => {
+test("[RP-13] every allowed pause still exists", () => {
   expect(
     Object.keys(PAUSES).filter(
       (place) => !files.some((file) => (file.startsWith(place) && SLEEPS.test(page(file))) || file === place),

@@ -1,9 +1,9 @@
-// The four ways through the house are drawn in docs/architecture.md as they are, and each is short.
+// The four code paths drawn in docs/architecture.md are correct and short.
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { isThere, page } from "#test/support/documents.ts";
 
-/** Files on the server that each way may have. */
+/** Maximum number of server files per path. */
 const MOST: Readonly<Record<string, number>> = {
   "Lines of a log, from a script to a reader": 12,
   "A message in a chat": 17,
@@ -26,12 +26,12 @@ const ways = (): Way[] => {
     });
 };
 
-/** The file that a line is about. */
+/** Returns the file that a line is about. */
 const fileOf = (line: string): string | undefined => /^(?: *-> )?((?:src|actors|db)\/\S+\.ts)/.exec(line)?.[1];
 
 const isElsewhere = (file: string): boolean => file.startsWith("src/daemon/");
 
-/** What a file imports, as paths of the repository. */
+/** Returns a file's imports, as repository paths. */
 const importsOf = (file: string): Set<string> => {
   const imports = [...page(file).matchAll(/from "([^"]+)"/g)].map(([, path = ""]) => path);
   const places: Readonly<Record<string, string>> = {

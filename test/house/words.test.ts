@@ -1,12 +1,12 @@
-// The words of docs/glossary.md hold in the code: what was retired there names nothing any more.
+// The code follows docs/glossary.md: retired words are not used in names.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { page } from "#test/support/documents.ts";
 import { scaled } from "#test/support/pace.ts";
 
-// On a machine with much else to do.
+// Allows for a busy machine.
 setDefaultTimeout(scaled(60_000));
 
-/** Names that the retired words would make: types and classes, functions and files. */
+/** Names with the retired words: of types and classes, functions and files. */
 const RETIRED: Readonly<Record<string, RegExp>> = {
   "`...Parts`": /\b(?:type|interface|class) \w+Parts\b/,
   "`house`": /\b\w*[Hh]ouse\b(?!\w)/,
@@ -31,7 +31,7 @@ const files = ["src", "actors", "db"].flatMap((folder) =>
   ),
 );
 
-test("[RP-16] the code says none of the words that the glossary has retired, and the glossary lists them", () => {
+test("[RP-16] the code uses none of the glossary's retired words, and the glossary lists them", () => {
   const glossary = page("docs/glossary.md");
   const found = files.flatMap((file) => {
     const text = page(file);

@@ -1,4 +1,4 @@
-// A cloud for tests: certificates and signed documents made by the real openssl, in a temp directory.
+// A simulated cloud: certificates and signed documents created by the real openssl, in a temp directory.
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { needs } from "#test/support/needs.ts";
@@ -11,7 +11,7 @@ const openssl = (...words: string[]): void => {
 export class Authority {
   readonly #path: string;
 
-  /** Everything is kept below this directory. */
+  /** All files are stored in this directory. */
   constructor(directory: string) {
     this.#path = directory;
     mkdirSync(directory, { recursive: true });
@@ -29,7 +29,7 @@ export class Authority {
     return readFileSync(this.file(`${name}.key`), "utf8");
   }
 
-  /** A certificate with its key; signed on its own, or by `issuer`. `days` counts from now, by the machine's clock. */
+  /** Creates a certificate with its key, self-signed or signed by `issuer`. `days` counts from now, by the machine's clock. */
   certificate(name: string, common: string, { issuer = "", ca = false, days = 3650 } = {}): void {
     const key = this.file(`${name}.key`);
     const request = this.file(`${name}.csr`);
@@ -43,7 +43,7 @@ export class Authority {
     openssl("x509", "-req", "-in", request, ...by, ...out);
   }
 
-  /** A PKCS#7 message in base64, with its content inside, signed by this certificate. */
+  /** Returns a PKCS#7 message in base64 with its content, signed by this certificate. */
   message(content: string, signer: string, ...options: string[]): string {
     const [input, output] = [this.file("content"), this.file("message")];
     writeFileSync(input, content);

@@ -1,12 +1,12 @@
-// Instance identities of each cloud against files an administrator trusts: what is good, and everything that only looks so.
+// Instance identities of each cloud, checked against files that an administrator trusts: valid ones, and everything that only looks valid.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createPrivateKey, sign } from "node:crypto";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
-import { verifyCloudA } from "#src/identity/aws.ts";
-import { verifyCloudB } from "#src/identity/azure.ts";
-import { verifyCloudC } from "#src/identity/google.ts";
+import { verifyAwsIdentity } from "#src/identity/aws.ts";
+import { verifyAzureIdentity } from "#src/identity/azure.ts";
+import { verifyGoogleIdentity } from "#src/identity/google.ts";
 import { IdentityError, IdentityFiles } from "#src/identity/identity.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
@@ -54,7 +54,7 @@ describe("cloud a", () => {
   const signed = (name: string, document = DOCUMENT, digest = "RSA-SHA256") =>
     sign(digest, Buffer.from(document), createPrivateKey(cloud.key(name))).toString("base64");
   const verify = (signature: string, document = DOCUMENT, at = now) =>
-    refusal(() => verifyCloudA(files, { document, signature }, at));
+    refusal(() => verifyAwsIdentity(files, { document, signature }, at));
 
   testNeeding(
     [needs.openssl],
@@ -88,7 +88,7 @@ describe("cloud a", () => {
       expect(await verify(signed("region-1", nameless), nameless)).toBe("it has no instanceId");
       expect(await verify(signed("region-1", "text"), "text")).toBe("the document is not JSON");
       const none = new IdentityFiles(undefined, clock);
-      expect(await refusal(() => verifyCloudA(none, { document: DOCUMENT, signature: good }, now))).toContain(
+      expect(await refusal(() => verifyAwsIdentity(none, { document: DOCUMENT, signature: good }, now))).toContain(
         "trusts no",
       );
     },
@@ -98,7 +98,7 @@ describe("cloud a", () => {
 describe("cloud b", () => {
   const document = (expiresOn = "01/02/30 00:00:00 -0000") =>
     JSON.stringify({ vmId: "vm-1", timeStamp: { createdOn: "01/01/30 00:00:00 -0000", expiresOn } });
-  const verify = (message: string, at = now) => refusal(() => verifyCloudB(files, message, at));
+  const verify = (message: string, at = now) => refusal(() => verifyAzureIdentity(files, message, at));
   const NO_ROOT = "the signer does not lead to a trusted root";
 
   testNeeding(
@@ -170,7 +170,7 @@ describe("cloud b", () => {
       ]) {
         expect(await verify(message)).toBe("the signature is not a signed PKCS#7 message");
       }
-      // Whatever is changed, nothing but a refusal comes of it.
+      // Any change leads to a rejection.
       for (let i = 0; i < good.length; i += 97) {
         const bent = Buffer.from(good);
         bent[i] = (bent[i] as number) ^ 0x55;
@@ -192,12 +192,12 @@ describe("cloud c", () => {
       .setIssuedAt(at / 1000)
       .setExpirationTime(at / 1000 + 3600)
       .sign((await key).privateKey);
-  const verify = async (jwt: string, at = now) => refusal(() => verifyCloudC(files, jwt, at));
+  const verify = async (jwt: string, at = now) => refusal(() => verifyGoogleIdentity(files, jwt, at));
   const NO = "the token is malformed, past its time, or signed with none of the trusted keys";
 
-  test("[II-3] a token signed with a trusted key names the instance; without keys nothing is believed", async () => {
+  test("[II-3] a token signed with a trusted key names the instance; without keys no token is accepted", async () => {
     const empty = new IdentityFiles(join(directory.path, "nowhere"), clock);
-    expect(await refusal(async () => verifyCloudC(empty, await token(), now))).toContain("trusts no key");
+    expect(await refusal(async () => verifyGoogleIdentity(empty, await token(), now))).toContain("trusts no key");
     const jwk = { ...(await exportJWK((await made).publicKey)), kid: "one", alg: "RS256" };
     put("c/keys.json", JSON.stringify({ keys: [jwk] }));
     expect(await verify(await token())).toBe("accepted: 4711");
@@ -221,11 +221,11 @@ describe("cloud c", () => {
     expect(await verify(await token({ google: {} }))).toBe("it has no google.compute_engine.instance_id");
   });
 
-  test("[II-4] the files are read again after a minute, so that new keys need no restart", async () => {
+  test("[II-4] the files are reread after a minute, so that new keys need no restart", async () => {
     const next = generateKeyPair("RS256", { extractable: true });
     expect(await verify(await token(claims, { key: next }))).toBe(NO);
     const jwk = { ...(await exportJWK((await next).publicKey)), kid: "one", alg: "RS256" };
-    // Files that cannot be read are left out, and spoil nothing.
+    // Unreadable files are skipped without affecting others.
     put("c/broken.json", "{");
     put("c/strange.json", '{"keys":7}');
     put("a/broken.pem", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n");

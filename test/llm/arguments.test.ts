@@ -1,4 +1,4 @@
-// Arguments of tool calls that break off are never taken for whole ones.
+// Truncated arguments of tool calls are never accepted as complete.
 import { expect, test } from "bun:test";
 import { parseArguments } from "#src/llm/arguments.ts";
 

@@ -1,4 +1,4 @@
-// Words that go around the provider's package: what comes out, against the package alone.
+// Text that bypasses the provider's package: the result compared with the package's alone.
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { Collector } from "#actors/chat/turn/collector.ts";
@@ -46,7 +46,7 @@ const AS_THEY_ARE = {
   ownArgsOf: (_: string, args: unknown) => args,
 } as RequestTools;
 
-/** What an answer of these pieces comes to: what followers see, with words that follow each other as one, the message and what went wrong. */
+/** Returns the result of an answer with these pieces: what followers see, with consecutive texts joined, the message and the error. */
 const readAs = async (pieces: readonly Uint8Array[], bypass: Bypass | undefined) => {
   const left = [...pieces];
   const body = new ReadableStream<Uint8Array>({
@@ -70,7 +70,7 @@ const readAs = async (pieces: readonly Uint8Array[], bypass: Bypass | undefined)
   const shown: (MessagePart | string)[] = [];
   const show = (part: MessagePart): void => {
     const last = shown.at(-1);
-    // The end of a thought stands in the message.
+    // The end of a thought is part of the message.
     if (part.completed_at) return;
     if (typeof last === "object" && last.type === part.type && last.text && part.text) last.text += part.text;
     else shown.push({ ...part });
@@ -88,7 +88,7 @@ const readAs = async (pieces: readonly Uint8Array[], bypass: Bypass | undefined)
   return { shown, message: collector.content(0), usage: collector.usage, finish: collector.finish };
 };
 
-test("[MO-66] words that go around the package are what it would have read, in their place, however the stream is cut", async () => {
+test("[MO-66] text that bypasses the package is what it would have read, in its place, however the stream is split", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(CHUNK, { maxLength: 14 }), fc.integer({ min: 1, max: 400 }), async (chunks, length) => {
       const bytes = new TextEncoder().encode(chunks.join(""));
@@ -101,7 +101,7 @@ test("[MO-66] words that go around the package are what it would have read, in t
   );
 });
 
-test("[MO-66] words that came at once are one piece, and more is read only when the reader has kept up", async () => {
+test("[MO-66] text that arrived together is one piece, and more is read only when the reader has caught up", async () => {
   const bypass = new Bypass();
   for (const content of ["tea", " it", " is"]) {
     expect(bypass.take(JSON.stringify({ choices: [{ delta: { content } }] }))).toBe("words");

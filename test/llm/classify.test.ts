@@ -1,4 +1,4 @@
-// The table of failures, row by row, in the words providers use.
+// The table of failures, row by row, in the providers' wording.
 import { describe, expect, test } from "bun:test";
 import type { ChatErrorKind } from "#schema/chats/chat-error.ts";
 import { classify, findReason, retryAfter } from "#src/llm/classify.ts";
@@ -75,7 +75,7 @@ describe("why a call failed", () => {
     expect(classify({ status, text })).toEqual({ kind, retryable });
   });
 
-  test("[MO-10] the first row that fits counts: no quota is not a rate, and a stream that broke off is no timeout of its words", () => {
+  test("[MO-10] the first matching row applies: no quota is not a rate limit, and a broken stream is not a timeout", () => {
     expect(classify({ status: 429, text: "rate limit: you exceeded your current quota" }).kind).toBe("usage_limit");
     expect(classify({ status: 401, text: "too many requests" }).kind).toBe("auth");
     expect(classify({ status: undefined, text: "quota", ended_early: true })).toEqual({
@@ -130,7 +130,7 @@ describe("what people are told beyond the kind", () => {
   });
 });
 
-describe("when to come again", () => {
+describe("when to retry", () => {
   const now = Date.parse("2026-05-01T12:00:00Z");
 
   test.each([
@@ -149,7 +149,7 @@ describe("when to come again", () => {
   });
 });
 
-describe("secrets in what a provider says", () => {
+describe("secrets in a provider's messages", () => {
   test.each([
     ["Incorrect API key provided: my-own-secret. Find yours", "Incorrect API key provided: [hidden]. Find yours"],
     ["Incorrect API key provided: sk-proj-abcdef123456*****7890.", "Incorrect API key provided: [hidden]"],

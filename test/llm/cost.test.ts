@@ -1,4 +1,4 @@
-// What a model call costs, and which model has which list price.
+// The cost of a model call, and each model's list price.
 import { describe, expect, test } from "bun:test";
 import { computeCost } from "#src/llm/cost.ts";
 import type { ModelUsage } from "#src/llm/model.ts";
@@ -29,7 +29,7 @@ describe("[SP-1] a call costs the sum of its tokens at the price of each kind, r
   test.each(rows)("%s", (_, usage, price, cost) => expect(computeCost(usage, price)).toBe(cost));
 });
 
-describe("[SP-2] the list knows models by their names and dated names, of their own provider alone", () => {
+describe("[SP-2] the list matches models by name and dated name, of their own provider only", () => {
   test.each([
     ["anthropic", "claude-sonnet-4-5-20250929", SONNET],
     [
@@ -57,7 +57,7 @@ describe("[SP-2] the list knows models by their names and dated names, of their 
   ] as const)("%s %s has none", (provider, model) => expect(listPrice(provider, model)).toBeUndefined());
 });
 
-test("[SP-2] what an administrator has entered counts before the list, whole", () => {
+test("[SP-2] a price from an administrator replaces the list price completely", () => {
   expect(findPrice("anthropic", "claude-sonnet-4-5", PLAIN)).toEqual({ ...PLAIN, source: "model" });
   expect(findPrice("openai-compat", "mine", PLAIN)).toEqual({ ...PLAIN, source: "model" });
 });

@@ -1,13 +1,13 @@
 // Where a base URL may lead. A listener on this machine stands for everything that must not be reached.
 import { describe, expect, test } from "bun:test";
 import { createServer } from "node:net";
-import { placeOfAddress } from "#base/network/address-place.ts";
+import { classifyAddress } from "#base/network/address-place.ts";
 import { guardedFetch, type MayReach, type Resolve } from "#src/llm/fetch.ts";
 import { ModelError } from "#src/llm/model.ts";
 
 const NOWHERE: MayReach = { private: false, hosts: [] };
 
-/** Counts who connects and answers whatever is asked. */
+/** Counts connections and answers every request. */
 const openListener = async (answer = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok") => {
   const asked: string[] = [];
   const server = createServer((socket) => {
@@ -63,7 +63,7 @@ describe("an address", () => {
     ["93.184.216.34", "public"],
     ["2606:4700::1111", "public"],
   ])("[MO-20] %s is %s", (address, place) => {
-    expect(placeOfAddress(address)).toBe(place as "public");
+    expect(classifyAddress(address)).toBe(place as "public");
   });
 });
 
@@ -87,7 +87,7 @@ describe("a base URL", () => {
     expect(listener.asked).toEqual([]);
   });
 
-  test("[MO-20] one address of a name that may not be reached is enough to refuse it", async () => {
+  test("[MO-20] one forbidden address of a name is enough to refuse it", async () => {
     using listener = await openListener();
     const get = guardedFetch(NOWHERE, async () => ["93.184.216.34", "127.0.0.1"]);
     expect(await failureOf(get(`http://mixed.example:${listener.port}/`))).toBeInstanceOf(ModelError);
@@ -105,7 +105,7 @@ describe("a base URL", () => {
     expect(await failureOf(metadata("http://metadata.example/"))).toBeInstanceOf(ModelError);
   });
 
-  test("[MO-21] a name is looked up once, and the connection goes to the address that was looked at", async () => {
+  test("[MO-21] a name is resolved once, and the connection goes to the checked address", async () => {
     using listener = await openListener();
     let lookups = 0;
     const changing: Resolve = async () => {

@@ -1,11 +1,11 @@
-// Why answers end, in the words of each server.
+// The reasons for which answers end, in each server's wording.
 import { expect, test } from "bun:test";
 import { toFinish } from "#src/llm/finish-reasons.ts";
 import { ModelError } from "#src/llm/model.ts";
 
 type Unified = Parameters<typeof toFinish>[0]["unified"];
 
-/** As the packages hand a word on that they do not know. */
+/** As the packages pass on an unknown reason. */
 const endOf = (raw: string | undefined, unified: Unified = "other"): unknown => {
   try {
     return toFinish({ raw, unified }).reason;
@@ -35,7 +35,7 @@ test.each(ENDS)("[MO-62] %s is %j", (raw, end) => {
   expect(endOf(raw)).toEqual(end);
 });
 
-test("[MO-62] without a word the package's own reading counts, and what it does not know has broken off", () => {
+test("[MO-62] without a finish reason the package's own applies, and an unknown one has broken off", () => {
   expect(endOf(undefined, "stop")).toBe("stop");
   expect(endOf(undefined, "tool-calls")).toBe("tool_calls");
   expect(endOf("STOP", "tool-calls")).toBe("tool_calls");

@@ -1,7 +1,7 @@
-// Arguments that models get nearly right, by the schemas of our own tools and those of servers.
+// Nearly valid arguments from models, by the schemas of our own tools and those of servers.
 import { expect, test } from "bun:test";
 import { parseArguments } from "#src/llm/arguments.ts";
-import { mendedArgs } from "#src/llm/mend.ts";
+import { repairArgs } from "#src/llm/mend.ts";
 
 const text = { type: "string" };
 const schema = {
@@ -33,7 +33,7 @@ const schema = {
     any: {},
   },
 };
-const made = (args: unknown) => mendedArgs(schema, args);
+const made = (args: unknown) => repairArgs(schema, args);
 
 test.each([
   [{ path: 7 }, { path: "7" }, ['"path" was taken as text.']],
@@ -51,7 +51,7 @@ test.each([
   expect(mended).toEqual(expected);
   if (typeof notes === "number") expect(told).toHaveLength(notes);
   else expect(told).toEqual(notes);
-  // What was repaired needs no more.
+  // A repaired value needs no further repair.
   expect(made(mended).notes).toEqual([]);
 });
 
@@ -67,11 +67,11 @@ test.each([
   expect(made(args)).toEqual({ args, notes: [] });
 });
 
-test("[TO-30] text that was cut off, and what is no object at all, stay as they are", () => {
+test("[TO-30] truncated text, and anything but an object, is unchanged", () => {
   for (const args of [{ input: '{"path": "unfinished' }, null, [], "no JSON"]) {
     expect(made(args)).toEqual({ args, notes: [] });
   }
-  expect(mendedArgs(undefined, { a: 1 })).toEqual({ args: { a: 1 }, notes: [] });
+  expect(repairArgs(undefined, { a: 1 })).toEqual({ args: { a: 1 }, notes: [] });
 });
 
 test("[TO-30] JSON that was written as JSON again is read twice, and a plain text is not", () => {

@@ -1,4 +1,4 @@
-// What a model is shown of the screen: the newest pictures, and of others what was said of them.
+// The screen images in a model's request: the newest ones, and descriptions of the others.
 import { expect, test } from "bun:test";
 import type { Attachment } from "#src/llm/attachments.ts";
 import type { PromptMessage } from "#src/llm/model.ts";
@@ -15,7 +15,7 @@ const step = (n: number, more: Record<string, unknown> = { is_media: true }): Pr
   ];
 };
 
-test("[DT-5] pictures are given as pictures alongside their words, the newest eight; gone ones and those that are no tool's of ours are words alone", async () => {
+test("[DT-5] images are sent as images with their text, the newest eight; missing ones and those of other tools are text only", async () => {
   const asked: string[] = [];
   const attachments = async (id: string): Promise<Attachment | undefined> => {
     asked.push(id);
@@ -41,7 +41,7 @@ test("[DT-5] pictures are given as pictures alongside their words, the newest ei
 const cat = async (): Promise<Attachment> => ({ name: "cat.png", media_type: "image/png", bytes: PNG });
 const person = (text: string): PromptMessage => ({ role: "user", content: [{ type: "text", text }] });
 
-test("[MO-42] where an API takes no pictures in results they stand right behind all results of the step, before the next words", async () => {
+test("[MO-42] if an API accepts no images in results, they follow all results of the step", async () => {
   const two = [...step(1), ...step(2)];
   const [first, one, second, other] = two as [PromptMessage, PromptMessage, PromptMessage, PromptMessage];
   const calls: PromptMessage = { role: "assistant", content: [...first.content, ...second.content] };
@@ -62,7 +62,7 @@ test("[MO-42] where an API takes no pictures in results they stand right behind 
   ]);
 });
 
-test("[MO-42] a model that sees nothing is told so, in results and for what people attach", async () => {
+test("[MO-42] a model without vision is told so, in results and for attachments", async () => {
   const attached: PromptMessage = { role: "user", content: [{ type: "file", file_id: "f", name: "cat.png" }] };
   const prompt = await buildPrompt([attached, ...step(1)], cat, { pictures: "none", documents: false });
   const text = JSON.stringify(prompt);
@@ -70,7 +70,7 @@ test("[MO-42] a model that sees nothing is told so, in results and for what peop
   expect(text.match(/this model takes only text/g)).toHaveLength(2);
 });
 
-test("[MO-42] a picture larger than any provider takes is scaled down, and the model is told its full size; a small one is left as it is", async () => {
+test("[MO-42] an image larger than any provider accepts is scaled down, and the model gets its full size; a small one is unchanged", async () => {
   const picture = (width: number, height: number) => new Bun.Image(bitmap(width, height)).png().bytes();
   const large: Attachment = { name: "large.png", media_type: "image/png", bytes: await picture(2_400, 1_200) };
   const shown = await fitted("large", large);
@@ -83,7 +83,7 @@ test("[MO-42] a picture larger than any provider takes is scaled down, and the m
   expect(await fitted("broken", broken)).toEqual({ file: broken });
 });
 
-/** A picture of one color without compression. */
+/** A single-color image without compression. */
 const bitmap = (width: number, height: number): Uint8Array => {
   const bytes = Buffer.alloc(54 + width * 3 * height, 120);
   bytes.write("BM");

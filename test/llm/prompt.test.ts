@@ -1,4 +1,4 @@
-// From stored messages to what providers are given.
+// Converting stored messages to provider requests.
 import { expect, test } from "bun:test";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
 import { type Attachment, noAttachments } from "#src/llm/attachments.ts";
@@ -47,7 +47,7 @@ test("[MO-35] words, code that is pointed at, and context become text; what says
   ]);
 });
 
-test("[MO-35] every call gets a result: those of one step stand together, a lost one is said to be lost", async () => {
+test("[MO-35] every call gets a result: those of one step are together, a lost one is marked as lost", async () => {
   const history = await buildPrompt(
     [
       message("user", { type: "text", text: "look" }),
@@ -99,7 +99,7 @@ test("[MO-41] open models get back what they thought in turns in which they call
   expect(await thoughts("none")).toEqual([[], [], [], []]);
 });
 
-test("[MO-35] attachments come as what they are: text as text, images as files, gone ones as a remark", async () => {
+test("[MO-35] attachments keep their type: text as text, images as files, missing ones as a note", async () => {
   const files: Record<string, Attachment> = {
     note: { name: "note.md", media_type: "text/markdown", bytes: new TextEncoder().encode("# hi") },
     cat: { name: "cat.png", media_type: "image/png", bytes: new Uint8Array([1, 2, 3]) },

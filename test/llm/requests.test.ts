@@ -1,5 +1,5 @@
-// Every request is in the form of its receiver: random histories through the providers' own packages, held against the rules that the
-// receivers document. `SLIPWAY_TEST_HISTORIES` says how many.
+// Every request is valid for its receiver: random histories through the providers' own packages, checked against the receivers' documented
+// rules. `SLIPWAY_TEST_HISTORIES` sets their number.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { ProviderKind } from "#schema/chats/model-provider.ts";
@@ -28,12 +28,12 @@ const MODELS: Partial<Record<ReceiverName, string>> = {
   kimi: "kimi-k2-thinking",
 };
 
-/** What a server can only be learned to refuse by asking it. */
+/** Features whose rejection can only be learned from the server. */
 const LEARNED = /reasoning_content|image/;
 
 type Asked = { readonly bodies: Json[]; readonly refused: string[]; readonly events: ModelEvent[] };
 
-/** Asks a server that refuses what this receiver does. */
+/** Calls a server that rejects what this receiver does. */
 const askedOf = async (name: ReceiverName, request: Pick<ModelRequest, "messages" | "tools">): Promise<Asked> => {
   const { kind, protocol, useResponses = false } = KINDS[name] ?? { kind: "openai-compat", protocol: "openai" };
   const model = MODELS[name] ?? "test-model";

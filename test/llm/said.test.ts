@@ -1,4 +1,4 @@
-// What people read of a provider's error: its sentence once, however often the packages hand it on.
+// A provider's error as shown to people: its sentence once, however often the packages repeat it.
 import { expect, test } from "bun:test";
 import { saidOnce } from "#src/llm/said.ts";
 

@@ -1,10 +1,10 @@
-// The stream of a model's server on its way to the provider's package: line by line, cut into pieces anywhere.
+// A model server's stream on its way to the provider's package: line by line, split anywhere.
 import { expect, test } from "bun:test";
 import { soundFetch } from "#src/llm/sound-stream.ts";
 
 const ASKED = { body: JSON.stringify({ stream: true }) };
 
-/** Answers with these pieces, one after the other, and then as `end` says. */
+/** Responds with these pieces, one after the other, and then as `end` says. */
 const answering = (pieces: readonly Uint8Array[], end: "closes" | "breaks" | "waits" = "closes") => {
   const seen = { cancelled: undefined as unknown };
   const left = [...pieces];
@@ -43,7 +43,7 @@ test("[MO-44] cut anywhere, in a line or in a character, a stream has lines that
   expect(await (await answer()).text()).toBe(SOUND);
 });
 
-test("[MO-44] a stream that breaks off breaks off for its reader, too, and one that its reader leaves is cancelled", async () => {
+test("[MO-44] a broken stream breaks for its reader too, and an abandoned one is canceled", async () => {
   const piece = new TextEncoder().encode("data: one\n\n");
   const broken = (await answering([piece], "breaks").answer()).body?.getReader();
   expect((await broken?.read())?.value).toEqual(piece);

@@ -1,4 +1,4 @@
-// Thinking that comes among the text of an answer, cut into chunks in every way.
+// Thinking inside the text of an answer, split into chunks in every way.
 import { describe, expect, test } from "bun:test";
 import { Collector } from "#actors/chat/turn/collector.ts";
 import type { ModelEvent } from "#src/llm/model.ts";

@@ -1,4 +1,4 @@
-// The tools of a request: what MCP servers write, in the form that every model server accepts.
+// The tools of a request: definitions of MCP servers, in the form that every model server accepts.
 import { expect, test } from "bun:test";
 import type { PromptMessage, ToolDefinition } from "#src/llm/model.ts";
 import { getReceiver } from "#src/llm/request/receivers.ts";
@@ -54,7 +54,7 @@ test.each(REPAIRED)("[MO-64] repairs %s", (_, given, expected) => {
   expect(schemaOf(given)).toEqual(expected as never);
 });
 
-test("[MO-64] a schema that contains itself is written out twice, and one without an end is cut off", () => {
+test("[MO-64] a recursive schema is expanded twice, and an endless one is truncated", () => {
   const node = { type: "object", properties: { inside: { $ref: "#" } } };
   expect(JSON.stringify(schemaOf(node)).match(/"inside"/g)).toHaveLength(3);
   const wide = Object.fromEntries(Array.from({ length: 60 }, (_, at) => [`p${at}`, { $ref: "#/$defs/n" }]));
@@ -62,7 +62,7 @@ test("[MO-64] a schema that contains itself is written out twice, and one withou
   expect(JSON.stringify(schemaOf(huge)).length).toBeLessThan(300_000);
 });
 
-test("[MO-64] keys that model servers refuse have another name in the request, and their own in the call", () => {
+test("[MO-64] keys that model servers refuse are renamed in the request, and restored in the call", () => {
   const long = "k".repeat(70);
   const inside = { type: "object", properties: { "@type": { type: "string" } } };
   const tools = of([
@@ -105,14 +105,14 @@ test("[MO-64] a tool that no schema can describe is left out alone, with a warni
   ]);
 });
 
-test("[MO-64] names have the form of the receiver and lead back to the tool", () => {
+test("[MO-64] names have the receiver's form and are mapped back to the tool", () => {
   const tools = of([tool("looks up!", {}), tool("9lives", {}), tool("n".repeat(90), {})], [], GOOGLE);
   for (const { name } of tools.offered) expect(name).toMatch(/^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$/);
   expect(tools.offered.map(({ name }) => tools.ownNameOf(name))).toEqual(["looks up!", "9lives", "n".repeat(90)]);
   expect(tools.nameOf("gone.tool")).toMatch(/^gone_tool_[0-9a-f]{6}$/);
 });
 
-test("[MO-64] of too many tools ours, those that were called and those that were spoken of are kept, in their order", () => {
+test("[MO-64] of too many tools built-in, called and mentioned ones are kept, in their order", () => {
   const many = Array.from({ length: 150 }, (_, at) => tool(`many__${at}`, {}, "Many"));
   const tools = [tool("read_file", {}), ...many, tool("calendar__book", {}, "Calendar")];
   const called = { type: "tool-call", tool_call_id: "1", tool_name: "many__149" } as const;

@@ -1,4 +1,4 @@
-// MCP servers as a chat meets them: those an organization offers and those its workspace declares, with real servers at the other end.
+// MCP servers in chats: those that an organization offers and those that its workspace declares, with real servers.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -70,7 +70,7 @@ test("[MC-1] [MC-2] [MC-5] a chat has the tools of servers it chose and of those
     ["forced__echo", { a: 1 }],
     ["chosen__echo", {}],
   );
-  // What is no tool of the chat is answered first.
+  // Calls of tools that the chat does not have are answered first.
   expect(results).toMatchObject([
     { error: 'There is no tool "chosen__echo".' },
     { output: "3" },
@@ -84,7 +84,7 @@ test("[MC-1] [MC-2] [MC-5] a chat has the tools of servers it chose and of those
   const naming = (uuid: string) =>
     parts.filter(({ mcp_server_config_id: id }) => Bun.deepEquals(id, { uuid, valid: true })).length;
   expect([naming(chosen.id), naming(forced.id)]).toEqual([6, 2]);
-  // A client under the upstream names gets the id plain, live as well.
+  // A client with the upstream names gets the plain ID, also live.
   const partsIn = async () =>
     (await live.json<ChatEvent[]>()).flatMap((event) =>
       event.type === "message_part" ? [event.message_part.part] : [],
@@ -94,7 +94,7 @@ test("[MC-1] [MC-2] [MC-5] a chat has the tools of servers it chose and of those
     if (named !== undefined) expect(named).toBe(chosen.id);
   }
 
-  // While it plans only what is approved for that is there; and without a word a chat begins with the usual ones.
+  // In plan mode, only approved servers are available; by default, a chat starts with the usual ones.
   await world.owner.patch(`/api/v2/chats/${id}`, { plan_mode: "plan" });
   const planning = await callTools(world, next, ["read_file", { path: "nothing" }]);
   expect(namesIn(planning.next, "chosen")).toEqual([]);
@@ -109,7 +109,7 @@ test("[MC-1] [MC-2] [MC-5] a chat has the tools of servers it chose and of those
   expect(namesIn(none.call, "usual")).toEqual([]);
   none.call.finish("stop");
 
-  // What is disabled or unknown cannot be chosen; what the chat has stays.
+  // Disabled or unknown servers cannot be selected; the chat keeps its current ones.
   await admin.patch(`${base}/${chosen.id}`, { enabled: false });
   const wish = { content: [{ type: "text", text: "hi" }], mcp_server_ids: [chosen.id] };
   expect(await refusal(world.owner.post(`/api/v2/chats/${none.id}/messages`, wish))).toBe(400);
@@ -118,13 +118,13 @@ test("[MC-1] [MC-2] [MC-5] a chat has the tools of servers it chose and of those
   for (const one of [broken.id, forced.id]) await admin.delete(`${base}/${one}`);
 }, 60_000);
 
-test("[MC-13] a tool that a server adds during a turn is offered to the model in it, and to chats that begin later", async () => {
+test("[MC-13] a tool that a server adds during a turn is offered to the model in it, and in later chats", async () => {
   await using growing = startSessionHost();
   const { id } = await add("growing", { url: growing.url, availability: "force_on" });
   const { call } = await openChat(world);
   expect(namesIn(call, "growing")).not.toContain("growing__late");
   let { next } = await callTools(world, call, ["growing__grow"]);
-  // The notification comes over a stream of its own, so it may be heard of after the answer.
+  // The notification uses a separate stream, so it may arrive after the response.
   for (let steps = 0; steps < 20 && !namesIn(next, "growing").includes("growing__late"); steps++)
     ({ next } = await callTools(world, next, ["growing__hello"]));
   expect(namesIn(next, "growing")).toContain("growing__late");
@@ -135,7 +135,7 @@ test("[MC-13] a tool that a server adds during a turn is offered to the model in
   await admin.delete(`${base}/${id}`);
 }, 30_000);
 
-test("[MC-8] secrets go in and never come out, nor along to another origin; what makes no sense is refused by name", async () => {
+test("[MC-8] secrets are write-only and never sent to another origin; invalid values are refused by name", async () => {
   const headers = { "X-One": "hidden-1" };
   const made = await add("sealed", { auth_type: "custom_headers", custom_headers: headers });
   expect(made).toMatchObject({ has_secret: true, custom_header_names: ["X-One"], availability: "default_off" });
@@ -164,7 +164,7 @@ test("[MC-8] secrets go in and never come out, nor along to another origin; what
   expect(await refusal(add("sealed"))).toBe(409);
 }, 20_000);
 
-test("[MC-8] a server that repeats its key shows it to nobody, in an answer or in an error", async () => {
+test("[MC-8] a server that repeats its key reveals it to nobody, in an answer or in an error", async () => {
   const key = "canary-key-778899";
   const keyed = await add("keyed", { auth_type: "api_key", api_key: key, api_key_header: "X-Key" });
   const named = await add("named", {
@@ -184,7 +184,7 @@ test("[MC-8] a server that repeats its key shows it to nobody, in an answer or i
   host.refuse = undefined;
   expect(failed.results).toMatchObject([{ error: expect.stringContaining("no such key: [hidden]") }]);
   failed.next.finish("stop");
-  // The arguments of a call are the model's own words.
+  // The arguments of a call are the model's own text.
   const answers = (await messagesOf(world.owner, id))
     .flatMap(({ content }) => content)
     .filter(({ type }) => type === "tool-result");
@@ -228,14 +228,14 @@ test("[MC-9] where people sign in, each has their own token, renewed when it is 
   const after = await openChat(world, { mcp_server_ids: [server.id], workspace_id: undefined });
   expect(namesIn(after.call, "signed")).toContain("signed__add");
   after.call.finish("stop");
-  // It ends within a minute, so it was renewed at once.
+  // It expires within a minute, so it was renewed immediately.
   expect(host.seen.at(-1)?.get("authorization")).toMatch(/^Bearer token-[2-9]/);
   expect(asked.some((text) => text.includes("refresh_token=again-1"))).toBe(true);
   await world.owner.delete(`${path}/oauth2`);
   expect(await world.owner.get(path)).toMatchObject({ auth_connected: false });
 }, 30_000);
 
-test("[MC-9] a token that the server refuses before its time is renewed once, and the call is made again", async () => {
+test("[MC-9] a token that the server refuses early is refreshed once, and the call is repeated", async () => {
   let issued = 0;
   const asked: string[] = [];
   const authority = Bun.serve({
@@ -271,7 +271,7 @@ test("[MC-9] a token that the server refuses before its time is renewed once, an
   next.finish("stop");
 }, 30_000);
 
-test("[MC-6] servers that a workspace declares are run there, told of with their tools, and called; what they start ends with them", async () => {
+test("[MC-6] servers declared by a workspace run there, are reported with their tools, and called; their processes end with them", async () => {
   const program = { command: process.execPath, args: [join(import.meta.dir, "support.ts")] };
   const put = (mcpServers: object): void => {
     const path = join(world.home, ".mcp.json");
@@ -288,7 +288,7 @@ test("[MC-6] servers that a workspace declares are run there, told of with their
     "bad name": { command: "x" },
     off: { ...program, disabled: true },
   });
-  /** A chat's first call once its model is offered what is asked for. */
+  /** Returns a chat's first call once its model is offered the expected tools. */
   const opened = async (isSo: (names: string[], warnings: readonly string[]) => boolean) => {
     for (;;) {
       const chat = await openChat(world, { mcp_server_ids: [] });
@@ -298,7 +298,7 @@ test("[MC-6] servers that a workspace declares are run there, told of with their
       chat.call.finish("stop");
     }
   };
-  // The names of the organization's servers are theirs, also where the chat has not chosen them.
+  // The organization's server names are reserved, even if the chat has not selected them.
   const taken =
     'The MCP server "Owned" of the workspace is not available: your organization has a server of this name.';
   const { id, call } = await opened(
@@ -332,9 +332,9 @@ test("[MC-6] servers that a workspace declares are run there, told of with their
   ]);
   expect(servers[2]?.tools?.[0]).toEqual({ name: "add", description: "The tool add." });
 
-  // It dies and is started again for the next call; once it is no longer declared it ends.
+  // It dies and is restarted for the next call; once it is no longer declared, it ends.
   process.kill(pid, "SIGKILL");
-  // A call that is on its way when it dies fails; the one after finds it there again.
+  // A call in progress when it dies fails; the next one finds it restarted.
   let again = await callTools(world, next, ["local__pid", {}]);
   if (again.results[0]?.error !== undefined) again = await callTools(world, again.next, ["local__pid", {}]);
   const second = Number(String(again.results[0]?.output).split(" ")[0]);

@@ -1,4 +1,4 @@
-// Connections to real MCP servers, the pool that keeps them, and the names and lists of their tools.
+// Connections to real MCP servers, their pool, and the names and lists of their tools.
 import { expect, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import { Outbound } from "#base/outbound.ts";
@@ -24,7 +24,7 @@ const failure = (work: Promise<unknown>): Promise<string> =>
     (error: Error) => error.message,
   );
 
-test("[MC-8] what a server says of the secrets that it is sent is hidden, in answers, lists and errors", async () => {
+test("[MC-8] a server's repeated secrets are redacted, in answers, lists and errors", async () => {
   await using host = startMcpHost();
   const key = "MCPCANARY-778899";
   const headers = { authorization: `Bearer ${key}`, "x-other": `Basic ${btoa("me:horse-battery")}` };

@@ -1,5 +1,5 @@
-// MCP servers as people install them from npm and PyPI, through what happens to them: they start late, are killed, take their time, and are
-// started again. `.ci/mcp-servers` installs them.
+// MCP servers as people install them from npm and PyPI, in realistic situations: they start late, are killed, are slow, and are restarted.
+// `.ci/mcp-servers` installs them.
 import { expect } from "bun:test";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
@@ -21,7 +21,9 @@ const never = new AbortController().signal;
 const program = (name: string): string => join(needs.mcpServers.file, name);
 const [NPM, PYPI] = ["node_modules/.bin", "python/bin"];
 
-/** Servers by name that a workspace declares. Each writes its process id to `NAME.pid` in the folder and waits for the file `gate` there. */
+/**
+ * Servers that a workspace declares, by name. Each writes its process ID to `NAME.pid` in the folder and waits for the file `gate` there.
+ */
 const openServers = (folder: string, commands: Record<string, readonly string[]>) => {
   const script = 'echo $$ > "$0"; while [ ! -e gate ]; do sleep 0.05; done; exec "$@"';
   const mcpServers = Object.fromEntries(
@@ -48,7 +50,7 @@ const openServers = (folder: string, commands: Record<string, readonly string[]>
   };
 };
 
-/** A page that answers when the gate is open. */
+/** A page that responds when the gate is open. */
 const startPage = (gate: Promise<void>) =>
   Bun.serve({
     port: 0,
@@ -97,7 +99,7 @@ testNeeding(
       const answers = await Promise.all(
         calls.map(([server, tool, args]) =>
           servers.call(server, tool, args).catch((error: Error) => {
-            // It met the program in its last moment.
+            // The call reached the program in its last moment.
             expect(error.message).toContain("ended with code 137");
             return servers.call(server, tool, args);
           }),
@@ -111,7 +113,7 @@ testNeeding(
       if (round === "first") for (const [server] of calls) servers.kill(server);
     }
 
-    // Steps of half a second keep a call of three alive; one that is silent for longer ends, and so does a page that does not come.
+    // Steps of half a second keep a call of three alive; one that is silent for longer is ended, and so is a page that does not load.
     const long = (duration: number, steps: number) =>
       servers.call("everything", "trigger-long-running-operation", { duration, steps }, 2_000);
     const silent = long(60, 1).catch((error: Error) => error.message);
@@ -128,7 +130,7 @@ testNeeding(
   120_000,
 );
 
-/** Accepts connections immediately, and answers them once the given file exists. */
+/** Accepts connections immediately, and responds once the given file exists. */
 const FASTMCP = `
 import asyncio, os, socket, sys, time, uvicorn
 from fastmcp import Context, FastMCP
@@ -148,7 +150,7 @@ while not os.path.exists(sys.argv[2]):
 uvicorn.Server(uvicorn.Config(server.http_app())).run(sockets=[listening])
 `;
 
-/** A server that listens on a port of its own, and can be killed and started there again. */
+/** A server on its own port that can be killed and restarted there. */
 const hostOf = (command: (port: number) => readonly string[]) => {
   const port = freePort();
   let child: Bun.Subprocess | undefined;

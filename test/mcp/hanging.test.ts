@@ -1,4 +1,4 @@
-// MCP servers that do not answer, as the chats of an organization meet them, and addresses that may not be called.
+// Unresponsive MCP servers in an organization's chats, and addresses that may not be called.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import type { Chat } from "#schema/chats/chat.ts";
 import { Client } from "#src/client.ts";
@@ -19,7 +19,7 @@ const warningsIn = ({ events }: Follower): string[] | undefined =>
     .flatMap((event) => (event.type === "status" && event.status.warnings ? [[...event.status.warnings]] : []))
     .at(-1);
 
-/** A server that takes every request and answers none until it is let. */
+/** A server that accepts every request and responds only when released. */
 const startHanging = () => {
   const host = startMcpHost();
   let isHanging = true;
@@ -45,7 +45,7 @@ const startHanging = () => {
     get asked() {
       return asked;
     },
-    /** Resolves when so many requests have arrived. */
+    /** Resolves when this many requests have arrived. */
     askedTimes: (count: number): Promise<void> =>
       new Promise((resolve) => {
         if (asked >= count) resolve();
@@ -54,7 +54,7 @@ const startHanging = () => {
     answer: () => {
       isHanging = false;
     },
-    /** What was held is answered, too. */
+    /** Also answers the held requests. */
     letGo: () => {
       isHanging = false;
       held.resolve();
@@ -66,7 +66,7 @@ const startHanging = () => {
   };
 };
 
-test("[MC-4] [MC-5] a server that hangs costs one turn its patience and no other, is tried again after growing pauses, and the stream says so", async () => {
+test("[MC-4] [MC-5] a hanging server delays one turn and no other, is retried with growing delays, and the stream says so", async () => {
   const clock = new ManualClock();
   await using world = await openChatWorld({ clock });
   await using hanging = startHanging();
@@ -101,7 +101,7 @@ test("[MC-4] [MC-5] a server that hangs costs one turn its patience and no other
   await late.until((one) => warningsIn(one) !== undefined);
   expect(warningsIn(late)).toEqual(leftOut);
 
-  // It is still being connected to: the next turn does not wait at all, nor does one right after that has failed.
+  // A connection is still being made: the next turn does not wait at all, nor does one directly after that has failed.
   await next("two");
   expect(await toolsOf()).toEqual(["quick"]);
   clock.advance(27_001);
@@ -113,7 +113,7 @@ test("[MC-4] [MC-5] a server that hangs costs one turn its patience and no other
   expect(await toolsOf()).toEqual(["quick"]);
   expect(hanging.asked).toBe(asked);
 
-  // Tried again after half a minute, it is waited for two seconds; then the pause is a minute.
+  // Retried after half a minute, it is waited for two seconds; then the pause is a minute.
   clock.advance(2_000);
   await next("five");
   await clock.timerIn(2_000);
@@ -134,7 +134,7 @@ test("[MC-4] [MC-5] a server that hangs costs one turn its patience and no other
   expect((await world.owner.get<Chat>(`/api/v2/chats/${chat.id}`)).warnings).toEqual([]);
 });
 
-test("[MC-4] a server that was late for a turn's first step is there for its second", async () => {
+test("[MC-4] a server that is late for a turn's first step is available for its second", async () => {
   const clock = new ManualClock();
   await using world = await openChatWorld({ clock });
   await using hanging = startHanging();
@@ -143,7 +143,7 @@ test("[MC-4] a server that was late for a turn's first step is there for its sec
   await admin.post(serversOf(world), { slug: "slow", url: hanging.url, availability: "force_on" });
   await admin.post(serversOf(world), { slug: "never", url: other.url, availability: "force_on" });
   await createChat(world, "one");
-  // Both are waited for at once.
+  // Both are waited for in parallel.
   await clock.timerIn(3_000);
   await Promise.all([hanging.askedTimes(1), other.askedTimes(1)]);
   clock.advance(3_000);

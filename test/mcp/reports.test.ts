@@ -1,4 +1,4 @@
-// Situations with MCP servers that people who host coding agents have reported in public. Each names its report.
+// Situations with MCP servers reported publicly by people who host coding agents. Each names its report.
 import { expect, test } from "bun:test";
 import { Server, WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server";
 import { systemClock } from "#base/clock.ts";
@@ -6,7 +6,7 @@ import { McpPool } from "#src/mcp/pool.ts";
 
 type Page = { readonly tools: readonly object[]; readonly nextCursor?: string };
 type Odd = {
-  /** The page of tools behind this cursor. */
+  /** Returns the page of tools after this cursor. */
   readonly page: (cursor: string | undefined) => Page;
   readonly answer?: object;
 };
@@ -15,7 +15,7 @@ const LIMITS = { silence_ms: 10_000, total_ms: 10_000 };
 const never = new AbortController().signal;
 const tool = (name: string, more: object = {}): object => ({ name, inputSchema: { type: "object" }, ...more });
 
-/** A server that lists and answers this, and a pool that calls it. */
+/** A server that lists and returns this, and a pool that calls it. */
 const openOdd = ({ page, answer = { content: [] } }: Odd) => {
   const asked: (string | undefined)[] = [];
   const makeServer = (): Server => {

@@ -1,22 +1,22 @@
-// A real MCP server with sessions, as most of them are run: it can forget them, be stopped and started again at its address, and has tools
-// that take their time, change the list of tools, and ask the client. For tests of how calls survive it.
+// A real MCP server with sessions, as most are run: it can forget them, be stopped and restarted at its address, and has tools that are
+// slow, change the list of tools, and ask the client. For tests of how calls survive that.
 import { Server, WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server";
 
 const text = (words: string) => ({ content: [{ type: "text" as const, text: words }] });
 const inputSchema = { type: "object" as const, properties: {} };
 
-/** How the server refuses a session that it has forgotten. */
+/** How the server rejects a forgotten session. */
 export type Refusal = "404" | "400" | "200";
 
 export type SessionHost = AsyncDisposable & {
   readonly url: string;
-  /** Sessions that were begun. */
+  /** Number of sessions started. */
   readonly begun: number;
-  /** Names of the tools that were called, in order. */
+  /** Names of called tools, in order. */
   readonly called: string[];
-  /** What clients have cancelled. */
+  /** Requests canceled by clients. */
   readonly cancelled: string[];
-  /** Forgets all sessions, as a restart does. */
+  /** Forgets all sessions, like a restart. */
   forget(): void;
   /** Stops listening. */
   stop(): Promise<void>;
@@ -107,7 +107,7 @@ export const startSessionHost = ({ refusal = "404" as Refusal, port = 0 } = {}):
 
 type Asks = { send(request: { method: string; params: object }): Promise<unknown> };
 
-/** What the client says when it is asked for what it never offered. */
+/** Returns the client's response to requests for features it never offered. */
 const answersOf = async (asks: unknown): Promise<string> => {
   const send = (method: string, params: object): Promise<string> =>
     (asks as Asks).send({ method, params }).then(

@@ -1,4 +1,4 @@
-// Calls of MCP servers that restart, forget, take their time or ask back, over real servers with sessions.
+// Calls of MCP servers that restart, forget sessions, are slow or ask back, with real servers with sessions.
 import { expect, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import type { Fetch } from "#src/mcp/http.ts";
@@ -33,13 +33,13 @@ for (const refusal of ["404", "400", "200"] satisfies Refusal[]) {
     const both = await Promise.all([opened.call("hello"), opened.call("hello")]);
     expect(both.map(({ result }) => result.output)).toEqual(["hello 2", "hello 2"]);
     expect(host.called).toEqual(["hello", "hello", "hello"]);
-    // A chat that begins now finds the open one.
+    // A new chat uses the open connection.
     expect((await opened.pool.connectInTime(opened.target, never)).isOpen).toBe(true);
     expect(host.begun).toBe(2);
   }, 20_000);
 }
 
-test("[MC-11] a server that was away is connected to again by the next call after it is back, and a call that it broke off ends immediately", async () => {
+test("[MC-11] a server that was down is reconnected by the next call, and an interrupted call ends immediately", async () => {
   await using host = startSessionHost();
   await using opened = openPool(host.url);
   await opened.call("hello");
@@ -51,7 +51,7 @@ test("[MC-11] a server that was away is connected to again by the next call afte
   expect((await opened.call("hello")).result).toEqual({ output: "hello 2" });
 }, 30_000);
 
-test("[MC-12] progress keeps a call alive, silence ends it, a bound ends it in any case, and the server hears of every end", async () => {
+test("[MC-12] progress keeps a call alive, silence ends it, a limit ends it in any case, and the server is notified of every end", async () => {
   await using host = startSessionHost();
   await using opened = openPool(host.url);
   const slow = await opened.call("slow", { limits: { silence_ms: 900, total_ms: 60_000 } });
@@ -62,7 +62,7 @@ test("[MC-12] progress keeps a call alive, silence ends it, a bound ends it in a
   expect(await messageOf(opened.call("silent", { limits: { silence_ms: 300, total_ms: 60_000 } }))).toBe(
     "it did not answer within 0.3 s",
   );
-  // The end of the call before may be heard of, too.
+  // The cancellation of the previous call may also arrive.
   await until(() => host.cancelled.length > 0);
   const interrupt = new AbortController();
   const waiting = messageOf(opened.call("silent", { signal: interrupt.signal }));
@@ -83,7 +83,7 @@ test("[MC-13] a list of tools that has changed is read again for the next step",
   await until(async () => (await namesNow()).includes("late"));
 }, 20_000);
 
-test("[MC-14] a server that asks for what was never offered is refused in words", async () => {
+test("[MC-14] a server that requests what was never offered is refused with an explanation", async () => {
   await using host = startSessionHost();
   await using opened = openPool(host.url);
   const { result } = await opened.call("ask");

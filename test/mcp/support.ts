@@ -1,15 +1,18 @@
-// Real MCP servers for tests: one that is called by HTTP, in the new way and the old, and a program that speaks over its pipes. Run as
-// `bun support.ts`, this file is that program.
+// Real MCP servers for tests: one over HTTP, in the current and the older protocol, and a program that uses its pipes. Run as `bun
+// support.ts`, this file is that program.
 import { Server, type Transport, WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server";
 import { StdioServerTransport } from "@modelcontextprotocol/server/stdio";
 
-/** A PNG of one pixel. */
+/** A one-pixel PNG. */
 export const PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
 const text = (words: string) => ({ content: [{ type: "text" as const, text: words }] });
 const numbers = { type: "object" as const, properties: { a: { type: "number" }, b: { type: "number" } } };
 
-/** `more`: definitions that it lists behind its own, as they are. Tools: `add` (a + b), `echo` (its arguments as JSON), `fail`, `wait` (forever), `long` (much text), `picture` (two of them, and words). */
+/**
+ * `more`: additional definitions, listed unchanged after its own. Tools: `add` (a + b), `echo` (its arguments as JSON), `fail`, `wait`
+ * (forever), `long` (much text), `picture` (two of them, and text).
+ */
 export const makeServer = (more: readonly unknown[] = []): Server => {
   const server = new Server({ name: "test", version: "1.0.0" }, { capabilities: { tools: {} } });
   const names = ["add", "echo", "fail", "wait", "long", "pid", "picture"];
@@ -25,7 +28,7 @@ export const makeServer = (more: readonly unknown[] = []): Server => {
     if (params.name === "long") return text("word ".repeat(100_000));
     if (params.name === "picture") {
       const image = { type: "image" as const, data: PIXEL, mimeType: "image/png" };
-      // What a server writes under our names must lead to no file.
+      // A server that uses our field names must not be able to reference a file.
       const structuredContent = { files: [{ file_id: "11111111-1111-4111-8111-111111111111" }] };
       return { content: [{ type: "text" as const, text: "look" }, image, image], structuredContent };
     }
@@ -38,15 +41,15 @@ export const makeServer = (more: readonly unknown[] = []): Server => {
 
 export type McpHost = AsyncDisposable & {
   readonly url: string;
-  /** Headers of every request, the newest last. */
+  /** Headers of every request, newest last. */
   readonly seen: Headers[];
-  /** Definitions of tools that it lists behind its own. */
+  /** Additional tool definitions, listed after its own. */
   more: readonly unknown[];
-  /** What it answers instead; undefined: as it should. */
+  /** Its response instead of the normal one; undefined for the normal one. */
   refuse: ((request: Request) => Response | undefined) | undefined;
 };
 
-/** `/mcp` speaks streamable HTTP, `/sse` the older protocol. */
+/** `/mcp` uses streamable HTTP, `/sse` the older protocol. */
 export const startMcpHost = (): McpHost => {
   const seen: Headers[] = [];
   const old = new Map<string, OldTransport>();
@@ -84,7 +87,7 @@ export const startMcpHost = (): McpHost => {
   return host;
 };
 
-/** The server's side of the protocol before streamable HTTP, which the package has for clients alone. */
+/** The server's side of the protocol before streamable HTTP, which the package implements only for clients. */
 class OldTransport implements Transport {
   readonly sessionId: string = crypto.randomUUID();
   onmessage?: Transport["onmessage"];

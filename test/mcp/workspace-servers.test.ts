@@ -16,7 +16,7 @@ const SUPPORT = join(import.meta.dir, "support.ts");
 const LIMITS = { silence_ms: 60_000, total_ms: 600_000 };
 const never = new AbortController().signal;
 
-/** These servers in a workspace, begun. */
+/** Starts these servers in a workspace. */
 const openServers = (mcpServers: Record<string, object>) => {
   const env = { PATH: process.env.PATH ?? "", HOME: temp.path };
   const groups = new ProcessGroups({ clock: systemClock, agent_id: "t" });
@@ -42,7 +42,7 @@ test("[MC-6] a program that takes its time is notified of as starting, and its t
   expect(servers.find("late")?.tools?.map(({ name }) => name)).toContain("late__add");
 }, 30_000);
 
-test("[MC-6] a server that is down at first is tried again without a call", async () => {
+test("[MC-6] a server that is down at first is retried without a call", async () => {
   const host = startSessionHost();
   await host.stop();
   using servers = openServers({ web: { url: host.url } });
@@ -54,7 +54,7 @@ test("[MC-6] a server that is down at first is tried again without a call", asyn
   expect((await servers.mcp.call("web", "hello", {}, never, LIMITS)).result).toEqual({ output: "hello 2" });
 }, 40_000);
 
-test("[MC-6] a program that dies says with its last lines why, without the values it was given", async () => {
+test("[MC-6] a program that dies reports its last lines, without the values it was given", async () => {
   const env = { TOKEN: "secret-value-1" };
   using servers = openServers({
     keyless: script("echo 'first line' >&2; echo 'GITHUB_TOKEN is not set' >&2; exit 3"),

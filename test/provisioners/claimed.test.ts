@@ -1,4 +1,4 @@
-// A workspace that was kept ready and has an owner now: what runs is left alone, what has died is started again as it was.
+// A claimed prebuilt workspace: running processes are left alone, dead ones are restarted unchanged.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -13,7 +13,7 @@ import { scaled } from "#test/support/pace.ts";
 import { tempDirectory } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 
-// A loaded machine may take its time.
+// A loaded machine may be slow.
 setDefaultTimeout(scaled(60_000));
 
 const QUIET: BuildReport = { log: () => {}, timing: () => {}, charge: async () => {} };
@@ -40,7 +40,7 @@ const run = (provisioner: Provisioner, transition: Transition, claimed = false) 
 };
 const refusal = (work: Promise<unknown>) => work.then(() => "", String);
 
-test("[PB-8] a container that runs continues, one that has ended is started again, and one that no longer exists fails the build", async () => {
+test("[PB-8] a running container continues, a stopped one is restarted, and a missing one fails the build", async () => {
   using place = tempDirectory();
   await using engine = new FakeDocker(place.path);
   const accessUrl = () => new URL("http://127.0.0.1:7080/");
@@ -58,7 +58,7 @@ test("[PB-8] a container that runs continues, one that has ended is started agai
   expect(await refusal(run(docker, "start", true))).toContain("no longer exists");
 });
 
-test("[PB-8] a process that runs continues, one that has died is started again with its token, and one without a record fails the build", async () => {
+test("[PB-8] a running process continues, a dead one is restarted with its token, and one without a record fails the build", async () => {
   using place = tempDirectory();
   const daemon = 'cat "$SLIPWAY_AGENT_TOKEN_FILE" > "$HOME/token"; while :; do sleep 0.05; done';
   const local = new LocalProvisioner({

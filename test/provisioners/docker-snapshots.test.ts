@@ -59,7 +59,7 @@ const request = (
 
 const run = (one: ProvisionRequest) => provisioner.run(one, report, signal);
 
-/** Runs a command in the workspace's container; what it has written. */
+/** Runs a command in the workspace's container and returns its output. */
 const inside = async (id: string, script: string): Promise<string> => {
   const path = `/containers/slipway-${id}-dev/exec`;
   const made = await engine.json<{ Id: string }>("make an exec", "POST", path, {
@@ -103,7 +103,7 @@ testNeeding(
     const { method, bytes } = await provisioner.homes.capture(snapshot, signal);
     expect(method).toBe("volume");
     expect(bytes).toBeGreaterThan(1_000);
-    // Asked again, as after a crash, it is made anew and there is one.
+    // Repeated, as after a crash, it is made again and there is only one.
     await provisioner.homes.capture(snapshot, signal);
     expect(await named("volumes", `slipway.snapshot_id=${snapshot.snapshot_id}`)).toBe(1);
     expect(await named("containers/json", `slipway.snapshot_id=${snapshot.snapshot_id}`)).toBe(0);
@@ -113,7 +113,7 @@ testNeeding(
     await inside(id, "rm -rf /home/dev/.keys /home/dev/link; touch /home/dev/new");
     await run(request(id, "stop", { restore: snapshot }));
     expect(await named("volumes", `slipway.workspace_id=${id}`)).toBe(1);
-    // The files as they were: started with nothing that writes.
+    // The earlier files: started without a program that writes.
     const still = request(id, "start");
     const [resource] = still.manifest.resources;
     const quiet = {
@@ -137,7 +137,7 @@ testNeeding(
     const [one, two] = (await inside(id, "cat /home/dev/one /home/dev/two")).split(/\s+/).map(Number);
     expect(Number(one) - Number(two)).toBeOneOf([0, 1]);
 
-    // By way of an archive, as a home backup stores it.
+    // Through an archive, as a home backup stores it.
     const copied = { workspace_id: id, snapshot_id: uuid() };
     const { homes } = provisioner;
     await homes.pack(snapshot, signal, (packed) => homes.unpack(copied, packed, signal));
@@ -147,7 +147,7 @@ testNeeding(
     await run({ ...quiet, workspace: { id: fork, name: "fork" } });
     expect(await inside(fork, "cat /home/dev/.keys/k")).toBe("k");
 
-    // In the trash both stay.
+    // In the trash, both stay.
     const kept = await run(request(id, "delete", { keeps_files: true }));
     expect(kept.kept_bytes).toBeGreaterThan(0);
     expect(await named("volumes", `slipway.workspace_id=${id}`)).toBe(1);
@@ -161,7 +161,7 @@ testNeeding(
   },
 );
 
-/** A program that counts, or stands still, in a workspace of two volumes. */
+/** A program that counts, or does nothing, in a workspace with two volumes. */
 const twoVolumes = (id: string, transition: ProvisionRequest["transition"], more: Partial<ProvisionRequest> = {}) => {
   const volumes = [
     { name: "home", path: "/home/dev" },
@@ -206,7 +206,7 @@ testNeeding(
     const first = { workspace_id: id, snapshot_id: uuid() };
     await provisioner.homes.capture(first, signal);
 
-    // It is lost in the middle of the copy, while the container stands still for it.
+    // The engine is lost in the middle of the copy, while the container is paused for it.
     const lost = {
       workspace_id: id,
       snapshot_id: uuid(),
@@ -229,7 +229,7 @@ testNeeding(
     expect(await named("containers/json", `slipway.helper_of=${id}`)).toBe(0);
     await snapshots.stop();
 
-    // A restore that is cut off in its copy changes nothing, and what it has left is removed by the next build.
+    // A restore that is interrupted during its copy changes nothing, and the next build removes its leftovers.
     await write("second");
     const isCut = proxy.cut({ call: /^PUT .*\/archive$/, moment: "copying" });
     const failed = far
@@ -243,7 +243,7 @@ testNeeding(
     expect((await words()).split(/\s+/)).toEqual(["second", "second"]);
     expect(await named("volumes", `slipway.workspace_id=${id}`)).toBe(2);
 
-    // One that is cut off between its two volumes has changed over.
+    // One that is interrupted between its two volumes has already switched.
     const isBetween = proxy.cut({ call: /^DELETE \/volumes\//, moment: "done" });
     const done = far.run(twoVolumes(id, "stop", { restore: first }), report, signal);
     await isBetween;

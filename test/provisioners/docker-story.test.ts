@@ -1,5 +1,5 @@
-// A template of containers on a real server, from its upload to its deletion. The engine is the fake one, but what it would start in a
-// container it starts as a process: the real daemon, with the variables the container got.
+// A Docker template on a real server, from upload to deletion. The engine is fake, but runs the container's program as a process: the real
+// daemon, with the container's variables.
 import { expect, test } from "bun:test";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -27,7 +27,7 @@ resources:
         scripts: [{display_name: Stop, run_on_stop: true, script: 'sleep 0.2; echo bye; touch "$HOME/stopped"'}]
 `;
 
-/** What would run inside of the containers. */
+/** The programs inside the containers. */
 class Inside implements AsyncDisposable {
   readonly #running = new Map<string, Bun.Subprocess>();
 
@@ -35,7 +35,7 @@ class Inside implements AsyncDisposable {
     const env = Object.fromEntries(
       container.body.Env.map((line) => [line.slice(0, line.indexOf("=")), line.slice(line.indexOf("=") + 1)]),
     );
-    // This machine knows itself by another name than its containers do.
+    // This machine has another name than in its containers.
     const url = (env.SLIPWAY_AGENT_URL ?? "").replace("host.docker.internal", "127.0.0.1");
     const child = Bun.spawn([process.execPath, "--no-env-file", MAIN, "agent"], {
       env: { PATH: process.env.PATH ?? "", HOME: home, ...env, SLIPWAY_AGENT_URL: url },
@@ -59,7 +59,7 @@ class Inside implements AsyncDisposable {
 
 const agentOf = ({ latest_build }: Workspace) => latest_build.resources[0]?.agents?.[0];
 
-test("[PV-1][PV-3][PV-6][WK-26] a workspace of containers starts, connects, stops, starts over and is deleted", async () => {
+test("[PV-1][PV-3][PV-6][WK-26] a workspace of containers starts, connects, stops, restarts and is deleted", async () => {
   using directory = tempDirectory();
   await using engine = new FakeDocker(directory.path);
   await using inside = new Inside();
@@ -69,7 +69,7 @@ test("[PV-1][PV-3][PV-6][WK-26] a workspace of containers starts, connects, stop
   writeFileSync(program, Buffer.concat([Buffer.from("\x7fELF"), Buffer.alloc(14), Buffer.from([62, 0])]));
   engine.onStart = (container) => inside.start(container, home);
   engine.onEnd = inside.end;
-  // The compiled program puts itself into the container.
+  // The compiled program copies itself into the container.
   const binary = process.env.SLIPWAY_TEST_BINARY;
   if (binary && process.arch === "arm64") engine.architecture = "arm64";
   const env = { SLIPWAY_DOCKER_HOST: engine.host, ...(binary ? {} : { SLIPWAY_AGENT_BINARY: program }) };
@@ -87,13 +87,13 @@ test("[PV-1][PV-3][PV-6][WK-26] a workspace of containers starts, connects, stop
   const connected = await awaitWorkspace(admin, id, isReady);
   const lines = await admin.get<{ output: string }[]>(`/api/v2/workspacebuilds/${connected.latest_build.id}/logs`);
   expect(lines.map(({ output }) => output)).toContain("Fetching the image debian:13.");
-  // The name by which containers know this machine is not refused.
+  // The name by which containers know this machine is accepted.
   const host = `host.docker.internal:${server.url.port}`;
   expect(
     (await new Client(server.url).fetch("GET", "/api/v2/buildinfo", undefined, { headers: { host } })).status,
   ).toBe(200);
 
-  // The container is stopped once the daemon in it has ended.
+  // The container is stopped once its daemon has ended.
   let before: boolean | undefined;
   engine.hold = (call) => {
     if (call.endsWith("/stop")) before = existsSync(join(home, "stopped"));
@@ -121,7 +121,7 @@ test("[PV-1][PV-3][PV-6][WK-26] a workspace of containers starts, connects, stop
   expect([engine.containers.size, engine.volumes.size]).toEqual([0, 0]);
 }, 120_000);
 
-test("[PV-9] a worker brings containers to life at its own engine, and removes them there", async () => {
+test("[PV-9] a worker creates containers on its own engine, and removes them there", async () => {
   using directory = tempDirectory();
   await using engine = new FakeDocker(directory.path);
   const program = join(directory.path, "slipway");

@@ -19,7 +19,7 @@ const NAME = `slipway-${WORKSPACE}-dev`;
 
 const directory = tempDirectory();
 const program = join(directory.path, "slipway");
-// The beginning of a Linux program for amd64, and something behind it.
+// The beginning of a Linux program for amd64, followed by filler.
 writeFileSync(
   program,
   Buffer.concat([Buffer.from("\x7fELF"), Buffer.alloc(14), Buffer.from([62, 0]), Buffer.alloc(3000, 1)]),
@@ -154,7 +154,7 @@ test("[PV-2] pull policies: missing fetches once, always each time, never not at
   expect([...engine.images.keys()]).toContain("registry:5000/team/dev:latest");
 });
 
-test("[PV-2] an ID of an image, the beginning of one and an image of a repository are no names", async () => {
+test("[PV-2] an image ID, an ID prefix and a repository's image are not valid names", async () => {
   const made = () => engine.calls.filter((call) => call.includes("/containers/create")).length;
   const before = made();
   const others = [
@@ -199,7 +199,7 @@ test("[PV-3] stop lets the container end and keeps the volume, delete removes bo
   );
 });
 
-test("[PV-4] what the engine says is what the build says, and a failed start leaves no container", async () => {
+test("[PV-4] the build reports the engine's message, and a failed start leaves no container", async () => {
   engine.pull = () => [{ error: "manifest for debian:13 not found" }];
   await expect(run()).rejects.toThrow("The image debian:13 cannot be fetched: manifest for debian:13 not found");
   engine.images.set("debian:13", { architecture: "amd64" });
@@ -224,7 +224,7 @@ test("[PV-4] a name that is taken is freed when it is ours and named when it is 
   await expect(run()).rejects.toThrow(`The container name "/${NAME}" is already in use`);
 });
 
-test("[PV-4] no engine, a host that cannot be used and a program that does not fit are told in words", async () => {
+test("[PV-4] a missing engine, an unusable host and an unsuitable program are explained", async () => {
   const at = (host: string) =>
     new DockerProvisioner({ host, clock: systemClock, program, accessUrl: () => new URL("http://x") });
   const { signal } = new AbortController();
@@ -249,7 +249,7 @@ test("[CF-18] the log of a start says that the container cannot reach the server
   expect(notes.lines.some((line) => line.includes(cutOff))).toBe(true);
 });
 
-test("[PV-5] a cancelled build ends immediately in the middle of a slow answer and leaves no container", async () => {
+test("[PV-5] a canceled build ends immediately during a slow response and leaves no container", async () => {
   engine.hold = (call) => (call.endsWith("/start") ? new Promise(() => {}) : undefined);
   const cancel = new AbortController();
   const building = run(request(), new Notes(), cancel.signal);
@@ -279,7 +279,7 @@ test("[PV-6] containers reach the server by the setting, by the access URL, or b
   expect(at("http://127.0.0.1:7080", "http://172.17.0.1:7080")).toBe("http://172.17.0.1:7080/");
 });
 
-test("[PV-1] amounts of memory are read as people write them", async () => {
+test("[PV-1] memory sizes are parsed in common notations", async () => {
   expect(["512m", "4g", "1.5GiB", "1024", "10 kb"].map(parseBytes)).toEqual([
     2 ** 29,
     2 ** 32,

@@ -1,4 +1,4 @@
-// Workers of their own as real second processes: they take builds, share them, die, hang, return.
+// External workers as real second processes: they take builds, share them, die, hang, return.
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import type { Manifest } from "#schema/templates/manifest.ts";
@@ -56,7 +56,7 @@ const runsAt = (client: Client, id: string, worker: string): Promise<Workspace> 
 const logOf = async (client: Client, build: string): Promise<string[]> =>
   (await client.get<JobLog[]>(`/api/v2/workspacebuilds/${build}/logs`)).map(({ output }) => output);
 
-/** Waits until the build's log has the line so often. */
+/** Waits until the build's log contains the line `times` times. */
 const awaitLine = async (client: Client, build: string, line: string, times = 1): Promise<void> => {
   using socket = await client.socket(`/api/v2/workspacebuilds/${build}/logs?follow=true`);
   for (let seen = 0; seen < times; ) if ((await socket.json<JobLog>()).output === line) seen += 1;
@@ -68,7 +68,7 @@ const daemonsOf = (world: World): Promise<ProvisionerDaemon[]> =>
   world.admin.get<ProvisionerDaemon[]>("/api/v2/organizations/default/provisionerdaemons");
 
 test(
-  "[PV-8] a build without a fitting worker waits and says so; the worker that comes takes it, and its lines, timings and end are the build's",
+  "[PV-8] a build without a matching worker waits and says so; the worker that connects takes it, and reports its lines, timings and end",
   async () => {
     await using world = await open();
     const { id: template_id } = await makeTemplate(
@@ -103,7 +103,7 @@ test(
 );
 
 test(
-  "[PV-10] [AD-1] a worker killed in the middle of a build loses it to another",
+  "[PV-10] [AD-1] a worker that is killed during a build loses it to another",
   async () => {
     await using world = await open();
     const { id: template_id } = await makeTemplate(
@@ -142,7 +142,7 @@ test(
 );
 
 test(
-  "[PV-10] a worker that stops in order gives its build back and exits 0",
+  "[PV-10] a worker that stops cleanly returns its build and exits 0",
   async () => {
     await using world = await open();
     const { id: template_id } = await makeTemplate(world.admin, JSON.stringify(external({ hang: true })));
@@ -190,7 +190,7 @@ test(
   TIME,
 );
 
-/** A server as a process of its own, to be killed. */
+/** A server as a separate process that can be killed. */
 const serve = async (directory: string, port = "0") => {
   const child = Bun.spawn([...programCommand(), "serve"], {
     env: {
@@ -209,7 +209,7 @@ const serve = async (directory: string, port = "0") => {
 };
 
 test(
-  "[PV-11] a server that is killed and started again in the middle of a build hands it out again, and the worker returns on its own",
+  "[PV-11] a server that is killed and restarted during a build hands it out again, and the worker reconnects automatically",
   async () => {
     using directory = tempDirectory();
     using place = tempDirectory();
@@ -256,7 +256,7 @@ test(
 );
 
 test(
-  "[PV-9] a workspace made by a worker lives where that worker is: what follows waits for it, and delete ends it there",
+  "[PV-9] a worker's workspace stays on its worker: later builds wait for it, and delete ends it there",
   async () => {
     await using world = await open();
     using elsewhere = tempDirectory();
@@ -276,7 +276,7 @@ test(
     );
     here.signal("SIGTERM");
     await here.exited;
-    // The workspace outlives the worker, and a worker in another place is no help.
+    // The workspace outlives the worker, and a worker in another place does not help.
     await using other = world.start("other", { kinds: "local", directory: elsewhere.path });
     await other.connected();
     const stop = await createBuild(world.admin, id, "stop");
@@ -296,7 +296,7 @@ test(
 );
 
 test(
-  "[PV-14] tokens and the key stand in no log of worker or server",
+  "[PV-14] tokens and the key are in no log of worker or server",
   async () => {
     await using world = await open();
     const token = "6f1c9f0a-1111-4222-8333-444455556677";

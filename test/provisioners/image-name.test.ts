@@ -1,4 +1,4 @@
-// Which images Dockerfiles of repositories may build on: an engine that everybody shares takes the beginning of an ID for a name.
+// The images that Dockerfiles of repositories may build on: a shared engine accepts the beginning of an ID as a name.
 import { expect, test } from "bun:test";
 import { checkDockerfile } from "#src/provisioners/docker/image-name.ts";
 
@@ -16,7 +16,7 @@ test("[RW-22] a Dockerfile builds on named images and on its own stages", () => 
   accept("FROM debian@sha256:1f2e\n");
 });
 
-test("[RW-22] an ID, the beginning of one, and an image of a repository are refused, however they are written", () => {
+test("[RW-22] an ID, an ID prefix, and a repository's image are refused, in any notation", () => {
   for (const image of [
     "c2",
     "C2",
@@ -44,7 +44,7 @@ test("[RW-22] an ID, the beginning of one, and an image of a repository are refu
   refuse("ARG A=xc2\nFROM ${A#x}\n");
 });
 
-test("[RW-22] a Dockerfile that is written to take long is refused, or looked through, in a moment", () => {
+test("[RW-22] a Dockerfile crafted to be slow is refused, or parsed, in a moment", () => {
   accept(`FROM alpine\n${"\n".repeat(200_000)}`);
   const doubling = Array.from({ length: 60 }, (_, at) => `ARG A${at + 1}=$A${at}$A${at}`).join("\n");
   for (const text of [`FROM ${"${A:-".repeat(40_000)}`, `ARG A0=aa\n${doubling}\nFROM $A60`])

@@ -1,4 +1,4 @@
-// The provisioner `local` with a stand-in for the daemon: a shell script. Real processes, real folders.
+// The provisioner `local` with a fake daemon: a shell script. Real processes, real folders.
 import { expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync, watch, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -14,7 +14,7 @@ import { ECHO } from "#test/support/workspaces.ts";
 const quiet: Report = { log: () => {}, timing: () => {} };
 const never = new AbortController().signal;
 
-/** A daemon that notes its environment, starts a helper in a session of its own, and succeeds when told to. */
+/** A fake daemon that records its environment, starts a helper in its own session, and succeeds when told to. */
 const DAEMON = `
 env > "$HOME/seen.new"; setsid sleep 1000 & echo $! > "$HOME/helper"
 trap 'echo stopped > "$HOME/stopped"; exit 0' TERM
@@ -50,7 +50,7 @@ const setup = (root: string, script = DAEMON, grace = 5_000) => {
   return { id, folder, home: join(folder, "home"), provisioner, run, pid };
 };
 
-/** Resolves once the file is there. */
+/** Resolves once the file exists. */
 const appears = async (folder: string, name: string): Promise<void> => {
   const { promise, resolve } = Promise.withResolvers<void>();
   const watcher = watch(folder, () => existsSync(join(folder, name)) && resolve());
@@ -59,7 +59,7 @@ const appears = async (folder: string, name: string): Promise<void> => {
   watcher.close();
 };
 
-test("[LP-1] start runs the daemon as a session of its own, with nothing of the server's environment but what a shell needs", async () => {
+test("[LP-1] start runs the daemon in its own session, with only the environment that a shell needs", async () => {
   using place = tempDirectory();
   const one = setup(place.path);
   await one.run("start");
@@ -80,7 +80,7 @@ test("[LP-1] start runs the daemon as a session of its own, with nothing of the 
   await one.run("delete");
 });
 
-test("[LP-2] stop lets the daemon end on its own, then ends everything that belongs to the workspace, also in other sessions", async () => {
+test("[LP-2] stop lets the daemon exit on its own, then ends every process of the workspace, also in other sessions", async () => {
   using place = tempDirectory();
   const one = setup(place.path);
   await one.run("start");
@@ -115,7 +115,7 @@ test("[LP-3] delete removes the folder and follows no link out of it; a folder t
   expect(existsSync(join(outside, "precious"))).toBe(true);
 });
 
-test("[LP-4] a second start ends the first daemon; a process that has only its number is left alone", async () => {
+test("[LP-4] a second start ends the first daemon; a process that only has its ID is left alone", async () => {
   using place = tempDirectory();
   const one = setup(place.path);
   await one.run("start");
@@ -134,7 +134,7 @@ test("[LP-4] a second start ends the first daemon; a process that has only its n
   stranger.kill();
 });
 
-test("[LP-5] a daemon that does not end within the grace is killed", async () => {
+test("[LP-5] a daemon that does not exit within the grace period is killed", async () => {
   using place = tempDirectory();
   const one = setup(place.path, STUBBORN, 200);
   await one.run("start");
@@ -144,7 +144,7 @@ test("[LP-5] a daemon that does not end within the grace is killed", async () =>
   expect(daemon && isAlive(daemon)).toBe(false);
 });
 
-test("[LP-6] what died while the server was away is started again with the token it had; what lives is left alone", async () => {
+test("[LP-6] daemons that died while the server was down are restarted with their token; running ones are left alone", async () => {
   using place = tempDirectory();
   const one = setup(place.path);
   await one.run("start");
@@ -160,7 +160,7 @@ test("[LP-6] what died while the server was away is started again with the token
   await one.run("delete");
 });
 
-test("[LP-7] a cancelled start leaves nothing running", async () => {
+test("[LP-7] a canceled start leaves nothing running", async () => {
   using place = tempDirectory();
   const one = setup(place.path);
   const abort = new AbortController();

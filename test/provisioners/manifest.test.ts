@@ -1,4 +1,4 @@
-// template.yaml: what is refused, with which line and words.
+// template.yaml: what is rejected, with which line and message.
 import { describe, expect, test } from "bun:test";
 import { parseManifest, problemText } from "#src/provisioners/manifest.ts";
 
@@ -12,7 +12,7 @@ resources:
       - name: main
 `;
 
-/** [what is wrong, the manifest, the first problem]. */
+/** [the problem, the manifest, the first error]. */
 const BROKEN: [string, string, string][] = [
   ["nothing", "", "template.yaml line 1: must be a mapping with the key `provisioner` and the list `resources`"],
   ["a list", "- a\n- b\n", "template.yaml line 1: must be a mapping"],
@@ -159,7 +159,7 @@ const BROKEN: [string, string, string][] = [
   ["a token that is no UUID", `${AGENT}        token: secret\n`, "line 6: resources.0.agents.0.token: must be a UUID"],
 ];
 
-describe("what is broken", () => {
+describe("invalid manifests", () => {
   test.each(BROKEN)("[TP-8][TP-9][TP-10][TP-11] %s", (_, text, first) => {
     const [found = "no problem"] = problems(text);
     expect(found).toContain(first);
@@ -174,7 +174,7 @@ describe("what is broken", () => {
   });
 });
 
-describe("what costs too much", () => {
+describe("manifests that are too expensive", () => {
   const nested = (depth: number, width: number): string => {
     const list = (name: string) => `[${Array(width).fill(name).join(",")}]`;
     let text = `a0: &a0 ${list("x")}\n`;

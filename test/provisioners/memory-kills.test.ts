@@ -1,4 +1,4 @@
-// Containers that a genuine engine ends because they reach their memory limit.
+// Containers that a genuine engine kills at their memory limit.
 import { expect, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import { Engine } from "#src/provisioners/docker/engine.ts";
@@ -24,7 +24,7 @@ test("[AG-26] a container counts whose end and kill come together, in either ord
   };
   expect(play(event("oom", 990), end)).toEqual([killed]);
   expect(play(end, event("oom", 1_020))).toEqual([killed]);
-  // A process of it was ended long before; it ended on its own; it was stopped; it belongs to no workspace.
+  // One of its processes was killed long before; it ended on its own; it was stopped; it belongs to no workspace.
   expect(play(event("oom", 990), event("die", 60_000, { exitCode: "137" }))).toEqual([]);
   expect(play(event("oom", 990), event("die", 1_000, { exitCode: "0" }))).toEqual([]);
   expect(play(end)).toEqual([]);

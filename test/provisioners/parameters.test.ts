@@ -1,4 +1,4 @@
-// Values of parameters: which are allowed, which apply, and what one hostile pattern can cost.
+// Parameter values: which are valid, which apply, and the cost of a hostile pattern.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { AppError } from "#base/errors.ts";
@@ -92,7 +92,7 @@ describe("the values of a build", () => {
     expect(next).toEqual({ kept: "d", moving: "2", once: "o", needed: "n" });
   });
 
-  test("[TP-24] everything wrong is named at once", () => {
+  test("[TP-24] all errors are named together", () => {
     const given = [
       { name: "kept", value: "other" },
       { name: "moving", value: "fast" },

@@ -1,4 +1,4 @@
-// Images of repositories shared through a registry: a genuine engine and a genuine registry.
+// Repository images shared through a registry: a genuine engine and a genuine registry.
 import { afterAll, expect, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import { joinStreams, tarEnd, tarEntry } from "#base/program-tar.ts";
@@ -20,7 +20,7 @@ const registry = isReady ? await forFile(GenuineRegistry.start()) : undefined;
 const engine = new Engine(needs.docker.file || "unix:///nowhere", systemClock);
 if (isReady) await engine.connect();
 
-/** A repository with a Dockerfile, other than any before. */
+/** A new repository with a Dockerfile. */
 const newRepository = () => {
   const tree = crypto.randomUUID().replaceAll("-", "").padEnd(40, "0");
   const dockerfile = `FROM slipway-test:1\nRUN echo ${tree} >/tmp/word\n`;
@@ -59,7 +59,7 @@ afterAll(async () => {
   for (const image of made) await forget(image);
 });
 
-/** Removes every name of an image from the engine, as a fresh engine lacks it. */
+/** Removes every name of an image from the engine, like a new engine without it. */
 const forget = async (image: string): Promise<void> => {
   type Found = { RepoTags?: string[] };
   const found = await engine.json<Found>("look", "GET", `/images/${image}/json`, { fine: [404] });
@@ -125,7 +125,7 @@ testNeeding(
     expect(second.text).toContain("Pulling the image of the repository from the registry");
     expect(second.text).not.toContain("Pushing");
     expect((await world.build()).text).toBe(`Using the existing image of the repository: ${first.image}.`);
-    // Both names go, and nothing else would free the space.
+    // Both names are removed; otherwise the space would not be freed.
     await world.provisioner.images.remove([first.image], signal);
     const left = await engine.json("look", "GET", `/images/${first.image}/json`, { fine: [404] });
     expect(left).toBeUndefined();
@@ -146,7 +146,7 @@ testNeeding(
   },
 );
 
-test("[IB-2] a registry that does not answer is skipped for a minute, and a push that failed is tried again", async () => {
+test("[IB-2] a registry that does not answer is skipped for a minute, and a failed push is retried", async () => {
   const asked: string[] = [];
   let isDown = true;
   using server = Bun.serve({

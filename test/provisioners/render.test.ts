@@ -1,4 +1,4 @@
-// The {{ }} of templates: where a value may stand, and that no value becomes code.
+// The {{ }} placeholders of templates: where a value is allowed, and that no value becomes code.
 import { expect, test } from "bun:test";
 import type { ManifestAgent } from "#schema/templates/manifest.ts";
 import { parseManifest } from "#src/provisioners/manifest.ts";
@@ -61,7 +61,7 @@ test("[TP-20] texts that no shell reads get the value; the plain braces are writ
     `        directory: /srv/{{workspace.name}}/{{ parameters.sub-dir }}\n        env: {A: "{{ owner.email }}", B: 'x \\{{ y }}'}\n`,
     { "sub-dir": "{{ owner.email }}" },
   );
-  // A value is not looked through again.
+  // A value is not expanded again.
   expect(agent.directory).toBe("/srv/dev/{{ owner.email }}");
   expect(agent.env).toMatchObject({ A: "ann@example.com", B: "x {{ y }}" });
 });

@@ -1,4 +1,4 @@
-// How the files of a home are copied: an archive on any file system, shared copies and subvolumes on real ones where this machine can make them.
+// How the files of a home are copied: an archive on any file system, reflinks and subvolumes on real ones if this machine can create them.
 import { afterAll, expect, test } from "bun:test";
 import {
   chmodSync,
@@ -31,7 +31,7 @@ afterAll(() => {
 const run = (...command: string[]): number =>
   Bun.spawnSync(command, { stdio: ["ignore", "ignore", "ignore"] }).exitCode;
 
-/** A file system of this kind in a file; undefined where this machine cannot make one. */
+/** A file system of this kind in a file; undefined if this machine cannot create one. */
 const mounted = (make: readonly string[], kind: string): string | undefined => {
   if (process.geteuid?.() !== 0 || !Bun.which(make[0] ?? "")) return undefined;
   const [image, place] = [join(directory.path, `${kind}.image`), join(directory.path, kind)];
@@ -51,7 +51,7 @@ const need = (place: string | undefined, file: string) => ({
   file,
 });
 
-/** Files that a copy could get wrong, out and back. */
+/** Files that a copy could get wrong, copied and restored. */
 const story = async (root: string, method: SnapshotMethod): Promise<void> => {
   const homes = new LocalHomes(join(root, "workspaces"), systemClock);
   const [id, fork, snapshot_id] = [uuid(), uuid(), uuid()];
@@ -72,7 +72,7 @@ const story = async (root: string, method: SnapshotMethod): Promise<void> => {
       .split("\n")
       .sort()
       .join("\n");
-  // The sizes of folders are the file system's own affair.
+  // Folder sizes depend on the file system.
   const files = (home: string): string => seen(home).replace(/^(.* d \d+) \d+/gm, "$1");
   const before = files(folder.home);
   const place = { workspace_id: id, snapshot_id };
@@ -85,20 +85,20 @@ const story = async (root: string, method: SnapshotMethod): Promise<void> => {
   writeFileSync(inHome("later"), "x");
   await homes.restore(id, place, signal);
   expect(files(folder.home)).toBe(before);
-  // By way of an archive, as a home backup stores it.
+  // Through an archive, as a home backup stores it.
   const copied = { workspace_id: id, snapshot_id: uuid() };
   await homes.pack(place, signal, (packed) => homes.unpack(copied, packed, signal));
   await homes.restore(id, copied, signal);
   expect(files(folder.home)).toBe(before);
   await homes.discard(copied);
-  // What is written now is in no copy.
+  // Later writes are in no copy.
   writeFileSync(inHome("run.sh"), "changed");
   const other = new WorkspaceFolder(join(root, "workspaces"), fork);
   other.create();
   await homes.restore(fork, place, signal);
   expect(files(other.home)).toBe(before);
   expect(readFileSync(join(other.home, "run.sh"), "utf8")).toBe("#!/bin/sh\n");
-  // A copy that is damaged or gone leaves the files that are there.
+  // If a copy is damaged or missing, the existing files stay.
   if (method === "archive") {
     writeFileSync(join(folder.snapshot(snapshot_id), "home.tar.zst"), "damaged");
     expect(homes.restore(id, place, signal)).rejects.toThrow("could not unpack the snapshot");
@@ -152,7 +152,7 @@ testNeeding([needs.root, need(places.reflink, "mkfs.xfs")], "[SN-14] where files
   story(places.reflink ?? "", "reflink"),
 );
 
-test("[SN-19] a home with a folder that cannot be read is not copied, and the error names the folder", async () => {
+test("[SN-19] a home with an unreadable folder is not copied, and the error names the folder", async () => {
   using place = tempDirectory();
   const [home, to] = [join(place.path, "home"), join(place.path, "copy")];
   for (const path of [join(home, "a"), join(home, "private folder"), to]) mkdirSync(path, { recursive: true });

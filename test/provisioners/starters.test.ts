@@ -1,5 +1,5 @@
-// The starter templates, as people use them: each that can run on this machine is started, with releases from a server of the test, and its app looked at;
-// the others are read and checked.
+// The starter templates as people use them: each that can run on this machine is started, with releases from a test server, and its app is
+// checked; the others are parsed and validated.
 import { describe, expect, test as testAnywhere } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -53,7 +53,7 @@ const started = async (example_id: string, values: Readonly<Record<string, strin
   return awaitWorkspace(world.admin, id, hasEnded);
 };
 
-/** The log says this: its last lines come behind the state. */
+/** Waits for these log lines: the last ones arrive after the state. */
 const says = (workspace: Workspace, ...texts: readonly string[]): Promise<unknown> =>
   until(async () => {
     const lines = await world.admin.get<{ output: string }[]>(`/api/v2/workspaceagents/${agentOf(workspace).id}/logs`);
@@ -132,7 +132,7 @@ describe("starters on the server's machine", () => {
     120_000,
   );
 
-  test("[TG-1] two workspaces with the same app listen on ports of their own", async () => {
+  test("[TG-1] two workspaces with the same app listen on different ports", async () => {
     const values = { ...mirror("code-server"), version: VERSIONS.codeServer };
     const both = await Promise.all([started("code-server", values), started("code-server", values)]);
     const addresses = both.map((one) => agentOf(one).apps[0]?.url);
@@ -153,7 +153,7 @@ describe("starters on the server's machine", () => {
     60_000,
   );
 
-  test("[TG-2] an archive with another checksum is not installed", async () => {
+  test("[TG-2] an archive with a wrong checksum is not installed", async () => {
     const path = `/damaged/go${VERSIONS.go}.linux-${process.arch === "arm64" ? "arm64" : "amd64"}.tar.gz`;
     releases.put(path, "not what was released");
     releases.put(`${path}.sha256`, "0".repeat(64));

@@ -1,5 +1,5 @@
-// What `bun run release` makes, of programs that are small scripts: lists and signatures, the same bytes twice, npm's packages from a registry
-// that is played, the image in an engine.
+// The output of `bun run release`, with small scripts as programs: lists and signatures, reproducible bytes, npm's packages from a fake
+// registry, the image in an engine.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -72,7 +72,7 @@ describe("a release", () => {
   });
 
   test(
-    "[RL-4] leaves out what this machine cannot make, and fails when that was asked for by name",
+    "[RL-4] leaves out what this machine cannot build, and fails if that was requested by name",
     async () => {
       const env = { PATH: "/nowhere" };
       using named = await testRelease({ env, only: ["packages"] });
@@ -86,7 +86,7 @@ describe("a release", () => {
   );
 });
 
-/** A registry of npm with the packages of the release. */
+/** A fake npm registry with the packages of the release. */
 const playRegistry = () => {
   const folder = join(release.out, "npm");
   const files = [...new Bun.Glob("*.tgz").scanSync({ cwd: folder })];
@@ -153,7 +153,7 @@ testNeeding(
       const [, url = ""] = / is listening on (\S+)/.exec(text) ?? [];
       expect((await fetch(`${url}/readyz`)).status).toBe(200);
       expect(text).toContain(`Data directory: ${join(folder, "data")}`);
-      // npx itself passes no signal on: the server ends as soon as it has gone.
+      // npx passes on no signal: the server ends as soon as npx has ended.
       server.kill("SIGTERM");
       await server.exited;
       await until(async () => (await fetch(url).catch(() => "gone")) === "gone", {
@@ -183,7 +183,7 @@ type Index = { manifests: (Described & { platform?: { architecture: string } })[
 
 const busybox = Bun.which("busybox");
 
-/** A first layer for the tests: a shell, and a program in the place of tini. */
+/** A base layer for the tests: a shell, and a program in place of tini. */
 const smallBase = async (folder: string): Promise<string> => {
   const root = join(folder, "base");
   for (const path of ["bin", "usr/bin"]) mkdirSync(join(root, path), { recursive: true });

@@ -1,5 +1,5 @@
-// The clients of a release, installed as their users install them, in programs of their own: Node and Python against a real server, with a
-// proxy between that breaks connections.
+// A release's clients, installed as their users do, in separate programs: Node and Python against a real server, with a proxy in between
+// that breaks connections.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -24,9 +24,9 @@ let release: Awaited<ReturnType<typeof testRelease>>;
 let server: TestServer;
 let world: { owner: Client; models: ScriptedModels; organization_id: string; template_id: string };
 let proxy: Awaited<ReturnType<typeof startCuttingProxy>>;
-/** A template whose builds say a few lines and end when they are canceled. */
+/** A template whose builds print a few lines and end when they are canceled. */
 let endless: string;
-/** A project of someone who has installed both. */
+/** A user's project with both clients installed. */
 const project = mkdtempSync(join(tmpdir(), "slipway-clients-"));
 
 beforeAll(async () => {
@@ -172,7 +172,7 @@ const start = ({ command }: Language, script: string, ...args: string[]) => {
   const lines = linesIn(child.stdout);
   return {
     child,
-    /** Reads until a line fits; all lines since the last call. */
+    /** Reads until a line matches; returns all lines since the last call. */
     async until(fits: (line: string) => boolean): Promise<string[]> {
       const read: string[] = [];
       for (;;) {
@@ -182,7 +182,7 @@ const start = ({ command }: Language, script: string, ...args: string[]) => {
         if (fits(value)) return read;
       }
     },
-    /** Every line to its end. */
+    /** Reads all lines to the end. */
     async rest(): Promise<string[]> {
       const read: string[] = [];
       for await (const line of lines) read.push(line);
@@ -231,7 +231,8 @@ for (const language of LANGUAGES) {
     story("[RL-10] sends again what was lost or refused for now, unless it could happen twice", async () => {
       const prefix = language.name.toLowerCase();
       proxy.seen.length = 0;
-      // A chat: made and lost, twice refused, and answered under the same key. A workspace: made and lost. Another: refused once.
+      // A chat: created with a lost response, rejected twice, and answered under the same key. A workspace: created with a lost response.
+      // Another one: rejected once.
       proxy.fates.push("lost", 503, 429, "passes", "lost", 429);
       const acting = start(language, "act", world.organization_id, world.template_id, prefix);
       (await world.models.next()).say("once").finish();
@@ -265,7 +266,7 @@ for (const language of LANGUAGES) {
       const [late, busy, aborted] = results;
       expect(late).toEqual([0, expect.stringMatching(/no answer within 300 ms|timed out/), 0]);
       expect(busy).toEqual([429, "<html>busy</html>", 3600]);
-      // Python has no signals to abort with.
+      // Python has no signals for aborting.
       expect(aborted).toEqual(language.name === "Python" ? undefined : ["TimeoutError"]);
       expect(proxy.seen.length).toBe(language.name === "Python" ? 3 : 4);
       proxy.fates.length = 0;
@@ -293,7 +294,7 @@ for (const language of LANGUAGES) {
       expect(seen.filter((one, i) => seen.indexOf(one) === i)).toEqual(seen);
       expect(new Set(seen)).toEqual(new Set(await historyIds(id)));
 
-      // What was seen last is removed while no client is connected.
+      // The messages seen last are removed while no client is connected.
       proxy.fates.push(503, 503);
       proxy.cut();
       const [first = 0] = await historyIds(id);

@@ -1,4 +1,4 @@
-// The Debian package on a Debian: a copy of this machine's own, in namespaces of its own, in which debian.sh tells the story.
+// The Debian package on Debian: a copy of this machine's system, in its own namespaces, in which debian.sh runs the story.
 import { expect } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -65,7 +65,7 @@ testNeeding(
         { stdio: ["ignore", "pipe", "pipe"] },
       );
       const [output, errors, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
-      // Packagers draw their progress with carriage returns.
+      // Packaging tools draw their progress with carriage returns.
       const lines = output.split("\n").map((line) => line.trimEnd().split("\r").at(-1));
       expect({ code, lines, errors }).toEqual({
         code: 0,

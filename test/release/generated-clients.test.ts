@@ -1,6 +1,6 @@
-// What generators of others make of the OpenAPI document: it compiles with their strict settings, and a program with it makes a workspace and a
-// chat on a real server. Each gets the operations of workspaces and builds and two of chats, since compiling all of them takes a minute;
-// SLIPWAY_TEST_WHOLE_DOCUMENT gives them everything.
+// Third-party generators for the OpenAPI document: their output compiles with strict settings, and a program that uses it creates a
+// workspace and a chat on a real server. Each gets the operations of workspaces and builds and two of chats, because compiling all takes a
+// minute; SLIPWAY_TEST_WHOLE_DOCUMENT uses everything.
 import { afterAll, beforeAll, expect } from "bun:test";
 import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -18,7 +18,7 @@ import { seedTemplate } from "#test/support/workspaces.ts";
 const GENERATORS = needs.generators.file;
 const TAGS = ["Workspaces", "Builds"];
 const NAMED = ["createChat", "listMessages"];
-/** Content types that openapi-python-client does not know are bytes. */
+/** openapi-python-client treats unknown content types as bytes. */
 const BYTES = [
   "application/x-tar",
   "application/zip",
@@ -58,7 +58,7 @@ type Document = {
   readonly components: { readonly schemas: Readonly<Record<string, unknown>> };
 };
 
-/** The document with some operations and the shapes that those refer to. */
+/** Returns the document with some operations and the shapes that they reference. */
 const partOf = (document: Document): Document => {
   const isKept = ({ tags, operationId }: Operation) => TAGS.includes(tags[0] ?? "") || NAMED.includes(operationId);
   const paths = Object.fromEntries(
@@ -82,7 +82,7 @@ const partOf = (document: Document): Document => {
   return Object.assign({}, document, { paths, components });
 };
 
-/** As docs/api.md says: openapi-python-client takes a shape that may be null for one that may not where a type stands alongside. */
+/** As described in docs/api.md: openapi-python-client treats a nullable shape as not nullable if there is a type next to it. */
 const withoutTypes = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(withoutTypes);
   if (typeof value !== "object" || value === null) return value;
@@ -91,7 +91,7 @@ const withoutTypes = (value: unknown): unknown => {
   return Object.fromEntries(members.filter(([key]) => !(isShape && key === "type")));
 };
 
-/** Runs a program in the folder and returns what it wrote. */
+/** Runs a program in the folder and returns its output. */
 const run = async (command: string[], env: Record<string, string> = {}): Promise<string> => {
   const child = Bun.spawn(command, {
     cwd: folder,
@@ -119,7 +119,7 @@ const compile = (...files: string[]): Promise<string> => {
   return run([process.execPath, join(ROOT, "node_modules/typescript/bin/tsc"), "-p", folder]);
 };
 
-/** Runs the program with the client, which takes URL, token, template and the name of its workspace. */
+/** Runs the program with the client; its arguments are URL, token, template and the name of its workspace. */
 const story = async (name: string, command: string[], env: Record<string, string> = {}): Promise<void> => {
   const running = run([...command, server.url.href.replace(/\/$/, ""), owner.token ?? "", template_id, name], env);
   expect((await running).trim()).toBe(`${name} ${ADMIN.username}`);

@@ -1,4 +1,4 @@
-// deploy/install.sh against a release server that is played: what it installs, and what it refuses.
+// deploy/install.sh against a fake release server: what it installs, and what it rejects.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import {
   existsSync,
@@ -19,7 +19,7 @@ import { testRelease } from "#test/support/release.ts";
 
 let release: Awaited<ReturnType<typeof testRelease>>;
 let server: Bun.Server<undefined>;
-/** What the server answers in place of a file. */
+/** Responses of the server in place of files. */
 const instead = new Map<string, Uint8Array | string>();
 
 beforeAll(async () => {
@@ -41,7 +41,7 @@ afterAll(async () => {
   release[Symbol.dispose]();
 });
 
-/** A machine with the programs that the script may use, and no others. */
+/** A machine with only the programs that the script may use. */
 const machine = (without: readonly string[] = [], scripts: Readonly<Record<string, string>> = {}) => {
   const folder = mkdtempSync(join(tmpdir(), "slipway-install-"));
   const bin = join(folder, "bin");
@@ -83,7 +83,7 @@ const machine = (without: readonly string[] = [], scripts: Readonly<Record<strin
     folder,
     place,
     install,
-    /** What is in the folder of the program. */
+    /** Returns the content of the program's folder. */
     there: () => (existsSync(place) ? readdirSync(place) : []),
     [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }),
   };

@@ -1,4 +1,4 @@
-// Signatures of releases: those of the program minisign, our own, and what must not pass.
+// Signatures of releases: those of the program minisign, our own, and invalid ones.
 import { expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -7,7 +7,7 @@ import { parsePublicKey, printPublicKey, SignatureError, signDigest, verifyDiges
 import { newSigningKey, openSigningKey, readSigningKey } from "#src/release/signing-key.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 
-// Made by minisign 0.11 (`minisign -G -W`), for this test alone.
+// Created with minisign 0.11 (`minisign -G -W`), only for this test.
 const SECRET =
   "untrusted comment: minisign encrypted secret key\nRWQAAEIyAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAXiAHFJLoyloM1UDaseNf58tA6E0edWjghu6Lv4gX73wGzE7k+Vbwx9hSydRCSh6pKLfz/t5ubpDQAsTnNqgYi21ogNDPYkReAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n";
 const PUBLIC = "RWReIAcUkujKWthSydRCSh6pKLfz/t5ubpDQAsTnNqgYi21ogNDPYkRe";
@@ -39,7 +39,7 @@ test("[RL-1] a changed file, a changed comment, another key and what is no signa
   refused("");
   refused("untrusted comment: x\nAAAA\ntrusted comment: y\nAAAA\n");
   refused(SIGNATURE.replace("RUReIA", "RWReIA"));
-  // The id of a key that is trusted, and a signature of another one.
+  // The ID of a trusted key with a signature of another one.
   const other = { ...newSigningKey(), id: Buffer.from("5e20071492e8ca5a", "hex") };
   refused(signDigest(digest("hi\n"), "slipway 0.2.0 f", other));
   expect(() => parsePublicKey("RWabc")).toThrow(SignatureError);
@@ -53,7 +53,7 @@ test("[RL-1] a key of minisign signs, and one with a password is asked for it", 
   );
   const bytes = Buffer.from(SECRET.split("\n")[1] as string, "base64");
   bytes.write("Sc", 2, "latin1");
-  // The least that libsodium takes: 32768 operations in 16 MiB.
+  // The minimum that libsodium accepts: 32768 operations in 16 MiB.
   bytes.writeBigUInt64LE(32_768n, 38);
   bytes.writeBigUInt64LE(16_777_216n, 46);
   const locked = `untrusted comment: x\n${bytes.toString("base64")}\n`;

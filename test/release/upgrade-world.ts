@@ -1,5 +1,5 @@
-// A machine with an installed server, a service manager and an address of releases, all on this one: `systemctl` is a script that starts
-// and ends a real server.
+// A simulated machine with an installed server, a service manager and a release server: `systemctl` is a script that starts and stops a
+// real server.
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -17,10 +17,10 @@ export const NEXT_VERSION = "9.9.9";
 const script = (command: readonly string[]): string => `#!/bin/sh\nexec ${command.join(" ")} "$@"\n`;
 const next = [process.execPath, "--no-env-file", NEXT];
 
-/** Programs that a release may have, as scripts. */
+/** Programs of a release, as scripts. */
 export const PROGRAMS = {
   good: script(next),
-  /** Changes the database, and never gets ready. */
+  /** Changes the database, and never becomes ready. */
   bad: `#!/bin/sh\nif [ "$1" != serve ]; then exec ${next.join(" ")} "$@"; fi\nshift\n${next.join(" ")} migrate "$@"\nexit 1\n`,
   /** Of this very version. */
   same: script(programCommand()),
@@ -48,7 +48,7 @@ const freePort = (): number => {
   return port;
 };
 
-/** Opens the machine, with the server running and its first user there. */
+/** Opens the machine, with the server running and its first user created. */
 export const openUpgradeWorld = async () => {
   const folder = mkdtempSync(join(tmpdir(), "slipway-upgrade-"));
   const [bin, place, data] = [join(folder, "bin"), join(folder, "place"), join(folder, "data")];
@@ -97,12 +97,12 @@ export const openUpgradeWorld = async () => {
     place,
     data,
     program,
-    /** What the machine trusts. */
+    /** The key that the machine trusts. */
     publicKey: printPublicKey(key),
     asked,
     tell,
     url,
-    /** Puts a release at the address. */
+    /** Publishes a release. */
     async release(options: Partial<ReleaseOptions> & { program?: string } = {}) {
       const one = await testRelease(
         Object.assign({ version: NEXT_VERSION, key, only: ["programs"] as const }, options),
@@ -111,11 +111,11 @@ export const openUpgradeWorld = async () => {
       out = one.out;
       return one;
     },
-    /** What the address answers in place of a file. */
+    /** Replaces the server's response for files. */
     answer(by: (name: string) => Response | undefined) {
       answered = by;
     },
-    /** `slipway upgrade` as root would call it: with no settings. */
+    /** Runs `slipway upgrade` as root would: without settings. */
     async upgrade(
       args: readonly string[] = [],
       env: Readonly<Record<string, string>> = {},

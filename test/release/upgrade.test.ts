@@ -1,4 +1,4 @@
-// `slipway upgrade` on a machine of its own: what it refuses, an upgrade with data, a version that does not come up, and a kill at each step.
+// `slipway upgrade` on a simulated machine: what it rejects, an upgrade with data, a version that does not start, and a kill at each step.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -27,7 +27,7 @@ const started = async (): Promise<World> => {
   return one;
 };
 
-describe("what is refused", () => {
+describe("refusals", () => {
   beforeAll(async () => {
     world = await started();
   }, 60_000);
@@ -90,13 +90,13 @@ describe("what is refused", () => {
     expect(world.there()).toEqual([".slipway.lock", "slipway"]);
     const second = await world.upgrade();
     expect(second).toEqual({ code: 1, text: expect.stringContaining('another "slipway upgrade"') });
-    // Looking is free.
+    // Checking for an update changes nothing.
     world.answer(() => undefined);
     expect((await world.upgrade(["--check"])).text).toContain("is available");
     held.resolve(new Response());
     expect((await first).code).toBe(1);
     expect(world.there()).toEqual(["slipway"]);
-    // One that was killed has left the file, and no lock.
+    // A killed run has left the file, but no lock.
     writeFileSync(join(world.place, ".slipway.lock"), "");
     await refused("cannot fetch", [], { SLIPWAY_RELEASE_URL: "http://127.0.0.1:1" });
   });
@@ -134,7 +134,7 @@ describe("what is refused", () => {
     await refused("there is no file", ["--file", join(out, "nothing.gz")]);
   });
 
-  test("[UP-6] a program of a package is left to the package manager", async () => {
+  test("[UP-6] a packaged program is left to its package manager", async () => {
     const mark = join(world.place, "installed-by");
     writeFileSync(mark, "deb\n");
     expect(await world.upgrade()).toEqual({
@@ -178,7 +178,7 @@ test("[UP-3] without a service it says how to restart, and replaces a client wit
   expect(one.version()).toContain(NEXT_VERSION);
 });
 
-test("[UP-4] a version that changes the data and does not come up: program and data of before are back, and the server runs", async () => {
+test("[UP-4] a version that changes the data and does not start: the previous program and data are restored, and the server runs", async () => {
   await using one = await started();
   await one.release({ program: PROGRAMS.bad });
   const failed = await one.upgrade();
@@ -198,7 +198,7 @@ const FORWARD = [
 ] as const;
 const BACKWARD = ["upgrade_stopped", "upgrade_data_back", "upgrade_program_back"] as const;
 
-test("[UP-5] killed at each step forward: the program is whole, the server has its data, and the same command finishes it", async () => {
+test("[UP-5] killed at each step forward: the program is complete, the server has its data, and the same command completes it", async () => {
   expect([...FORWARD, ...BACKWARD].toSorted()).toEqual([...UPGRADE_FAILPOINTS].toSorted());
   await using one = await started();
   await one.release({ program: PROGRAMS.good });
@@ -212,7 +212,7 @@ test("[UP-5] killed at each step forward: the program is whole, the server has i
   expect(await one.upgrade()).toEqual({ code: 0, text: `Slipway ${NEXT_VERSION} is already installed.\n` });
 }, 180_000);
 
-test("[UP-5] killed at each step back: --back finishes it", async () => {
+test("[UP-5] killed at each step back: --back completes it", async () => {
   await using one = await started();
   await one.release({ program: PROGRAMS.bad });
   for (const point of BACKWARD) {

@@ -3,7 +3,7 @@ import { holdsCredentials, parseRepositoryAddress, type RefToTry, refsToTry } fr
 
 const SHA = "0123456789abcdef0123456789abcdef01234567";
 
-/** A pasted link, and what it means: the clone's URL and the rest. */
+/** A pasted link and its meaning: the clone URL and the rest. */
 const LINKS: readonly (readonly [string, string, object?])[] = [
   ["https://github.com/acme/app", "https://github.com/acme/app"],
   ["  https://github.com/acme/app.git\n", "https://github.com/acme/app.git"],

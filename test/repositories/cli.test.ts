@@ -1,4 +1,4 @@
-// `slipway create --repo`: one line from a link to a workspace that runs.
+// `slipway create --repo`: one command from a link to a running workspace.
 import { afterAll, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -37,7 +37,7 @@ testNeeding(
   },
 );
 
-/** Arguments that cannot be, and the words for it. */
+/** Invalid arguments and their errors. */
 const WRONG: readonly (readonly [string, string])[] = [
   ["--repo nothing", "expected a link such as https://github.com/acme/app"],
   ["app --branch main", "requires --repo"],

@@ -1,5 +1,5 @@
-// Deploy keys: made for one private repository, added at its host, used by the server and by git of workspaces, revoked. The host is OpenSSH's
-// server with git-shell.
+// Deploy keys: created for one private repository, added at its host, used by the server and by git in workspaces, revoked. The host is
+// OpenSSH's server with git-shell.
 import { expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -57,7 +57,7 @@ testNeeding(
     expect(refused.problem).toContain(new URL(url).host);
 
     host.authorize(key.public_key, git.bare("app"));
-    // The submodule is another repository: the key of the account reads that one.
+    // The submodule is another repository, which the account's key can read.
     host.authorize(own, git.bare("lib"));
     const { plan, problem } = await read();
     expect([problem, plan?.ssh_url]).toEqual(["", url]);
@@ -68,7 +68,7 @@ testNeeding(
     expect(texts).toEqual(["app", "lib"]);
     expect(await run([needs.git.file, "-C", clone, "rev-parse", "--is-shallow-repository"])).toBe("true");
     expect(await run([needs.git.file, "-C", clone, "remote", "get-url", "origin"])).toBe(url);
-    // Neither half of a read is left on the server's disk.
+    // Neither half of a clone is left on the server's disk.
     const copies = join(world.server.directory, "repositories", "owners", "read");
     expect(existsSync(copies) ? readdirSync(copies) : []).toEqual([]);
     expect((await storedTexts(world.server.directory)).filter((text) => text.includes("BEGIN OPENSSH"))).toEqual([]);
@@ -88,7 +88,7 @@ testNeeding(
   60_000,
 );
 
-test("[DK-3] [DK-5] an agent is given the deploy key of its owner for that repository and port alone; people see only their own; no link with a password is kept", async () => {
+test("[DK-3] [DK-5] an agent gets its owner's deploy key only for that repository and port; users see only their own; no link with a password is stored", async () => {
   await using world = await openWorld();
   const { server } = world;
   const seeded = await seedAgent(server);

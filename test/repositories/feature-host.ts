@@ -1,22 +1,22 @@
-// A registry of features on this machine: manifests and blobs as the distribution specification of OCI has them, behind an anonymous token, with
-// the blobs somewhere else.
+// A feature registry on this machine: manifests and blobs as in the OCI distribution specification, with anonymous tokens, and the blobs at
+// another address.
 import { joinStreams, tarEnd, tarEntry } from "#base/program-tar.ts";
 
 const MANIFEST = "application/vnd.oci.image.manifest.v1+json";
 
 export class FeatureHost implements Disposable {
-  /** `manifest name`, `blob digest` and so on, of everything that was asked. */
+  /** `manifest name`, `blob digest` and so on, of all requests. */
   readonly asked: string[] = [];
   readonly #manifests = new Map<string, string>();
   readonly #blobs = new Map<string, Uint8Array>();
   readonly #server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: (request) => this.#answer(request) });
 
-  /** The beginning of the ids of its features. */
+  /** The prefix of its features' IDs. */
   get name(): string {
     return this.#server.url.host;
   }
 
-  /** Publishes a feature and answers its id. */
+  /** Publishes a feature and returns its ID. */
   async publish(name: string, metadata: object, install: string): Promise<string> {
     const files = { "devcontainer-feature.json": JSON.stringify(metadata), "install.sh": install };
     const entries = Object.entries(files).map(([path, text]) => tarEntry(`./${path}`, new TextEncoder().encode(text)));

@@ -1,4 +1,4 @@
-// Features without a Docker Engine: what they say of themselves, their order, and how they come from a registry.
+// Features without a Docker Engine: their metadata, their order, and how they are fetched from a registry.
 import { afterAll, expect, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import { Outbound } from "#base/outbound.ts";
@@ -18,7 +18,7 @@ const feature = (id: string, metadata: object, options: Record<string, string> =
   metadata: readFeature(id, JSON.stringify(metadata)),
 });
 
-test("[RW-14] features are installed behind those that they need or want first, and never wait for each other", () => {
+test("[RW-14] features are installed after their dependencies, without cycles", () => {
   const all = [
     feature("r.example.com/a/last:2", {
       installsAfter: ["r.example.com/a/middle"],

@@ -1,4 +1,4 @@
-// What a repository prebuild keeps, and when it looks again.
+// A repository prebuild's stored images, and the time of its next check.
 import { expect, test } from "bun:test";
 import { nextLook, withBuilt } from "#actors/image-prebuilds/kept.ts";
 

@@ -1,4 +1,4 @@
-// The shapes of repositories that ask for nothing of an image become processes: the same properties without Docker.
+// Repositories that need nothing from an image become processes: the same properties without Docker.
 import { expect } from "bun:test";
 import { join } from "node:path";
 import type { Workspace } from "#schema/workspaces/workspace.ts";

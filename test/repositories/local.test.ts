@@ -86,7 +86,7 @@ testNeeding(
     const [kept] = await listed();
     expect([kept?.repository.url, kept?.workspace]).toEqual([git.link("app"), undefined]);
 
-    // A task takes a repository, too.
+    // A task can also use a repository.
     const task = await admin.post<Task>("/api/v2/tasks/me", { input: "hello", repository: { url: git.link("lib") } });
     expect(task.template_name).toBe("repository-local");
     const { workspaces } = await admin.get<Workspaces>("/api/v2/workspaces");

@@ -1,4 +1,4 @@
-// A repository as a mapping of paths to texts, for tests of what is found in it.
+// A repository as a mapping of paths to texts, for tests of its configuration.
 import { sha256 } from "#base/ids.ts";
 import type { RepositoryPlan } from "#schema/templates/repository.ts";
 import { planRepository, type RepositoryFiles } from "#src/provisioners/repository/plan.ts";
@@ -15,7 +15,7 @@ export const memoryFiles = (texts: Readonly<Record<string, string>>): Repository
   },
 });
 
-/** The plan for these files. */
+/** Returns the plan for these files. */
 export const planOf = (
   texts: Readonly<Record<string, string>>,
   { path, configuration }: { path?: string; configuration?: string } = {},

@@ -1,4 +1,4 @@
-// The shapes of real repositories, made small: what each becomes.
+// Kinds of real repositories, reduced: the plan of each.
 import { expect, test } from "bun:test";
 import { parsePlan, type RepositoryPlan } from "#schema/templates/repository.ts";
 import { planOf } from "./memory-files.ts";
@@ -7,7 +7,7 @@ const DEV = ".devcontainer/devcontainer.json";
 const json = (value: unknown): string => JSON.stringify(value);
 const noted = ({ dropped }: RepositoryPlan): string[] => dropped.map(({ property }) => property);
 
-/** What public repositories have, by shape. */
+/** Kinds of public repositories. */
 const SHAPES: readonly (readonly [string, Record<string, string>, Partial<RepositoryPlan>, string[]?])[] = [
   [
     "an image and a name, with comments and trailing commas",
@@ -241,7 +241,7 @@ test.each(SHAPES as never[])(
   },
 );
 
-/** What reaches for the server's machine, and the property that is noted. */
+/** Settings that would affect the server's machine, and the property that is reported. */
 const HOSTILE: readonly (readonly [string, object])[] = [
   ["initializeCommand", { image: "a", initializeCommand: "id" }],
   ["runArgs", { image: "a", runArgs: ["--privileged"] }],
@@ -267,7 +267,7 @@ test.each(HOSTILE as [string, object][])("[RW-3] leaves out %s of %j", async (pr
   expect(json(plan.volumes) + json(plan.build ?? {}) + json(plan.features)).not.toMatch(/\/host|passwd|\.\.|evil/);
 });
 
-test("[RW-3] is through with a file that is written to take long in a moment", async () => {
+test("[RW-3] a file crafted to be slow is parsed in a moment", async () => {
   const unclosed = await planOf({
     [DEV]: json({ image: "a", containerEnv: { A: "${localEnv:".repeat(20_000), B: "b" } }),
   });
@@ -302,7 +302,7 @@ test("[RW-2] finds every devcontainer.json, reads the one that was chosen, and l
   expect(noted(wrong)).toEqual(["configuration"]);
 });
 
-test("[RW-5] refuses a plan with anything in it that a plan cannot say", async () => {
+test("[RW-5] refuses a plan with anything that a plan cannot contain", async () => {
   const plan = await planOf({});
   const broken: object[] = [
     { volumes: [{ name: "x", path: "relative" }] },

@@ -1,4 +1,4 @@
-// Images built ahead: a genuine engine, a git host, and pushes as hosts announce them.
+// Images built in advance: a genuine engine, a git host, and push events as hosts send them.
 import { afterAll, expect } from "bun:test";
 import { createHmac } from "node:crypto";
 import { writeFileSync } from "node:fs";
@@ -26,7 +26,7 @@ afterAll(() => {
   place[Symbol.dispose]();
 });
 const program = join(place.path, "slipway");
-// The beginning of a Linux program: nothing here starts one.
+// The beginning of a Linux program; it is never started here.
 writeFileSync(
   program,
   Buffer.concat([Buffer.from("\x7fELF"), Buffer.alloc(14), Buffer.from([62, 0]), Buffer.alloc(64)]),
@@ -47,14 +47,14 @@ const read = async (id: string): Promise<RepositoryPrebuild> => {
   if (!found) throw new Error("the prebuild was removed");
   return found;
 };
-/** The prebuild once this commit has its image. */
+/** Returns the prebuild once this commit has its image. */
 const built = (id: string, commit: string): Promise<RepositoryPrebuild> =>
   until(async () => {
     const found = await read(id);
     if (found.status === "failed") throw new Error(found.error);
     return found.status === "ready" && found.commit === commit && found;
   });
-/** IDs of the images that were built from a repository. */
+/** Returns the IDs of images built from a repository. */
 const imagesOf = async (url: string): Promise<string[]> => {
   const query = { filters: JSON.stringify({ label: [`slipway.repository=${url}`] }) };
   return ((await engine.json<{ Id: string }[]>("list", "GET", "/images/json", { query })) ?? []).map(({ Id }) => Id);
@@ -92,7 +92,7 @@ testNeeding(
     const after = await imagesOf(url);
     expect([second.images, after.length, after.includes(before ?? "")]).toEqual([1, 1, false]);
 
-    // The same event again, and one that is no push, build nothing.
+    // A repeated event, and one that is not a push, build nothing.
     expect((await push(first.webhook_url, good, body)).status).toBe(204);
     expect((await push(first.webhook_url, { ...good, "x-github-event": "ping" }, body)).status).toBe(204);
     expect((await imagesOf(url)).length).toBe(1);

@@ -1,4 +1,4 @@
-// Signatures of push events, as each host makes them.
+// Signatures of push events, as each host creates them.
 import { expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
 import { isPush, isSigned } from "#src/git/push-events.ts";
@@ -8,7 +8,7 @@ const body = new TextEncoder().encode('{"ref":"refs/heads/main"}');
 const digest = createHmac("sha256", SECRET).update(body).digest("hex");
 const headers = (values: object): Headers => new Headers(values as Record<string, string>);
 
-/** The headers of a push on each host. */
+/** The headers of a push from each host. */
 export const SIGNED: Readonly<Record<string, Record<string, string>>> = {
   GitHub: { "x-github-event": "push", "x-hub-signature-256": `sha256=${digest}` },
   GitLab: { "x-gitlab-event": "Push Hook", "x-gitlab-token": SECRET },

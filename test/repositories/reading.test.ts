@@ -1,4 +1,4 @@
-// What the server reads of a repository, from where, and what it says when a host refuses.
+// The files that the server reads from a repository, their source, and its errors when a host rejects it.
 import { afterAll, expect, test } from "bun:test";
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -21,7 +21,7 @@ import { awaitBuild, awaitWorkspace, createBuild, openWorld } from "#test/suppor
 import { openGitWorld, removeWorkspace } from "./world.ts";
 
 const provider = new FakeProvider();
-/** Only people with a linked account read here. */
+/** Only people with a linked account can read here. */
 const closed = openGitWorld((token) => token !== "" && provider.counts(token));
 const open = openGitWorld();
 afterAll(() => {
@@ -51,7 +51,7 @@ const read = (asked: RepositoryAsked): Promise<RepositoryFound> =>
   admin.post<RepositoryFound>("/api/v2/repositories/read", { repository: asked });
 const url = open.link("app");
 
-/** What is asked for, and the commit and folder that are read. */
+/** Requests, and the commit and folder that are read. */
 const ASKED: readonly (readonly [object, string, string?])[] = [
   [{ url }, main],
   [{ url: `${url}.git` }, main],
@@ -72,7 +72,7 @@ test.each(ASKED.map(([asked, commit, path = ""]) => [asked, commit, path]) as ne
   },
 );
 
-/** What is refused, and the words for it. */
+/** Rejected requests and their errors. */
 const REFUSED: readonly (readonly [object, string])[] = [
   [{ url, branch: "nothing" }, `The repository at ${open.host} has no branch or tag nothing.`],
   [{ url, pull_request: 8 }, `The repository at ${open.host} has no pull request 8`],
@@ -144,7 +144,7 @@ test("[RW-20] a member who does not own the deployment reads nothing of the serv
   expect(problem).toContain("418");
 });
 
-test("[RW-10] never calls an address that is not public on a server that others use, and follows no redirect to one", async () => {
+test("[RW-10] never calls a non-public address on a server that others use, and follows no redirect to one", async () => {
   using place = tempDirectory();
   const outbound = new Outbound({ clock: systemClock, allowed: [], resolve: async () => ["127.0.0.1"] });
   const reader = new RepositoryReader({ outbound, clock: systemClock, root: place.path });

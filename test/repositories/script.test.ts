@@ -19,7 +19,7 @@ app.git("commit", "-q", "-a", "-m", "second");
 app.git("push", "-q", "hosted", "main", "HEAD:refs/heads/fix/it's", "HEAD:refs/pull/7/head", "HEAD:refs/tags/v1");
 const head = app.git("rev-parse", "HEAD").trim();
 
-/** Runs the start scripts of a plan as an agent does, in a home of their own. */
+/** Runs the start scripts of a plan as an agent does, in their own home. */
 const start = async (home: string, changes: Partial<RepositoryPlan> = {}, agent = "agent-1") => {
   const plan: RepositoryPlan = Object.assign(await planOf({}), { url: git.link("app") }, changes);
   const place = { root: '"$HOME/app"', folder: '"$HOME/app"', state: '"$HOME/state"' };
@@ -37,11 +37,11 @@ const start = async (home: string, changes: Partial<RepositoryPlan> = {}, agent 
   return { codes: all.map(({ code }) => code), said: all.map(({ said }) => said).join("\n") };
 };
 
-/** Not by a call that blocks: the host is in this process. */
+/** Not a blocking call, because the host is in this process. */
 const inClone = (home: string, ...args: string[]): Promise<string> =>
   run([needs.git.file, "-C", join(home, "app"), ...args], { PATH: process.env.PATH ?? "", HOME: home });
 
-/** What is cloned, the branch that is checked out then, and how many commits there are. */
+/** The plan, the branch that is checked out, and the number of commits. */
 const CLONES: readonly (readonly [Partial<RepositoryPlan>, string, string])[] = [
   [{}, "main", "1"],
   [{ full_history: true }, "main", "2"],
@@ -66,7 +66,7 @@ test.each(CLONES as never[])(
   },
 );
 
-test("[RW-8] a clone that was interrupted begins again; anything else in the folder stays as it is", async () => {
+test("[RW-8] an interrupted clone starts again; any other content of the folder is unchanged", async () => {
   using home = tempDirectory();
   const clone = join(home.path, "app");
   mkdirSync(join(clone, ".git"), { recursive: true });
@@ -89,7 +89,7 @@ test("[RW-8] a clone that was interrupted begins again; anything else in the fol
   expect(readFileSync(join(full.path, "app", "notes"), "utf8")).toBe("mine");
 });
 
-test("[RW-12] a clone that a host refuses fails with the host's name and what helps, and the commands behind it do not run", async () => {
+test("[RW-12] a refused clone fails with the host's name and a remedy, and later commands do not run", async () => {
   using home = tempDirectory();
   const post_create = [[{ run: "touch never" }]];
   const lifecycle = { on_create: [], update_content: [], post_create, post_start: [] };
@@ -131,7 +131,7 @@ testNeeding([needs.git, needs.gitLfs], "[RW-7] large files are fetched from the 
   const oid = sha256(content);
   const object = { oid, size: content.length };
   const asked: string[] = [];
-  // The batch API of Git LFS: what is asked for, and where it is.
+  // The batch API of Git LFS: the requested objects and their URLs.
   using lfs = Bun.serve({
     hostname: "127.0.0.1",
     port: 0,
@@ -157,7 +157,7 @@ testNeeding([needs.git, needs.gitLfs], "[RW-7] large files are fetched from the 
   expect([readFileSync(join(home.path, "app", "one.bin"), "utf8"), said]).toEqual([content, expect.anything()]);
   expect(asked).toEqual(["POST /lfs/objects/batch", "GET /object"]);
 
-  // A host that does not serve them costs the large files, not the clone.
+  // If a host does not serve them, the large files are missing, but the clone succeeds.
   await lfs.stop(true);
   using other = tempDirectory();
   const without = await start(other.path, { url: git.link("large") });

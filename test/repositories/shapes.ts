@@ -1,5 +1,5 @@
-// Twenty shapes of real repositories, remade small: their files, what is run in the workspace, and what that shows. Base images are names of the
-// image with git that the engine of the tests has.
+// Twenty kinds of real repositories, reduced: their files, a command in the workspace, and its output. Base images are names of the git
+// image in the tests' engine.
 import type { RepositoryAsked } from "#schema/templates/repository.ts";
 import { GIT_IMAGE } from "#test/support/docker/git-image.ts";
 
@@ -12,23 +12,23 @@ export type Shape = {
   readonly title: string;
   readonly files: Readonly<Record<string, string>>;
   readonly asked?: Partial<RepositoryAsked>;
-  /** A line of shell, and what it shows in the workspace. */
+  /** A shell line, and its output in the workspace. */
   readonly look: string;
   readonly shows: string;
-  /** The title of the app that a port becomes. */
+  /** The title of the app created for a port. */
   readonly app?: string;
-  /** What the line shows in a workspace without Docker, for shapes that ask for nothing of an image. */
+  /** The line's output in a workspace without Docker, for repositories that need nothing from an image. */
   readonly local?: string;
 };
 
-/** The images that the languages of shapes lead to. */
+/** The images selected by programming language. */
 export const LANGUAGE_IMAGES = [
   "mcr.microsoft.com/devcontainers/go:1.25",
   "mcr.microsoft.com/devcontainers/python:3.13",
   "mcr.microsoft.com/devcontainers/rust:1",
 ];
 
-/** `tool` is the id of a feature in a registry, which says its option in the file /tool. */
+/** `tool` is the ID of a feature in a registry, which writes its option to the file /tool. */
 export const shapes = (tool: string): readonly Shape[] => [
   {
     name: "image",

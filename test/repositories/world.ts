@@ -11,13 +11,13 @@ export type GitWorld = Disposable & {
   /** The link to a repository of this host. */
   readonly link: (name: string) => string;
   readonly host: string;
-  /** Makes a repository with these files on `main`, and answers its link. */
+  /** Creates a repository with these files on `main`, and returns its link. */
   readonly publish: (name: string, files: Readonly<Record<string, string>>) => Promise<TestRepository>;
   /** The folder of a hosted repository. */
   readonly bare: (name: string) => string;
 };
 
-/** `counts` says which tokens may read; by default nobody needs one. `address` is where containers reach this machine. */
+/** `counts` decides which tokens may read; by default none is needed. `address` is where containers reach this machine. */
 export const openGitWorld = (counts: (token: string) => boolean = () => true, address?: string): GitWorld => {
   const place = tempDirectory();
   const hosted = join(place.path, "hosted");
@@ -48,7 +48,7 @@ export const openGitWorld = (counts: (token: string) => boolean = () => true, ad
   };
 };
 
-/** Deletes a workspace and waits until its processes have ended: they would outlive the server. */
+/** Deletes a workspace and waits until its processes have ended, which would otherwise outlive the server. */
 export const removeWorkspace = async (client: Client, id: string): Promise<void> => {
   await createBuild(client, id, "delete");
   await awaitWorkspace(client, id, ({ latest_build }) => latest_build.status === "deleted");

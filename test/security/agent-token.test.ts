@@ -1,4 +1,4 @@
-// The agent's token is in the environment of nothing that agents and people start in a workspace: a mere `env` would print it into logs,
+// The agent's token is in the environment of no process that agents and people start in a workspace: a mere `env` would print it into logs,
 // terminals and chats.
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
@@ -15,11 +15,11 @@ const world = await forFile(
   }),
 );
 
-/** Everything in the environment of the process whose id a program has written to this file of the home folder. */
+/** Returns the environment of the process whose ID a program has written to this file of the home folder. */
 const environmentOf = async (name: string): Promise<string> => {
   const file = join(world.home, name);
   const pid = await until(() => existsSync(file) && readFileSync(file, "utf8").trim());
-  // Empty while the process becomes another program.
+  // Empty while the process executes another program.
   return until(() => readFileSync(`/proc/${pid}/environ`, "latin1"));
 };
 

@@ -1,11 +1,11 @@
-// Heads of requests that are small to send and might be dear to read: refused or answered immediately, and nobody else waits. Bodies of the
-// kind are in test/api/edge/cost.test.ts, archives in test/provisioners/archive.test.ts, frames in test/api/edge/sockets.test.ts.
+// Request heads that are small to send and might be expensive to parse: rejected or answered immediately, without delaying others. Such
+// bodies are in test/api/edge/cost.test.ts, archives in test/provisioners/archive.test.ts, frames in test/api/edge/sockets.test.ts.
 import { expect, test } from "bun:test";
 import { Client } from "#src/client.ts";
 import { call, head } from "#test/api/edge/raw-http.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
 
-/** Generous, for the machine may be busy; what they would cost if they were taken is far more. */
+/** Generous for a busy machine; accepting them would cost far more. */
 const BOUND_MS = 5_000;
 
 const many = (count: number, of: (i: number) => string, between = ""): string =>
@@ -13,7 +13,7 @@ const many = (count: number, of: (i: number) => string, between = ""): string =>
 const numbered = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, i) => [`X-${i}`, "a"]));
 const week = "start_time=2025-01-06T00:00:00Z&end_time=2025-01-13T00:00:00Z";
 
-// Name, path, headers, and what it is answered.
+// Name, path, headers, and the response.
 const BOMBS: [string, string, Record<string, string>, number][] = [
   ["5,000 headers", "users/me", numbered(5_000), 431],
   ["250 headers", "users/me", numbered(250), 431],
@@ -34,7 +34,7 @@ const BOMBS: [string, string, Record<string, string>, number][] = [
   ["400 ids", `insights/user-activity?${week}&template_ids=${many(400, () => crypto.randomUUID(), ",")}`, {}, 404],
 ];
 
-test("[HT-22] heads that are bombs are refused or answered immediately, in words, and the server goes on", async () => {
+test("[HT-22] oversized heads are refused or answered immediately, with an explanation, and the server continues", async () => {
   await using server = await startTestServer();
   const { token } = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
   for (const [name, path, headers, status] of BOMBS) {

@@ -1,5 +1,5 @@
-// Canaries: a text that stands nowhere else is planted in everything that is secret, then every operation is asked by everyone, well
-// and badly, and no answer, stream or log line may hold one where the specification does not return it (RELIABILITY check 32).
+// Canaries: a unique text is planted in everything that is secret, then every operation is called by every caller, correctly and
+// incorrectly, and no response, stream or log line may contain one unless the specification returns it (RELIABILITY check 32).
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, expect } from "bun:test";
 import { join } from "node:path";
@@ -14,17 +14,17 @@ import { ADMIN } from "#test/support/server.ts";
 
 const canary = (name: string): string => `canary-${name}-8fb1c2`;
 
-/** Names of JSON fields that hold a secret, whatever the route. */
+/** Names of JSON fields that contain a secret, in any route. */
 const SECRET_FIELD = /password|secret|api_key|private_key|token$/;
-// The header in which a key travels has a name that may be seen.
+// The name of the header that carries a key is not secret.
 const isNoSecret = /^(token_name|max_token_lifetime|api_key_header)$/;
 
-/** Who may see what: `caller operation` where the specification returns it. */
+/** Allowed disclosures: `caller operation`, where the specification returns it. */
 const ALLOWED: Record<string, RegExp> = {
-  // The environment of an agent is part of it (specification, Workspace agent), and of the plan of a template's version.
+  // An agent's environment is part of the agent (specification, Workspace agent), and of the plan of a template's version.
   "agent environment":
     /^(ada|admin|colleague) (GET|POST|PUT) \/api\/v2\/(workspace|users\/|organizations\/|templateversions\/)/,
-  // An agent gets its owner's pair whole.
+  // An agent gets its owner's whole key pair.
   "git key": /^agent GET \/api\/v2\/workspaceagents\/me\/gitsshkey$/,
 };
 
@@ -61,7 +61,7 @@ describeInside("canaries", () => {
     resetLogging();
   });
 
-  /** What the server has made or was given, and must keep to itself. */
+  /** Creates everything that the server must keep secret. */
   const plant = async (): Promise<void> => {
     secrets.set("first user's password", ADMIN.password);
     for (const name of ["variable", "metadata", "client-secret", "field"]) secrets.set(name, canary(name));
@@ -70,7 +70,7 @@ describeInside("canaries", () => {
     await ada.patch(`/api/v2/users/me/secrets/${town.things.secret}`, { value: canary("kept"), env_name: "KEPT" });
     secrets.set("secret of ada", canary("kept"));
     for (const [who, token] of Object.entries(town.tokens)) {
-      // Half of a token is as bad; its id is no secret.
+      // Half of a token is also secret; its ID is not.
       if (token) secrets.set(`token of ${who}`, token.length === 36 ? token : (token.split("-")[1] as string));
     }
     const agent = { ...town.tokens }.agent;
@@ -91,7 +91,7 @@ describeInside("canaries", () => {
     }
   };
 
-  /** What sockets say first: the whole of what they are about. */
+  /** Reads the first messages of sockets, which contain the full state. */
   const follow = async (): Promise<void> => {
     const { workspace, chat } = town.things;
     const paths = [`workspaces/${workspace}/watch-ws`, `chats/${chat}/stream`];
@@ -110,7 +110,7 @@ describeInside("canaries", () => {
     const fields = secretFields(operation);
     await keep(operation, who, callAs(town, operation, row, token, things));
     if (fields.length === 0) return;
-    // A canary in each secret field: once as it should be, once alongside something wrong.
+    // A canary in each secret field: once correctly, once next to an error.
     const planted = Object.fromEntries(fields.map((name) => [name, canary("field")]));
     await keep(operation, who, callAs(town, operation, row, token, things, planted));
     const wrong = Object.fromEntries(
@@ -132,7 +132,7 @@ describeInside("canaries", () => {
   const found = (text: string): string[] =>
     [...secrets].filter(([, secret]) => text.includes(secret)).map(([name]) => name);
 
-  testInside("[SC-4] no answer and no stream holds a secret, but where the specification returns it", () => {
+  testInside("[SC-4] no response and no stream contains a secret, except where the specification returns it", () => {
     expect(secrets.size).toBeGreaterThan(15);
     expect(answers.length).toBeGreaterThan(town.operations.length * CALLERS.length);
     const leaks = answers.flatMap(({ who, text }) =>
@@ -141,26 +141,26 @@ describeInside("canaries", () => {
         .map((name) => `${name}: ${who}`),
     );
     expect([...new Set(leaks)]).toEqual([]);
-    // The canaries are alive: where they may be seen they are.
+    // Checks that the canaries work: they appear where they are allowed.
     const seen = new Set(answers.flatMap(({ text }) => found(text)));
     expect(Object.keys(ALLOWED).filter((name) => !seen.has(name))).toEqual([]);
   });
 
-  testInside("[SC-4] no line of the log holds one, at its most talkative", () => {
+  testInside("[SC-4] no log line contains one, at the most verbose level", () => {
     log("test").info("listening");
     expect(lines.at(-1)).toContain("listening");
     expect([...new Set(lines.flatMap(found))]).toEqual([]);
   });
 });
 
-/** Reads before writes, so that what is read is still whole; signing out last. */
+/** Reads before writes, so that the data is still complete; signing out last. */
 const inOrder = (operations: readonly Operation[]): Operation[] =>
   [...operations].sort((a, b) => Number(a.method !== "GET") - Number(b.method !== "GET"));
 
 const secretFields = ({ body }: Operation): string[] =>
   Object.keys(body?.properties ?? {}).filter((name) => SECRET_FIELD.test(name) && !isNoSecret.test(name));
 
-/** The first events of a stream. */
+/** Returns the first events of a stream. */
 const firstOf = async (response: Response): Promise<string> => {
   const reader = response.body?.getReader();
   const { value } = (await reader?.read()) ?? {};

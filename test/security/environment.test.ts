@@ -1,4 +1,4 @@
-// Secrets that a process was started with: a real server and what the system shows of it to every program of the same user.
+// Secrets in a process's initial environment: a real server, and what the system shows of it to other programs of the same user.
 import { expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -13,7 +13,7 @@ const PROVIDER = JSON.stringify([
 const NAMES = { SLIPWAY_ADMIN_EMAIL: ADMIN.email, SLIPWAY_ADMIN_USERNAME: ADMIN.username };
 const onLinux = process.platform === "linux" ? test : test.skip;
 
-/** A server started as a person starts one, with these variables; what it logs is collected. */
+/** A server started as a person would, with these variables; its log is collected. */
 const serve = async (directory: string, env: Record<string, string>) => {
   const child = Bun.spawn([...command(), "serve", "--address=127.0.0.1:0", `--data-dir=${join(directory, "data")}`], {
     env: { PATH: process.env.PATH, HOME: directory, ...NAMES, ...env },
@@ -95,7 +95,7 @@ onLinux(
   60_000,
 );
 
-test("[CF-16] secrets by file never are in the environment", async () => {
+test("[CF-16] secrets from files are never in the environment", async () => {
   using place = tempDirectory();
   writeFileSync(join(place.path, "password"), `${ADMIN.password}\n`, { mode: 0o600 });
   await using server = await serve(place.path, { SLIPWAY_ADMIN_PASSWORD_FILE: join(place.path, "password") });

@@ -1,5 +1,6 @@
-// Does the time of a refusal tell how much of a token was right? Tokens wrong at their first and at their last byte, in random order,
-// compared by Welch's t (RELIABILITY check 31). In full by `bun run torture`; CI only runs it in short, since there no time decides.
+// Checks whether the time of a rejection reveals how much of a token was right: tokens wrong at their first and at their last byte, in
+// random order, compared with Welch's t (RELIABILITY check 31). `bun run torture` runs the full form; CI only a short one without a time
+// limit.
 import type { Clock } from "#base/clock.ts";
 import { keySecret } from "#base/ids.ts";
 import { ALL_PARTS } from "#base/parts.ts";
@@ -14,12 +15,12 @@ import { startTestServer, type TestServer } from "#test/support/server.ts";
 type Check = { name: string; run(options: CheckOptions): Promise<string> };
 type CheckOptions = { rounds: number; seed: number; log(line: string): void };
 
-/** Beyond this the two are told apart (dudect's bound is 4.5; the design's is 4). */
+/** Above this, the two are distinguishable (dudect's limit is 4.5; the design's is 4). */
 const BOUND = 4;
-/** Slower ones are the machine's doing: collections, other processes. */
+/** Slower ones are due to the machine: garbage collection, other processes. */
 const KEPT = 0.95;
 
-/** One kind of token: a right one, from which character on it is secret, and how it is tried; answers whether it was refused. */
+/** One kind of token: a valid one, the index where its secret begins, and how it is tried; returns whether it was rejected. */
 type Kind = { name: string; right: string; secretFrom: number; refuses(token: string): Promise<boolean> };
 
 export type Timing = { name: string; calls: number; t: number; refused: number };
@@ -56,7 +57,7 @@ export const kindsOf = async (server: TestServer): Promise<Kind[]> => {
   ];
 };
 
-/** The token with another character at one end of its secret. */
+/** Returns the token with a different character at one end of its secret. */
 export const wrongAt = ({ right, secretFrom }: Pick<Kind, "right" | "secretFrom">, end: "first" | "last"): string => {
   const at = end === "first" ? secretFrom : right.length - 1;
   // Hex digits, so that an agent token stays a UUID.
@@ -65,7 +66,7 @@ export const wrongAt = ({ right, secretFrom }: Pick<Kind, "right" | "secretFrom"
   return right.slice(0, at) + pick + right.slice(at + 1);
 };
 
-/** `calls` of each end, in random order. */
+/** Measures `calls` of each end, in random order. */
 export const timingOf = async (kind: Kind, calls: number): Promise<Timing> => {
   const times: Record<"first" | "last", number[]> = { first: [], last: [] };
   let refused = 0;
@@ -87,7 +88,7 @@ export const timingOf = async (kind: Kind, calls: number): Promise<Timing> => {
   return { name: kind.name, calls: all.length, t, refused };
 };
 
-/** Welch's t of two samples. */
+/** Returns Welch's t of two samples. */
 export const welch = (a: readonly number[], b: readonly number[]): number => {
   const [x, y] = [momentsOf(a), momentsOf(b)];
   return (x.mean - y.mean) / Math.sqrt(x.variance / a.length + y.variance / b.length);

@@ -1,4 +1,4 @@
-// Tokens: how they are compared, and that none of any kind is written down (RELIABILITY check 31).
+// Tokens: how they are compared, and that none of any kind is stored or logged (RELIABILITY check 31).
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, statSync } from "node:fs";
@@ -17,7 +17,7 @@ import { kindsOf, timingOf, welch, wrongAt } from "./token-timing.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 
-/** Where two secrets, or their hashes, may be compared by the language, and why. */
+/** Places where secrets, or their hashes, may be compared with the language's operators, and why. */
 const PLAIN: Record<string, string> = {
   "actors/agent/state.ts": "the same agent signing in again: both hashes are the server's own",
 };
@@ -64,7 +64,7 @@ describeInside("the time of a refusal", () => {
       const { refused, calls, t } = await timingOf(kind, 200);
       expect([kind.name, refused]).toEqual([kind.name, calls]);
       expect(Number.isFinite(t)).toBe(true);
-      // Last, since the setup token counts once: the right one is taken.
+      // Last, because the setup token is single-use: the valid one is accepted.
       expect([kind.name, await kind.refuses(kind.right)]).toEqual([kind.name, false]);
     }
   });
@@ -77,7 +77,7 @@ describeInside("the time of a refusal", () => {
   });
 });
 
-/** Every file below the directory, whole. */
+/** Returns every file below the directory with its content. */
 const filesBelow = (directory: string): { path: string; text: string }[] =>
   readdirSync(directory, { recursive: true, encoding: "utf8" })
     .map((name) => join(directory, name))
@@ -108,7 +108,7 @@ testInside(
       secrets.set("browser's key", secretOf((await admin.post<{ key: string }>("/api/v2/users/me/keys")).key));
       const worker = (await makeKey(admin)).key;
       secrets.set("provisioner key", secretOf(worker));
-      // Used well and badly, where the address of a request might be noted.
+      // Valid and invalid uses where a request's URL might be logged.
       const serve = "/api/v2/organizations/default/provisionerdaemons/serve";
       for (const one of [token, worker, `${token}x`, `${worker}x`, setup_token]) {
         await anybody.as(one).fetch("GET", serve);
@@ -139,5 +139,5 @@ testInside(
   60_000,
 );
 
-/** Half of a token is as bad; its id is no secret. */
+/** Half of a token is also secret; its ID is not. */
 const secretOf = (token: string): string => token.split("-")[1] as string;

@@ -1,5 +1,5 @@
-// Chats over the public API for tests: a server whose model says what the test says, and followers that put their events together the
-// way a client has to, complaining about whatever a client may rely on.
+// Chats over the public API: a server whose model says what the test says, and followers that assemble events as a client has to and
+// complain about any violated guarantee.
 import type { Chat, ChatMessage, CreatedMessage, MessagePage, QueuedMessage } from "#schema/chats/chat.ts";
 import type { ChatEvent } from "#schema/chats/chat-event.ts";
 import { Client, type ClientSocket } from "#src/client.ts";
@@ -28,7 +28,7 @@ type Speaker = Pick<ChatWorld, "owner" | "organization_id">;
 
 export const said = (text: string) => [{ type: "text", text }];
 
-/** Makes a chat of the world's owner; more members of the body as wanted. */
+/** Creates a chat of the world's owner, with additional body members. */
 export const createChat = (world: Speaker, text = "hello", more: Record<string, unknown> = {}): Promise<Chat> =>
   world.owner.post<Chat>("/api/v2/chats", { organization_id: world.organization_id, content: said(text), ...more });
 
@@ -49,7 +49,7 @@ export const wordsOf = ({ role, content }: ChatMessage): string =>
 
 type Source = Pick<ClientSocket, "json" | "close" | "closed" | "send"> & Disposable;
 
-/** Reads server-sent events as they come, so that the test's own pace never holds the server up. */
+/** Reads server-sent events as they arrive, so that a slow test never delays the server. */
 class EventSource implements Source {
   readonly closed: Promise<{ code: number; reason: string }>;
   readonly close: () => void;
@@ -97,7 +97,7 @@ class EventSource implements Source {
   }
 }
 
-/** A client of a chat's stream: keeps the picture a client would have. */
+/** A client of a chat's stream that keeps the state that a real client would have. */
 export class Follower implements Disposable {
   readonly events: ChatEvent[] = [];
   readonly messages = new Map<number, ChatMessage>();
@@ -118,7 +118,7 @@ export class Follower implements Disposable {
     return new Follower(await client.socket(`/api/v2/chats/${id}/stream${query}`));
   }
 
-  /** The same by server-sent events. */
+  /** Follows by server-sent events. */
   static async overEvents(client: Client, id: string, after = 0): Promise<Follower> {
     const cut = new AbortController();
     const options = { headers: { accept: "text/event-stream" }, signal: cut.signal };
@@ -146,7 +146,7 @@ export class Follower implements Disposable {
     this.#socket[Symbol.dispose]();
   }
 
-  /** Reads frames until the picture fits. */
+  /** Reads frames until the condition holds. */
   async until(fits: (follower: this) => boolean): Promise<this> {
     while (!fits(this)) {
       const frame = await this.#socket.json<ChatEvent[]>();

@@ -1,4 +1,4 @@
-// Nodes of a cluster as processes of their own, which tests kill, stop and start again.
+// Nodes of a cluster as separate processes, which tests kill, stop and restart.
 import { join } from "node:path";
 import type { NetworkPlace } from "./cluster/networks.ts";
 import { freePort } from "./net/free-port.ts";
@@ -9,19 +9,19 @@ import { until } from "./until.ts";
 
 export const LEASE_MS = 3000;
 const KEY = "5".repeat(64);
-/** What `cluster_reads` and `cluster_active` are on all nodes; the settings' defaults where it is left out. */
+/** Values of `cluster_reads` and `cluster_active` on all nodes; the defaults if omitted. */
 const kinds = (): Record<string, string> => {
   const { SLIPWAY_TEST_CLUSTER_READS: reads, SLIPWAY_TEST_CLUSTER_ACTIVE: active } = process.env;
   return { ...(reads ? { SLIPWAY_CLUSTER_READS: reads } : {}), ...(active ? { SLIPWAY_CLUSTER_ACTIVE: active } : {}) };
 };
-/** Whether every node works, each for its parts. */
+/** Returns true if all nodes are active, each with its own shards. */
 export const isEveryActive = (): boolean => process.env.SLIPWAY_TEST_CLUSTER_ACTIVE === "every";
 
 export type NodeProcess = {
   readonly id: string;
   readonly url: URL;
   readonly pid: number;
-  /** What it has printed and logged so far. */
+  /** Returns everything printed and logged so far. */
   said(): string;
   signal(name: "SIGKILL" | "SIGSTOP" | "SIGCONT" | "SIGTERM"): void;
   readonly exited: Promise<number>;
@@ -29,23 +29,23 @@ export type NodeProcess = {
 
 export type TestCluster = AsyncDisposable & {
   readonly database: TestDatabase;
-  /** Starts node number `n`, or starts it again. `until`: what it has to say first. */
+  /** Starts or restarts node `n`. `until`: the message to wait for. */
   start(
     n: number,
     options?: { env?: Record<string, string>; waits?: RegExp; program?: readonly string[] | undefined },
   ): Promise<NodeProcess>;
-  /** The node that answers as the active one. */
+  /** Returns the node that reports to be active. */
   active(): Promise<NodeProcess>;
 };
 
 const READY = / is listening on | is on standby on port /;
 
 type ClusterPlaces = {
-  /** Another database than one of its own on the server of `.ci/postgres`. */
+  /** A database to use instead of a new one on the server of `.ci/postgres`. */
   readonly database?: TestDatabase;
-  /** Where node number `n` runs. */
+  /** Returns where node `n` runs. */
   place?(n: number): NetworkPlace;
-  /** The addresses of all nodes, where they have different ones: what comes to one is answered by another. */
+  /** The addresses of all nodes, if they differ: each node answers on its own. */
   readonly hosts?: readonly string[];
 };
 
@@ -76,7 +76,7 @@ export const startCluster = async (places: ClusterPlaces = {}): Promise<TestClus
         SLIPWAY_ADMIN_USERNAME: ADMIN.username,
         SLIPWAY_ADMIN_PASSWORD: ADMIN.password,
         SLIPWAY_CHAT_TITLES: "false",
-        // Where nodes have addresses of their own their clients are no programs of this machine, and are counted.
+        // If nodes have their own addresses, their clients are not local programs and would be rate limited.
         SLIPWAY_API_RATE_LIMIT: "0",
         ...kinds(),
         ...(places.hosts ? { SLIPWAY_ALLOWED_HOSTS: places.hosts.join(",") } : {}),
@@ -100,7 +100,7 @@ export const startCluster = async (places: ClusterPlaces = {}): Promise<TestClus
     };
     nodes.set(n, node);
     let ended = false;
-    // What it has said last is still to be read when it ends.
+    // Its last output still has to be read after it has ended.
     void Promise.all([child.exited, heard]).then(() => {
       ended = true;
     });
@@ -114,7 +114,7 @@ export const startCluster = async (places: ClusterPlaces = {}): Promise<TestClus
       const answer = await fetch(new URL("/readyz", node.url), { signal }).catch(() => undefined);
       if (!answer?.ok) continue;
       const { node: what, message } = (await answer.json()) as { node?: string; message: string };
-      // A build before this one says it in the message alone.
+      // An earlier build reports this only in the message.
       if (what === "active" || message === "Ready.") return node;
     }
     throw new Error("no node is active");

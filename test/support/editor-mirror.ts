@@ -1,4 +1,5 @@
-// A mirror of what `.ci/editors` has kept, as the starter templates ask for it: releases of code-server, and a package index of the wheels.
+// A mirror of the files stored by `.ci/editors`, in the layout that the starter templates expect: code-server releases, and a Python
+// package index of the wheels.
 import { existsSync, readdirSync } from "node:fs";
 import { join, normalize } from "node:path";
 

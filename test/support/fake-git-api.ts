@@ -1,20 +1,19 @@
-// The APIs of git hosts for tests: a real HTTP server that answers as GitHub or GitLab do, with ETags, counts what it is asked, and can be
-// asked to refuse.
+// Fake APIs of git hosts: a real HTTP server that answers like GitHub or GitLab, with ETags, records requests, and can reject them.
 import { createHash } from "node:crypto";
 
 type Answer = { readonly json?: unknown; readonly text?: string; readonly headers?: Record<string, string> };
 
 export class FakeGitApi implements Disposable {
-  /** Path with query -> what is answered there; for texts the wanted type is looked for before the path. */
+  /** Path with query -> response. For texts, the requested media type is looked up before the path. */
   readonly answers = new Map<string, Answer>();
-  /** `200 /path` of everything that was asked. */
+  /** `200 /path` of every request. */
   readonly asked: string[] = [];
   readonly tokens = new Set<string>();
-  /** Answers instead of everything. */
+  /** Answers every request instead. */
   refuse: (() => Response) | undefined;
   readonly #server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: (request) => this.#answer(request) });
 
-  /** Without a slash at the end. */
+  /** Without a trailing slash. */
   get url(): string {
     return this.#server.url.origin;
   }
@@ -48,7 +47,7 @@ export class FakeGitApi implements Disposable {
   }
 }
 
-/** A pull request as GitHub tells of it. */
+/** Returns a pull request in GitHub's format. */
 export const githubPull = (host: string, more: Record<string, unknown> = {}) => ({
   number: 7,
   state: "open",

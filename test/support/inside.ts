@@ -1,5 +1,5 @@
-// Stories that reach into the server: they wait for its events, move its clock or look at its tables. They run alongside a server in
-// this process; against the compiled binary they are not registered at all, since they would only show the source again.
+// Stories that access the server's internals: they wait for its events, move its clock or read its tables. They run with a server in this
+// process. Against the compiled binary they are not registered, because they would only test the source again.
 import { describe, test } from "bun:test";
 import { testOfOne } from "./one-server.ts";
 
@@ -8,11 +8,11 @@ const binary = process.env.SLIPWAY_TEST_BINARY !== undefined;
 type Nothing = ((...args: never[]) => void) & { each(rows: unknown): (...args: never[]) => void };
 const nothing: Nothing = Object.assign(() => {}, { each: () => () => {} });
 
-/** `test`, where the server runs in this process. */
+/** `test`, if the server runs in this process. */
 export const testInside = (binary ? nothing : test) as typeof test;
 
-/** The same of a story that puts something of its own into the memory of the one process. */
+/** Like testInside(), for a story that changes the memory of a single server process. */
 export const testInsideOne = (binary ? nothing : testOfOne("memory")) as typeof test;
 
-/** `describe`, where the server runs in this process. */
+/** `describe`, if the server runs in this process. */
 export const describeInside = (binary ? nothing : describe) as typeof describe;

@@ -1,8 +1,8 @@
-// The layers of the product as data and pure functions: who may import whom. Used by test/architecture.test.ts, which feeds it
-// the real files and examples that must fail.
+// The layers of the product as data and pure functions: which folders may import which. Used by test/architecture.test.ts with the real
+// files and with examples that must fail.
 import { dirname, extname, join } from "node:path/posix";
 
-// Arrows point down. A place may import itself, what it lists here, and everything those may import.
+// Imports point down. A folder may import itself, the folders listed here, and everything those may import.
 const PLACES: Readonly<Record<string, readonly string[]>> = {
   "src/main.ts": ["src/cli"],
   "src/cli": ["src/server.ts", "src/daemon", "src/client.ts"],
@@ -44,9 +44,9 @@ const PLACES: Readonly<Record<string, readonly string[]>> = {
   "src/telemetry": ["src/base"],
   "src/schema": ["src/base"],
   "src/base": [],
-  // The other side of the wire, and what runs on its own.
+  // The other side of the protocol, and standalone parts.
   "src/daemon": ["src/client.ts", "src/mcp", "src/tailnet"],
-  // The app takes types of the schemas and what is pure in the base; src/web/browser holds what it shares with the plain pages.
+  // The app uses schema types and pure code of the base; src/web/browser contains what it shares with the plain pages.
   "src/web": ["src/client.ts"],
   "src/client.ts": ["src/schema"],
   "src/release": ["src/build.ts"],
@@ -56,8 +56,8 @@ const PLACES: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * Folders that know nothing of the product, so that they can be lifted out: what other folders may import of them. They import nothing
- * but each other, in the order of PLACES, and LIBRARY_BASE.
+ * Product-independent folders that could be extracted, with what other folders may import from them. They import only each other, in the
+ * order of PLACES, and LIBRARY_BASE.
  */
 const LIBRARIES: Readonly<Record<string, readonly string[]>> = {
   "src/wire": ["src/wire/index.ts", "src/wire/gen/"],
@@ -67,9 +67,9 @@ const LIBRARIES: Readonly<Record<string, readonly string[]>> = {
 /** Time, chance, IDs, log, errors and what JSON costs: files that anything can bring along. */
 const LIBRARY_BASE = ["clock", "errors", "ids", "json-cost", "log", "random"].map((name) => `src/base/${name}.ts`);
 
-// Packages that only some places know, so that each can be replaced by changing one folder.
+// Packages that only some folders may import, so that each can be replaced by changing one folder.
 const PACKAGES: readonly { name: RegExp; places: readonly string[] }[] = [
-  // Its lock of a file is the only one that Bun has.
+  // Bun has no file lock other than SQLite's.
   { name: /^bun:sqlite$/, places: ["db", "src/base/lock-file.ts"] },
   { name: /^drizzle-/, places: ["db"] },
   { name: /^(elysia|@elysiajs\/.*)$/, places: ["src/api", "src/server.ts"] },
@@ -86,7 +86,7 @@ const PACKAGES: readonly { name: RegExp; places: readonly string[] }[] = [
   { name: /^@bufbuild\//, places: ["src/wire", "src/tailnet"] },
   { name: /^@noble\//, places: ["src/tailnet"] },
   { name: /^(preact|preact-iso|@preact\/.*|@tanstack\/.*)($|\/)/, places: ["src/web"] },
-  // The daemon keeps the screen of a terminal by the library that shows it.
+  // The daemon stores a terminal's screen with the library that displays it.
   { name: /^@xterm\/(headless|addon-serialize)\//, places: ["src/daemon"] },
   { name: /^@xterm\/(?!headless\/|addon-serialize\/)/, places: ["src/web"] },
   { name: /^@opentelemetry\//, places: ["src/telemetry"] },
@@ -104,7 +104,7 @@ const ALIASES: Readonly<Record<string, string>> = {
   "#test/": "test/",
 };
 
-/** Every module a file imports, types included: Bun's scanner for the values, the text itself for what it leaves out. */
+/** Returns every module that a file imports, including types: values by Bun's scanner, the rest by text search. */
 export const importsOf = (source: string, loader: "ts" | "tsx" = "ts"): string[] => {
   const scanned = new Bun.Transpiler({ loader }).scanImports(source).map((one) => one.path);
   const written = [...source.matchAll(/^\s*(?:import|export)\b[^;'"]*?\bfrom\s*"([^"]+)"/gm)].map(
@@ -114,7 +114,7 @@ export const importsOf = (source: string, loader: "ts" | "tsx" = "ts"): string[]
   return [...new Set([...scanned, ...written, ...named])];
 };
 
-/** What is wrong with `file` importing `specifier`; undefined when nothing is (rule RP-1). */
+/** Returns what is wrong with `file` importing `specifier`; undefined if allowed (rule RP-1). */
 export const importProblem = (file: string, specifier: string): string | undefined => {
   const from = placeOf(file);
   if (from === undefined) return `${file} is in no layer: add it to test/support/layers.ts`;
@@ -138,7 +138,7 @@ export const importProblem = (file: string, specifier: string): string | undefin
     : undefined;
 };
 
-/** The file of the tree that a specifier means; undefined for a package. */
+/** Returns the repository file of a specifier; undefined for a package. */
 export const targetOf = (file: string, specifier: string): string | undefined => {
   const alias = Object.keys(ALIASES).find((one) => specifier.startsWith(one));
   if (alias !== undefined) return `${ALIASES[alias]}${specifier.slice(alias.length)}`;
@@ -146,8 +146,8 @@ export const targetOf = (file: string, specifier: string): string | undefined =>
 };
 
 /**
- * The knots of a graph of imports: files of which each reaches all others of its knot (rule RP-1). `imports` has every file with the
- * files it imports, types included; what is imported but is no key counts for nothing. By Tarjan's algorithm.
+ * Returns the strongly connected components of an import graph: groups of files that import each other (rule RP-1). `imports` maps every
+ * file to the files it imports, including types; imports that are not keys are ignored. Uses Tarjan's algorithm.
  */
 export const importCycles = (imports: ReadonlyMap<string, readonly string[]>): string[][] => {
   const order = new Map<string, number>();
@@ -171,7 +171,7 @@ export const importCycles = (imports: ReadonlyMap<string, readonly string[]>): s
   return knots;
 };
 
-/** The longest entry of PLACES that holds the file. */
+/** Returns the longest entry of PLACES that contains the file. */
 export function placeOf(file: string): string | undefined {
   return Object.keys(PLACES)
     .filter((place) => file === place || file.startsWith(`${place}/`))
@@ -184,7 +184,7 @@ function packageProblem(file: string, from: string, specifier: string): string |
   return `${file} imports ${specifier}: only ${rule.places.join(", ")} may`;
 }
 
-// src/main.ts and src/cli/help.ts: `./cli/help.ts` leads into a folder alongside the file.
+// src/main.ts and src/cli/help.ts: `./cli/help.ts` is in a folder next to the file.
 const sharesNoFolder = (file: string, target: string): boolean => !target.startsWith(`${dirname(file)}/`);
 
 function below(place: string, seen = new Set<string>()): Set<string> {

@@ -1,4 +1,4 @@
-// Time that stands still until a test moves it. Timers fire in order while it moves, each at its own time.
+// A clock that a test advances by hand. Timers fire in order while it moves, each at its own time.
 import type { Clock, Timer } from "#base/clock.ts";
 
 type Entry = { at: number; run: () => void; every?: number };
@@ -6,8 +6,8 @@ type Entry = { at: number; run: () => void; every?: number };
 export class ManualClock implements Clock {
   readonly #started: number;
   /**
-   * Milliseconds since then. Added up on its own: beside a time since 1970, a double has no room for the fractions that timers are set by, so a timer
-   * that is set again for the last of them would never come.
+   * Milliseconds since the start. Counted separately: added to a time since 1970, a double would lose the fractions of timer delays, and a
+   * timer set for the remaining fraction would never fire.
    */
   #elapsed = 0;
   readonly #timers = new Set<Entry>();
@@ -33,7 +33,7 @@ export class ManualClock implements Clock {
     return this.#add({ at: this.#elapsed + ms, run, every: ms });
   }
 
-  /** Moves time on, firing what becomes due on the way. */
+  /** Advances the clock and fires the timers that become due. */
   advance(ms: number): void {
     const end = this.#elapsed + ms;
     for (;;) {
@@ -47,14 +47,14 @@ export class ManualClock implements Clock {
     this.#elapsed = end;
   }
 
-  /** The one that is due first, until then; of several the oldest. Asked millions of times where a test lets days pass. */
+  /** Returns the timer that is due first, up to `end`; the oldest of equals. Called millions of times in tests that simulate days. */
   #first(end: number): Entry | undefined {
     let first: Entry | undefined;
     for (const one of this.#timers) if (one.at <= end && (!first || one.at < first.at)) first = one;
     return first;
   }
 
-  /** Moves time on in one step, as after a machine has slept: what became due on the way fires once. */
+  /** Jumps ahead in one step, as after a suspend: overdue timers fire once. */
   leap(ms: number): void {
     this.#elapsed += ms;
     for (const due of [...this.#timers].filter(({ at }) => at <= this.#elapsed).sort((a, b) => a.at - b.at)) {
@@ -64,7 +64,7 @@ export class ManualClock implements Clock {
     }
   }
 
-  /** Resolves once something waits that becomes due in exactly `ms`. */
+  /** Resolves once a timer is set that is due in exactly `ms`. */
   async timerIn(ms: number): Promise<void> {
     while (![...this.#timers].some(({ at }) => at === this.#elapsed + ms)) {
       await new Promise<void>((resolve) => this.#waiting.push(resolve));

@@ -1,19 +1,18 @@
-// For tests that want a program which is not on every machine: they run where it is found, and elsewhere they are counted as
-// skipped with the reason in their title, which test/run.ts prints. `.ci/run` installs or starts all of them, so that there none is
-// skipped.
+// Tests that need a program which is not on every machine. They run where it is found and are skipped elsewhere, with the reason in their
+// title, which test/run.ts prints. `.ci/run` installs or starts all such programs, so that nothing is skipped there.
 import { test } from "bun:test";
 import { scaled } from "./pace.ts";
 import { hasEnded, isPrepared } from "./run/preparing.ts";
 
 export interface Need {
   readonly found: boolean;
-  /** The Debian package that has it; absent where it is no package. */
+  /** The Debian package that contains it; absent if there is none. */
   readonly debian?: string;
-  /** To finish the sentence "skipped: ...". */
+  /** Completes the sentence "skipped: ...". */
   readonly reason: string;
-  /** The program's path; empty when it is missing. */
+  /** The program's path; empty if missing. */
   readonly file: string;
-  /** Whether `found` has to wait for a script of `.ci`. */
+  /** Returns true if `found` has to wait for a script of `.ci`. */
   readonly isPending?: () => boolean;
 }
 
@@ -22,7 +21,7 @@ const program = (debian: string, ...names: string[]): Need => {
   return { found: file !== "", reason: `needs the program ${names[0]}`, file, debian };
 };
 
-/** What reads compose files: Docker's plug-in (`file` is then the program `docker`), or the program of its own that came before it. */
+/** A program for compose files: Docker's plugin (then `file` is `docker`), or the older standalone program. */
 const compose = (): Need => {
   const docker = program("docker.io", "docker");
   const { exitCode } = docker.found ? Bun.spawnSync([docker.file, "compose", "version"]) : { exitCode: 1 };
@@ -30,13 +29,13 @@ const compose = (): Need => {
   return exitCode === 0 ? { ...docker, reason } : { ...program("docker-compose", "docker-compose"), reason };
 };
 
-/** What the script `.ci/NAME` has prepared: a folder, a program or an address. `file` is what the variable holds. */
+/** What the script `.ci/NAME` has prepared: a folder, a program or an address. `file` is the variable's value. */
 const prepared = (name: string, variable: string): Need => {
   const file = process.env[variable] ?? "";
   return { found: file !== "", reason: `needs what .ci/${name} prepares, in ${variable}`, file };
 };
 
-/** The same, where `.ci/run` may still be preparing it: who asks whether it was found waits for the script. */
+/** Like prepared(), if `.ci/run` may still be preparing it: reading `found` waits for the script. */
 const preparedLater = (name: string, variable: string): Need => {
   const need = prepared(name, variable);
   const folder = process.env.SLIPWAY_TEST_PREPARING;
@@ -51,17 +50,20 @@ const preparedLater = (name: string, variable: string): Need => {
   };
 };
 
-/** The compiled program, which the step `binary` of test/run.ts names. Every other step runs from source, so it is no need of the machine. */
+/**
+ * The compiled program, set by the step `binary` of test/run.ts. All other steps run from source, so it is not a requirement of the
+ * machine.
+ */
 export const compiled: Need = {
   found: (process.env.SLIPWAY_TEST_BINARY ?? "") !== "",
   reason: "needs the compiled program, in SLIPWAY_TEST_BINARY",
   file: process.env.SLIPWAY_TEST_BINARY ?? "",
 };
 
-/** Everything a test may want of the machine. The names match the Debian packages in `.ci/run`. */
+/** Everything that a test may require of the machine. The names match the Debian packages in `.ci/run`. */
 export const needs = {
   chromium: program("chromium", "chromium", "chromium-browser", "google-chrome"),
-  /** The same engine without what a window wants: a third less work for each story. */
+  /** The same engine without windowing: a third less work per story. */
   headless: program("chromium", "chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"),
   git: program("git", "git"),
   gitLfs: program("git-lfs", "git-lfs"),
@@ -103,7 +105,7 @@ export const needs = {
   versitygw: preparedLater("versitygw", "SLIPWAY_TEST_VERSITYGW"),
 } as const;
 
-/** A test that runs only where everything it needs is there. `timeout` is in milliseconds. */
+/** Returns a test that runs only if all its needs are met. `timeout` is in milliseconds. */
 export const testNeeding = (
   wanted: readonly Need[],
   title: string,
@@ -115,7 +117,7 @@ export const testNeeding = (
   else test.skip(`${title} (skipped: ${missing.join(", ")})`, run);
 };
 
-/** What this machine lacks, as lines for the start of a run: what is skipped for it, and what installs it. */
+/** Returns what this machine lacks, as lines for the start of a run: what is skipped, and how to install it. */
 export const missingNeeds = (): string[] => {
   const missing = Object.values(needs as Record<string, Need>).filter((need) => !need.isPending?.() && !need.found);
   if (missing.length === 0) return [];

@@ -1,4 +1,5 @@
-// A folder as homes are: links of both kinds, modes, holes, odd names; and what there is to compare of such a folder.
+// A folder with the peculiarities of real homes: symbolic and hard links, modes, sparse files, odd names; and a description of it for
+// comparisons.
 import {
   chmodSync,
   closeSync,
@@ -19,7 +20,7 @@ import { join } from "node:path";
 
 const HOLE_BYTES = 8 * 1024 * 1024;
 
-/** Fills the folder. `bulk`: bytes that cannot be compressed. */
+/** Fills the folder. `bulk`: number of incompressible bytes. */
 export const makeOddTree = (root: string, bulk = 3 * 1024 * 1024): void => {
   mkdirSync(join(root, "project", ".git", "objects"), { recursive: true });
   writeFileSync(
@@ -45,7 +46,7 @@ export const makeOddTree = (root: string, bulk = 3 * 1024 * 1024): void => {
   utimesSync(join(root, "project", "run"), 1_600_000_000, 1_600_000_000);
 };
 
-/** A line for each thing in the folder: kind, mode, time, where a link leads, and the checksum of a file. */
+/** Returns one line per entry: kind, mode, time, link target, and a file's checksum. */
 export const describeTree = (root: string, below = ""): string[] =>
   readdirSync(join(root, below))
     .sort()

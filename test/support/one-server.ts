@@ -1,11 +1,11 @@
-// Stories that can be notified of one server only, or of one with files of SQLite. Where a test's server is several nodes that all work, or keeps its
-// data in PostgreSQL, they are skipped, by name and with the reason in their title.
+// Stories that apply only to a single server, or to one on SQLite files. If the test's server consists of several active nodes, or uses
+// PostgreSQL, they are skipped with the reason in their title.
 import { test } from "bun:test";
 import { asActive } from "./cluster/active-nodes.ts";
 import type { Need } from "./needs.ts";
 import { onPostgres } from "./postgres-server.ts";
 
-/** To finish the sentence "skipped: ...". */
+/** Completes the sentence "skipped: ...". */
 const REASONS = {
   local: "local workspaces belong to one machine; nodes refuse them",
   localOfProcess: "a server that is a process of its own is a node on PostgreSQL, and nodes refuse local workspaces",
@@ -18,17 +18,17 @@ const REASONS = {
 
 export type OfOneServer = keyof typeof REASONS;
 
-/** The same alongside what else a test needs (needs.ts). */
+/** A need for use with others (needs.ts). */
 export const one = (why: OfOneServer): Need => ({ found: !isLeftOut(why), reason: REASONS[why], file: "" });
 
-/** What no server on PostgreSQL can tell, however many nodes it is. */
+/** Does not apply to servers on PostgreSQL, regardless of the number of nodes. */
 const OF_SQLITE: readonly OfOneServer[] = ["sqlite", "localOfProcess"];
 
 const isLeftOut = (why: OfOneServer): boolean => (OF_SQLITE.includes(why) ? onPostgres : asActive);
 
 type Run = (...args: never[]) => unknown;
 
-/** `test`, where the server is one: `testOfOne("local")("[WK-1] ...", ...)`. */
+/** `test`, if the server is a single one: `testOfOne("local")("[WK-1] ...", ...)`. */
 export const testOfOne = (why: OfOneServer): typeof test => {
   if (!isLeftOut(why)) return test;
   const named = (title: string): string => `${title} (skipped: ${REASONS[why]})`;

@@ -1,8 +1,8 @@
-// The fixed piece of work that pace.ts measures a machine with, on a thread of its own.
+// The fixed piece of work with which pace.ts measures a machine, on its own thread.
 declare const self: Worker;
 
 const BLOCK = new Uint8Array(1024 * 1024);
-/** How often the block is hashed. */
+/** Number of times the block is hashed. */
 const WORK = 300;
 
 self.onmessage = () => {

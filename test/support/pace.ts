@@ -1,22 +1,22 @@
-// Limits of time are those of the machine they were written on. A slower one gets longer ones: test/run.ts measures it once, at its start, and
-// hands the result to the processes of the tests.
+// Scales timeouts, which were chosen on one reference machine, for slower ones: test/run.ts measures the machine once and passes the result
+// to the test processes.
 import { availableParallelism } from "node:os";
 
-/** The variable that carries the factor from test/run.ts to the tests. */
+/** The variable that passes the factor from test/run.ts to the tests. */
 export const PACE_VARIABLE = "SLIPWAY_TEST_PACE";
-/** Longer limits than this would hide what hangs. */
+/** Longer timeouts would hide hangs. */
 const MAX_PACE = 6;
-/** What the measurement takes on the machine that the limits were written on, in ms. */
+/** Duration of the measurement on the reference machine, in ms. */
 const REFERENCE_MS = 330;
 
 const pace = Math.min(MAX_PACE, Math.max(1, Number(process.env[PACE_VARIABLE] ?? 1) || 1));
 
-/** Returns a limit in ms as it is on this machine. */
+/** Scales a timeout in ms for this machine. */
 export const scaled = (ms: number): number => Math.ceil(ms * pace);
 
 /**
- * Measures this machine: how many times longer than on the reference machine all its cores need for a fixed piece of work, 1 at least. All
- * cores in parallel, so that a quota of processor time counts, too.
+ * Measures how many times longer than the reference machine this one needs for a fixed piece of work; at least 1. Uses all cores in
+ * parallel, so that a CPU quota is included.
  */
 export const measurePace = async (): Promise<number> => {
   const workers = Array.from(

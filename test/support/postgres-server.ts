@@ -1,5 +1,5 @@
-// The store of a test's server on PostgreSQL, with SLIPWAY_TEST_DATABASE=postgres: a database for each data directory, copied from one
-// that a first start has filled, as test/support/prepared.ts does for SQLite.
+// The store of a test's server on PostgreSQL, with SLIPWAY_TEST_DATABASE=postgres: a database per data directory, copied from one that a
+// first start has filled, as test/support/prepared.ts does for SQLite.
 import { SQL } from "bun";
 import type { Config } from "#base/config.ts";
 import { DatabaseBlobs } from "#db/pg/blobs.ts";
@@ -9,7 +9,7 @@ import { asNodes } from "./cluster/nodes.ts";
 import { createDatabase, type MadeDatabase } from "./postgres.ts";
 import { CHEAP } from "./prepared.ts";
 
-/** Whether tests' servers keep their data in PostgreSQL. */
+/** True if tests' servers store their data in PostgreSQL. */
 export const onPostgres = process.env.SLIPWAY_TEST_DATABASE === "postgres";
 
 const databases = new Map<string, MadeDatabase>();
@@ -29,7 +29,7 @@ const prepare = async (config: Config, password: string): Promise<MadeDatabase> 
   return made;
 };
 
-/** Opens the database of this data directory, which is made where none exists; `isUsual`: as a first start of `config` leaves it. */
+/** Opens the database of this data directory and creates it if necessary; `isUsual`: with what a first start with `config` creates. */
 export const openServersStore = async (
   directory: string,
   { config, password, isUsual }: { config: Config; password: string; isUsual: boolean },
@@ -39,7 +39,7 @@ export const openServersStore = async (
   return { store, elsewhere: new DatabaseBlobs(store), database };
 };
 
-/** The address of the same, for nodes that open it themselves. */
+/** Returns the URL of that database, for nodes that open it themselves. */
 export const serversDatabase = async (
   directory: string,
   { config, password, isUsual }: { config: Config; password: string; isUsual: boolean },
@@ -53,14 +53,14 @@ export const serversDatabase = async (
   return database.url;
 };
 
-/** The address of the database of this data directory, which is made, without tables, where none exists. */
+/** Returns the URL of the database of this data directory; creates it without tables if necessary. */
 export const databaseOf = async (directory: string): Promise<string> => {
   const database = databases.get(directory) ?? (await createDatabase({ empty: true }));
   databases.set(directory, database);
   return database.url;
 };
 
-/** Keeps what is in the database of this data directory; the answer puts that back. No server may run on it, then and now. */
+/** Saves the database of this data directory; the result restores it. No server may use it at either time. */
 export const keepServersDatabase = (directory: string): Promise<() => Promise<void>> => {
   const database = databases.get(directory);
   if (!database) throw new Error(`${directory} has no database`);

@@ -1,4 +1,4 @@
-// Databases on the PostgreSQL of `.ci/postgres`, one for each test, made from a template that is migrated once a run.
+// Databases on the PostgreSQL of `.ci/postgres`, one per test, copied from a template that is migrated once per run.
 import { SQL } from "bun";
 import { openPgStore } from "#db/pg/store.ts";
 import { needs } from "./needs.ts";
@@ -6,14 +6,14 @@ import { needs } from "./needs.ts";
 export type TestDatabase = {
   readonly name: string;
   readonly url: string;
-  /** Ends every connection to it, as the end of its node's process would. */
+  /** Ends all connections to it, as if its node's process had ended. */
   cutConnections(): Promise<void>;
   remove(): Promise<void>;
 };
 
-/** One that this process has made. */
+/** A database created by this process. */
 export type MadeDatabase = TestDatabase & {
-  /** Keeps what is in it now; the answer puts that back. No one may be connected, then and now. */
+  /** Saves its content; the result restores it. No client may be connected at either time. */
   keep(): Promise<() => Promise<void>>;
 };
 
@@ -26,7 +26,7 @@ const addressOf = (name: string): string => {
   return url.href;
 };
 
-/** The database that all others of this process are copies of: migrating one takes longer than a test. */
+/** The template database of this process: copying it is faster than migrating a new one. */
 const makeTemplate = async (): Promise<string> => {
   const name = `slipway_${process.pid}_template`;
   const admin = new SQL(needs.postgres.file, { max: 1 });
@@ -38,7 +38,9 @@ const makeTemplate = async (): Promise<string> => {
   return name;
 };
 
-/** Drops what test processes have left that are no more: they cannot wait for it at their end, and the server's folder may be in memory. */
+/**
+ * Drops databases left by test processes that have ended: they cannot wait for it at their end, and the server's folder may be in memory.
+ */
 const dropOfEnded = async (admin: SQL): Promise<void> => {
   const found: { datname: string }[] = await admin.unsafe(
     "select datname from pg_database where datname ~ '^slipway_\\d+_'",
@@ -57,7 +59,7 @@ const isRunning = (pid: number): boolean => {
   }
 };
 
-/** A database of this version, or a copy of the one that is named. With `empty` nothing is in it, not even tables. */
+/** Creates a database of this version, or a copy of the named one. With `empty`, it has no tables. */
 export const createDatabase = async ({
   empty = false,
   like,

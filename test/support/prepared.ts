@@ -1,5 +1,5 @@
-// A data directory as the first start leaves it, made once in a process and copied for each server: migrations and a password's hash at full
-// cost are most of what starting a server of a test costs, and say nothing new the second time.
+// A data directory as left by a first start, created once per process and copied for each server: migrations and password hashing at full
+// cost are most of a test server's startup time, and need not be repeated.
 import { Database } from "bun:sqlite";
 import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -8,13 +8,13 @@ import type { Config } from "#base/config.ts";
 import { openDatabase } from "#db/engine/open.ts";
 import { openContext } from "#src/context/open.ts";
 
-/** The least that argon2id takes; the hash says so itself, so signing in is as quick. */
+/** The minimum cost of argon2id. The hash contains its cost, so signing in is also fast. */
 export const CHEAP = { algorithm: "argon2id", memoryCost: 8, timeCost: 1 } as const;
 
 let made: Promise<string> | undefined;
 let migrated: string | undefined;
 
-/** Fills the empty folder with what a first start would leave there; `configOf` has the settings of such a start. */
+/** Fills the empty folder with what a first start would create; `configOf` returns its settings. */
 export const fillPrepared = async (
   folder: string,
   configOf: (folder: string) => Config,
@@ -24,7 +24,7 @@ export const fillPrepared = async (
   cpSync(await made, folder, { recursive: true });
 };
 
-/** Fills the empty folder with a database of the newest version in which nothing is yet: for a first start that is the test's own. */
+/** Fills the empty folder with an empty database of the latest version, for tests that run a first start themselves. */
 export const fillMigrated = (folder: string): void => {
   migrated ??= migrate();
   cpSync(migrated, folder, { recursive: true });
@@ -39,7 +39,7 @@ const migrate = (): string => {
   return folder;
 };
 
-/** A folder that stays until the process ends. */
+/** Creates a folder that stays until the process ends. */
 const kept = (prefix: string): string => {
   const folder = mkdtempSync(join(tmpdir(), prefix));
   process.on("exit", () => rmSync(folder, { recursive: true, force: true }));

@@ -1,5 +1,5 @@
-// The push service of a browser's maker, played: an https server that knows a browser's keys, checks who sends (VAPID, RFC 8292) and opens
-// what is sent (aes128gcm, RFC 8188 and 8291) as the browser would.
+// A fake push service of a browser vendor: an https server that knows a browser's keys, verifies senders (VAPID, RFC 8292) and decrypts
+// messages (aes128gcm, RFC 8188 and 8291) as the browser would.
 import { createDecipheriv, createECDH, createPublicKey, type ECDH, hkdfSync, randomBytes, verify } from "node:crypto";
 import { makeCertificate } from "#test/cli/certificate.ts";
 
@@ -12,11 +12,11 @@ export class PushService implements Disposable {
   readonly #server: Bun.Server<undefined>;
   readonly #browser: ECDH = createECDH("prime256v1");
   readonly #auth = randomBytes(16);
-  /** What has come and could be opened. */
+  /** Messages that were decrypted. */
   readonly delivered: Delivered[] = [];
-  /** Why something was refused. */
+  /** Reasons for rejected requests. */
   readonly refused: string[] = [];
-  /** The file of the certificate that callers must trust. */
+  /** The certificate file that callers must trust. */
   readonly certificate: string;
 
   private constructor(files: { cert: string; key: string }) {
@@ -49,7 +49,7 @@ export class PushService implements Disposable {
     return this.#server.url.origin;
   }
 
-  /** What `pushManager.subscribe` answers in the browser. */
+  /** The subscription that `pushManager.subscribe` returns in the browser. */
   get subscription(): { endpoint: string; auth: string; p256dh: string } {
     return {
       endpoint: `${this.origin}/browser`,

@@ -1,6 +1,6 @@
-// Chance that can be repeated.
+// Reproducible randomness.
 
-/** Random numbers from 0 to below 1 that the seed alone decides (mulberry32). */
+/** Returns numbers from 0 to below 1 that depend only on the seed (mulberry32). */
 export const randomFrom = (seed: number): (() => number) => {
   let state = seed >>> 0;
   return () => {

@@ -1,5 +1,5 @@
-// A server of releases, as nodejs.org, dl.google.com, static.rust-lang.org, GitHub and Python's package index are: real archives, checksums and
-// packages, whose programs are small scripts.
+// A release server in the layout of nodejs.org, dl.google.com, static.rust-lang.org, GitHub and Python's package index: real archives,
+// checksums and packages, with small scripts as programs.
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { strToU8, zipSync } from "fflate";
@@ -8,16 +8,16 @@ import { tempDirectory } from "./server.ts";
 
 export type ReleaseServer = Disposable & {
   readonly url: string;
-  /** Paths that were asked for, in order. */
+  /** Requested paths, in order. */
   readonly asked: readonly string[];
-  /** Puts a file there in place of what was served. */
+  /** Replaces a file. */
   put(path: string, body: Uint8Array<ArrayBuffer> | string): void;
 };
 
 const ON_ARM = process.arch === "arm64";
 const shell = (text: string): string => `#!/bin/sh\n${text}\n`;
 
-/** Answers everything on the port in AT. */
+/** Answers every request on the port in AT. */
 const LISTENS = `exec "${process.execPath}" -e 'Bun.serve({ hostname: "127.0.0.1", port: Number(process.env.AT), fetch: () => new Response("here") })'`;
 
 const NODE = `[ "\${1:-}" = --version ] && { echo v24.99.0; exit; }\nexec "${process.execPath}" "$@"`;
@@ -50,7 +50,7 @@ def main():
     http.server.HTTPServer(("127.0.0.1", port), Handler).serve_forever()
 `;
 
-/** A gzipped tar of programs. */
+/** Returns a gzipped tar of programs. */
 const tarball = async (files: Readonly<Record<string, string>>): Promise<Uint8Array<ArrayBuffer>> => {
   using folder = tempDirectory();
   for (const [name, text] of Object.entries(files)) {
@@ -64,7 +64,7 @@ const tarball = async (files: Readonly<Record<string, string>>): Promise<Uint8Ar
   return new Uint8Array(readFileSync(file));
 };
 
-/** A package of Python with one program. */
+/** Returns a Python package with one program. */
 const wheel = (name: string, version: string, program: string, text: string): Uint8Array<ArrayBuffer> => {
   const info = `${name}-${version}.dist-info`;
   const files = {

@@ -1,4 +1,4 @@
-// A release for tests: made by the same code as a real one, of programs that are small scripts.
+// A test release: created by the same code as a real one, with small scripts as programs.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -6,10 +6,10 @@ import { makeRelease, type ReleaseOptions } from "#src/release/release.ts";
 import { newSigningKey } from "#src/release/signing-key.ts";
 import { needs } from "./needs.ts";
 
-/** The time of everything in the archives. */
+/** The timestamp of all archive entries. */
 const EPOCH = 1_700_000_000;
 
-/** Says how it was called; becomes the program in REAL_PROGRAM where that is set. */
+/** Prints its arguments; executes the program in REAL_PROGRAM if set. */
 export const STAND_IN = [
   "#!/bin/sh",
   '[ -z "$REAL_PROGRAM" ] || exec $REAL_PROGRAM "$@"',
@@ -17,10 +17,10 @@ export const STAND_IN = [
   "",
 ].join("\n");
 
-/** Looked at when a file is loaded: nfpm may still be in the making. */
+/** Evaluated when a test file loads, because nfpm may still be in preparation. */
 const PATH = needs.nfpm.found ? `${dirname(needs.nfpm.file)}:${process.env.PATH}` : (process.env.PATH ?? "");
 
-/** Makes a release below a new folder; `program` is the text of the program of every system. */
+/** Creates a release in a new folder; `program` is the text of each system's program. */
 export const testRelease = async (options: Partial<ReleaseOptions> & { program?: string } = {}) => {
   const { program = STAND_IN, ...given } = options;
   const folder = mkdtempSync(join(tmpdir(), "slipway-release-"));

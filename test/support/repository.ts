@@ -1,4 +1,4 @@
-// A real git repository in a temp folder, for tests: made and changed with git itself, untouched by the settings of anyone who runs them.
+// A real git repository in a temp folder, created and changed with git itself, independent of the user's git settings.
 import { mkdirSync, realpathSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
@@ -14,11 +14,11 @@ const ENVIRONMENT = {
 export type TestRepository = {
   readonly root: string;
   git(...args: string[]): string;
-  /** Writes a file, folders included. */
+  /** Writes a file and creates missing folders. */
   write(path: string, content: string | Uint8Array): void;
 };
 
-/** In this folder, which is made; branch `main`, one commit with `a.txt` unless `empty`. */
+/** Creates a repository in this folder: branch `main`, one commit with `a.txt` unless `empty`. */
 export const makeRepository = (folder: string, { empty = false } = {}): TestRepository => {
   mkdirSync(folder, { recursive: true });
   const root = realpathSync(folder);

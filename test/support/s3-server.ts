@@ -1,4 +1,4 @@
-// A genuine S3 server (versitygw) on a folder of its own, with one bucket.
+// A real S3 server (versitygw) on its own folder, with one bucket.
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { needs } from "./needs.ts";
@@ -11,7 +11,7 @@ const SECRET_KEY = "secret/of+the/homes";
 const REGION = "eu-test-1";
 
 export type S3Server = AsyncDisposable & {
-  /** Where objects lie, as files. */
+  /** The folder that contains the objects as files. */
   readonly folder: string;
   readonly settings: Record<string, string>;
 };

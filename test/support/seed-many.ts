@@ -1,5 +1,5 @@
-// A large deployment put straight into a store: 10,000 workspaces of 200 owners and 200 templates, in every status. Used by the tests
-// of the lists, by the benchmark, and by hand: `bun test/support/seed-many.ts <data dir>` on the data of a server that is stopped.
+// A large deployment written directly to a store: 10,000 workspaces of 200 owners and 200 templates, in every status. Used by list tests,
+// by the benchmark, and by hand: `bun test/support/seed-many.ts <data dir>` on the data of a stopped server.
 import { systemClock } from "#base/clock.ts";
 import { sha256, uuid } from "#base/ids.ts";
 import { insertAgent } from "#db/agents/agents.ts";
@@ -22,21 +22,21 @@ const insertResource = insertInto(workspace_resources);
 
 export type Many = {
   readonly organization_id: string;
-  /** Ids of users named `owner-0` and so on. */
+  /** IDs of the users `owner-0`, `owner-1` and so on. */
   readonly owners: readonly string[];
   readonly templates: readonly string[];
-  /** Ids of workspaces named `ws-00000` and so on, in that order. */
+  /** IDs of the workspaces `ws-00000`, `ws-00001` and so on, in that order. */
   readonly workspaces: readonly string[];
 };
 
 export type Size = { readonly workspaces?: number; readonly templates?: number; readonly owners?: number };
 
-/** Workspaces of one commit. */
+/** Workspaces per commit. */
 const STEP = 200;
 
 const MANIFEST = JSON.stringify({ provisioner: "echo", resources: [{ name: "main", agents: [{ name: "main" }] }] });
 
-/** Every tenth is stopped, every twentieth has failed, every fiftieth is pending; the others run. */
+/** Every tenth is stopped, every twentieth has failed, every fiftieth is pending; the others are running. */
 const kindOf = (i: number): "running" | "stopped" | "failed" | "pending" =>
   i % 50 === 49 ? "pending" : i % 20 === 18 ? "failed" : i % 10 === 5 ? "stopped" : "running";
 

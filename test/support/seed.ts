@@ -1,5 +1,5 @@
-// Workspaces and agents put straight into the store, for tests of what agents do once a build has made them. Used alongside a real
-// server (test/support/server.ts); needs one that runs in this process.
+// Workspaces and agents written directly to the store, for tests of agents after a build has created them. Needs a server in this process
+// (test/support/server.ts).
 import { sha256, uuid } from "#base/ids.ts";
 import { partOf } from "#base/parts.ts";
 import { insertAgent } from "#db/agents/agents.ts";
@@ -25,7 +25,7 @@ const updateWorkspace = updateBy(workspaces, workspaces.id);
 type Column<T extends { $inferInsert: object }> = Partial<T["$inferInsert"]>;
 
 export type SeedOptions = {
-  /** Of the workspace's template; `echo`, which runs nothing, by default. */
+  /** The template's provisioner; by default `echo`, which runs nothing. */
   provisioner?: string;
   agent?: Column<typeof agents>;
   apps?: Column<typeof agent_apps>[];
@@ -46,20 +46,20 @@ export type Seeded = {
   organization_id: string;
 };
 
-/** The context of a server under test in this process. */
+/** Returns the context of a test server in this process. */
 export const contextOf = (server: TestServer) => {
   if (!server.context) throw new Error("this test needs a server in its own process");
   return server.context;
 };
 
-/** The same where there are several nodes that work: of the one that has the part of this id. */
+/** Returns the context of the active node that owns this ID's shard. */
 export const contextOfPart = (server: TestServer, id: string) => {
   const found = server.contexts.find(({ parts }) => parts.has(partOf(id)));
   if (!found) throw new Error("no node in this process has the part");
   return found;
 };
 
-/** A user with a session, a member of the organization (a new one by default). */
+/** Creates a user with a session, a member of the organization (a new one by default). */
 export const seedUser = async (
   server: TestServer,
   options: { username?: string; roles?: string[]; organization_id?: string } = {},
@@ -103,7 +103,7 @@ export const seedUser = async (
   return { user_id, token: `${id}-${secret}`, organization_id };
 };
 
-/** The same over HTTP, for a server in another process. */
+/** Creates the user over HTTP, for a server in another process. */
 const makeUser = async (
   server: TestServer,
   options: { username?: string; roles?: string[]; organization_id?: string },
@@ -121,7 +121,7 @@ const makeUser = async (
   return { user_id: id, token, organization_id };
 };
 
-/** A workspace with one agent whose build is the latest. */
+/** Creates a workspace with one agent whose build is the latest. */
 export const seedAgent = async (server: TestServer, options: SeedOptions = {}): Promise<Seeded> => {
   const { store, clock } = contextOf(server);
   const now = clock.now();
@@ -220,7 +220,7 @@ export const seedAgent = async (server: TestServer, options: SeedOptions = {}): 
   };
 };
 
-/** What a newer build does to an agent: its token is void and everyone hears of it. */
+/** Does what a newer build does to an agent: invalidates its token and publishes that. */
 export const supersede = async (server: TestServer, seeded: Seeded): Promise<void> => {
   const { store, topics } = contextOf(server);
   await store.commit([updateWorkspace(seeded.workspace_id, { latest_build_id: uuid() })]);

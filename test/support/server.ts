@@ -1,5 +1,5 @@
-// A real server for tests: real store in a temp directory, real sockets on a free port. Used with `await using`.
-// With SLIPWAY_TEST_BINARY the same tests run against the compiled binary.
+// A real server for tests: a real store in a temp directory, real sockets on a free port. Use with `await using`. With SLIPWAY_TEST_BINARY,
+// the same tests run against the compiled binary.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -15,7 +15,7 @@ import { startServer } from "#src/server.ts";
 import { asActive, startActiveNodes } from "./cluster/active-nodes.ts";
 import { allNodes } from "./cluster/all-nodes.ts";
 import { asNodes, startProxy, startSpares } from "./cluster/nodes.ts";
-import { plainCopy, takeNotPlain } from "./cluster/plain-copy.ts";
+import { plainCopy, takeNonJsonValues } from "./cluster/plain-copy.ts";
 import { onPostgres, openServersStore, removeServersDatabase, serversDatabase } from "./postgres-server.ts";
 import { CHEAP, fillMigrated, fillPrepared } from "./prepared.ts";
 import { compiledProgram } from "./program.ts";
@@ -29,7 +29,7 @@ export type TestServer = AsyncDisposable & {
    * together.
    */
   readonly context: Context | undefined;
-  /** Of each node that works. */
+  /** The context of each active node. */
   readonly contexts: readonly Context[];
 };
 
@@ -40,17 +40,17 @@ export type TestServerOptions = {
   clock?: Clock;
   directory?: string;
   models?: LanguageModels;
-  /** What of the deployment is this server's, as one of several nodes. */
+  /** The shards of this server, as one of several nodes. */
   parts?: Parts;
-  /** The variables the server itself was started with, alongside settings; the binary always has PATH and HOME. */
+  /** The server's environment variables in addition to settings; the binary always has PATH and HOME. */
   environment?: Record<string, string>;
-  /** Passwords cost what they do outside of tests, because that is what the test is about. */
+  /** Uses the real password hashing cost, for tests about it. */
   dearPasswords?: boolean;
-  /** An answer that does not fit its schema is what the test is about; else it fails the test. */
+  /** For tests about responses that do not match their schema; otherwise a mismatch fails the test. */
   allowMismatches?: boolean;
 };
 
-/** A fresh, empty temp directory, gone when disposed. */
+/** Creates an empty temp directory that is removed when disposed. */
 export const tempDirectory = (): { path: string } & Disposable => {
   const path = mkdtempSync(join(tmpdir(), "slipway-test-"));
   noteFolder(path);
@@ -63,14 +63,14 @@ const environment = (directory: string, options: TestServerOptions): Record<stri
   SLIPWAY_ADMIN_EMAIL: ADMIN.email,
   SLIPWAY_ADMIN_USERNAME: ADMIN.username,
   SLIPWAY_ADMIN_PASSWORD: ADMIN.password,
-  // A machine of the tests may have an engine; only tests that ask for one use it.
+  // The machine may have an engine; only tests that request one use it.
   SLIPWAY_DOCKER_HOST: "unix:///nowhere/docker.sock",
-  // Tests count what models are asked.
+  // Tests count the calls to models.
   SLIPWAY_CHAT_TITLES: "false",
   ...options.env,
 });
 
-/** Settings as the environment would give them. */
+/** Returns settings as the environment would provide them. */
 export const testConfig = (directory: string, options: TestServerOptions = {}): Config =>
   loadedConfig(directory, options).config;
 
@@ -119,7 +119,7 @@ export const startTestServer = async (options: TestServerOptions = {}): Promise<
 
 type Running = Pick<TestServer, "context" | "contexts"> & { stop(): Promise<void> };
 
-/** Whether the first start of such a server leaves what that of any other leaves. */
+/** Returns true if the server's first start creates the same data as any other. */
 const isUsual = ({ clock, directory, env = {} }: TestServerOptions): boolean =>
   clock === undefined && directory === undefined && !Object.keys(env).some((name) => name.startsWith("SLIPWAY_ADMIN_"));
 
@@ -156,7 +156,7 @@ const startHere = async (directory: string, options: TestServerOptions) => {
       await spares?.[Symbol.asyncDispose]();
       await server.stop("the test is over");
       await context[Symbol.asyncDispose]();
-      const [lost] = takeNotPlain();
+      const [lost] = takeNonJsonValues();
       if (lost) throw new Error(`a message to an actor, or its reply, is no JSON: ${lost}`);
       const [first] = context.requests.mismatches.kept;
       if (first && !options.allowMismatches)
@@ -167,7 +167,7 @@ const startHere = async (directory: string, options: TestServerOptions) => {
   };
 };
 
-/** Three nodes that all work. */
+/** Starts three active nodes. */
 const startThree = async (directory: string, options: TestServerOptions) => {
   const { clock, models, environment } = options;
   const loaded = (access: URL): LoadedConfig =>
@@ -186,7 +186,7 @@ const startThree = async (directory: string, options: TestServerOptions) => {
     contexts,
     async stop() {
       await stop();
-      const [lost] = takeNotPlain();
+      const [lost] = takeNonJsonValues();
       if (lost) throw new Error(`a message to an actor, or its reply, is no JSON: ${lost}`);
       const first = contexts.flatMap(({ requests }) => requests.mismatches.kept)[0];
       if (first && !options.allowMismatches)
@@ -213,7 +213,7 @@ const startBinary = async (binary: string, directory: string, options: TestServe
   };
 };
 
-/** The URL in the line that `serve` prints once it listens. */
+/** Returns the URL in the line that `serve` prints once it listens. */
 export const announced = async (output: ReadableStream<Uint8Array>): Promise<URL> => {
   const reader = output
     .pipeThrough(new TextDecoderStream() as never)

@@ -1,4 +1,4 @@
-// An SMTP server that keeps what it is given, on a real socket: greeting, sign-in, envelope, data. It can refuse.
+// An SMTP server on a real socket that stores messages: greeting, sign-in, envelope, data. It can reject them.
 import type { Socket } from "bun";
 
 export type Letter = { readonly from: string; readonly to: string[]; readonly text: string; readonly user: string };

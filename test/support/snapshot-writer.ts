@@ -1,5 +1,5 @@
-// A program of a workspace that keeps writing: a row in a SQLite database with a rollback journal, then the same number in a file, and
-// once more. A copy that is not of one moment breaks the database, or the two disagree by more than one.
+// A workspace program that writes continuously: a row in a SQLite database with a rollback journal, then the same number in a file, and so
+// on. In a copy that is not consistent, the database is corrupt or the two numbers differ by more than one.
 import { Database } from "bun:sqlite";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -12,7 +12,7 @@ const database = new Database(join(folder, "rows.db"), { create: true });
 database.run("pragma synchronous = off");
 database.run("create table if not exists rows (number integer primary key, filling text)");
 const insert = database.prepare("insert into rows (filling) values (?) returning number");
-/** Longer than any test looks at it: one that a test leaves behind ends by then. */
+/** Longer than any test needs it: a leftover process ends by then. */
 const end = performance.now() + LIFETIME_MS;
 while (performance.now() < end) {
   const row = insert.get("x".repeat(2_000)) as { number: number };

@@ -1,16 +1,16 @@
-// What source may say only in certain places, and how long it may be: pure functions for test/architecture.test.ts.
+// Patterns that source may contain only in certain places, and its maximum length: pure functions for test/architecture.test.ts.
 
 interface SourceRule {
-  /** Says why, and what to use. */
+  /** The reason, and what to use instead. */
   says: string;
   pattern: RegExp;
-  /** Files and folders where it is right. */
+  /** Files and folders where it is allowed. */
   places: readonly string[];
-  /** The only folder where it is wrong. */
+  /** The only folder where it is forbidden. */
   within?: string;
 }
 
-// Workers have no clock handed in, and pages run in a browser.
+// Workers get no clock passed in, and pages run in a browser.
 const WORKERS_AND_PAGES = [
   "db/engine/checkpoint.worker.ts",
   "db/engine/reader.worker.ts",
@@ -72,13 +72,13 @@ const RULES: readonly SourceRule[] = [
   },
 ];
 
-/** Generated code, and tables of data that are not read as code. */
+/** Generated code, and data tables that are not read as code. */
 const MAY_BE_LONG = ["src/schema/routes.ts", "src/wire/gen/", "test/api/edge/matrix-table.ts"];
 
-/** A file above this is named in a warning; whether it is still one idea is for its reviewer to judge. */
+/** A longer file gets a warning; its reviewer decides whether it still has a single purpose. */
 export const MAX_LINES = 600;
 
-/** Every rule the source breaks, with its line (rule RP-3). */
+/** Returns every rule that the source breaks, with its line (rule RP-3). */
 export const sourceProblems = (file: string, source: string): string[] => {
   const lines = withoutComments(source).split("\n");
   const applies = ({ within = "", places }: SourceRule): boolean =>
@@ -88,7 +88,7 @@ export const sourceProblems = (file: string, source: string): string[] => {
   );
 };
 
-/** Returns a warning about a file that is longer than most ideas are (rule RP-2). */
+/** Returns a warning about a file that is too long (rule RP-2). */
 export const lengthProblem = (file: string, source: string): string | undefined => {
   const lines = lineCount(source);
   const free = MAY_BE_LONG.some((place) => file.startsWith(place));
@@ -97,7 +97,7 @@ export const lengthProblem = (file: string, source: string): string | undefined 
 
 export const lineCount = (source: string): number => source.split("\n").length - (source.endsWith("\n") ? 1 : 0);
 
-// Keeps the line numbers. A `//` behind a colon is part of an address.
+// Keeps the line numbers. A `//` after a colon is part of a URL.
 function withoutComments(source: string): string {
   return source
     .replace(/\/\*[\s\S]*?\*\//g, (comment) => comment.replace(/[^\n]/g, " "))

@@ -1,5 +1,4 @@
-// What a server of the tests has stored, seen from outside of it: the files of its data directory, and its database alongside it, on SQLite
-// or on PostgreSQL.
+// The stored data of a test server, read from outside: the files of its data directory, and its SQLite or PostgreSQL database.
 import { Database } from "bun:sqlite";
 import { existsSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -8,32 +7,32 @@ import { asActive } from "./cluster/active-nodes.ts";
 import { databaseOf, keepServersDatabase, onPostgres } from "./postgres-server.ts";
 
 export type Stored = AsyncDisposable & {
-  /** Rows of a text that means the same on both; integers are numbers. */
+  /** Returns the rows of a query that works on both databases; integers are numbers. */
   rows(sql: string): Promise<unknown[][]>;
-  /** The same with the names of their columns. */
+  /** Returns the rows as objects with column names. */
   objects<T>(sql: string): Promise<T[]>;
   run(sql: string): Promise<void>;
   tables(): Promise<string[]>;
-  /** Changes whenever someone else commits, and maybe more often. */
+  /** Returns a value that changes whenever another connection commits, and possibly more often. */
   version(): Promise<string>;
 };
 
-/** What nodes that are all active tell each other of, whatever is asked of them: leases, signs of life, and what has changed since. */
+/** Tables that active nodes update regardless of requests: leases, heartbeats, and what has changed since. */
 const OF_NODES = ["fences", "lease", "leases", "nodes", "parts", "versions", "workspace_versions"];
 
-/** Whether a table holds what callers have done, and so stays as it is while no one does anything. */
+/** Returns true if only requests change a table, so that it stays unchanged without any. */
 export const isOfCallers = (table: string): boolean => !(asActive && OF_NODES.includes(table));
 
-/** Looks into the database of a data directory, whether its server runs or not. */
+/** Opens the database of a data directory, whether or not its server is running. */
 export const openStored = async (directory: string): Promise<Stored> =>
   onPostgres ? postgres(await databaseOf(directory)) : sqlite(join(directory, "slipway.db"));
 
-/** Keeps what is stored for a data directory; the answer puts that back. Its server has been stopped in order, then and now. */
+/** Saves the stored data of a data directory; the result restores it. The server must have been stopped properly at both times. */
 export const keepStored = async (directory: string): Promise<() => Promise<void>> => {
   if (onPostgres) return await keepServersDatabase(directory);
   const file = join(directory, "slipway.db");
   await using stored = await openStored(directory);
-  // A stop may leave the last commits in the log; a copy of the file alone would be without them.
+  // A stop may leave the last commits in the log, which a copy of the file alone would miss.
   await stored.run("pragma wal_checkpoint(truncate)");
   const before = readFileSync(file);
   return async () => {
@@ -42,7 +41,7 @@ export const keepStored = async (directory: string): Promise<() => Promise<void>
   };
 };
 
-/** Everything that is stored for a data directory, as text: each of its files, and each table on PostgreSQL with its name first. */
+/** Returns all stored data of a data directory as text: each file, and on PostgreSQL each table, starting with its name. */
 export const storedTexts = async (directory: string): Promise<string[]> => {
   const paths = readdirSync(directory, { recursive: true, encoding: "utf8" }).map((name) => join(directory, name));
   const files = paths.filter((file) => existsSync(file) && statSync(file).isFile());

@@ -1,5 +1,5 @@
-// Where the tests of a run keep their folders: in memory where there is room, since nearly every test waits for flushes of a disk again and
-// again. What a flush must do is tried by test/crash, which watches the system's calls and breaks the disk itself.
+// The folder for a run's temp folders: in memory if there is room, since nearly every test waits for disk flushes repeatedly. test/crash
+// tests the flushes themselves, by tracing system calls and breaking the disk.
 import { mkdtempSync, rmSync, statfsSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -7,10 +7,10 @@ import { join } from "node:path";
 const MEMORY = "/dev/shm";
 const ROOM_BYTES = 4 * 1024 ** 3;
 
-/** The folder for TMPDIR: one in memory with 4 GiB of room in which programs may be started, else the system's own. */
+/** Returns the folder for TMPDIR: one in memory with 4 GiB of space in which programs may be executed, else the system's. */
 export const tempPlace = (): string => (isFit(MEMORY) ? MEMORY : tmpdir());
 
-/** False also where it is unknown, such as on other systems. */
+/** Also returns false if this is unknown, as on other systems. */
 export const isFit = (folder: string, room = ROOM_BYTES): boolean => {
   let own: string | undefined;
   try {

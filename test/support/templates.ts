@@ -1,17 +1,17 @@
-// Templates for tests: archives from plain texts, uploads, imports that are waited for by following their log.
+// Templates for tests: archives from plain texts, uploads, and imports that are awaited by following their log.
 import type { CreateTemplate, Template } from "#schema/templates/template.ts";
 import type { CreateTemplateVersion, TemplateVersion } from "#schema/templates/template-version.ts";
 import type { Client } from "#src/client.ts";
 
 type Files = Record<string, string>;
 
-/** The smallest template: starts nothing. */
+/** The smallest template, which starts nothing. */
 export const ECHO = "provisioner: echo\nresources:\n  - name: main\n    agents:\n      - name: main\n";
 
 export const tarOf = async (files: Files): Promise<Uint8Array<ArrayBuffer>> =>
   new Uint8Array(await new Bun.Archive(files).bytes());
 
-/** A text that no other test uploads, so that its file is new. */
+/** Returns a text that no other test uploads, so that its file is new. */
 export const unique = (): string => `# ${crypto.randomUUID()}\n`;
 
 export const sendFile = (
@@ -20,14 +20,14 @@ export const sendFile = (
   type = "application/x-tar",
 ): Promise<Response> => client.fetch("POST", "/api/v2/files", body, { headers: { "content-type": type } });
 
-/** Uploads and answers the file's id. */
+/** Uploads the files and returns the file's ID. */
 export const upload = async (client: Client, files: Files): Promise<string> => {
   const response = await sendFile(client, await tarOf(files));
   if (!response.ok) throw new Error(`the upload was refused: ${response.status} ${await response.text()}`);
   return ((await response.json()) as { hash: string }).hash;
 };
 
-/** Follows the log of the import until the server closes it; answers the lines and the close code. */
+/** Follows the import's log until the server closes it; returns the lines and the close code. */
 export const followImport = async (
   client: Client,
   id: string,
@@ -38,7 +38,7 @@ export const followImport = async (
   return { lines, code: (await socket.closed).code };
 };
 
-/** Uploads, makes a version and waits for the end of its import, whatever it is. */
+/** Uploads the files, creates a version and waits until its import has succeeded or failed. */
 export const importVersion = async (
   client: Client,
   files: Files | string,
@@ -56,7 +56,7 @@ export const importVersion = async (
 
 let made = 0;
 
-/** A template of this manifest, ready to be used. */
+/** Creates a template with this manifest, ready for use. */
 export const makeTemplate = async (
   client: Client,
   files: Files | string = ECHO,

@@ -1,5 +1,5 @@
-// A server that runs Terraform for real, offline: the program of this machine with the provider of `.ci/terraform-tools`. The agents that
-// it brings to life are this program, fetched from the server as any machine would.
+// A server that runs Terraform offline: this machine's program with the provider of `.ci/terraform-tools`. The agents that it creates are
+// this program, downloaded from the server as on any machine.
 import {
   chmodSync,
   existsSync,
@@ -24,7 +24,7 @@ import { openWorld, type World } from "./workspaces.ts";
 
 const ACCOUNTS = ["github", "gitlab"].map((id) => ({ id, type: id, client_id: "client", client_secret: "hush" }));
 
-/** A program of one file that is this one: what the server serves below /bin. */
+/** Creates a single-file program that runs this one: the server serves it below /bin. */
 const agentProgram = (folder: string): string => {
   const file = join(folder, "slipway-agent");
   writeFileSync(
@@ -37,10 +37,10 @@ const agentProgram = (folder: string): string => {
   return file;
 };
 
-/** Settings and variables of such a server. `folder` is the test's own. */
+/** Returns settings and variables of such a server. `folder` belongs to the test. */
 export const terraformServer = (folder: string, options: TestServerOptions = {}): TestServerOptions => {
   mkdirSync(folder, { recursive: true });
-  // Alongside other tests, which do not give way, a build that does would take ten times as long.
+  // Low-priority builds would take ten times as long next to other tests.
   const environment = { PATH: process.env.PATH ?? "", HOME: folder, TMPDIR: folder, SLIPWAY_TEST_EVEN: "1" };
   return {
     ...options,
@@ -57,9 +57,9 @@ export const terraformServer = (folder: string, options: TestServerOptions = {})
 
 export type TerraformWorld = World & { readonly folder: string };
 
-/** A server with its first user signed in; its folders go when it is disposed. */
+/** Starts a server with its first user signed in; its folders are removed when it is disposed. */
 export const openTerraformWorld = async (options: TestServerOptions = {}): Promise<TerraformWorld> => {
-  // Short: the provider puts a socket below it.
+  // Short, because the provider creates a socket in it.
   const folder = mkdtempSync(join(tmpdir(), "slipway-tf-"));
   noteFolder(folder);
   const world = await openWorld(terraformServer(folder, options));
@@ -75,7 +75,7 @@ export const openTerraformWorld = async (options: TestServerOptions = {}): Promi
 
 const TEMPLATES = new URL("../provisioners/terraform/templates/", import.meta.url).pathname;
 
-/** The files of a template of test/provisioners/terraform/templates, with texts replaced in main.tf. */
+/** Returns the files of a template of test/provisioners/terraform/templates, with texts replaced in main.tf. */
 export const filesOf = (name: string, replace: Readonly<Record<string, string>> = {}): Record<string, string> => {
   let main = readFileSync(join(TEMPLATES, name, "main.tf"), "utf8");
   for (const [from, to] of Object.entries(replace)) {
@@ -85,7 +85,7 @@ export const filesOf = (name: string, replace: Readonly<Record<string, string>> 
   return { "main.tf": main };
 };
 
-/** A template of these files, imported by the real program. */
+/** Creates a template of these files, imported by the real program. */
 export const makeTerraformTemplate = async (
   client: Client,
   files: Record<string, string>,
@@ -97,7 +97,7 @@ export const makeTerraformTemplate = async (
   return { version, template: await client.post<Template>("/api/v2/organizations/default/templates", body) };
 };
 
-/** Processes whose environment or command line holds this text. */
+/** Returns the processes with this text in their environment or command line. */
 export const processesWith = (text: string): number[] =>
   (existsSync("/proc") ? readdirSync("/proc") : [])
     .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)

@@ -1,4 +1,4 @@
-// Workers of their own for tests: the real program as a second process, or a bare socket that speaks their protocol.
+// External workers for tests: the real program as a second process, or a bare socket that speaks their protocol.
 import type { NewProvisionerKey } from "#schema/templates/provisioner.ts";
 import { Client, type ClientSocket } from "#src/client.ts";
 import { printTags, type Tags } from "#src/provisioners/external/tags.ts";
@@ -8,23 +8,23 @@ const SERVE = "/api/v2/organizations/default/provisionerdaemons/serve";
 
 let made = 0;
 
-/** A provisioner key of the default organization. */
+/** Creates a provisioner key of the default organization. */
 export const makeKey = async (admin: Client, tags: Tags = {}): Promise<NewProvisionerKey> =>
   admin.post<NewProvisionerKey>("/api/v2/organizations/default/provisionerkeys", { name: `key-${++made}`, tags });
 
 export type WorkerProcess = AsyncDisposable & {
   readonly name: string;
-  /** Resolves each time the server has taken it on, counted from 1. */
+  /** Resolves each time the server has accepted it, counted from 1. */
   connected(times?: number): Promise<void>;
   signal(name: "SIGKILL" | "SIGSTOP" | "SIGCONT" | "SIGTERM"): void;
   readonly exited: Promise<number>;
-  /** What it wrote to standard error so far. */
+  /** Returns its standard error output so far. */
   errors(): string;
   /** Resolves once it has written more there. */
   wrote(): Promise<void>;
 };
 
-/** `slipway provisioner` as a process of its own; ended when disposed. */
+/** Starts `slipway provisioner` as a process; ended when disposed. */
 export const startWorker = (options: {
   url: URL;
   key: string;
@@ -105,7 +105,7 @@ class Lines {
   }
 }
 
-/** A socket that has signed in as a worker; the first message it gets is the welcome. */
+/** Opens a socket that has signed in as a worker; its first message is the welcome. */
 export const openWorker = async (
   url: URL,
   key: string,

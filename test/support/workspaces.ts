@@ -1,5 +1,5 @@
-// Templates and workspaces for tests, made the short way: a template version is put into the store as an import would have left it,
-// and everything else goes through the public client.
+// Templates and workspaces for tests, created the short way: a template version is written to the store as an import would do, and
+// everything else goes through the public client.
 import { sha256, uuid } from "#base/ids.ts";
 import { insertFile } from "#db/templates/files.ts";
 import { insertTemplate } from "#db/templates/templates.ts";
@@ -17,16 +17,16 @@ import { makeTemplate } from "./templates.ts";
 
 export type SeededTemplate = { template_id: string; version_id: string; organization_id: string };
 
-/** Columns of a template that a test may set; columns that no request can set need a server in this process. */
+/** Template columns that a test may set; columns that no request can set need a server in this process. */
 export type SeedColumns = Partial<Parameters<typeof insertTemplate>[0] & { template_id: string }>;
 
-/** The smallest template: one resource with one agent, brought to life by nothing. */
+/** The smallest template: one resource with one agent, and nothing that runs. */
 export const ECHO: Manifest = {
   provisioner: "echo",
   resources: [{ name: "main", agents: [{ name: "dev", os: "linux", arch: "amd64" }] }],
 };
 
-/** A template of the default organization whose active version has this manifest. */
+/** Creates a template of the default organization whose active version has this manifest. */
 export const seedTemplate = async (
   server: TestServer,
   manifest: Manifest = ECHO,
@@ -88,7 +88,7 @@ export const seedTemplate = async (
   return { template_id, version_id, organization_id };
 };
 
-/** The same over HTTP, for a server in another process. */
+/** Creates it over HTTP, for a server in another process. */
 const uploadTemplate = async (
   server: TestServer,
   manifest: Manifest,
@@ -103,18 +103,18 @@ const uploadTemplate = async (
 
 export type World = AsyncDisposable & { readonly server: TestServer; readonly admin: Client };
 
-/** A server with its first user signed in. */
+/** Starts a server with its first user signed in. */
 export const openWorld = async (options: TestServerOptions = {}): Promise<World> => {
   const server = await startTestServer(options);
   const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
   return { server, admin, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() };
 };
 
-/** A new workspace of the caller, as it is when its build has just been queued. */
+/** Creates a workspace of the caller and returns it with its build queued. */
 export const createWorkspace = (client: Client, template_id: string, name = "dev", more: object = {}) =>
   client.post<Workspace>("/api/v2/users/me/workspaces", { name, template_id, ...more });
 
-/** Watches a workspace until `when` holds and answers it as it is then. */
+/** Watches a workspace until `when` holds and returns it. */
 export const awaitWorkspace = async (
   client: Client,
   id: string,
@@ -122,7 +122,7 @@ export const awaitWorkspace = async (
 ): Promise<Workspace> => {
   using socket = await client.socket(`/api/v2/workspaces/${id}/watch-ws`).catch(() => undefined);
   if (!socket) {
-    // One that is deleted cannot be watched: it may have gone in between.
+    // A deleted workspace cannot be watched: it may have been deleted in between.
     const gone = await client.get<Workspace>(`/api/v2/workspaces/${id}?include_deleted=true`);
     if (when(gone)) return gone;
     throw new Error(`the workspace cannot be watched: it is ${gone.latest_build.status}`);
@@ -135,14 +135,14 @@ export const awaitWorkspace = async (
 
 const FINAL = ["running", "stopped", "deleted", "failed", "canceled"];
 
-/** The workspace once its latest build has ended. */
+/** Returns the workspace once its latest build has ended. */
 export const awaitBuild = (client: Client, id: string): Promise<Workspace> =>
   awaitWorkspace(client, id, ({ latest_build }) => FINAL.includes(latest_build.status));
 
 export const createBuild = (client: Client, id: string, transition: string, more: object = {}): Promise<Build> =>
   client.post<Build>(`/api/v2/workspaces/${id}/builds`, { transition, ...more });
 
-/** All text messages until the socket closes, and why it closed. */
+/** Returns all text messages until the socket closes, and the reason it closed. */
 export const drainSocket = async (
   socket: ClientSocket,
 ): Promise<{ messages: unknown[]; closed: { code: number; reason: string } }> => {

@@ -1,4 +1,4 @@
-// The WebAssembly that seals data packets, alongside an implementation of the same by others, and its source alongside what is committed.
+// The WebAssembly that encrypts data packets, compared with another implementation, and its source compared with the committed binary.
 import { expect, test } from "bun:test";
 import { chacha20poly1305 } from "@noble/ciphers/chacha.js";
 import { HEAD_BYTES, MAX_PLAIN, openSealed, seal, TAG_BYTES } from "#src/tailnet/aead/aead.ts";
@@ -12,12 +12,12 @@ const nonceOf = (counter: number): Uint8Array => {
   return nonce;
 };
 
-test("[TL-18] packets are sealed and opened as by others, at every length and for counters of all sizes; an altered one does not open", () => {
+test("[TL-18] packets are encrypted and decrypted like other implementations, at every length and for counters of all sizes; an altered one does not open", () => {
   const random = randomFrom(18);
   const bytes = (length: number) => Uint8Array.from({ length }, () => random() * 256);
   for (let i = 0; i < 1_500; i += 1) {
     const length = i < 1_300 ? i : Math.floor(random() * 60_000);
-    // Limbs full of ones carry furthest.
+    // Limbs with all bits set produce the longest carries.
     const plain = i % 3 === 0 ? new Uint8Array(length).fill(255) : bytes(length);
     const [key, counter] = [bytes(32), Math.floor(random() * 2 ** (i % 53))];
     const wanted = chacha20poly1305(key, nonceOf(counter)).encrypt(plain);

@@ -1,4 +1,4 @@
-// The box against vectors of libsodium, which this product has no part in.
+// The box against test vectors of libsodium, which is independent of this product.
 import { expect, test } from "bun:test";
 import { keyPair, open, seal, sharedKey } from "#src/tailnet/box.ts";
 import vectors from "./nacl-vectors.json" with { type: "json" };
@@ -17,7 +17,7 @@ test.each(vectors.boxes)("[TL-1] a box is byte for byte what libsodium makes of 
   expect(hex(open(shared, bytes(vector.nonce + vector.box)))).toBe(vector.plain);
 });
 
-test("[TL-1] a box that was altered, cut off or made for another does not open; a key without a secret is refused", () => {
+test("[TL-1] an altered or truncated box, or one for another recipient, does not open; a key without a secret is refused", () => {
   const [one, two, other] = [keyPair(), keyPair(), keyPair()];
   const shared = sharedKey(one.secret, two.public) as Uint8Array;
   const sealed = seal(shared, new TextEncoder().encode("hello"));

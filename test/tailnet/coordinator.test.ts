@@ -19,7 +19,7 @@ beforeAll(async () => {
   if (process.env.SLIPWAY_TEST_BINARY !== undefined) return;
   server = await startTestServer();
 });
-// An agent of its own for each test: what a test before has left releases it in its own time.
+// A separate agent for each test, because an earlier test's connections are released with a delay.
 beforeEach(async () => {
   if (process.env.SLIPWAY_TEST_BINARY === undefined) seeded = await seedAgent(server);
 });
@@ -39,7 +39,7 @@ const update = (id: string, node: object = {}) => {
 const tunnel = (id: string) => ({ addTunnel: { id: uuidBytes(id) } });
 const ready = (...ids: string[]) => ({ readyForHandshake: ids.map((id) => ({ id: uuidBytes(id) })) });
 
-/** What is notified of whom, in short. */
+/** Abbreviates an update about a peer. */
 const short = (told: CoordinateResponse_PeerUpdate | string): [string, string, number?] | string =>
   typeof told === "string"
     ? told
@@ -92,7 +92,7 @@ describeInside("finding each other", () => {
   );
 
   testInside(
-    "[TL-9] a tunnel may be there before its end is; what is known is not told again; lost is not disconnected",
+    "[TL-9] a tunnel may exist before its end connects; known nodes are not sent again; lost is not disconnected",
     async () => {
       await using clientSide = await client();
       const atClient = await coordinate(clientSide.tailnet);
@@ -115,7 +115,7 @@ describeInside("finding each other", () => {
       await using again = await agent();
       const atAgent = await coordinate(again.tailnet);
       expect(short(await atAgent.next())).toEqual(["NODE", client_id, 2]);
-      // It goes before it has said what it is: nobody was told of it, so nobody is told that it went.
+      // It disconnects before it has identified itself: nobody was notified of it, so nobody is notified of its end.
       await atAgent.send({ disconnect: {} });
       expect(await atAgent.next()).toBe("end");
       const back = await coordinate(again.tailnet);
@@ -134,7 +134,7 @@ describeInside("finding each other", () => {
   );
 
   testInside(
-    "[TL-14] a new stream of the same peer takes the place of the old one and is shown what it was shown",
+    "[TL-14] a peer's new stream replaces the old one and is shown the same nodes",
     async () => {
       await using clientSide = await client();
       const atClient = await coordinate(clientSide.tailnet);
@@ -170,7 +170,7 @@ describeInside("what peers may", () => {
         expect(await ask(base + query, seeded.owner_token)).toEqual(version);
       expect(await ask("/api/v2/tailnet?version=3.0", seeded.owner_token)).toEqual(version);
       const resume = [401, "Invalid resume token", "resume_token"];
-      // Without a version the newest that old clients can mean is spoken.
+      // Without a version, the newest version that old clients can mean is used.
       expect(await ask(`${base}?resume_token=made-up`, seeded.owner_token)).toEqual(resume);
       for (const path of [
         `${base}?version=1.0`,
@@ -219,7 +219,7 @@ describeInside("what peers may", () => {
     },
   );
 
-  testInside("[TL-11] an agent's addresses follow from its id", () => {
+  testInside("[TL-11] an agent's addresses are derived from its ID", () => {
     const [first, second] = agentAddresses("00112233-4455-6677-8899-aabbccddeeff");
     expect([first, second]).toEqual([
       "[fd7a:115c:a1e0:6677:8899:aabb:ccdd:eeff]",
@@ -360,7 +360,7 @@ describeInside("coming back", () => {
     },
   );
 
-  testInside("[TL-14] a resume token holds 24 hours", async () => {
+  testInside("[TL-14] a resume token is valid for 24 hours", async () => {
     const { makeResumeToken, peerOfResumeToken } = await import("#src/api/tailnet/resume-token.ts");
     const { encryption } = contextOf(server);
     const id = uuid();

@@ -58,7 +58,7 @@ const nodes = (...names: string[]) => {
   };
 };
 
-/** A client at this relay, such as an agent, and the packets that have reached it. */
+/** A client of this relay, such as an agent, and the packets it has received. */
 const client = (relay: Relay) => {
   const pair = keyPair();
   const got: string[] = [];
@@ -122,7 +122,7 @@ test("[CP-64] what does not arrive is dropped: little waits for a node, and litt
   await said();
   for (let i = 0; i < 5_000; i++) own.send(agent.key, String(i));
   await until(() => agent.got.includes("4999"));
-  // The newest 512 of what came in one turn.
+  // The newest 512 packets of one turn.
   expect(agent.got).toHaveLength(512);
   expect(most()).toBeLessThanOrEqual(5);
   state.isCut = true;

@@ -1,5 +1,5 @@
-// Nonsense into every parser of a peer: random bytes, and packets of a real connection with some of their bits turned. Nothing throws, memory
-// stays flat, and what ran before continues. SLIPWAY_TEST_PACKETS says how many; a million is the long form.
+// Invalid data for every parser of a peer: random bytes, and packets of a real connection with flipped bits. Nothing throws, memory stays
+// flat, and existing connections continue. SLIPWAY_TEST_PACKETS sets the number; a million is the long form.
 import { describe, expect, test } from "bun:test";
 import { keyPair } from "#src/tailnet/box.ts";
 import { parsePacket } from "#src/tailnet/packets/ip6.ts";
@@ -20,7 +20,7 @@ const MiB = 1024 * 1024;
 const chance = randomFrom(SEED);
 const random = (length: number): Uint8Array => Uint8Array.from({ length }, () => chance() * 256);
 const anyLength = (): number => Math.floor(chance() * (chance() < 0.5 ? 80 : 1_400));
-/** Some bits turned, and now and then the end cut off. */
+/** Flips some bits, and sometimes truncates the packet. */
 const damaged = (packet: Uint8Array): Uint8Array => {
   const copy = packet.slice(0, chance() < 0.1 ? Math.floor(chance() * packet.byteLength) : undefined);
   for (let left = 1 + Math.floor(chance() * 4); left > 0 && copy.byteLength > 0; left -= 1) {
@@ -37,7 +37,7 @@ const resident = (): number => {
 
 describe(`with seed ${SEED}`, () => {
   test(
-    "[TL-29] nonsense is nothing to the parsers",
+    "[TL-29] the parsers ignore invalid input",
     () => {
       const discovery = new Discovery(keyPair(), keyPair().public);
       for (let i = 0; i < PACKETS; i += 1) {
@@ -81,7 +81,7 @@ describe(`with seed ${SEED}`, () => {
       for (let i = 0; i < PACKETS; i += 1) {
         const sample = samples[Math.floor(chance() * samples.length)] as Uint8Array;
         ends.b.push(chance() < 0.3 ? random(anyLength()) : damaged(sample));
-        // What was sent in answer is not kept here, either.
+        // Responses are not kept here either.
         if (i % 1_000 === 0) {
           sent.b.length = 0;
           await sim.advance(1);
@@ -91,7 +91,7 @@ describe(`with seed ${SEED}`, () => {
       say("b", "three");
       await sim.advance(100);
       expect([got.a, got.b]).toEqual([["three"], ["one", "two"]]);
-      // Much more than one run needs: what other tests of this process have freed is not given back immediately.
+      // Much more than one run needs: memory freed by other tests of this process is not returned immediately.
       expect(resident() - before).toBeLessThan(128 * MiB);
     },
     TIMEOUT_MS,

@@ -1,5 +1,5 @@
-// Nonsense into the relay and into the Tailnet sockets: random, cut off, too large, out of order. Anyone who sends it is closed with a
-// reason; memory stays flat, and two peers that talk in the meantime notice nothing.
+// Invalid data for the relay and for the Tailnet sockets: random, truncated, too large, out of order. The sender is closed with a reason;
+// memory stays flat, and two peers that talk in the meantime are not affected.
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { Client } from "#src/client.ts";
@@ -13,7 +13,7 @@ import { connectTailnet, coordinate, RelayPeer } from "./peers.ts";
 
 const ROUNDS = 20;
 
-// A generator of its own, so that a failure can be run again.
+// A separate generator, so that a failure can be reproduced.
 const chance = (seed: number) => {
   let state = seed;
   return (below: number): number => {
@@ -25,7 +25,7 @@ const chance = (seed: number) => {
 const nonsense = (next: (below: number) => number): Uint8Array => {
   const bytes = new Uint8Array(next(400));
   for (let i = 0; i < bytes.length; i += 1) bytes[i] = next(256);
-  // Most frames look right at their beginning, or nothing behind the header would ever be tried.
+  // Most frames start correctly; otherwise nothing after the header would be tested.
   if (bytes.length >= HEADER_BYTES && next(4) > 0) {
     bytes[0] = [FRAME.send_packet, FRAME.ping, FRAME.client_info, FRAME.forward_packet, next(256)][next(5)] as number;
     new DataView(bytes.buffer).setUint32(1, next(3) === 0 ? next(2 ** 31) : next(bytes.length));
@@ -33,7 +33,7 @@ const nonsense = (next: (below: number) => number): Uint8Array => {
   return bytes;
 };
 
-/** Two peers that talk through it all; answers how many words arrived. */
+/** Two peers that keep talking; returns how many messages arrived. */
 const talking = async (server: TestServer, during: () => Promise<void>): Promise<void> => {
   await using a = await RelayPeer.join(server);
   await using b = await RelayPeer.join(server);
@@ -48,7 +48,7 @@ const talking = async (server: TestServer, during: () => Promise<void>): Promise
   await work;
 };
 
-test("[TL-7] nonsense into the relay closes its sender with a reason and disturbs nobody", async () => {
+test("[TL-7] invalid input to the relay closes its sender with a reason and affects nobody else", async () => {
   await using server = await startTestServer();
   await talking(server, async () => {
     for (let seed = 1; seed <= ROUNDS; seed += 1) {
@@ -56,7 +56,7 @@ test("[TL-7] nonsense into the relay closes its sender with a reason and disturb
       const peer = seed % 2 === 0 ? await RelayPeer.join(server) : new RelayPeer(server);
       if (seed % 2 === 1) await peer.greeted();
       for (let i = 0; i < 20; i += 1) if (peer.socket.readyState === WebSocket.OPEN) peer.send(nonsense(next));
-      // An end that cannot be taken for anything else: a frame of four gigabytes, whatever came before.
+      // An unambiguous end: a frame of four gigabytes, whatever came before.
       for (let i = 0; i < 40; i += 1)
         if (peer.socket.readyState === WebSocket.OPEN) peer.send(new Uint8Array(16_384).fill(0xff));
       const { code, reason } = await peer.closed;
@@ -65,7 +65,7 @@ test("[TL-7] nonsense into the relay closes its sender with a reason and disturb
   });
 }, 30_000);
 
-test("[TL-7] nonsense into a Tailnet socket closes it with a reason; the others go on", async () => {
+test("[TL-7] invalid input to a Tailnet socket closes it with a reason; the others continue", async () => {
   await using server = await startTestServer();
   const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
   await using calm = await connectTailnet(server, "/api/v2/tailnet", admin.token as string);
@@ -81,7 +81,7 @@ test("[TL-7] nonsense into a Tailnet socket closes it with a reason; the others 
     });
     if (seed % 10 === 0) socket.send("text");
     else {
-      // A stream that is opened well and then speaks nonsense; then a header of no version there is.
+      // A stream that is opened correctly and then sends invalid data; then a header with an unknown version.
       socket.send(Uint8Array.of(0, 1, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0));
       const body = nonsense(next);
       const head = new Uint8Array(12);
@@ -98,7 +98,7 @@ test("[TL-7] nonsense into a Tailnet socket closes it with a reason; the others 
 }, 30_000);
 
 testInside(
-  "[TL-7] calls of nonsense end the call; nobody is left in the network, and memory stays flat",
+  "[TL-7] invalid calls fail alone; no peer is left in the network, and memory stays flat",
   async () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server);
@@ -190,7 +190,7 @@ test("[TL-7] a flood of frames that never become whole leaves nothing behind", (
   const before = process.memoryUsage().rss;
   flood(400);
   Bun.gc(true);
-  // 100 MB came in, each byte of which was held for a while.
+  // 100 MB arrived, each byte of which was held for a while.
   expect(process.memoryUsage().rss - before).toBeLessThan(64 * 1024 * 1024);
   expect(relay.counts).toEqual({ clients: 0, keys: 0 });
 }, 30_000);

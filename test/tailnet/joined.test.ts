@@ -1,4 +1,4 @@
-// What the relay sends in one turn of the event loop leaves as one message, and nothing of it is lost at the end. [TL-17]
+// The relay combines the data of one event loop turn into one message, and nothing is lost at the end. [TL-17]
 import { describe, expect, test } from "bun:test";
 import { keyPair, seal, sharedKey } from "#src/tailnet/box.ts";
 import { encodeFrame, FRAME, FrameReader } from "#src/tailnet/derp-frame.ts";

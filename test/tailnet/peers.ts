@@ -1,4 +1,4 @@
-// Peers of the private network for tests: the real wire over real sockets, both to the coordinator and to the relay.
+// Peers of the private network for tests: the real protocol over real sockets, to the coordinator and to the relay.
 import { systemClock } from "#base/clock.ts";
 import { type KeyPair, keyPair, open, seal, sharedKey } from "#src/tailnet/box.ts";
 import { encodeFrame, FRAME, type Frame, FrameReader, MAGIC } from "#src/tailnet/derp-frame.ts";
@@ -21,7 +21,7 @@ const socketUrl = (server: TestServer, path: string): URL => {
   return url;
 };
 
-/** A client of the Tailnet service; rejects when the server refuses. */
+/** A client of the Tailnet service; rejects if the server refuses. */
 export const connectTailnet = async (server: TestServer, path: string, token: string) => {
   const socket = new WebSocket(socketUrl(server, path), { headers: { "Coder-Session-Token": token } } as never);
   const closed = closeOf(socket);
@@ -40,7 +40,7 @@ export const connectTailnet = async (server: TestServer, path: string, token: st
 
 type Tailnet = ReturnType<typeof tailnetClient>;
 
-/** One Coordinate stream, read as it comes. */
+/** One Coordinate stream, read as it arrives. */
 export const coordinate = async (tailnet: Tailnet) => {
   const call = await tailnet.coordinate();
   const responses = call[Symbol.asyncIterator]();
@@ -48,7 +48,7 @@ export const coordinate = async (tailnet: Tailnet) => {
   return {
     send: call.send,
     cancel: call.cancel,
-    /** The next update, or the error text, or `end`. */
+    /** Returns the next update, the error text, or `end`. */
     async next(): Promise<CoordinateResponse_PeerUpdate | string> {
       while (waiting.length === 0) {
         const { value, done } = await responses.next();
@@ -61,7 +61,7 @@ export const coordinate = async (tailnet: Tailnet) => {
   };
 };
 
-/** A client of the relay that has introduced itself. */
+/** A client of the relay that has completed its handshake. */
 export class RelayPeer implements AsyncDisposable {
   readonly pair: KeyPair;
   readonly socket: WebSocket;
@@ -87,7 +87,7 @@ export class RelayPeer implements AsyncDisposable {
     });
   }
 
-  /** Connects and introduces itself; answers what the relay says of itself. */
+  /** Connects and introduces itself; returns the relay's own information. */
   static async join(server: TestServer, pair?: KeyPair): Promise<RelayPeer> {
     const peer = new RelayPeer(server, pair);
     const shared = await peer.greeted();
@@ -100,7 +100,7 @@ export class RelayPeer implements AsyncDisposable {
     return peer;
   }
 
-  /** Reads the relay's key; answers the secret in common. */
+  /** Reads the relay's key; returns the shared secret. */
   async greeted(): Promise<Uint8Array> {
     const hello = await this.next();
     if (hello?.type !== FRAME.server_key || Buffer.compare(hello.payload.subarray(0, 8), MAGIC) !== 0)
@@ -123,7 +123,7 @@ export class RelayPeer implements AsyncDisposable {
     this.send(encodeFrame(FRAME.send_packet, key, bytes));
   }
 
-  /** The next frame; undefined when the connection is over. */
+  /** Returns the next frame; undefined when the connection has ended. */
   async next(): Promise<Frame | undefined> {
     while (this.#frames.length === 0) {
       if (this.#over) return undefined;
@@ -134,7 +134,7 @@ export class RelayPeer implements AsyncDisposable {
     return this.#frames.shift();
   }
 
-  /** The next packet, as text, and the key it comes from. */
+  /** Returns the next packet as text, and its sender's key. */
   async received(): Promise<{ from: string; text: string }> {
     const frame = await this.next();
     if (frame?.type !== FRAME.receive_packet) throw new Error(`no packet but ${frame?.type}`);

@@ -1,4 +1,5 @@
-// The relay over real sockets: peers introduce themselves, exchange packets, come and go; anyone who breaks the rules goes alone.
+// The relay over real sockets: peers introduce themselves, exchange packets, come and go; a peer that breaks the rules is disconnected
+// alone.
 import { describe, expect, test } from "bun:test";
 import { keyPair, seal, sharedKey } from "#src/tailnet/box.ts";
 import { encodeFrame, FRAME, FrameReader, MAX_PACKET } from "#src/tailnet/derp-frame.ts";
@@ -79,7 +80,7 @@ describe("packets", () => {
     a.send(encodeFrame(0x77, text("of a later version")));
     a.send(encodeFrame(FRAME.ping, text("12345678")));
     expect(await a.next()).toEqual({ type: FRAME.pong, payload: text("12345678") });
-    // No more than some of these in a second: anyone who goes on sending learns nothing new.
+    // Only a few of these per second: further packets reveal nothing new.
     for (let i = 0; i < 200; i += 1) a.packet(nobody, "hello?");
     a.send(encodeFrame(FRAME.ping, text("87654321")));
     let told = 0;
@@ -95,7 +96,7 @@ describe("packets", () => {
     const again = await RelayPeer.join(server, b.pair);
     b.packet(a, "hello");
     await a.received();
-    // The one that spoke last gets what is sent to the key.
+    // Packets for the key go to the connection that spoke last.
     a.packet(b, "to the first");
     expect((await b.received()).text).toBe("to the first");
     await again.settled();
@@ -135,7 +136,7 @@ describe("peers that do not read", () => {
       expect(got).toHaveLength(1);
       isFull = false;
       b.client.drain();
-      // Discovery goes first: a path that is full is just when another is looked for.
+      // Discovery packets take precedence: a full path is when another one is needed.
       const frames = (messages: Uint8Array[]) => [...new FrameReader().push(Buffer.concat(messages))];
       expect(frames(got.slice(1))[0]?.payload.subarray(32)).toEqual(discovery);
       expect(b.client.waiting.bytes).toBe(0);
@@ -147,11 +148,11 @@ describe("peers that do not read", () => {
     30_000,
   );
 
-  test("[TL-5] one that takes nothing holds up neither the sender nor a third", async () => {
+  test("[TL-5] one that reads nothing delays neither the sender nor a third", async () => {
     await using a = await RelayPeer.join(server);
     await using c = await RelayPeer.join(server);
     const b = await RelayPeer.join(server);
-    // A client that the runtime keeps from reading would still be read by the runtime: bare TCP is not.
+    // The runtime would keep reading from a client that does not; bare TCP does not.
     await b[Symbol.asyncDispose]();
     await using stalled = await StalledPeer.join(server);
     const block = new Uint8Array(MAX_PACKET).fill(7);
@@ -166,7 +167,7 @@ describe("peers that do not read", () => {
   }, 30_000);
 });
 
-/** A client of a relay without a server, which sends by `transmit`. */
+/** A client of a relay without a server, which sends with `transmit`. */
 const introduced = (relay: Relay, transmit: (bytes: Uint8Array) => number) => {
   const pair = keyPair();
   const client = relay.connect({ transmit, close: () => {} });

@@ -1,4 +1,4 @@
-// What the private network tells alongside who is there: the relay map in all its places, and a user's workspaces.
+// Data of the private network in addition to peers: the relay map in all its places, and a user's workspaces.
 import { expect, test } from "bun:test";
 import { uuid, uuidBytes, uuidFromBytes } from "#base/ids.ts";
 import { findWorkspace, insertWorkspace, updateWorkspace, type WorkspaceRow } from "#db/workspaces/workspaces.ts";
@@ -123,7 +123,7 @@ testInside(
       gone_agents: [],
     });
     await change(other.workspace_id, { status: "running" });
-    // Nothing that is shown has changed, so nothing is told.
+    // Nothing visible has changed, so nothing is sent.
     topics.publish("workspace", mine.workspace_id, { version: 1, latest_build_id: mine.build_id });
     await change(mine.workspace_id, { status: "running", name: "renamed" });
     expect(await next()).toEqual({
@@ -147,7 +147,7 @@ testInside(
     ]);
     topics.publish("workspace", id, { version: 1, latest_build_id: mine.build_id });
     expect((await next()).workspaces).toEqual([[id, "second", "RUNNING"]]);
-    // The build that comes next has no agents.
+    // The next build has no agents.
     await change(mine.workspace_id, { status: "stopped", latest_build_id: uuid() });
     expect(await next()).toEqual({
       workspaces: [[mine.workspace_id, "renamed", "STOPPED"]],

@@ -1,11 +1,11 @@
-// A network that exists in a test only: time moves when nothing is left to do, chance has a seed, and a link delays, loses, doubles and
-// reorders what it carries. The same seed gives the same run.
+// A simulated network: time advances when nothing is left to do, randomness has a seed, and a link delays, loses, duplicates and reorders
+// packets. The same seed gives the same run.
 import type { Clock, Timer } from "#base/clock.ts";
 import type { Random } from "#base/random.ts";
 
 type Entry = { at: number; order: number; run: () => void; isOver: boolean };
 
-/** A clock whose timers fire in order as `run` moves it on. */
+/** A clock whose timers fire in order as `run` advances it. */
 export class Simulation implements Clock {
   #now = 0;
   #orders = 0;
@@ -35,10 +35,12 @@ export class Simulation implements Clock {
     timer = this.after(ms, again);
     return { cancel: () => timer.cancel() };
   }
-  /** As the end of a turn of the event loop. */
+  /** Like the end of an event loop turn. */
   readonly endOfTurn = (run: () => void): void => void this.after(0, run);
 
-  /** Moves time on until the promise settles; throws when it takes more than `limit` milliseconds of this clock, or nothing is left to happen. */
+  /**
+   * Advances time until the promise settles; throws if it takes more than `limit` milliseconds of this clock, or nothing is left to happen.
+   */
   async until<T>(promise: Promise<T>, limit = 600_000): Promise<T> {
     let outcome: { value: T } | { error: unknown } | undefined;
     promise.then(
@@ -59,12 +61,12 @@ export class Simulation implements Clock {
     return outcome.value;
   }
 
-  /** Moves time on by so much. */
+  /** Advances time. */
   async advance(ms: number): Promise<void> {
     await this.until(new Promise<void>((resolve) => this.after(ms, resolve)), ms + 1);
   }
 
-  /** Everything that is due at the next moment at which something is. */
+  /** Runs everything that is due at the next moment with a timer. */
   #step(end: number): boolean {
     while (this.#heap[0]?.isOver) this.#pop();
     const first = this.#heap[0];
@@ -112,18 +114,18 @@ const isBefore = (a: Entry, b: Entry): boolean => a.at < b.at || (a.at === b.at 
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 export type Faults = {
-  /** Milliseconds one way. */
+  /** One-way delay in milliseconds. */
   delay?: number;
-  /** Shares of packets. */
+  /** Fractions of packets. */
   loss?: number;
   doubled?: number;
   reordered?: number;
-  /** Bytes in a millisecond, and bytes that may wait for their turn. */
+  /** Bytes per millisecond, and maximum queued bytes. */
   rate?: number;
   queue?: number;
 };
 
-/** One direction of a link. Answers what sends over it. */
+/** Creates one direction of a link. Returns a function that sends over it. */
 export const link = (
   sim: Pick<Clock, "monotonic" | "after">,
   random: Random,

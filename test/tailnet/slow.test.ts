@@ -1,4 +1,4 @@
-// Peers of the coordinator that do not read, or ask for too much: they go, the others go on.
+// Peers of the coordinator that do not read, or request too much: they are disconnected, the others continue.
 import { describe, expect, test } from "bun:test";
 import { uuid, uuidBytes } from "#base/ids.ts";
 import { Coordinator } from "#src/tailnet/coordinator.ts";
@@ -11,7 +11,7 @@ import { startTestServer } from "#test/support/server.ts";
 import { connectTailnet, coordinate } from "./peers.ts";
 
 describe("peers that do not read", () => {
-  test("[TL-13] a peer for which too much waits is dropped with a reason; the others go on", async () => {
+  test("[TL-13] a peer whose queue is too long is dropped with a reason; the others continue", async () => {
     const coordinator = new Coordinator();
     const rules = clientRules(async () => undefined);
     const dropped: string[] = [];
@@ -30,7 +30,7 @@ describe("peers that do not read", () => {
     for (let i = 1; i <= 2_000; i += 1) {
       talker.known = { node: { id: BigInt(i) } as never, bytes: Buffer.from(String(i)) };
       coordinator.nodeChanged(talker);
-      // A turn of the loop, in which readers read.
+      // One turn of the event loop, in which readers read.
       await new Promise((resolve) => setImmediate(resolve));
     }
     talker.lost();
@@ -44,7 +44,7 @@ describe("peers that do not read", () => {
     expect(coordinator.counts).toEqual({ peers: 0, tunnels: 0 });
   });
 
-  test("[TL-13] there is a bound on the tunnels of one peer", () => {
+  test("[TL-13] the number of tunnels per peer is bounded", () => {
     const coordinator = new Coordinator();
     const peer = coordinator.join({ id: uuid(), rules: clientRules(async () => undefined) });
     for (let i = 0; i < 4_096; i += 1) expect(coordinator.addTunnel(peer, `agent ${i}`)).toBeUndefined();
@@ -68,7 +68,7 @@ testInside(
     await unread.send(tunnel);
     const read = await coordinate(quick.tailnet);
     await read.send(tunnel);
-    // Calls on the same connections, answered after the tunnels were taken in.
+    // Calls on the same connections, answered after the tunnels were processed.
     await slow.tailnet.postTelemetry({});
     await quick.tailnet.postTelemetry({});
     const talker = await coordinate(agent.tailnet);

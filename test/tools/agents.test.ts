@@ -1,4 +1,4 @@
-// A chat in a workspace of two agents: a real daemon of each, and a model whose every call the test decides.
+// A chat in a workspace with two agents: a real daemon for each, and a model controlled by the test.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -14,8 +14,8 @@ import { callTools, openChat, openToolWorld, type ToolWorld } from "./world.ts";
 setDefaultTimeout(scaled(60_000));
 
 /**
- * An agent in a container of another agent of the workspace, with a daemon and a home folder of its own. Not of the first agent, whose
- * compiled daemon deletes children that it has not made.
+ * An agent in a container of another agent of the workspace, with its own daemon and home folder. Not of the first agent, whose compiled
+ * daemon deletes child agents that it has not created.
  */
 const startInside = async (world: ToolWorld, name: string) => {
   const { store, clock } = contextOf(world.server);

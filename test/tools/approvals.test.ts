@@ -1,4 +1,4 @@
-// What a person sees of a call before they decide about it, and which calls they are not asked about.
+// Approvals: the information shown about a call, and the calls that need no approval.
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -53,7 +53,7 @@ test("[PE-16] waiting calls show a diff against the file as it is, a command wit
       { tool: "execute", command: "ls", action: "allow" },
     ],
   });
-  // The file as it is now.
+  // The current file.
   writeFileSync(join(home, "sum.sh"), "zero\none\ntwo\n");
   expect((await owner.get<ChatApprovals>(path)).calls[0]?.files?.[0]?.diff).toContain(" zero\n one\n-two\n+2\n");
   writeFileSync(join(home, "sum.sh"), "something else\n");

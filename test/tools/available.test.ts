@@ -1,4 +1,4 @@
-// The table of tools by kind of chat, and what sub-chats' words become while they are waited for: pure parts.
+// The table of tools by kind of chat, and what a waiting call shows of a sub-chat's messages: pure parts.
 import { expect, test } from "bun:test";
 import { SubagentText } from "#actors/chat/subagents/text.ts";
 import { toChatMode } from "#actors/chat/turn/offer.ts";
@@ -13,7 +13,7 @@ const WORKSPACE = "read_file write_file edit_files execute process_output proces
 const TEMPLATES = ["list_templates", "read_template", "create_workspace"];
 const AGENTS = "spawn_agent wait_agent message_agent interrupt_agent list_agents list_subagent_models".split(" ");
 
-test("[SB-2] [PM-2] each kind of chat has the tools of its kind and no other", () => {
+test("[SB-2] [PM-2] each kind of chat has exactly its own tools", () => {
   expect(namesFor("root")).toEqual(
     expect.arrayContaining([...WORKSPACE, ...TEMPLATES, "start_workspace", "stop_workspace", ...AGENTS]),
   );
@@ -41,7 +41,7 @@ test("[SB-2] [PM-2] each kind of chat has the tools of its kind and no other", (
   for (const mode of CHAT_MODES) {
     expect(namesFor(mode).filter((name) => never[mode].includes(name))).toEqual([]);
     expect(namesFor(mode, false).filter((name) => WORKSPACE.includes(name))).toEqual([]);
-    // What a client runs is for chats of people, and not while they plan.
+    // Client tools are for people's chats, and not available in plan mode.
     expect(lookUpUse("dynamic", of(mode))).toBe(mode === "root" ? "yes" : "no");
     expect(lookUpUse("toString", of(mode))).toBe("no");
   }

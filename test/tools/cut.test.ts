@@ -1,4 +1,4 @@
-// The pure parts of the tools: what is cut, how times are written, and what edits and diffs make of texts.
+// The pure parts of the tools: truncation, time formats, edits and diffs.
 import { expect, test } from "bun:test";
 import { unifiedDiff } from "#src/daemon/git/unified-diff.ts";
 import { applyEdit } from "#src/daemon/http/edit-text.ts";
@@ -7,7 +7,7 @@ import { cutMiddle, cutResult, Gathered } from "#src/tools/cut.ts";
 import { parseDuration } from "#src/tools/duration.ts";
 import { resultLimit } from "#src/tools/run.ts";
 
-test("[TO-3] texts are cut in the middle, never inside a character, and say how much is missing", () => {
+test("[TO-3] texts are truncated in the middle, never inside a character, and say how much is missing", () => {
   const text = "aß€😀".repeat(2_000);
   for (const limit of [100, 101, 102, 103, 1_000, 4_097]) {
     const { text: cut, truncated } = cutMiddle(text, limit);
@@ -55,7 +55,7 @@ test("[TO-2] pieces of output end with whole characters", () => {
   }
 });
 
-test("[TO-4] times are written as people write them", () => {
+test("[TO-4] times are formatted for people", () => {
   const read = (text: string | undefined) => parseDuration(text, 7, 14_400_000);
   expect([undefined, "", "0s", "0", "10s", "1m30s", "1.5h", "500ms", "9h"].map(read)).toEqual([
     ...[7, 7, 0, 0, 10_000, 90_000, 5_400_000, 500, 14_400_000],
@@ -95,38 +95,38 @@ test("[TO-25] a passage that looks the same is found, and what the edit leaves a
   const rows: [text: string, old_text: string, new_text: string, after: string][] = [
     // Decomposed letters in the file.
     ["un cafe\u0301 noir\n", "un caf\u00e9 noir", "un caf\u00e9 blanc", "un cafe\u0301 blanc\n"],
-    // Composed ones in the file.
+    // Composed letters in the file.
     ["un caf\u00e9 noir\n", "un cafe\u0301 noir", "un cafe\u0301 blanc", "un caf\u00e9 blanc\n"],
-    // Typographic quotes, dashes and dots.
+    // Typographic quotes, dashes and ellipses.
     [
       "say \u201chello\u201d \u2013 it\u2019s\u2026\n",
       'say "hello" - it\'s...',
       'say "bye" - it\'s...',
       "say \u201cbye\u201d \u2013 it\u2019s\u2026\n",
     ],
-    // No-break blanks, and blanks of other widths.
+    // No-break spaces, and spaces of other widths.
     ["10\u00a0km at 4\u202fPM\n", "10 km at 4 PM", "12 km at 4 PM", "12\u00a0km at 4\u202fPM\n"],
-    // Invisible marks.
+    // Invisible characters.
     ["a\u200bb = 1\n", "ab = 1", "ab = 2", "a\u200bb = 2\n"],
-    // Tabs written as blanks: the new lines get the file's indentation.
+    // Tabs written as spaces: the new lines get the file's indentation.
     [
       "\tif (a) {\n\t\tb();\n\t}\n",
       "    if (a) {\n        b();\n    }\n",
       "    if (a) {\n        c();\n            d();\n    }\n",
       "\tif (a) {\n\t\tc();\n\t\t\td();\n\t}\n",
     ],
-    // Blanks written as tabs, and in the middle of a line.
+    // Spaces written as tabs, and in the middle of a line.
     ["  key:   value\n", "\tkey:\tvalue", "\tkey:\tother", "  key:   other\n"],
-    // With the line ends of another system.
+    // With the line endings of another system.
     ["say \u201ca\u201d\r\nthen\r\n", 'say "a"\nthen', 'say "a"\nnow', "say \u201ca\u201d\r\nnow\r\n"],
   ];
   for (const [text, old_text, new_text, after] of rows) expect(edit(text, old_text, new_text)).toEqual({ text: after });
-  // As read_file shows them, with the numbers of their lines.
+  // As read_file shows them, with line numbers.
   expect(edit("a\nb\nc\n", "2\tb\n3\tc", "2\tx\n3\tc")).toEqual({ text: "a\nx\nc\n" });
-  // Lines keep the ends of those around them, and a lone carriage return is no line end.
+  // Lines keep the endings of their neighbors, and a lone carriage return is not a line end.
   expect(edit("a\r\nb\r\nc\nd\ne\rf\n", "c\nd", "c\nx\nd")).toEqual({ text: "a\r\nb\r\nc\nx\nd\ne\rf\n" });
   expect(edit("a\r\nb\r\nc\nd\n", "a\nb", "a\nx\nb")).toEqual({ text: "a\r\nx\r\nb\r\nc\nd\n" });
-  // Not unique is not found.
+  // An ambiguous match is treated as not found.
   expect(edit("\u201ca\u201d \u201ca\u201d", '"a"', "b")).toMatchObject({ field: "old_text" });
 });
 

@@ -1,4 +1,4 @@
-// The demo model in a workspace: what someone without a key tries first.
+// The demo model in a workspace: what a person without an API key tries first.
 import { expect, test } from "bun:test";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { Client } from "#src/client.ts";
@@ -35,7 +35,7 @@ test("[TO-13] with the demo model `run: <command>` runs it in the chat's workspa
   expect(result?.content).toMatchObject([{ type: "tool-result", result: { success: true, exit_code: 0 } }]);
   expect(answer?.content[0]?.text).toContain("hello there\n.\n..\n");
   expect(answer?.content[0]?.text).toContain("Command succeeded.");
-  // Who has looked from the start has seen the output come.
+  // A follower from the start has seen the output arrive.
   if (outputIn(follower) !== "") expect(outputIn(follower)).toStartWith("hello there\n");
   const alone = await createChat(speaker, "run: ls");
   using other = await Follower.open(owner, alone.id);

@@ -1,4 +1,4 @@
-// `execute` in a real workspace: what the model gets, what followers see in the meantime, and what is left of it.
+// `execute` in a real workspace: the model's result, what followers see in the meantime, and what is left of it.
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -8,10 +8,10 @@ import { contextOf } from "#test/support/seed.ts";
 import { until } from "#test/support/until.ts";
 import { callTools, Follower, messagesOf, openChat, openToolWorld, outputIn } from "./world.ts";
 
-/** True while a process of this id is there. */
+/** Returns true while a process with this ID exists. */
 const lives = (pid: number): boolean => existsSync(`/proc/${pid}`);
 
-test("[TO-1] a command runs in the workspace; its output, exit code and time go back to the model, which goes on", async () => {
+test("[TO-1] a command runs in the workspace; its output, exit code and time go back to the model, which continues", async () => {
   await using world = await openToolWorld();
   const { id, call } = await openChat(world);
   const { results, next } = await callTools(
@@ -64,7 +64,7 @@ test("[TO-3] what is longer than 32 KB keeps its beginning and its end", async (
   expect(Buffer.byteLength(output)).toBeWithin(32_000, 32_900);
 }, 30_000);
 
-test("[TO-4] a command that takes longer than its time goes on in the background; it can be listed, looked at and ended", async () => {
+test("[TO-4] a command that exceeds its time continues in the background; it can be listed, inspected and ended", async () => {
   await using world = await openToolWorld();
   const { call } = await openChat(world);
   const first = await callTools(
@@ -105,7 +105,7 @@ test("[TO-4] a command that takes longer than its time goes on in the background
   ]);
 }, 30_000);
 
-test("[TO-5] interrupting ends the command with everything it has started, within a second, and keeps what it printed", async () => {
+test("[TO-5] an interrupt ends the command and all of its processes within a second, and keeps its output", async () => {
   await using world = await openToolWorld();
   const { id, call } = await openChat(world);
   using follower = await Follower.open(world.owner, id);
@@ -118,7 +118,7 @@ test("[TO-5] interrupting ends the command with everything it has started, withi
   const begun = performance.now();
   await world.owner.post<unknown>(`/api/v2/chats/${id}/interrupt`, {});
   await until(() => !lives(shell) && !lives(sleeper));
-  // On a machine with something to spare it is half a second.
+  // On an idle machine it is half a second.
   expect(performance.now() - begun).toBeLessThan(10_000);
   await follower.until(({ status }) => status === "waiting");
   const last = (await messagesOf(world.owner, id)).at(-1);

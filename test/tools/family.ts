@@ -1,4 +1,4 @@
-// A chat that starts sub-chats, for tests: one scripted model speaks for all of them, and anyone who asks names the chat by its first message.
+// A chat that starts sub-chats: one scripted model answers for all of them, and calls are selected by the chat's first message.
 import type { Chat } from "#schema/chats/chat.ts";
 import { type ChatWorld, createChat } from "#test/support/chats.ts";
 import type { ScriptedCall } from "#test/support/models/scripted-models.ts";
@@ -12,13 +12,13 @@ export class Family {
   readonly #name: string;
   readonly #waiting: ScriptedCall[] = [];
 
-  /** `name` is what the root begins with: families of one server must not share their openings. */
+  /** `name` is the start of the root's first message: families on one server must not share them. */
   constructor(world: Pick<ChatWorld, "owner" | "organization_id" | "models">, name = "root") {
     this.world = world;
     this.#name = name;
   }
 
-  /** The next call of the model for the chat that began with these words. One at a time. */
+  /** Returns the next model call of the chat that began with these words. One at a time. */
   async call(opening: string): Promise<ScriptedCall> {
     for (;;) {
       const at = this.#waiting.findIndex((one) => openingOf(one) === opening);
@@ -28,13 +28,13 @@ export class Family {
     }
   }
 
-  /** The root chat, and its first call. */
+  /** Creates the root chat, and returns its first call. */
   async root(more: Record<string, unknown> = {}): Promise<{ id: string; call: ScriptedCall }> {
     const { id } = await createChat(this.world, this.#name, more);
     return { id, call: await this.call(this.#name) };
   }
 
-  /** Lets the root call these tools in one step, and answers what it is told next. */
+  /** Makes the root call these tools in one step, and returns the results. */
   async step(call: ScriptedCall, ...calls: readonly (readonly [name: string, args?: unknown])[]) {
     this.begin(call, ...calls);
     return this.answers();
@@ -45,7 +45,7 @@ export class Family {
     call.finish("tool_calls");
   }
 
-  /** What the root's calls have come to, and its next call. */
+  /** Returns the results of the root's calls, and its next call. */
   async answers(): Promise<{ results: Result[]; next: ScriptedCall }> {
     const next = await this.call(this.#name);
     const { messages } = next.request;
@@ -55,7 +55,7 @@ export class Family {
     return { results: parts.map(({ result }) => result as Result), next };
   }
 
-  /** Starts a sub-chat that begins with these words; its id, its first call, and the root's next one. */
+  /** Starts a sub-chat with this first message; returns its ID, its first call, and the root's next one. */
   async spawn(call: ScriptedCall, prompt: string, more: Record<string, unknown> = {}) {
     const { results, next } = await this.step(call, ["spawn_agent", { type: "general", prompt, ...more }]);
     return { id: String(results[0]?.chat_id), call: await this.call(prompt), next, result: results[0] };
@@ -68,7 +68,7 @@ export class Family {
 
 export const namesOf = ({ request }: ScriptedCall): string[] => request.tools.map(({ name }) => name);
 
-/** What the model was told before the history. */
+/** Returns the system prompt. */
 export const systemOf = ({ request }: ScriptedCall): string =>
   request.messages
     .filter(({ role }) => role === "system")

@@ -1,4 +1,4 @@
-// The tools that read and change files of a real workspace: what they answer, and what they refuse.
+// The tools that read and change files of a real workspace: their results and errors.
 import { expect, test } from "bun:test";
 import { chmodSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -108,7 +108,7 @@ test("[TO-10] write_file replaces the whole file; edit_files replaces passages, 
   });
 }, 30_000);
 
-test("[TO-11] edits are all found valid before any file changes; what does not fit is named", async () => {
+test("[TO-11] all edits are validated before any file changes; invalid ones are named", async () => {
   await using world = await openToolWorld();
   const { call } = await openChat(world);
   const at = (name: string): string => join(world.home, name);

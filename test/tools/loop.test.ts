@@ -1,4 +1,4 @@
-// The loop around the tools: wrong calls, the client's tools alongside ours, workspaces that go away, and a server that is started again.
+// The loop around the tools: invalid calls, client tools next to ours, workspaces that disappear, and a server restart.
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -12,7 +12,7 @@ import { startAgentProcess } from "#test/api/agents/reach.ts";
 import { contextOf } from "#test/support/seed.ts";
 import { callTools, Follower, messagesOf, openChat, openToolWorld, outputIn } from "./world.ts";
 
-/** True while a process of this id is there. */
+/** Returns true while a process with this ID exists. */
 const lives = (pid: number): boolean => existsSync(`/proc/${pid}`);
 const updateWorkspace = updateBy(workspaces, workspaces.id);
 const OURS = "read_file write_file edit_files execute process_output process_list process_signal".split(" ");
@@ -26,7 +26,7 @@ test("[TO-12] a chat has the tools of its place: none of the workspace without o
     expect(description.length).toBeGreaterThan(20);
     expect(input_schema).toMatchObject({ type: "object" });
   }
-  // The chat begins to plan while the model speaks: what it was offered before is refused now.
+  // The chat enters plan mode during the model call: tools it was offered before are now rejected.
   await world.owner.patch(`/api/v2/chats/${id}`, { plan_mode: "plan" });
   const { results, next } = await callTools(
     world,
@@ -44,7 +44,7 @@ test("[TO-12] a chat has the tools of its place: none of the workspace without o
   expect(names(alone.call).filter((name) => OURS.includes(name))).toEqual([]);
 }, 30_000);
 
-test("[TO-7] unknown tools and arguments that do not fit are answered with an error, and the model goes on", async () => {
+test("[TO-7] unknown tools and invalid arguments are answered with an error, and the model continues", async () => {
   await using world = await openToolWorld();
   const { call } = await openChat(world);
   const { results, parts } = await callTools(
@@ -153,7 +153,7 @@ test("[TO-6] a workspace that has failed, is dormant, deleted or out of reach is
   const forbidden = await callTools(world, away.next, read);
   expect(forbidden.results).toMatchObject([{ error: expect.stringContaining("may no longer use") }]);
   await store.commit([updateUser(world.seeded.owner_id, { status: "active" })]);
-  // The build that is the latest now has brought no agent to life. One that was stopped would be started (WO-9).
+  // The latest build has created no agent. A stopped one would be started (WO-9).
   await store.commit([updateWorkspace(id, { status: "failed", latest_build_id: world.seeded.resource_id })]);
   const stopped = await callTools(world, forbidden.next, read);
   expect(stopped.results).toMatchObject([{ error: expect.stringContaining("it is failed") }]);
@@ -177,12 +177,12 @@ test("[TO-6] a workspace that is replaced in the middle of a command gives the m
   expect(result).toMatchObject({ is_error: true, result: { error: expect.stringContaining("it is stopped") } });
 }, 30_000);
 
-test("[TO-20] a workspace whose daemon dies, is replaced or is stopped in the middle of a command gives the model an error that says so, with what was printed", async () => {
+test("[TO-20] a workspace whose daemon dies, is replaced or is stopped during a command gives the model an error with the output", async () => {
   await using world = await openToolWorld();
   const { id, call } = await openChat(world);
   const at = (name: string): string => join(world.home, name);
   const pids: number[] = [];
-  /** The call has begun and has printed something. */
+  /** Waits until the call has started and printed something. */
   const begin = async (from: typeof call, name: string): Promise<void> => {
     using follower = await Follower.open(world.owner, id);
     const seen = outputIn(follower).length;
@@ -217,12 +217,12 @@ test("[TO-20] a workspace whose daemon dies, is replaced or is stopped in the mi
     await follower.until(({ status }) => status === "waiting");
     expect(follower.history.at(-1)).toBe("assistant: I see.");
   } finally {
-    // Nobody else ends what a daemon that was killed has left.
+    // Nothing else ends the processes of a killed daemon.
     for (const pid of pids.filter(lives)) process.kill(pid, "SIGKILL");
   }
 }, 60_000);
 
-test("[TO-8] a server that is started again in the middle of a command finds it again: it has run once and is answered whole", async () => {
+test("[TO-8] a server that is restarted during a command finds it again: it runs once and is answered completely", async () => {
   await using world = await openToolWorld();
   const { id, call } = await openChat(world);
   const at = (name: string): string => join(world.home, name);

@@ -1,4 +1,4 @@
-// Secrets in what tools answer: hidden wherever they stand, however the text is cut into pieces, and nothing else is.
+// Secrets in tool results: hidden wherever they are, however the text is split, and nothing else is.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { sha256, uuid } from "#base/ids.ts";
@@ -33,7 +33,7 @@ describe("a mask", () => {
     }
   });
 
-  test("[TO-21] hides a text that was encoded: base64 in whatever stands around it, JSON, addresses; also in pieces", () => {
+  test("[TO-21] redacts encoded text: base64 in any context, JSON, URLs; also in pieces", () => {
     const secret = 'pa$$ "word"/with+all=of&it%';
     const own = new SecretMask({ texts: [secret], agent_tokens: new Set(), keys: new Map() });
     const around = ["", "a", "ab"].map((before) => Buffer.from(`${before}${secret}:more`).toString("base64"));
@@ -47,7 +47,7 @@ describe("a mask", () => {
       expect([...written].map((one) => stream.push(one)).join("") + stream.end()).toBe(shown);
     }
     for (const written of around) {
-      // What the neighbours share at the borders tells nothing of the secret but a few bits.
+      // The bits shared with neighbors at the boundaries reveal only a few bits of the secret.
       expect(Buffer.from(own.text(written).replace(HIDDEN, ""), "base64").toString("latin1")).not.toContain("word");
     }
     expect(own.text(Buffer.from("something else entirely").toString("base64"))).toBe(
@@ -55,7 +55,7 @@ describe("a mask", () => {
     );
   });
 
-  test("[TO-21] leaves alone what is no secret, though it looks like one", () => {
+  test("[TO-21] leaves lookalikes of secrets unchanged", () => {
     const other = `${uuid()} AbCdEf1234-0123456789abcdefghijXX ${KEY.slice(0, 30)} short ${"-".repeat(50)}`;
     expect(mask.text(other)).toBe(other);
   });
@@ -68,7 +68,7 @@ describe("a mask", () => {
     } as never);
   });
 
-  test("[TO-21] hides a secret that is cut at any place, or comes byte by byte", () => {
+  test("[TO-21] redacts a secret that is split anywhere, or arrives byte by byte", () => {
     for (const secret of SECRETS) {
       const text = `before ${secret} after ${secret}`;
       for (let at = 0; at <= text.length; at++) {

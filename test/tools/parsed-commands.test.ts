@@ -1,4 +1,4 @@
-// What a shell text runs, read by a real grammar.
+// The commands in a shell text, parsed with a real grammar.
 import { expect, test } from "bun:test";
 import { parsedCommands } from "#src/tools/processes/parsed-commands.ts";
 

@@ -20,7 +20,7 @@ const inMode = (mode: PermissionMode) => withPermissionMode(mode, NOTHING).permi
 const of = (mode: PermissionMode, tool_name: string, args: unknown, place?: CallPlace) =>
   permissionFor(inMode(mode), { tool_name, args }, place);
 
-test("[PE-11] in the mode ask a chat looks without asking and asks for everything else, whatever tool it is", () => {
+test("[PE-11] in ask mode a chat reads without asking and asks for everything else, whatever the tool", () => {
   const looking = serverToolNames().filter((name) => of("ask", name, {}) === "allow");
   expect(looking.toSorted()).toEqual([
     ...["ask_user_question", "attach_file", "interrupt_agent", "list_agents", "list_subagent_models"],
@@ -32,7 +32,7 @@ test("[PE-11] in the mode ask a chat looks without asking and asks for everythin
   }
 });
 
-test("[PE-11] in the mode accept_edits it also edits below the agent's folder, and nothing hidden there", () => {
+test("[PE-11] in accept_edits mode it also edits below the agent's folder, except hidden files", () => {
   const place = { use: "yes", folder: "/home/ada/work" } as const;
   const edit = (path: string) => of("accept_edits", "edit_files", { files: [{ path: "a.ts" }, { path }] }, place);
   for (const path of ["b.ts", "src/b.ts", "./b.ts", "/home/ada/work/src/b.ts"]) {
@@ -49,12 +49,12 @@ test("[PE-11] in the mode accept_edits it also edits below the agent's folder, a
   for (const args of [{}, null, { files: [] }, { files: [{}] }, { path: 3 }, { files: "a" }]) {
     expect([args, of("accept_edits", "edit_files", args, place)]).toEqual([args, "ask"]);
   }
-  // A folder that nobody knows accepts no absolute path.
+  // With an unknown folder, no absolute path is accepted.
   expect(of("accept_edits", "write_file", { path: "/srv/a" }, { use: "yes", folder: undefined })).toBe("ask");
   expect(of("accept_edits", "execute", { command: "ls" }, place)).toBe("ask");
 });
 
-test("[PE-11] while a chat plans its plan and programs that only read need no approval; other programs ask", () => {
+test("[PE-11] in plan mode its plan and read-only programs need no approval; other programs ask", () => {
   const reading = { use: "read_only", folder: undefined } as const;
   expect(of("ask", "execute", { command: "git log | head" }, reading)).toBe("allow");
   expect(of("ask", "execute", { command: "curl example.com" }, reading)).toBe("ask");
@@ -63,7 +63,7 @@ test("[PE-11] while a chat plans its plan and programs that only read need no ap
   );
 });
 
-test("[PE-11] rules go before the mode, and a stricter default stays what it is", () => {
+test("[PE-11] rules take precedence over the mode, and a stricter default is kept", () => {
   const rules: ChatPermissions["rules"] = [
     { tool: "execute", command: "npm test", action: "allow" },
     { tool: "read_file", action: "deny" },
@@ -79,7 +79,7 @@ test("[PE-11] rules go before the mode, and a stricter default stays what it is"
   }
   const modes = ["ask", "accept_edits", "allow", "plan"] as const;
   expect(modes.map((mode) => toPermissionMode(withPermissionMode(mode, NOTHING)))).toEqual([...modes]);
-  // A plan leads back to what the chat had before.
+  // Leaving plan mode restores the previous mode.
   const planning = withPermissionMode("plan", withPermissionMode("accept_edits", NOTHING));
   expect(toPermissionMode({ ...planning, plan_mode: null })).toBe("accept_edits");
 });
@@ -109,7 +109,7 @@ test("[PE-12] a person's chat in a workspace on the server's machine starts in a
   await owner.patch(`/api/v2/chats/${id}`, { workspace_id });
   expect((await owner.get<Chat>(`/api/v2/chats/${id}`)).permission_mode).toBe("ask");
 
-  // Anyone who has said what their chats may do has said so for these, too.
+  // A user's own setting also applies to these chats.
   await owner.put<unknown>(`${config}/user-permissions`, { permissions: { default: "accept_edits", rules: [] } });
   expect(await begun({ ...ui, workspace_id })).toBe("accept_edits");
   const bad = { organization_id: world.organization_id, content: [{ type: "text", text: "x" }] };
@@ -136,7 +136,7 @@ test("[PE-13] the mode changes while a turn runs, for sub-chats too, keeps the r
     permission_mode: "ask",
     permissions: { default: "ask_changes", rules },
   });
-  // The turn goes on and its next call waits.
+  // The turn continues and its next call waits.
   first.next.callTool("late", "write_file", { path: "late", content: "x" }).finish("tool_calls");
   await follower.until(({ status }) => status === "requires_action");
   expect([existsSync(join(home, "free")), existsSync(join(home, "late"))]).toEqual([true, false]);
@@ -158,7 +158,7 @@ test("[PE-13] the mode changes while a turn runs, for sub-chats too, keeps the r
   expect(audit_logs.map(({ diff }) => diff.permissions?.new)).toContainEqual({ default: "ask_changes", rules });
 }, 60_000);
 
-test("[PE-13] sub-chats take over the mode of their root", async () => {
+test("[PE-13] sub-chats inherit the mode of their root", async () => {
   await using world = await openToolWorld();
   const family = new Family(world);
   const { id, call } = await family.root({ workspace_id: world.seeded.workspace_id });
@@ -167,7 +167,7 @@ test("[PE-13] sub-chats take over the mode of their root", async () => {
   expect((await family.read(child.id)).permission_mode).toBe("ask");
 }, 60_000);
 
-test("[PE-17] an accepted edit never follows a symbolic link out of the folder or to a hidden file; the real path asks", async () => {
+test("[PE-17] an accepted edit never follows a symbolic link out of the folder or to a hidden file; the real path requires approval", async () => {
   await using world = await openToolWorld();
   const { owner, home } = world;
   using elsewhere = tempDirectory();

@@ -1,4 +1,4 @@
-// Which calls rules allow, ask for and deny; above all, what shell text does not get past them. Pure.
+// Which calls rules allow, ask for and deny; above all, that shell text cannot bypass them. Pure.
 import { expect, test } from "bun:test";
 import type { ChatPermissions } from "#schema/chats/chat-permissions.ts";
 import { isCommandPrefix, makeRules, permissionFor } from "#src/tools/permission.ts";
@@ -11,7 +11,7 @@ const allowing = (...commands: string[]): ChatPermissions => ({
   rules: commands.map((command) => ({ tool: "execute", command, action: "allow" })),
 });
 
-test("[PE-1] the first rule that fits decides, by a tool's name or its beginning; without rules everything is allowed", () => {
+test("[PE-1] the first matching rule decides, by a tool's name or prefix; without rules everything is allowed", () => {
   expect(permissionFor(null, run("rm -rf /"))).toBe("allow");
   const rules: ChatPermissions = {
     default: "allow",
@@ -146,7 +146,7 @@ test("[PE-4] what is forbidden is found in lists and under any path; what cannot
   expect(["ls", "ls $(x)", "rm"].map((one) => permissionFor(strict, run(one)))).toEqual(["allow", "deny", "deny"]);
 });
 
-test("[PE-14] a program that is allowed for reading asks when an argument makes it write, unless the rule names that argument", () => {
+test("[PE-14] a program allowed for reading asks when an argument makes it write, unless the rule names that argument", () => {
   const readers = "find|git log|git diff|git grep|git ls-remote|sort|sed|tree|uniq|xxd|curl|date|fd|rg|yq|less".split(
     "|",
   );
@@ -246,7 +246,7 @@ test("[PE-14] a program that is allowed for reading asks when an argument makes 
     rules: [{ tool: "execute", command: "sed -i", action: "allow" }],
   };
   expect(permissionFor(named, run("sed -i s/a/b/ file"))).toBe("allow");
-  // Nor does one that the rule names hide another.
+  // Nor can one that the rule names hide another.
   expect(permissionFor(named, run("sed -i 'e touch x' file"))).toBe("ask");
   const deleting = allowing("find . -name x -delete");
   expect(permissionFor(deleting, run("find . -name x -delete -exec rm y"))).toBe("ask");
@@ -260,13 +260,13 @@ test("[PE-7] an answer that is remembered is about the tool, or about the first 
   expect(words("rm -rf build")).toEqual(["rm -rf build"]);
   expect(words("ls")).toEqual(["ls"]);
   expect(words("cat 'a b'")).toEqual(["cat 'a b'"]);
-  // What is kept allows the same command again, also one that writes.
+  // A remembered rule allows the same command again, even one that writes.
   expect(words("find . -name x -delete; sort -o out in")).toEqual(["find . -name x -delete", "sort -o out in"]);
   expect(permissionFor(allowing("find . -name x -delete"), run("find . -name x -delete"))).toBe("allow");
   const compound = "cd src && npm test -- --watch | tail -5; npm test";
   expect(words(compound)).toEqual(["cd src", "npm test", "tail -5"]);
   expect(permissionFor(allowing(...(words(compound) as string[])), run(compound))).toBe("allow");
-  // Nothing runs afterwards that the approved command was not about.
+  // Only what the approved command was about may run afterwards.
   for (const [approved, ...others] of [
     ["timeout 5 true", "timeout 5 touch x", "timeout 5 true; timeout 5 touch x"],
     ["env FOO=1 true", "env FOO=1 touch x", "env FOO=1 true x"],

@@ -1,4 +1,4 @@
-// Permissions of tools that a client has brought along: what is denied never reaches it, what is asked for does once a person allows it.
+// Permissions of client tools: denied calls never reach the client, those to ask for do once a person allows them.
 import { expect, test } from "bun:test";
 import type { Chat } from "#schema/chats/chat.ts";
 import type { ActionRequired } from "#schema/chats/chat-event.ts";
@@ -47,7 +47,7 @@ test("[PE-10] a client's tools are under the chat's rules: denied calls are erro
     await follower.until((one) => asked(one).length > 0);
     expect(asked(follower)).toEqual([["permission", ["mail", "fax"]]]);
     expect((await told("drop"))?.error).toContain("do not allow this call");
-    // The client cannot go past the person.
+    // The client cannot bypass the person.
     expect(await results("look", "mail", "fax")).toBe(409);
   }
   await world.restart();
@@ -65,7 +65,8 @@ test("[PE-10] a client's tools are under the chat's rules: denied calls are erro
   expect(await results("look", "mail")).toBe(204);
   expect((await owner.get<Chat>(path)).permissions?.rules[0]).toEqual({ tool: "send_mail", action: "allow" });
 
-  // Remembered: the next one reaches the client at once. A rule that changed in the meantime counts, and a step of denied calls alone continues.
+  // Remembered: the next one reaches the client immediately. A rule changed in the meantime applies, and a step with only denied calls
+  // continues.
   call = await world.models.next();
   call.callTool("again", "send_mail", {}).finish("tool_calls");
   await follower.until((one) => asked(one).length > 2);

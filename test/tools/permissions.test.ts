@@ -1,4 +1,4 @@
-// Permissions in a real chat with a real workspace: what is asked for waits, also over a restart, and what is answered happens.
+// Permissions in a real chat with a real workspace: calls to ask for wait, also across a restart, and answers take effect.
 import { expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -93,7 +93,7 @@ test("[PE-5][PE-6][PE-7][PE-8] what the rules allow runs, what they deny is an e
     ["two", true],
     ["client", false],
   ]);
-  // Remembered: the same again does not ask, and what is not understood does.
+  // Remembered: the same call does not ask again, and one that cannot be parsed does.
   const again = await callTools(world, next, ["execute", { command: "touch one -c", timeout: "60s" }]);
   expect(again.parts).toMatchObject([{ is_error: false }]);
   again.next.callTool("three", "execute", { command: "touch one; touch three" }).finish("tool_calls");
@@ -107,7 +107,7 @@ test("[PE-5][PE-6][PE-7][PE-8] what the rules allow runs, what they deny is an e
   ).toMatchObject([{ is_error: false }]);
 }, 180_000);
 
-test("[PE-18] an approval is awaited as long as the setting says", async () => {
+test("[PE-18] an approval is awaited for the configured time", async () => {
   await using world = await openToolWorld({ env: { SLIPWAY_APPROVAL_TIMEOUT: "3h" } });
   const { id, call } = await openChat(world, { permission_mode: "ask" });
   using follower = await Follower.open(world.owner, id);
@@ -120,7 +120,7 @@ test("[PE-18] an approval is awaited as long as the setting says", async () => {
   expect(waits).toBeLessThan(3 * 3_600_000 + 60_000);
 }, 60_000);
 
-test("[PE-9] a user's new chats begin with the user's rules unless they bring their own; rules that mean nothing are refused", async () => {
+test("[PE-9] a user's new chats start with the user's rules unless the request has some; invalid rules are refused", async () => {
   await using world = await openToolWorld();
   const { owner } = world;
   const mine = { default: "ask", rules: [] };

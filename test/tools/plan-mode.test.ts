@@ -1,4 +1,4 @@
-// A chat that plans: what it may do, how it shows its plan and asks, and how a person lets it go on.
+// A chat in plan mode: what it may do, how it shows its plan and asks, and how a person lets it continue.
 import { expect, setDefaultTimeout } from "bun:test";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -23,7 +23,7 @@ const question = {
 };
 
 testInside(
-  "[PM-1] [PM-2] [PM-3] [PM-4] [PM-5] a chat looks, asks, writes its plan and nothing else, shows it, and works on it once a person says so",
+  "[PM-1] [PM-2] [PM-3] [PM-4] [PM-5] a chat reads, asks, writes only its plan, presents it, and works on it once a person agrees",
   async () => {
     await using world = await openToolWorld();
     const { id, call } = await openChat(world, { plan_mode: "plan" });
@@ -44,7 +44,7 @@ testInside(
     );
     expect(tried.parts.every(({ is_error }) => is_error)).toBe(true);
     expect(tried.results.map(({ error }) => error)).toEqual([
-      // A tool that was not offered is answered when the step is stored, before the others run.
+      // A call of a tool that was not offered is answered when the step is stored, before the others run.
       expect.stringContaining('no tool "process_list"'),
       expect.stringContaining("only its plan may be written"),
       expect.stringContaining("only agents of the type explore"),
@@ -71,7 +71,7 @@ testInside(
     const answered = await world.models.next();
     expect(answered.prompt).toBe("SQLite");
 
-    // The plan: too long, empty, then right. A message that waits goes next when it ends the turn.
+    // The plan: too long, empty, then right. A queued message is next when it ends the turn.
     const long = await callTools(world, answered, ["write_file", { path, content: "x".repeat(32_769) }]);
     const refused = await callTools(world, long.next, ["propose_plan", { path }]);
     expect(refused.results).toMatchObject([{ error: expect.stringContaining("32768 are the most") }]);
@@ -92,7 +92,7 @@ testInside(
     expect(await file.text()).toBe(plan);
     const chat = await world.owner.get<{ plan_mode?: string; files: { id: string }[] }>(`/api/v2/chats/${id}`);
     expect(chat.files.map((one) => one.id)).toEqual([file_id]);
-    // Showing a plan does not end the planning: a person does.
+    // Showing a plan does not end plan mode: only a person does.
     expect(chat.plan_mode).toBe("plan");
     queued.say("I will add them.").finish();
     await follower.until((one) => isWaiting(one) && one.history.at(-1) === "assistant: I will add them.");
@@ -118,7 +118,7 @@ testInside(
   },
 );
 
-testInside("[PM-6] while a chat plans what it runs writes no file but its plan, with all that it starts", async () => {
+testInside("[PM-6] in plan mode commands and their child processes write no file but the plan", async () => {
   await using world = await openToolWorld();
   const { id, call } = await openChat(world, { plan_mode: "plan" });
   using follower = await Follower.open(world.owner, id);
@@ -144,7 +144,7 @@ testInside("[PM-6] while a chat plans what it runs writes no file but its plan, 
   expect(JSON.stringify(read.results)).toContain("1. Look");
   read.next.finish();
   await follower.until(isWaiting);
-  // Once it works it writes as ever.
+  // After plan mode, it writes as usual.
   await sendMessage(world, id, "go", { plan_mode: "" });
   const working = await world.models.next();
   const done = await callTools(world, working, ["execute", { command: `${inHome} echo x > new.txt` }]);

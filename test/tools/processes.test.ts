@@ -1,14 +1,14 @@
-// What the model is notified of the programs of a workspace.
+// The model's information about the processes of a workspace.
 import { expect, test } from "bun:test";
 import type { ProcessInfo } from "#schema/agents/agent-files.ts";
 import { processList } from "#src/tools/processes/process-list.ts";
 import type { ToolContext } from "#src/tools/tool.ts";
 
-test("[TO-3] process_list has all that run and the ten that ended last, and says how many it leaves out", async () => {
+test("[TO-3] process_list has all running processes and the ten that ended last, and says how many it omits", async () => {
   const at = (minute: number): string => new Date(Date.UTC(2030, 0, 1, 0, minute)).toISOString();
   const processes = Array.from({ length: 30 }, (_, n): ProcessInfo => {
     const running = n % 10 === 0;
-    // Those that began first have ended last.
+    // Those that started first have ended last.
     const ended_at = running ? null : at(100 - n);
     return {
       id: `${n}`,

@@ -1,7 +1,7 @@
-// Shell texts where nothing may be written and the system holds nothing back: what only looks is run, everything else is refused.
+// Shell texts when nothing may be written and the system cannot enforce it: read-only commands run, everything else is rejected.
 import { expect, test } from "bun:test";
 import { execute } from "#src/tools/processes/execute.ts";
-import { whyItMayWrite } from "#src/tools/processes/read-only-commands.ts";
+import { findWriteReason } from "#src/tools/processes/read-only-commands.ts";
 import type { ToolContext } from "#src/tools/tool.ts";
 
 test.each([
@@ -12,7 +12,7 @@ test.each([
   "for f in a b; do head -1 $f; done",
   "rg -n 'rm -rf' --type ts; ls -la > /dev/null 2>&1",
   "echo $(git rev-parse HEAD) < a",
-])("[PM-7] it looks: %s", (command) => expect(whyItMayWrite(command)).toBeUndefined());
+])("[PM-7] it looks: %s", (command) => expect(findWriteReason(command)).toBeUndefined());
 
 test.each([
   "echo x > a",
@@ -48,9 +48,9 @@ test.each([
   "xargs rm",
   "echo 'unclosed",
   `echo ${"a".repeat(7_000)}`,
-])("[PM-7] it may write: %s", (command) => expect(whyItMayWrite(command)).toBeString());
+])("[PM-7] it may write: %s", (command) => expect(findWriteReason(command)).toBeString());
 
-test("[PM-7] a workspace that cannot hold programs back is asked for nothing but what looks", async () => {
+test("[PM-7] a workspace that cannot restrict programs runs only read-only commands", async () => {
   const asked: string[] = [];
   const agent = {
     call: async ({ path }: { path: string }) => {

@@ -1,5 +1,5 @@
-// The whole way of a chat that codes, on a real server, a real model server and a real local workspace: what those who follow it see,
-// the rest in the repository, and a command that is stopped in the middle.
+// A coding chat from start to end, on a real server, a real model server and a real local workspace: what followers see, the final
+// repository, and a command that is stopped halfway.
 import { expect } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ import { needs, testNeeding } from "#test/support/needs.ts";
 import { until } from "#test/support/until.ts";
 import { messagesOf, outputIn } from "./world.ts";
 
-/** The one repository of a chat, as its git stream tells of it. */
+/** Follows the chat's only repository on its git stream. */
 const followGit = (socket: ClientSocket) => {
   const waiting = new Set<() => void>();
   const repository = {
@@ -33,7 +33,7 @@ const followGit = (socket: ClientSocket) => {
   return repository;
 };
 
-/** What has happened, as this follower has put it together. */
+/** Returns what has happened, as this follower has assembled it. */
 const seenBy = ({ messages }: Follower): string => outlineOf([...messages.values()]);
 
 testNeeding(
@@ -43,7 +43,7 @@ testNeeding(
     await using story = await openStory();
     const { admin } = story.world;
     const wrongSum = Promise.withResolvers<void>();
-    // The model goes on once the mistake was seen in the repository.
+    // The model continues once the error was seen in the repository.
     story.model.onStep = (step) => (step === 4 ? wrongSum.promise : undefined);
     const { id } = await beginChat(story, "Mend work");
     using git = await admin.socket(`/api/v2/chats/${id}/stream/git`);
@@ -69,7 +69,7 @@ testNeeding(
     const began = performance.now();
     await admin.post<unknown>(`/api/v2/chats/${id}/interrupt`, {});
     await until(() => !existsSync(`/proc/${pid}`));
-    // Within a second on a machine with something to spare.
+    // Within a second on an idle machine.
     expect(performance.now() - began).toBeLessThan(10_000);
     await Promise.all(
       all.map((one) => one.until(({ status, messages }) => status === "waiting" && messages.size > history.length)),

@@ -1,5 +1,5 @@
-// Sub-chats that a chat starts for itself: what the model, the followers and the owner see of them, and what becomes of them when their
-// root is stopped, archived, deleted or taken up again after a crash.
+// Sub-chats that a chat starts: what the model, the followers and the owner see of them, and what happens to them when their root is
+// stopped, archived, deleted or resumed after a crash.
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { ChatSubagents } from "#actors/chat/subagents/subagents.ts";
 import { putChatSetting, putModelOverride } from "#db/chats/settings.ts";
@@ -28,7 +28,7 @@ describeInside("one server, whose time the test moves", () => {
   });
   afterAll(() => world[Symbol.asyncDispose]());
 
-  test("[SB-1] [SB-2] [SB-4] [SB-5] a chat starts two agents that know only their task, waits for one, sees it speak, and gets its report", async () => {
+  test("[SB-1] [SB-2] [SB-4] [SB-5] a chat starts two agents that know only their task, waits for one, sees its live output, and gets its report", async () => {
     const family = new Family(world, "proud");
     const permissions = { default: "allow", rules: [{ tool: "execute", action: "ask" }] };
     const { id, call } = await family.root({ labels: { team: "a" }, permissions });
@@ -67,7 +67,7 @@ describeInside("one server, whose time the test moves", () => {
     ]);
     await follower.until((one) => outputIn(one).endsWith("three."));
     const live = follower.events.flatMap((event) => (event.type === "message_part" ? [event.message_part.part] : []));
-    // What it says in its next message takes the place of what it said in the one before.
+    // The text of its next message replaces that of the previous one.
     expect(live.filter(({ result_reset }) => result_reset)).toHaveLength(1);
     await own.until(isWaiting);
     expect(own.history).toEqual([
@@ -92,7 +92,7 @@ describeInside("one server, whose time the test moves", () => {
     expect(tightened).toEqual(["deny", "deny"]);
   });
 
-  test("[SB-4] a wait ends with the agent's turn, its failure, or its own time: 300 seconds unless it says otherwise", async () => {
+  test("[SB-4] a wait ends with the agent's turn, its failure, or its timeout: 300 seconds by default", async () => {
     const family = new Family(world, "patient");
     const root = await family.root();
     const agent = await family.spawn(root.call, "toil");
@@ -117,7 +117,7 @@ describeInside("one server, whose time the test moves", () => {
     expect(failed.results).toMatchObject([
       { status: "error", report: "still at it", last_error: expect.stringContaining("refused the credentials") },
     ]);
-    // It goes on when it is told to, and its report is then the newest thing it has said.
+    // It continues when told to, and its report is then its newest text.
     const told = await family.step(failed.next, ["message_agent", { chat_id, message: "try again" }]);
     expect(told.results).toEqual([{ chat_id, status: "running", interrupted: false }]);
     family.begin(told.next, ["wait_agent", { chat_id }]);
@@ -127,7 +127,7 @@ describeInside("one server, whose time the test moves", () => {
     expect((await family.answers()).results).toMatchObject([{ status: "waiting", report: "now it is done" }]);
   });
 
-  test("[SB-6] agents are spoken to, stopped and listed; those of others, full queues and wrong arguments are answered with an error", async () => {
+  test("[SB-6] agents are messaged, stopped and listed; other chats' agents, full queues and invalid arguments return an error", async () => {
     const family = new Family(world, "busy");
     const other = await createChat(world, "a chat beside it");
     (await family.call("a chat beside it")).finish();
@@ -156,7 +156,7 @@ describeInside("one server, whose time the test moves", () => {
       ...[unfit, unfit],
       { models: [{ model_config_id: SCRIPTED.id, display_name: SCRIPTED.display_name, is_default: true }] },
     ]);
-    // Interrupting it for a message: what waited goes first, as for people.
+    // Interrupting it for a message: queued messages go first, as for people.
     const stopped = await family.step(busy.next, ["message_agent", { chat_id, message: "at once", interrupt: true }]);
     expect(stopped.results).toMatchObject([{ interrupted: true }]);
     const then = await family.call("work");
@@ -175,7 +175,7 @@ describeInside("one server, whose time the test moves", () => {
       { status: "waiting", interrupted: false },
       { count: 1, has_more: false, agents: [{ chat_id, title: "work", type: "general", status: "waiting" }] },
     ]);
-    // Twenty messages can wait.
+    // At most twenty messages can be queued.
     const { next } = await family.step(idle.next, ["message_agent", { chat_id, message: "begin" }]);
     await family.call("work");
     const many = Array.from({ length: 21 }, (_, index) => ["message_agent", { chat_id, message: `${index}` }] as const);
@@ -190,7 +190,7 @@ describeInside("one server, whose time the test moves", () => {
     ]);
   });
 
-  test("[SB-3] [SB-7] stopping a chat stops the agent it waits for and leaves the others; archived, brought back and deleted they go with their root", async () => {
+  test("[SB-3] [SB-7] stopping a chat stops the agent it waits for and no other; they are archived, restored and deleted with their root", async () => {
     const { chats } = contextOf(world.server);
     const family = new Family(world, "tired");
     const root = await family.root();
@@ -219,7 +219,7 @@ describeInside("one server, whose time the test moves", () => {
       await distant.until(isWaiting);
     }
     expect((await patch(root.id, true)).status).toBe(204);
-    // What a call that nobody waits for any more would start comes to nothing.
+    // A call that is no longer waited for must not start anything.
     const late = {
       id: crypto.randomUUID(),
       call: { message_id: 1, tool_call_id: "call-0" },
@@ -234,7 +234,7 @@ describeInside("one server, whose time the test moves", () => {
     expect(archived.children.map((child) => child.archived)).toEqual([true, true]);
     expect((await patch(root.id, false)).status).toBe(204);
     expect((await family.read(root.id)).children.map((child) => child.archived)).toEqual([false, false]);
-    // They can be spoken to again; then the whole family is deleted.
+    // They accept messages again; then the whole family is deleted.
     await world.owner.post(`/api/v2/chats/${near.id}/messages`, { content: [{ type: "text", text: "go on" }] });
     (await family.call("near")).say("gone on").finish();
     await nearby.until(({ history }) => history.at(-1) === "assistant: gone on");
@@ -248,7 +248,7 @@ describeInside("one server, whose time the test moves", () => {
 });
 
 testInside(
-  "[SB-7] [SB-8] a server that is started again takes the wait up again, and no call starts an agent twice; interrupted before it does, it stops the agent",
+  "[SB-7] [SB-8] a restarted server resumes the wait, and no call starts an agent twice; interrupted before that, it stops the agent",
   async () => {
     using directory = tempDirectory();
     let root = "";
@@ -311,7 +311,7 @@ testInside(
       third.say("once more");
       await follower.until((one) => outputIn(one).endsWith("once more"));
     }
-    // One slot, and another chat has it: nobody waits for the agent when the root is interrupted.
+    // Another chat occupies the only slot: the agent is not waited for when the root is interrupted.
     await using world = await openChatWorld({ directory: directory.path, env: { SLIPWAY_CHAT_SLOTS: "1" } });
     const { chats, topics } = contextOf(world.server);
     const family = new Family(world);
@@ -326,7 +326,7 @@ testInside(
 );
 
 testInside(
-  "[SB-9] [SB-10] agents have slots of their own, speak with the model their owner wants for them, and a hundred is the most",
+  "[SB-9] [SB-10] agents have separate slots, use the model their owner has set for them, and are limited to a hundred",
   async () => {
     await using world = await openChatWorld({ env: { SLIPWAY_CHAT_SLOTS: "1", SLIPWAY_SUBCHAT_SLOTS: "1" } });
     const { store } = contextOf(world.server);
@@ -347,7 +347,7 @@ testInside(
     const { results, next } = await family.step(one.next, ["spawn_agent", wish]);
     const [second, third] = [...one.results, ...results].map(({ chat_id }) => String(chat_id));
     expect((await family.read(String(second))).queued_for_capacity).toBe(true);
-    // The root holds the only slot of its kind while it waits; the slot of the agents goes from one to the next.
+    // The root occupies the only slot of its kind while it waits; the agents' slot goes from one to the next.
     family.begin(next, ["wait_agent", { chat_id: second }], ["wait_agent", { chat_id: third }]);
     first.call.say("1").finish();
     const general = await family.call("second");
@@ -364,7 +364,7 @@ testInside(
       { error: expect.stringContaining("100 agents, which is the most") },
     ]);
     expect(await historyOf(world.owner, root.id)).toHaveLength(1 + 2 + 2 + 2 + 3 + 99);
-    // The rights of now count (TO-16).
+    // The current permissions apply (TO-16).
     await store.commit([updateUser(world.user_id, { status: "suspended" })]);
     const { results: refused } = await family.step(filled.next, ["spawn_agent", { type: "explore", prompt: "late" }]);
     expect(refused).toMatchObject([{ error: expect.stringContaining("may begin no chats now") }]);

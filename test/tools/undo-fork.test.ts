@@ -1,4 +1,4 @@
-// What a copy of a chat knows of the files at the messages it has copied.
+// Checkpoints of a forked chat for its copied messages.
 import { expect } from "bun:test";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

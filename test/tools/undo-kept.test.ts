@@ -1,4 +1,4 @@
-// How long files can be brought back, and what becomes of what was kept of them: by the server's rule, and with its chats.
+// How long files can be restored, and the removal of checkpoints: by the server's retention, and with their chats.
 import { Database } from "bun:sqlite";
 import { expect } from "bun:test";
 import { cpSync, existsSync, readFileSync, utimesSync } from "node:fs";
@@ -61,7 +61,7 @@ testNeeding(
     expect(await edit(target)).toEqual([200, expect.anything()]);
     expect(existsSync(join(home, "notes"))).toBe(false);
 
-    // The workspace tells the next day of whom it has checkpoints, and hears who is no more.
+    // The next day, the workspace reports which chats have checkpoints, and learns which ones no longer exist.
     await write(await world.models.next(), "two");
     cpSync(kept(id), kept(NOBODY), { recursive: true });
     const yesterday = new Date(Date.now() - DAY - 1_000);

@@ -1,4 +1,4 @@
-// Files that return with an edited message: a repository, the folder around it, what was not kept, and what stands in the way.
+// Restoring files when a message is edited: a repository, the folder around it, files without a checkpoint, and obstacles.
 import { expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -68,7 +68,7 @@ testNeeding(
     expect([running.status, running.body.message]).toEqual([409, expect.stringContaining("Interrupt it first")]);
     await finish(first.next);
 
-    // Someone has put a folder, with files that git would ignore, where a file was: it stays, and the answer names it.
+    // A folder with files that git would ignore has replaced a file: it stays, and the response names it.
     rmSync(join(repository, "a"));
     mkdirSync(join(repository, "a"));
     writeFileSync(join(repository, "a", "ignored"), "kept by nobody");
@@ -105,7 +105,7 @@ testNeeding(
       undefined,
     ]);
     expect(existsSync(join(repository, "deep"))).toBe(false);
-    // The agent's commit stays; against the commit before it, everything is as it was.
+    // The agent's commit stays; compared with the commit before it, everything is unchanged.
     expect(sh("git log --format=%s")).toBe("agent\none\n");
     expect(
       sh(
@@ -114,7 +114,7 @@ testNeeding(
     ).toBe(before);
     expect(sh("git for-each-ref --format='%(refname)'")).toBe("refs/heads/main\n");
 
-    // Without the wish, or with a checkpoint that is not there, files stay.
+    // Without the option, or with a missing checkpoint, files stay.
     const again = await callTools(world, await world.models.next(), [
       "write_file",
       { path: "work/a", content: "again" },
@@ -128,7 +128,7 @@ testNeeding(
     rmSync(join(home, ".local"), { recursive: true });
     const lost = await edit(body.message.id, "lost");
     expect([lost.status, lost.body.message]).toEqual([409, expect.stringContaining("no checkpoint")]);
-    // One that could not be made says why.
+    // A checkpoint that failed gives the reason.
     await Bun.write(kept, JSON.stringify({ folders: [], problems: ["work is too large"] }));
     const partial = await edit(body.message.id, "in part");
     expect([partial.status, partial.body.message]).toEqual([409, expect.stringContaining("work is too large")]);
@@ -137,9 +137,9 @@ testNeeding(
   180_000,
 );
 
-test("[UN-12] a chat whose files cannot be kept says so while its turn runs, and the tools run all the same", async () => {
+test("[UN-12] a chat whose files cannot be saved says so during its turn, and the tools run anyway", async () => {
   await using world = await openToolWorld();
-  // What keeps checkpoints from being written: a file in the place of their folder.
+  // Prevents checkpoints from being written: a file in place of their folder.
   mkdirSync(join(world.home, ".local/state/slipway"), { recursive: true });
   writeFileSync(join(world.home, ".local/state/slipway/checkpoints"), "");
   const { id, call } = await openChat(world);

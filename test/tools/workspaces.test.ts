@@ -1,4 +1,4 @@
-// The tools that find templates and bring a chat's workspace to life, with the owner's rights.
+// The tools that find templates and create a chat's workspace, with the owner's permissions.
 import { expect, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import type { Chat } from "#schema/chats/chat.ts";
@@ -13,7 +13,7 @@ import { callTools } from "./world.ts";
 
 type Named = { id: string; name: string };
 
-/** A server whose fresh install has its template `local`, and a chat of its first user that is bound to nothing. */
+/** A server with the built-in template `local`, and a chat of its first user without a workspace. */
 const openServices = async () => {
   const models = new ScriptedModels();
   const world = await openWorld({ models, clock: systemClock });
@@ -27,7 +27,7 @@ const openServices = async () => {
   return { ...world, models, owner, organization_id, begin, [Symbol.asyncDispose]: () => world[Symbol.asyncDispose]() };
 };
 
-test("[TO-15] [WO-9] a chat without a workspace finds a template, makes a workspace, works in it, stops it and starts it", async () => {
+test("[TO-15] [WO-9] a chat without a workspace finds a template, creates a workspace, works in it, stops it and starts it", async () => {
   await using services = await openServices();
   const { id, call } = await services.begin();
   const found = await callTools(
@@ -49,7 +49,7 @@ test("[TO-15] [WO-9] a chat without a workspace finds a template, makes a worksp
   expect(made.results).toMatchObject([{ created: true, workspace_name: "made", status: "running" }]);
   const [{ workspace_id } = {}] = made.results;
   expect(await services.owner.get<Chat>(`/api/v2/chats/${id}`)).toMatchObject({ workspace_id });
-  // The tools of the workspace are there from the next step on, and a second workspace is not made.
+  // The workspace's tools are available from the next step on, and no second workspace is created.
   const worked = await callTools(
     services,
     made.next,
@@ -82,7 +82,7 @@ test("[TO-15] [WO-9] a chat without a workspace finds a template, makes a worksp
   );
 }, 60_000);
 
-test("[TO-16] templates and workspaces are the owner's to use, with the rights of now", async () => {
+test("[TO-16] templates and workspaces follow the owner's current permissions", async () => {
   await using services = await openServices();
   const stranger = await seedUser(services.server);
   const other = await createChat(

@@ -1,4 +1,4 @@
-// A chat in a workspace for tests: a real server and a real daemon, a model whose every call the test decides, and what the chat says of it.
+// A chat in a workspace: a real server and a real daemon, a model controlled by the test, and the chat's output.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -15,7 +15,7 @@ import { startTestServer, tempDirectory } from "#test/support/server.ts";
 
 export type Result = Record<string, unknown> & { output?: string; error?: string };
 
-/** With `models` the chat's model is another one and `models.next` of the world waits forever. */
+/** With `models`, the chat uses another model, and `models.next` of the world waits forever. */
 export const openToolWorld = async (
   options: {
     models?: LanguageModels;
@@ -48,7 +48,7 @@ export const openToolWorld = async (
     get server() {
       return server;
     },
-    /** Stops the server and starts it again on the same data and address; the daemon returns on its own. */
+    /** Restarts the server on the same data and address; the daemon reconnects automatically. */
     async restart(): Promise<void> {
       const { host } = server.url;
       await server[Symbol.asyncDispose]();
@@ -65,13 +65,13 @@ export const openToolWorld = async (
 };
 export type ToolWorld = Awaited<ReturnType<typeof openToolWorld>>;
 
-/** A chat bound to the world's workspace, and the first call of its model. */
+/** Creates a chat in the world's workspace, and returns the first call of its model. */
 export const openChat = async (world: ToolWorld, more: Record<string, unknown> = {}) => {
   const chat = await createChat(world, "go", { workspace_id: world.seeded.workspace_id, ...more });
   return { id: chat.id, call: await world.models.next() };
 };
 
-/** Lets the model make these calls in one step; answers what it is told next. */
+/** Makes the model call these tools in one step; returns the results. */
 export const callTools = async (
   world: Pick<ToolWorld, "models">,
   call: ScriptedCall,
@@ -92,7 +92,7 @@ export const messagesOf = async (client: Client, id: string): Promise<ChatMessag
   return messages.reverse();
 };
 
-/** What followers have heard of the output of a call so far. */
+/** Returns the output of a call that followers have received so far. */
 export const outputIn = ({ events }: Follower): string =>
   events
     .flatMap((event) => (event.type === "message_part" ? [event.message_part] : []))

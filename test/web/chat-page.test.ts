@@ -1,4 +1,4 @@
-// What the chat page works out on its own: the picture from the stream's events, blocks of a text that grows, diffs, offers, groups.
+// Computations of the chat page: state from the stream's events, blocks of a growing text, diffs, suggestions, groups.
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import type { Chat, ChatMessage } from "#schema/chats/chat.ts";
@@ -30,7 +30,7 @@ const part = (part: object, role = "assistant"): ChatEvent => ({
 const status = (text: string): ChatEvent => ({ type: "status", chat_id, status: { status: text } });
 const reset: ChatEvent = { type: "preview_reset", chat_id };
 
-test("[CB-1] deltas become one part each, and the finished message takes their place", () => {
+test("[CB-1] deltas become one part each, and the finished message replaces them", () => {
   const args = ['{"command":"l', 's"}'];
   const writing = applied(EMPTY, [
     told(message(1)),
@@ -57,7 +57,7 @@ test("[CB-1] deltas become one part each, and the finished message takes their p
   expect([ended.liveResults.size, resultsIn(ended.messages).get("c")?.result]).toEqual([0, { output: "x" }]);
 });
 
-test("[CB-1] a retry stays until something is said, what was asked until the chat goes on", () => {
+test("[CB-1] a retry stays until there is output, a question until the chat continues", () => {
   const retry = { attempt: 1, delay_ms: 1, error: "busy", kind: "overloaded", retrying_at: "2026-01-01T00:00:00Z" };
   const asked: ChatEvent = {
     type: "action_required",
@@ -80,7 +80,7 @@ test("[CB-1] a retry stays until something is said, what was asked until the cha
   expect([queued.waitsForSlot, applied(queued, [status("waiting")]).waitsForSlot]).toEqual([true, false]);
 });
 
-test("[CB-12] each turn that has ended is counted once, also one that began and ended within a frame", () => {
+test("[CB-12] each ended turn is counted once, also one that started and ended within a frame", () => {
   const counts = (frames: readonly ChatEvent[][]): number[] => {
     let picture = EMPTY;
     return frames.map((frame) => {
@@ -93,20 +93,20 @@ test("[CB-12] each turn that has ended is counted once, also one that began and 
   const opened = [status("waiting")];
   const slow = [[status("running"), asks], [part({ type: "text", text: "a" })], [answers, status("waiting")], [reset]];
   expect(counts([opened, ...slow])).toEqual([0, 0, 0, 1, 1]);
-  // Everything came at once, and the state before is the state after.
+  // Everything arrived at once, and the states before and after are equal.
   expect(counts([opened, [asks, status("running"), answers, status("waiting")]])).toEqual([0, 1]);
   expect(counts([opened, [asks, answers]])).toEqual([0, 1]);
   expect(counts([opened, [status("running")], [status("error")]])).toEqual([0, 0, 1]);
   expect(counts([opened, [status("running")], [status("requires_action")]])).toEqual([0, 0, 0]);
 });
 
-test("[CB-2] the page that is read after a break takes out what was edited away, and keeps what is older", () => {
+test("[CB-2] the page read after a disconnection removes edited messages and keeps older ones", () => {
   const ids = (all: readonly ChatMessage[]) => all.map(({ id }) => id);
   const known = [1, 2, 3, 4, 5].map((id) => message(id));
   const page = (...ids: number[]) => ids.map((id) => message(id));
   expect(ids(reconciled(known, page(2, 3, 8, 9), true))).toEqual([1, 2, 3, 8, 9]);
   expect(ids(reconciled(known, page(1, 2, 7), false))).toEqual([1, 2, 7]);
-  // So much was said in the meantime that the two do not meet.
+  // So many messages arrived in the meantime that the two ranges do not overlap.
   expect(ids(reconciled(known, page(50, 51), true))).toEqual([50, 51]);
   expect(ids(reconciled([], page(3, 4), true))).toEqual([3, 4]);
   expect(ids(withMessages(page(3, 4), page(1, 2, 4)))).toEqual([1, 2, 3, 4]);
@@ -129,7 +129,7 @@ const PIECES = [
   "***\n",
 ];
 
-test("[CB-6] a text that grows reads as the whole text does, and finished blocks stay the same objects", () => {
+test("[CB-6] a growing text parses like the whole text, and finished blocks stay the same objects", () => {
   fc.assert(
     fc.property(fc.array(fc.constantFrom(...PIECES), { maxLength: 25 }), (pieces) => {
       const growing = new Blocks();
@@ -158,7 +158,7 @@ test("[CB-6] a text that grows reads as the whole text does, and finished blocks
   );
 });
 
-test("[CB-1] a diff has its files, lines, numbers and what differs within a line", () => {
+test("[CB-1] a diff has its files, lines, numbers and the differences within a line", () => {
   const diff = `diff --git a/x b/x
 --- a/x
 +++ b/x
@@ -192,7 +192,7 @@ deleted file mode 100644
   expect(gone).toMatchObject({ path: "gone", kind: "deleted", lines: [] });
 });
 
-test("[CB-3] what is offered while one writes: commands at the start, files behind an @", () => {
+test("[CB-3] suggestions while typing: commands at the start, files after an @", () => {
   const done: string[] = [];
   const commands = [
     { name: "compact", about: "", act: (rest: string) => done.push(rest) },
@@ -211,7 +211,7 @@ test("[CB-3] what is offered while one writes: commands at the start, files behi
   ]);
 });
 
-test("[CB-13] the button that allows for good names the rules the server would keep, and is absent where it would keep none", () => {
+test("[CB-13] the always-allow button names the rules the server would add, and is absent if there are none", () => {
   const label = (command: string) => alwaysLabel(makeRules({ tool_name: "execute", args: { command } }, "allow"));
   expect(label("git status -s")).toBe("Always allow git status");
   expect(label("cd src && npm test")).toBe("Always allow cd src, npm test");
@@ -223,7 +223,7 @@ test("[CB-13] the button that allows for good names the rules the server would k
   expect(alwaysLabel(makeRules({ tool_name: "issues__create", args: {} }, "allow"))).toBe("Always allow this tool");
 });
 
-test("[CB-13] a folder below the home of its own workspace is named from there, and every other one in full", () => {
+test("[CB-13] a folder below the workspace's home is shown relative to it, and every other one in full", () => {
   const home = `/srv/data/workspaces/${chat_id}/home`;
   expect(shortenFolder(home, chat_id)).toBe("~");
   expect(shortenFolder(`${home}/work`, chat_id)).toBe("~/work");
@@ -253,7 +253,7 @@ test("[CB-13] a call is asked about in words, and its arguments are rows of a fo
   ]);
 });
 
-test("[CB-1] chats stand with what needs one first, and a sub-chat that asks counts for its root", () => {
+test("[CB-1] chats that need the user come first, and a sub-chat's question marks its root", () => {
   const chat = (title: string, more: Partial<Chat> = {}) =>
     ({ title, status: "waiting", pin_order: 0, children: [], ...more }) as unknown as Chat;
   const all = [
@@ -275,7 +275,7 @@ test("[CB-1] chats stand with what needs one first, and a sub-chat that asks cou
   expect(shown("workspace")).toEqual(["Without workspace: done,works,second,asks a question,asks below", "web: first"]);
 });
 
-test("[CB-1] answers to questions are told as the model is promised them, and a summary empties the context's meter", () => {
+test("[CB-1] answers to questions have the form promised to the model, and a summary resets the context meter", () => {
   const question = (header: string) => ({ header, question: "?", options: [] });
   expect(answerText([question("a")], ["Other: x"])).toBe("Other: x");
   expect(answerText([question("a"), question("b")], ["x", "y"])).toBe("1. a: x\n2. b: y");

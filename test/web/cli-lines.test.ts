@@ -1,4 +1,4 @@
-// The lines of our own command line that pages show: of each call that changes something, and each line is one that the program takes.
+// The command lines shown by pages: one for each changing call, and each accepted by the program.
 import { expect, test } from "bun:test";
 import { VERBS } from "#src/cli/verbs.ts";
 import { toCliLine } from "#src/web/app/data/cli-lines.ts";
@@ -207,7 +207,7 @@ test.each(LINES)("[WB-32] %s of %s has its line", (route, path, body, line) => {
   const method = route.slice(0, route.indexOf(" "));
   expect(toCliLine({ method, path, route, body })).toBe(line as string);
   if (line === undefined) return;
-  // The verb and its word are there, and take every flag.
+  // The verb and its subcommand exist, and accept every flag.
   const said = line.slice(line.indexOf("slipway ") + "slipway ".length);
   const verb = VERBS.find(({ name }) => said.startsWith(`${name} `));
   const word = verb?.words?.find(({ name }) => `${said} `.startsWith(`${verb.name} ${name} `));

@@ -1,8 +1,8 @@
-// Descriptions as pages draw them: Markdown within a line as pieces, and nothing else.
+// Descriptions as rendered by pages: inline Markdown as pieces, and nothing else.
 import { expect, test } from "bun:test";
 import { type Piece, readInline } from "#src/web/app/parts/inline/inline-reader.ts";
 
-/** As one would write the elements down. */
+/** Serializes the elements. */
 const written = (pieces: readonly Piece[]): string =>
   pieces
     .map((piece) => {
@@ -27,11 +27,11 @@ test.each([
   ],
   ["![a picture](https://example.com/a.png)", "{link https://example.com/a.png a picture}"],
   ["snake_case_name, 2 * 3 * 4, **left open, a\\*b", "snake_case_name, 2 * 3 * 4, **left open, a*b"],
-  // Nothing but the web and mail is led to, and HTML is the text it is.
+  // Only web and mail links are kept, and HTML is shown as text.
   ["[run](javascript:alert(1)) <b onclick=x>b</b> [file](file:///etc/passwd)", "run <b onclick=x>b</b> file"],
 ])("[WB-81] %j is drawn as %j", (text, drawn) => expect(written(readInline(text))).toBe(drawn));
 
-test("[WB-81] a text that is made to be dear is read immediately, and none too long is read at all", () => {
+test("[WB-81] a text crafted to be expensive is parsed quickly, and one that is too long not at all", () => {
   const began = performance.now();
   for (const piece of ["*", "**a", "`", "[", "_a", "~~a", "[a](", "*a **b** "])
     readInline(piece.repeat(4000 / piece.length));

@@ -1,4 +1,4 @@
-// In which order a workspace's page shows the lines of its build and its agents.
+// The order in which a workspace's page shows the lines of its build and agents.
 import { expect, test } from "bun:test";
 import { mergeLogs } from "#src/web/app/data/log-order.ts";
 
@@ -8,7 +8,7 @@ const merged = (text: string): string => {
   return lines.map(({ source, at }) => source + at).join(" ");
 };
 
-test("[WB-97] lines of several logs stand in the order of their times, and those of one log in their own", () => {
+test("[WB-97] lines of several logs are sorted by time, and those of one log keep their order", () => {
   expect(merged("b1 a3 a5 b1 b4")).toBe("b1 b1 a3 b4 a5");
   expect(merged("b2 a2 b2 a2")).toBe("b2 a2 b2 a2");
   // A clock that was set back.

@@ -1,4 +1,4 @@
-// The types of what runs in the browser, which the step `types` leaves out: other globals, JSX, and calls whose types come from the server's routes.
+// The types of browser code, which the step `types` excludes: different globals, JSX, and calls with types from the server's routes.
 import { expect, test } from "bun:test";
 import { ROOT } from "#test/support/documents.ts";
 

@@ -1,4 +1,4 @@
-// What the palette offers is what there is: a section of a page that is not in it would be found by nobody who types.
+// The palette is complete: a section that is not in it could not be found by typing.
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 

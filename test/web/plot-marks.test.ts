@@ -1,9 +1,9 @@
-// The marks of a plot's axis: told apart, and whole where people and things are counted.
+// The marks of a plot's axis: distinct, and integers when people and things are counted.
 import { expect, test } from "bun:test";
 import { workspaceState } from "#src/web/app/data/states.ts";
 import { COUNT, MONEY, SHORT_COUNT, TIME } from "#src/web/app/pages/insights/figures.ts";
 
-/** Between two marks there are 40 pixels at least, of 176. */
+/** Marks are at least 40 pixels apart, on 176. */
 const MAX_MARKS = 176 / 40;
 
 test.each([
@@ -21,7 +21,7 @@ test.each([
   }
 });
 
-test("[WB-82] cost in millionths is told by its digits", () => {
+test("[WB-82] costs in millionths are shown with their digits", () => {
   expect([0, 42, 4_200, 3_200_000, 1_240_000_000].map(MONEY.format)).toEqual([
     ...["$0", "$0.000042", "$0.0042", "$3.20", "$1,240"],
   ]);

@@ -1,6 +1,6 @@
-// What the form of a new workspace says when a preset replaces what a person has given.
+// The message in the form of a new workspace when a preset replaces a person's input.
 import { expect, test } from "bun:test";
-import { replacedBy, replacedInWords } from "#src/web/app/pages/create/preset-values.ts";
+import { describeReplaced, findReplaced } from "#src/web/app/pages/create/preset-values.ts";
 
 const PRESET = {
   parameters: [
@@ -9,11 +9,11 @@ const PRESET = {
   ],
 };
 
-test("[WB-93] names the given values that a preset replaces, and no others", () => {
-  expect(replacedBy(PRESET, { size: "l", region: "eu", color: "red" })).toEqual({ size: "l" });
-  expect(replacedBy(PRESET, {})).toEqual({});
-  expect(replacedInWords("small-eu", replacedBy(PRESET, { size: "l", region: "us" }))).toBe(
+test("[WB-93] names only the given values that a preset replaces", () => {
+  expect(findReplaced(PRESET, { size: "l", region: "eu", color: "red" })).toEqual({ size: "l" });
+  expect(findReplaced(PRESET, {})).toEqual({});
+  expect(describeReplaced("small-eu", findReplaced(PRESET, { size: "l", region: "us" }))).toBe(
     'The preset "small-eu" replaced size (was "l"), region (was "us"). Choose "Custom" to restore.',
   );
-  expect(replacedInWords("small-eu", {})).toBe("");
+  expect(describeReplaced("small-eu", {})).toBe("");
 });

@@ -1,11 +1,11 @@
-// Recorded prompts and answers as the page of AI usage shows them.
+// Recorded prompts and answers on the AI usage page.
 import { describe, expect, test } from "bun:test";
 import { formatAnswer, formatPrompt } from "#src/web/app/pages/insights/recorded-text.ts";
 
 const stream = (...events: object[]): string => events.map((one) => `data: ${JSON.stringify(one)}\n\n`).join("");
 const PLAN = { path: "a.ts" };
 
-describe("[GW-15] answers of each dialect read as text", () => {
+describe("[GW-15] answers of each dialect are shown as text", () => {
   const answers: Readonly<Record<string, string>> = {
     "a stream of chat completions": stream(
       { choices: [{ delta: { role: "assistant", content: "I read " } }] },
@@ -54,7 +54,7 @@ describe("[GW-15] answers of each dialect read as text", () => {
     expect(formatAnswer(answer)).toBe("I read it.");
     expect(formatAnswer(JSON.stringify({ output }))).toBe("I read it.");
   });
-  test("anything else stays as it is", () => {
+  test("anything else is unchanged", () => {
     for (const text of ["", "no JSON", '{"error":{"code":"overloaded"}}', "data: [DONE]\n\n", "null", "[1]"]) {
       expect(formatAnswer(text)).toBe(text);
     }

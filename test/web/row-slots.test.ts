@@ -4,14 +4,14 @@ import { rowSlots } from "../../src/web/app/parts/virtual-list/row-slots.ts";
 
 const rows = (from: number, count: number): number[] => Array.from({ length: count }, (_, at) => from + at);
 
-test("[WB-76] a row that comes into view takes the element of one that has gone, and the others keep theirs", () => {
+test("[WB-76] a row that scrolls into view reuses the element of one that has scrolled out, and the others keep theirs", () => {
   const slots = rowSlots();
   expect(slots.assign(rows(0, 4), true)).toEqual([0, 1, 2, 3]);
   expect(slots.assign(rows(2, 4), true)).toEqual([2, 3, 0, 1]);
   expect(slots.assign(rows(3, 4), true)).toEqual([3, 0, 1, 2]);
 });
 
-test("[WB-76] a jump to other rows makes no new elements, and each row has one of its own", () => {
+test("[WB-76] a jump to other rows creates no new elements, and each row has its own", () => {
   const slots = rowSlots();
   slots.assign(rows(0, 50), true);
   for (const from of [400, 9_000, 20, 0]) {
@@ -21,7 +21,7 @@ test("[WB-76] a jump to other rows makes no new elements, and each row has one o
   }
 });
 
-test("[WB-76] while someone is in the list no element goes to another row", () => {
+test("[WB-76] while the list has the focus no element is reused for another row", () => {
   const slots = rowSlots();
   const before = slots.assign(rows(0, 4), true);
   const after = slots.assign(rows(2, 4), false);

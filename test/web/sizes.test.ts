@@ -1,4 +1,4 @@
-// How much the first page loads.
+// The size of the first page.
 import { expect, test } from "bun:test";
 import { buildWeb } from "#src/web/build.ts";
 
@@ -18,12 +18,12 @@ test("[WB-5] the first page loads 45 KB of scripts and 11 KB of styles at most, 
   expect([...files.keys()].filter((name) => name.startsWith("home-"))).toEqual([]);
   expect(sum(".js", named)).toBeLessThan(45 * KB);
   expect(sum(".css", named)).toBeLessThan(11 * KB);
-  // A chat: its own code, and the reader of Markdown that its first message needs.
+  // A chat: its own code, and the Markdown parser that its first message needs.
   const isOf = (page: string) => (name: string) => name.startsWith(`${page}-`);
   const chat = [...files.keys()].filter((name) => isOf("chat")(name) || isOf("blocks")(name));
   expect(chat.length).toBe(2);
   expect(sum(".js", chat)).toBeLessThan(35 * KB);
-  // The terminal and the desktop, each with what draws it.
+  // The terminal and the desktop, each with its rendering code.
   const sizeOf = (...pages: string[]) =>
     sum(
       ".js",
@@ -32,7 +32,7 @@ test("[WB-5] the first page loads 45 KB of scripts and 11 KB of styles at most, 
   expect(sizeOf("terminal", "addon-webgl")).toBeLessThan(132 * KB);
   expect(sizeOf("desktop-session")).toBeLessThan(60 * KB);
   expect(sizeOf("desktop-session")).toBeGreaterThan(20 * KB);
-  // Insights: its own code, and what draws.
+  // Insights: its own code, and the plotting code.
   const insights = [...files.keys()].filter((name) => isOf("insights")(name) || isOf("plot-drawing")(name));
   expect(insights.length).toBeGreaterThan(1);
   expect(sum(".js", insights)).toBeLessThan(30 * KB);

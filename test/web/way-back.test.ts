@@ -1,4 +1,4 @@
-// Signing in leads back to where one came from, and nowhere else.
+// Signing in redirects to the previous page, and nowhere else.
 import { expect, test } from "bun:test";
 import { wayBack } from "#src/web/browser/way-back.ts";
 

@@ -6,7 +6,7 @@ import { pattern, readAll, settled, streamPair } from "./support.ts";
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 
 describe("a byte stream over messages", () => {
-  test("[WI-1] hands on the bytes in order and ends where the socket closed", async () => {
+  test("[WI-1] delivers the bytes in order and ends when the socket closed", async () => {
     const { a, b } = streamPair();
     await a.stream.write(bytes("hel"), bytes("lo "));
     await a.stream.write(bytes("world"));
@@ -25,7 +25,7 @@ describe("a byte stream over messages", () => {
     expect(a.closed).toBeUndefined();
   });
 
-  test("[WI-2] cuts off a peer that outruns the reader", async () => {
+  test("[WI-2] disconnects a peer that outruns the reader", async () => {
     let code: number | undefined;
     const close = (given?: number): void => {
       code = given;
@@ -54,7 +54,7 @@ describe("a byte stream over messages", () => {
     expect(a.sent.map((message) => new TextDecoder().decode(message))).toEqual(["1", "!", "2", "3"]);
   });
 
-  test("[WI-3] control frames that nobody takes are bounded", async () => {
+  test("[WI-3] control frames that are not read are bounded", async () => {
     const { a } = streamPair();
     a.stop();
     for (let i = 0; i < 100_000 && !a.closed; i++) a.stream.send(new Uint8Array(12));
@@ -93,7 +93,7 @@ describe("the queue of unread bytes", () => {
     expect([...held].reduce((sum, buffer) => sum + buffer.byteLength, 0)).toBeLessThan(3 * 20_000);
   });
 
-  test("[WI-6] a chunk that was handed out never changes", () => {
+  test("[WI-6] a delivered chunk never changes", () => {
     const queue = new ChunkQueue();
     queue.put(Uint8Array.of(1));
     queue.put(Uint8Array.of(2));
@@ -105,7 +105,7 @@ describe("the queue of unread bytes", () => {
     expect(queue.unread).toBe(2);
   });
 
-  test("[WI-6] a large piece is kept as it came, without a copy", () => {
+  test("[WI-6] a large piece is kept as received, without a copy", () => {
     const queue = new ChunkQueue();
     const message = new Uint8Array(10_000);
     queue.put(message.subarray(12));

@@ -1,4 +1,4 @@
-// What the tests of calls share: a session whose peer serves given handlers, and small words about bytes and signals.
+// Shared by the tests of calls: a session whose peer serves given handlers, and helpers for bytes and signals.
 import type { Handler, Router } from "#src/wire/drpc/server.ts";
 import { serveSession } from "#src/wire/drpc/server.ts";
 import { sessionPair } from "./support.ts";
@@ -6,7 +6,7 @@ import { sessionPair } from "./support.ts";
 export const ascii = (text: string): Uint8Array => new TextEncoder().encode(text);
 export const text = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);
 
-/** A client session whose peer serves these handlers. */
+/** Returns a client session whose peer serves these handlers. */
 export const serving = (handlers: Record<string, Handler>, onError?: (method: string, error: unknown) => void) => {
   const pair = sessionPair();
   const router: Router = new Map(Object.entries(handlers));

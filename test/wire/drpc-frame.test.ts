@@ -50,7 +50,7 @@ describe("DRPC packets", () => {
     expect(() => decodeError(hex("00 00"))).toThrow("without a code");
   });
 
-  test("[WI-11] over 64 KiB are split in frames with the same ids, only the last marked done", () => {
+  test("[WI-11] over 64 KiB are split into frames with the same IDs, only the last marked done", () => {
     const body = pattern(2 * SPLIT_AT + 1);
     const bytes = encodePackets(packet(KIND.message, 7, body));
     const size = hex("80 80 04");
@@ -62,7 +62,7 @@ describe("DRPC packets", () => {
     expect(encodePackets(packet(KIND.message, 1, pattern(SPLIT_AT)))[0]).toBe(0x05);
   });
 
-  test("[WI-11] come out the same from any chunking of the bytes", () => {
+  test("[WI-11] are the same from any chunking of the bytes", () => {
     const size = fc.oneof(fc.nat(20), fc.nat(3_000), fc.integer({ min: SPLIT_AT - 2, max: 2 * SPLIT_AT + 2 }));
     const one = fc.tuple(fc.constantFrom<Kind>(1, 2, 3, 4, 5, 6, 7), size, fc.integer({ min: 1, max: 300 }));
     fc.assert(
@@ -82,13 +82,13 @@ describe("DRPC packets", () => {
     );
   });
 
-  test("[WI-12] whose ids go backwards, repeat, or change their kind midway are refused", () => {
+  test("[WI-12] with IDs that decrease, repeat, or change their kind midway are refused", () => {
     const two = encodePackets(packet(KIND.message, 2));
     expect(() => parse([two, encodePackets(packet(KIND.message, 1))])).toThrow("backwards");
     expect(() => parse([two, two])).toThrow("twice");
     expect(() => parse([encodePackets(packet(KIND.message, 1, NO_BODY, 2)), two])).toThrow("backwards");
     expect(() => parse([hex("04 01 01 01 aa"), hex("03 01 01 01 bb")])).toThrow("kind");
-    // A new packet may begin before the last one was done: what was gathered of that is dropped.
+    // A new packet may start before the previous one is complete, which is then dropped.
     expect(parse([hex("04 01 01 01 aa"), hex("05 01 02 01 bb")])).toEqual([packet(KIND.message, 2, hex("bb"))]);
   });
 
@@ -97,7 +97,7 @@ describe("DRPC packets", () => {
     expect(parse([hex("a1 01 01 02 aabb"), hex("0d 01 02 00")])).toEqual([packet(KIND.close_send, 2)]);
   });
 
-  test("[WI-12] over 4 MiB are refused, announced or gathered, and never made", () => {
+  test("[WI-12] over 4 MiB are refused, announced or accumulated, and never built", () => {
     const parser = new PacketParser();
     parser.push(hex("05 01 01 81 80 80 02"));
     expect(() => parser.next()).toThrow("4 MiB");
@@ -119,7 +119,7 @@ describe("DRPC packets", () => {
     expect(() => parse([hex("05 80 80 80 80 80 80 80 80 80 80 01")])).toThrow("too large");
   });
 
-  test("[WI-12] cut off by the end of the stream are an error", async () => {
+  test("[WI-12] truncated by the end of the stream are an error", async () => {
     const chunks = [hex("05 01 01 05 68 65")];
     const reader = new PacketReader({ read: async () => chunks.shift() });
     await expect(reader.next()).rejects.toMatchObject({ failure: "closed" });

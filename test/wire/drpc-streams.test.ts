@@ -22,7 +22,7 @@ describe("a streaming call", () => {
     expect(client.streams + server.streams).toBe(0);
   });
 
-  test("[WI-13] holds the server back while nobody reads", async () => {
+  test("[WI-13] applies backpressure to the server while nothing reads", async () => {
     let made = 0;
     const { client } = serving({
       "/svc/Flood": {
@@ -45,7 +45,7 @@ describe("a streaming call", () => {
     await answers.return();
   });
 
-  test("[WI-15] whose caller ends its side releases an answer that waits for window", async () => {
+  test("[WI-15] whose caller ends its side releases a response that waits for window", async () => {
     const over = Promise.withResolvers<void>();
     const { client, server } = serving({
       "/svc/Flood": {
@@ -127,7 +127,7 @@ describe("a streaming call", () => {
     expect(client.streams + server.streams).toBe(0);
   });
 
-  test("[WI-15] in both directions can be cancelled", async () => {
+  test("[WI-15] in both directions can be canceled", async () => {
     const failed = Promise.withResolvers<unknown>();
     const { client } = serving({
       "/svc/Listen": {

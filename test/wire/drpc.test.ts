@@ -8,7 +8,7 @@ import { aborted, ascii, serving, text, unary } from "./calls.ts";
 import { hex, pattern, readAll, sessionPair, settled } from "./support.ts";
 
 describe("a call", () => {
-  test("[WI-13] unary, byte for byte as the Go client makes it and as it is answered", async () => {
+  test("[WI-13] unary, byte for byte like the Go client's request and its response", async () => {
     const { client, server, clock } = sessionPair();
     const answer = call(client, "/svc/Echo", ascii("hello"));
     const stream = await server.accept();
@@ -40,7 +40,7 @@ describe("a call", () => {
     expect(clock.timers).toBe(0);
   });
 
-  test("[WI-13] metadata before the method is passed over", async () => {
+  test("[WI-13] metadata before the method is skipped", async () => {
     const { client } = serving({ "/svc/Echo": unary((request) => request) });
     const raw = await client.open();
     await raw.write(
@@ -81,13 +81,13 @@ describe("a call", () => {
     expect(await raw.read()).toBeUndefined();
   });
 
-  test("[WI-14] of an unknown method is answered with code 12", async () => {
+  test("[WI-14] of an unknown method returns code 12", async () => {
     const { client } = serving({});
     const failed = call(client, "/svc/Nothing", pattern(2_000_000));
     await expect(failed).rejects.toMatchObject({ code: 12, message: "unknown rpc: /svc/Nothing" });
   });
 
-  test("[WI-14] of an unknown method is answered after a second even when the caller sends no request", async () => {
+  test("[WI-14] of an unknown method is answered after a second even if the caller sends no request", async () => {
     const { client, clock } = serving({});
     const bidi = await callBidi(client, "/svc/Nothing");
     const refused = bidi[Symbol.asyncIterator]()
@@ -144,7 +144,7 @@ describe("a call", () => {
     expect(errors).toEqual([["/svc/Broken", new Error("password is hunter2")]]);
   });
 
-  test("[WI-15] that is cancelled tears its stream down and aborts the handler", async () => {
+  test("[WI-15] that is canceled tears its stream down and aborts the handler", async () => {
     const seen = Promise.withResolvers<AbortSignal>();
     const over = Promise.withResolvers<void>();
     const { client, server } = serving({
@@ -211,7 +211,7 @@ describe("a call", () => {
     await expect(answer).rejects.toMatchObject({ failure: "closed" });
   });
 
-  test("[WI-15] whose caller never ends it is reset 30 s after the answer", async () => {
+  test("[WI-15] whose caller never ends it is reset 30 s after the response", async () => {
     const { client, server, clock } = serving({ "/svc/Echo": unary((request) => request) });
     const raw = await client.open();
     await raw.write(
@@ -227,7 +227,7 @@ describe("a call", () => {
     expect(await raw.closed).toMatchObject({ failure: "reset" });
   });
 
-  test("[WI-13] with a malformed start resets its stream and leaves the session alone", async () => {
+  test("[WI-13] with a malformed start resets its stream and does not affect the session", async () => {
     const { client } = serving({ "/svc/Echo": unary((request) => request) });
     const raw = await client.open();
     await raw.write(hex("05 01 01 00"));

@@ -1,4 +1,4 @@
-// The WebSocket client that frames on its own, against Bun's server and against servers that misbehave.
+// The WebSocket client with its own framing, against Bun's server and against servers that misbehave.
 import { afterEach, describe, expect, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import type { ByteStream } from "#src/wire/byte-stream.ts";
@@ -13,7 +13,7 @@ afterEach(async () => {
 
 type Ends = { code: number; reason: string };
 
-/** Bun's own WebSocket server. `message` answers with what is sent back. */
+/** Bun's own WebSocket server. `message` returns the response. */
 const listen = (
   message: (ws: Bun.ServerWebSocket, data: Buffer) => void,
   open = (_: Bun.ServerWebSocket): void => {},
@@ -37,7 +37,7 @@ const listen = (
   return { url: new URL(`ws://127.0.0.1:${server.port}/way?q=1`), closed: closed.promise, asked };
 };
 
-/** A TCP server that answers the upgrade as it is told: `after` goes out behind a right handshake. */
+/** A TCP server with a given upgrade response: `after` is sent after a valid handshake. */
 const raw = (answer: (key: string) => string, after: readonly Uint8Array[] = []): URL => {
   const heard = new WeakMap<object, string>();
   const server = Bun.listen({
@@ -87,7 +87,7 @@ const take = async (stream: ByteStream, count: number): Promise<Buffer> => {
 };
 
 describe("a plain WebSocket", () => {
-  test("[WI-17] carries messages of every length there and back, with its headers and path", async () => {
+  test("[WI-17] carries messages of every length both ways, with its headers and path", async () => {
     const { url, asked } = listen((ws, data) => void ws.sendBinary(data));
     const stream = await connect(url);
     for (const size of [1, 125, 126, 65_535, 65_536, 300_000]) {
@@ -100,7 +100,7 @@ describe("a plain WebSocket", () => {
     stream.close();
   });
 
-  test("[WI-17] waits while the server does not read, keeps every byte, and goes on on its own", async () => {
+  test("[WI-17] waits while the server does not read, keeps every byte, and continues automatically", async () => {
     let size = 0;
     const whole = Promise.withResolvers<void>();
     const total = 24 * 1024 * 1024;
@@ -117,7 +117,7 @@ describe("a plain WebSocket", () => {
       const part = shared.subarray(0, Math.min(shared.byteLength, total - sent)).fill(i);
       expected.update(part);
       sent += part.byteLength;
-      // What was written may be changed as soon as the write has resolved.
+      // The written buffer may be changed once the write has resolved.
       await stream.write(part);
     }
     await whole.promise;
@@ -125,7 +125,7 @@ describe("a plain WebSocket", () => {
     stream.close();
   });
 
-  test("[WI-17] says goodbye with its code and reason, and hears the server's", async () => {
+  test("[WI-17] closes with its code and reason, and receives the server's", async () => {
     const ours = listen(() => {});
     const stream = await connect(ours.url);
     stream.close(1002, "enough");
@@ -140,7 +140,7 @@ describe("a plain WebSocket", () => {
     expect(await last.closed).toBeUndefined();
   });
 
-  test("[WI-17] answers pings with what they carry", async () => {
+  test("[WI-17] answers pings with their payload", async () => {
     const ponged = Promise.withResolvers<string>();
     const server = Bun.serve({
       port: 0,
@@ -158,7 +158,7 @@ describe("a plain WebSocket", () => {
     stream.close();
   });
 
-  test("[WI-17] frames may come in pieces, with control frames in between", async () => {
+  test("[WI-17] frames may arrive in pieces, with control frames in between", async () => {
     const frames = Buffer.from([0x02, 2, 1, 2, 0x89, 1, 9, 0x80, 126, 0, 1, 3, 0x82, 0, 0x82, 1, 4, 0x88, 2, 3, 0xe8]);
     const url = raw(
       accepted,
@@ -171,7 +171,7 @@ describe("a plain WebSocket", () => {
 });
 
 describe("what a server may not do", () => {
-  test("[WI-17] a refused upgrade tells its status", async () => {
+  test("[WI-17] a refused upgrade reports its status", async () => {
     const failure = await failureOf(connect(raw(() => "HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n")));
     expect(failure).toBeInstanceOf(UpgradeRefused);
     expect((failure as UpgradeRefused).status).toBe(401);
@@ -192,7 +192,7 @@ describe("what a server may not do", () => {
     expect((failure as WireError).failure).toBe("protocol");
   });
 
-  test("[WI-17] nobody who listens, and a caller that gives up, are failures", async () => {
+  test("[WI-17] a missing listener, and a caller that gives up, are failures", async () => {
     const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
     const { port } = listener;
     const cut = new AbortController();

@@ -61,7 +61,7 @@ describe("the agent's services", () => {
     expect(await call(client, "/coder.agent.v2.Agent/GetManifest", hex(""))).toEqual(hex("4a 02 0a 00"));
   });
 
-  test("[WI-14] answer code 12 where there is no handler, and an error for bytes that are no message", async () => {
+  test("[WI-14] return code 12 without a handler, and an error for invalid message bytes", async () => {
     const { agent, client } = serving({ updateStats: () => ({}) });
     await expect(agent.listSubAgents({})).rejects.toMatchObject({ code: 12 });
     await expect(call(client, "/coder.agent.v2.Agent/UpdateStats", hex("0a ff"))).rejects.toMatchObject({

@@ -1,12 +1,12 @@
-// What the wire tests share: a clock that stands still, and two byte streams joined in memory, with or without sessions on
-// them. The joint can be cut into any chunks and can be stopped, as a full socket is.
+// Shared by the protocol tests: a stopped clock, and two in-memory byte streams, with or without sessions on them. The connection can split
+// data into any chunks and can be blocked, like a full socket.
 import type { Clock, Timer } from "#base/clock.ts";
 import { ByteStream } from "#src/wire/byte-stream.ts";
 import { type YamuxOptions, YamuxSession } from "#src/wire/yamux.ts";
 
 type Due = { at: number; run: () => void; every: number | undefined };
 
-/** Time moves only by `advance`. */
+/** Time advances only with `advance`. */
 export class StillClock implements Clock {
   #now = 0;
   readonly #due = new Set<Due>();
@@ -27,12 +27,12 @@ export class StillClock implements Clock {
     return this.#add({ at: this.#now + ms, run, every: ms });
   }
 
-  /** Timers that wait. */
+  /** Number of pending timers. */
   get timers(): number {
     return this.#due.size;
   }
 
-  /** Runs what falls due, in order of time, and lets the rest of the world settle after each. */
+  /** Fires due timers in order, and lets everything else settle after each. */
   async advance(ms: number): Promise<void> {
     const end = this.#now + ms;
     for (;;) {
@@ -53,16 +53,16 @@ export class StillClock implements Clock {
   }
 }
 
-/** Everything that can happen without time or input has happened. */
+/** Resolves when everything possible without time or input has happened. */
 export const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-/** One end of the joint. */
+/** One end of the connection. */
 class End {
   readonly stream: ByteStream;
   peer: ByteStream | undefined;
   stopped = false;
   held: Uint8Array[] = [];
-  /** Every message this end sent, for byte-exact tests. */
+  /** Every message that this end sent, for byte-exact tests. */
   readonly sent: Uint8Array[] = [];
   closed: { code: number | undefined; reason: string | undefined } | undefined;
 
@@ -85,12 +85,12 @@ class End {
     });
   }
 
-  /** From now on this end's socket is full. */
+  /** Blocks this end's socket. */
   stop(): void {
     this.stopped = true;
   }
 
-  /** The socket drains. */
+  /** Unblocks the socket. */
   go(): void {
     this.stopped = false;
     const held = this.held;
@@ -134,7 +134,7 @@ export const sessionPair = (
   return { client, server, a, b, clock };
 };
 
-/** A server session of which the test is the peer, byte by byte. */
+/** A server session whose peer is the test, byte by byte. */
 export const barePeer = (
   options: Partial<YamuxOptions> = {},
 ): { session: YamuxSession; peer: ByteStream; end: End; clock: StillClock } => {
@@ -144,14 +144,14 @@ export const barePeer = (
   return { session, peer: a.stream, end: b, clock };
 };
 
-/** All bytes until the other side ends. */
+/** Returns all bytes until the other side ends. */
 export const readAll = async (source: AsyncIterable<Uint8Array>): Promise<Uint8Array> => {
   const chunks: Uint8Array[] = [];
   for await (const chunk of source) chunks.push(chunk);
   return Buffer.concat(chunks);
 };
 
-/** Bytes that differ by seed and place, so that a mix-up shows. */
+/** Bytes that depend on seed and position, so that a mix-up is detected. */
 export const pattern = (size: number, seed = 1): Uint8Array => {
   const bytes = new Uint8Array(size);
   let state = (seed * 2654435761) >>> 0;
@@ -162,7 +162,7 @@ export const pattern = (size: number, seed = 1): Uint8Array => {
   return bytes;
 };
 
-/** Cuts at the given sizes, over and over. */
+/** Splits data at the given sizes, repeatedly. */
 export const cutBy =
   (sizes: readonly number[]) =>
   (bytes: Uint8Array): Uint8Array[] => {

@@ -15,7 +15,7 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
 
-/** A real server whose every WebSocket becomes a byte stream, as the product does it. */
+/** A real server whose every WebSocket becomes a byte stream, as in the product. */
 const listen = (use: (stream: ByteStream) => void): string => {
   const server = Bun.serve<{ stream?: ByteStream }, "/">({
     port: 0,
@@ -47,7 +47,7 @@ const sessions = async (): Promise<{ client: YamuxSession; server: YamuxSession 
   return { client, server: await opened.promise };
 };
 
-/** For peers that misbehave below the WebSocket. */
+/** For peers that misbehave below the WebSocket layer. */
 const upgradeRequest = ({ host }: URL): string =>
   [
     "GET / HTTP/1.1",
@@ -66,14 +66,14 @@ describe("frames of an app", () => {
   };
   const many = (count: number, frame: readonly number[]): number[] => Array.from({ length: count }, () => frame).flat();
 
-  test("[AX-10] a message in pieces of one byte is whole, and one of endless empty pieces is refused", async () => {
+  test("[AX-10] a message in one-byte pieces is complete, and one of endless empty pieces is refused", async () => {
     const pieces = [1, 1, 97, ...many(20_000, [0, 1, 98]), 0x80, 0];
     expect(await framesOf(Uint8Array.from(pieces)).next()).toEqual({ kind: "text", text: `a${"b".repeat(20_000)}` });
     const endless = framesOf(Uint8Array.from([1, 0, ...many(5_000, [0, 0])])).next();
     await expect(endless).rejects.toThrow("too many empty frames");
   });
 
-  test("[AX-10] thousands of frames that come at once let everything else have its turn", async () => {
+  test("[AX-10] thousands of frames that arrive together leave time for other work", async () => {
     const frames = framesOf(Uint8Array.from(many(10_000, [0x89, 0])));
     let turns = 0;
     let isOver = false;
@@ -89,7 +89,7 @@ describe("frames of an app", () => {
 });
 
 describe("over real WebSockets", () => {
-  test("[WI-6] a hundred streams each way carry their bytes, and both sides end in order", async () => {
+  test("[WI-6] a hundred streams each way carry their bytes, and both sides close cleanly", async () => {
     const { client, server } = await sessions();
     const one = async (from: YamuxSession, i: number): Promise<boolean> => {
       const stream = await from.open();
@@ -124,7 +124,7 @@ describe("over real WebSockets", () => {
     expect(await client.ping()).toBeGreaterThan(0);
   });
 
-  test("[WI-3] a client that writes much faster than the socket carries it waits, and nothing is lost", async () => {
+  test("[WI-3] a client that writes much faster than the socket waits, and nothing is lost", async () => {
     const { client, server } = await sessions();
     const data = pattern(8 * 1024 * 1024);
     const stream = await client.open();
@@ -134,7 +134,7 @@ describe("over real WebSockets", () => {
     await sent;
   });
 
-  test("[WI-3] a peer that stops reading its socket stops our writers; they go on when it reads again", async () => {
+  test("[WI-3] a peer that stops reading its socket stops our writers; they continue when it reads again", async () => {
     const opened = Promise.withResolvers<ByteStream>();
     const url = new URL(listen((stream) => opened.resolve(stream)));
     const socket: Socket = connect(Number(url.port), "127.0.0.1");
@@ -158,7 +158,7 @@ describe("over real WebSockets", () => {
       await Promise.resolve();
       await Promise.resolve();
       if (waits && !resumed) {
-        // The kernel's buffers and ours are full, far below what we want to write.
+        // The kernel's buffers and ours are full, far below the total.
         expect(written).toBeLessThan(total / 2);
         resumed = true;
         socket.resume();
@@ -173,7 +173,7 @@ describe("over real WebSockets", () => {
     expect(received).toBeGreaterThan(total);
   });
 
-  test("[WI-8] a daemon that dies without a word ends the server's session and its calls with a reason", async () => {
+  test("[WI-8] a daemon that dies silently ends the server's session and its calls with a reason", async () => {
     const opened = Promise.withResolvers<YamuxSession>();
     const url = new URL(
       listen((stream) => opened.resolve(new YamuxSession(stream, { role: "server", clock: systemClock }))),
@@ -190,7 +190,7 @@ describe("over real WebSockets", () => {
     expect(await answer).toMatchObject({ failure: "closed" });
   });
 
-  test("[WI-1] a server that refuses, and one that goes away, are told apart from a clean end", async () => {
+  test("[WI-1] a server that refuses, and one that disconnects, are distinguished from a clean end", async () => {
     const refused = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("no", { status: 401 }) });
     cleanups.push(() => refused.stop(true));
     await expect(

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { cutBy, pattern, readAll, sessionPair } from "./support.ts";
 
-/** One stream's script: who opens it, what is written in which pieces, how eagerly the other side reads. */
+/** One stream's script: who opens it, the pieces that are written, how eagerly the other side reads. */
 const script = fc.record({
   byClient: fc.boolean(),
   writes: fc.array(fc.oneof(fc.nat(50), fc.nat(5_000), fc.nat(400_000)), { maxLength: 6 }),
@@ -19,11 +19,11 @@ describe("many streams on one connection", () => {
         fc.array(script, { minLength: 1, maxLength: 12 }),
         fc.array(fc.integer({ min: 1, max: 70_000 }), { minLength: 1, maxLength: 5 }),
         async (scripts, sizes) => {
-          // One-byte cuts of megabytes only cost time; the frame test covers them.
+          // One-byte chunks of megabytes only cost time; the frame test covers them.
           const pair = sessionPair({}, cutBy(sizes.map((size) => Math.max(size, 64))));
           const accepted = { client: 0, server: 0 };
           for (const { byClient } of scripts) accepted[byClient ? "server" : "client"] += 1;
-          // The opener's first four bytes name its script, so that the other side knows what to expect.
+          // The opener's first four bytes identify its script, so that the other side knows what to expect.
           const answering = async (session: typeof pair.client): Promise<void> => {
             const stream = await session.accept();
             if (!stream) throw new Error("The session ended.");

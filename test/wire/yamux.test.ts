@@ -53,7 +53,7 @@ describe("a yamux session", () => {
     expect(text(await accepted?.read())).toBe("hello");
   });
 
-  test("[WI-5] a writer stops at 256 KiB until the reader has read, and then goes on", async () => {
+  test("[WI-5] a writer stops at 256 KiB until the reader has read, and then continues", async () => {
     const pair = sessionPair();
     const { ours, theirs } = await joined(pair);
     const data = pattern(INITIAL_WINDOW + 1000);
@@ -95,7 +95,7 @@ describe("a yamux session", () => {
       await stream!.read();
     }
     expect(grants()).toEqual([...Array.from({ length: 7 }, () => half), half + INITIAL_WINDOW]);
-    // From now on it is told at half of the new window, and the window stays.
+    // From now on, updates are sent at half of the new window, which does not change.
     for (let i = 0; i < 4; i += 1) {
       await feed(half);
       await stream!.read();
@@ -103,7 +103,7 @@ describe("a yamux session", () => {
     expect(grants().slice(8)).toEqual([INITIAL_WINDOW, INITIAL_WINDOW]);
   });
 
-  test("[WI-6] a stream that writes alone takes long turns; alongside others all take turns of 64 KiB", async () => {
+  test("[WI-6] a single writing stream takes long turns; several take turns of 64 KiB", async () => {
     const pair = sessionPair();
     const { ours } = await joined(pair);
     const other = await pair.client.open();
@@ -186,7 +186,7 @@ describe("a yamux session", () => {
     expect(Buffer.from(await readAll(theirs)).equals(data)).toBe(true);
   });
 
-  test("[WI-7] RST breaks both directions at once and wakes reader and writer", async () => {
+  test("[WI-7] RST breaks both directions immediately and wakes reader and writer", async () => {
     const pair = sessionPair();
     const { ours, theirs } = await joined(pair);
     const reading = ours.read();
@@ -200,7 +200,7 @@ describe("a yamux session", () => {
     expect(await theirs.closed).toMatchObject({ failure: "reset", message: "enough" });
     await expect(theirs.read()).rejects.toMatchObject({ failure: "reset" });
     expect(pair.client.streams + pair.server.streams).toBe(0);
-    // Frames that were on their way when the id was forgotten are skipped.
+    // Frames that were in flight when the ID was forgotten are skipped.
     const { ours: next, theirs: nextTheirs } = await joined(pair);
     await next.write(bytes("still here"));
     expect(text(await nextTheirs.read())).toBe("still here");
@@ -221,7 +221,7 @@ describe("a yamux session", () => {
     expect(await theirs.closed).toMatchObject({ failure: "reset" });
   });
 
-  test("[WI-8] after go-away nothing new is opened, what is alive goes on", async () => {
+  test("[WI-8] after go-away no new stream opens, and open ones continue", async () => {
     const pair = sessionPair();
     const { ours, theirs } = await joined(pair);
     pair.server.goAway();
@@ -243,7 +243,7 @@ describe("a yamux session", () => {
     expect(await session.closed).toMatchObject({ failure: "closed" });
   });
 
-  test("[WI-8] a lost connection leaves what came in readable", async () => {
+  test("[WI-8] a lost connection leaves received data readable", async () => {
     const { client, server, a } = sessionPair();
     const ours = await client.open();
     await ours.write(bytes("last words"));
@@ -255,7 +255,7 @@ describe("a yamux session", () => {
     await expect(theirs?.read()).rejects.toMatchObject({ failure: "closed" });
   });
 
-  test("[WI-9] pings are answered both ways, with the time they took", async () => {
+  test("[WI-9] pings are answered both ways, with their round trip time", async () => {
     const { client, server } = sessionPair();
     expect(await client.ping()).toBe(0);
     expect(await server.ping()).toBe(0);
@@ -265,7 +265,7 @@ describe("a yamux session", () => {
     expect(end.sent).toEqual([encodeHeader(FRAME.ping, FLAG.ack, 0, 77)]);
   });
 
-  test("[WI-9] a session pings at its interval, tells each sign of life, and is dead when an answer stays out", async () => {
+  test("[WI-9] a session pings at its interval, reports each answer, and is dead when one is missing", async () => {
     const lives: number[] = [];
     const { session, peer, end, clock } = barePeer({
       ping_interval_ms: 15_000,
@@ -331,7 +331,7 @@ describe("a yamux session", () => {
     await third;
   });
 
-  test("[WI-10] a stream the peer reset before it was accepted is never handed out", async () => {
+  test("[WI-10] a stream that the peer reset before it was accepted is never delivered", async () => {
     const { session, peer } = barePeer();
     peer.send(encodeHeader(FRAME.window, FLAG.syn, 1, 0));
     peer.send(encodeHeader(FRAME.window, FLAG.rst, 1, 0));
@@ -359,7 +359,7 @@ describe("a yamux session", () => {
     expect(end.closed).toEqual({ code: 1002, reason: failure?.message });
   });
 
-  test("[WI-4] garbage does no worse than end the session", async () => {
+  test("[WI-4] garbage at worst ends the session", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.uint8Array({ maxLength: 100 }), { maxLength: 20 }), async (chunks) => {
         const { session, peer, end, clock } = barePeer();

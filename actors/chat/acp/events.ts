@@ -1,40 +1,40 @@
-// What a coding agent does during a turn, in the order in which it did it: taken one by one by the turn.
+// The events of a coding agent during a turn, queued in order for the turn to take one by one.
 
 import type { ChatTool } from "#src/acp/calls.ts";
 import type { SessionUpdate, StopReason, ToolCallUpdate } from "#src/acp/connection.ts";
 import type { ToolAnswer } from "#src/tools/run.ts";
 import { Wakeup } from "#src/wire/index.ts";
 
-/** A call that Slipway runs for the agent, by the tool's real name. */
+/** A call that Slipway runs for the agent, under the tool's real name. */
 export type OwnCall = ChatTool & { readonly tool_call_id: string };
 
-/** A question that the agent waits with until it is answered. */
+/** A question of the agent, which waits for the answer. */
 export type Asked = {
   readonly call: ToolCallUpdate;
-  /** The agent writes this file through its client: it has no call of its own for it. */
+  /** The agent writes this file through its client, without a tool call. */
   readonly isWrite: boolean;
-  /** Slipway runs this for the agent: the tool, and its arguments, are known and not only what the agent says of them. */
+  /** Set when Slipway runs the call, so that the tool and arguments are known rather than described by the agent. */
   readonly own?: OwnCall;
-  /** Undefined: the turn is over before anybody has answered. */
+  /** `undefined`: the turn ended before an answer. */
   answer(isGranted: boolean | undefined): void;
 };
 
 export type AgentEvent =
   | { readonly type: "update"; readonly update: SessionUpdate }
   | ({ readonly type: "asked" } & Asked)
-  /** A file that the agent writes through its client has been written, or not. */
+  /** The agent's write of a file through its client succeeded or failed. */
   | { readonly type: "written"; readonly tool_call_id: string; readonly error: string | undefined }
-  /** A call that Slipway ran for the agent has its answer. */
+  /** A call that Slipway ran for the agent has finished. */
   | { readonly type: "ran"; readonly tool_call_id: string; readonly answer: ToolAnswer }
-  /** A terminal that calls may show has printed something. */
+  /** A terminal that calls may show has printed output. */
   | { readonly type: "printed"; readonly terminal_id: string; taken(): void }
-  /** The gateway has refused a model call of the agent's: a budget is used up. */
+  /** The gateway rejected a model call of the agent because a budget is used up. */
   | { readonly type: "refused" }
   | { readonly type: "ended"; readonly stop: StopReason }
   /** `isGone`: the program has ended; otherwise it has refused the prompt. `excess`: says which limit a message of the program exceeded, if it was ended for that. */
   | { readonly type: "failed"; readonly reason: string; readonly isGone: boolean; readonly excess: string | undefined };
 
-/** A program that writes faster than it is read is cut off. */
+/** A program that exceeds this backlog is disconnected. */
 const MAX_WAITING = 100_000;
 
 export class AgentEvents {
@@ -50,7 +50,7 @@ export class AgentEvents {
     this.#news.ring();
   }
 
-  /** The next event; undefined once the signal fires. */
+  /** Returns the next event, or undefined once the signal fires. */
   async next(signal: AbortSignal): Promise<AgentEvent | undefined> {
     for (;;) {
       if (signal.aborted) return undefined;
@@ -66,12 +66,12 @@ export class AgentEvents {
     }
   }
 
-  /** Whether an event waits already. */
+  /** Returns whether an event is already waiting. */
   get hasMore(): boolean {
     return this.#waiting.length > 0;
   }
 
-  /** Takes all that waits. Questions among it are not put to anybody any more. */
+  /** Takes all waiting events. Their questions are no longer put to anyone. */
   drain(): readonly AgentEvent[] {
     const all = this.#waiting;
     this.#waiting = [];

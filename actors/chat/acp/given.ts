@@ -1,5 +1,5 @@
-// What a coding agent is given of its chat before its session: instructions and skills, as files in its home in the form that it reads. An
-// agent that reads no such files has the instructions in its first prompt.
+// Provides a coding agent with its chat's instructions and skills before the session starts, as files in the agent's home and format. An
+// agent that reads no such files gets the instructions in its first prompt.
 import { join } from "node:path";
 import { sha256 } from "#base/ids.ts";
 import { findChatContext, findSnapshot } from "#db/chats/context.ts";
@@ -26,9 +26,9 @@ type Attempt = Pick<StartedAttempt, "about" | "chat_key" | "mcp_server_ids">;
 type Forms = Pick<CodingAgent, "instructions_file" | "skills_folder" | "own_instructions">;
 
 type Given = HomeFiles & {
-  /** What the first prompt begins with; empty where files say it. */
+  /** The beginning of the first prompt; empty where files contain it. */
   readonly introduction: string;
-  /** Another one where the chat has another workspace, or something has changed that the agent reads only when it starts. */
+  /** Changes when the chat has another workspace, or when anything changes that the agent reads only at startup. */
   readonly key: string;
 };
 
@@ -65,12 +65,12 @@ type Instructions = {
   readonly chat: readonly string[];
   readonly personal: string;
   readonly resources: readonly StoredResource[];
-  /** Names of files in the folder that the agent reads without being given them. */
+  /** Names of files in the folder that the agent reads without our help. */
   readonly own: readonly string[];
   readonly folder: string | undefined;
 };
 
-/** Pure: what the agent does not find on its own. */
+/** Returns the instructions that the agent does not find itself. Pure. */
 const instructionsFor = ({ administrator, chat, personal, resources, own, folder }: Instructions): string => {
   const read = new Set(folder === undefined ? [] : own.map((name) => join(folder, name)));
   const { instructions } = contextText(resources.filter(({ source }) => !read.has(source)));
@@ -85,7 +85,6 @@ const instructionsFor = ({ administrator, chat, personal, resources, own, folder
     .join("\n\n");
 };
 
-/** Pure. */
 const toFiles = (
   instructions: string,
   skills: readonly Skill[],
@@ -93,7 +92,7 @@ const toFiles = (
 ): Omit<Given, "key"> => {
   const inFolder = skills_folder !== "";
   const places = inFolder ? skills : [];
-  const list = inFolder ? "" : skillsInWords(skills);
+  const list = inFolder ? "" : describeSkills(skills);
   const text = [instructions, list].filter((one) => one !== "").join("\n\n");
   const hasFile = instructions_file !== "";
   return {
@@ -112,17 +111,17 @@ const toFiles = (
   };
 };
 
-/** `personal/review` stands in the folder `personal-review`. */
+/** Turns `personal/review` into the folder name `personal-review`. */
 const toFolder = ({ name }: Skill): string => name.replaceAll("/", "-");
 
 const skillFile = (skill: Skill): string =>
   `---\nname: ${toFolder(skill)}\ndescription: ${JSON.stringify(skill.description.replace(/\s+/g, " "))}\n---\n\n${toBody(skill)}\n`;
 
-/** Without the head that it was written with. */
+/** Returns the body without its original front matter. */
 const toBody = ({ body }: Skill): string => body.replace(/^---\n[\s\S]*?\n---\n/, "").trim();
 
-/** For agents that know no skills: those of the workspace by their files, the owner's with their texts. */
-const skillsInWords = (skills: readonly Skill[]): string => {
+/** Describes skills to agents without skill support: workspace skills by their files, the owner's skills with their full text. */
+const describeSkills = (skills: readonly Skill[]): string => {
   if (skills.length === 0) return "";
   const texts = skills.map(({ name, description, body, folder }) =>
     folder === null

@@ -1,26 +1,26 @@
-// What a coding agent is told at the beginning of a turn: what people have written since it was last told something, or the whole history
-// where it has no session that knows it. Pure.
+// Builds the prompt at the beginning of a coding agent's turn: the messages since its last prompt, or the whole history when it has no
+// session that knows it. Pure.
 import type { MessageRow } from "#db/chats/messages.ts";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
 import { isHookRow } from "../hooks/effects.ts";
 
-/** The session that a chat goes on with, and the last message that it knows. */
+/** The session that a chat continues, and the last message that it knows. */
 export type StoredSession = { readonly session_id: string; readonly through: number };
 
 type Row = Pick<MessageRow, "id" | "role" | "content">;
 
-/** Characters of the history that a new session is given: the newest. */
+/** Maximum characters of history for a new session; the newest are kept. */
 const MAX_HISTORY = 200_000;
 const MAX_RESULT = 2_000;
 
 export type Handover = {
-  /** Whether a session that knows the chat up to `through` knows all of it but what is new. */
+  /** Whether a session that knows the chat up to `through` has everything except new messages. */
   readonly isKnown: boolean;
-  /** What people, and hooks, have said since. */
+  /** New text from people and hooks. */
   readonly fresh: string;
-  /** Whether a person has said something since. */
+  /** Whether a person has written a new message. */
   readonly hasFresh: boolean;
-  /** What people have attached since. */
+  /** Files that people attached to new messages. */
   readonly files: readonly MessagePart[];
 };
 
@@ -37,12 +37,12 @@ export const handoverOf = (history: readonly Row[], stored: StoredSession | null
   };
 };
 
-/** The files that people have attached to these messages. */
+/** Returns the files that people attached to these messages. */
 export const filesIn = (rows: readonly Row[]): readonly MessagePart[] =>
   rows.flatMap(({ role, content }) => (role === "user" ? content.filter(({ type }) => type === "file") : []));
 
-/** What was said last by people: the prompt that a crash may have kept from the agent. */
-export const lastPrompt = (history: readonly Row[]): Prompt => {
+/** Returns the last prompt of people, which the agent may have missed because of a crash. */
+export const findLastPrompt = (history: readonly Row[]): Prompt => {
   const last = history.findLastIndex(({ role }) => role !== "user");
   const rows = history.slice(last + 1);
   return { text: rows.map(({ content }) => textOf(content)).join("\n\n"), files: filesIn(rows) };
@@ -51,8 +51,8 @@ export const lastPrompt = (history: readonly Row[]): Prompt => {
 export const CONTINUE =
   "The connection to you broke off while you were working. Look at the state of the files first, then continue where you left off.";
 
-/** The history in words, for a session that does not know it. Instructions are given in another way: see ./given.ts. */
-export const retold = (all: readonly Row[]): string => {
+/** Formats the history as text for a session that does not know it. Instructions are provided separately: see ./given.ts. */
+export const formatHistory = (all: readonly Row[]): string => {
   const history = all.filter(({ role }) => role !== "system");
   const last = history.findLastIndex(({ role }) => role !== "user");
   const before = history.slice(0, last + 1);
@@ -84,7 +84,7 @@ const lineOf = (part: MessagePart): string => {
 
 const short = (text: string): string => (text.length > MAX_RESULT ? `${text.slice(0, MAX_RESULT)}...` : text);
 
-/** What a person has written, with the passages of diffs that they have commented on, and the names of files. */
+/** Returns what a person wrote, including commented passages of diffs and the names of files. */
 export const textOf = (content: readonly MessagePart[]): string =>
   content
     .flatMap(({ type, text, content: passage = "", file_name, name, start_line, end_line }): string[] => {

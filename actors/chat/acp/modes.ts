@@ -1,15 +1,15 @@
-// Which of its modes a coding agent is to work in, and with which of its other options. Pure.
+// Chooses the mode and other options that a coding agent works with. Pure.
 import type { AgentOption, ChosenOptions } from "#schema/chats/agent-option.ts";
 import { isModeOption } from "#src/acp/options.ts";
 
-/** The modes of a session, and the one that it is in. */
+/** The modes of a session, and its current one. */
 type SessionModes = { readonly available: readonly string[]; readonly current: string };
 
 const PLAN = "plan";
 
 /**
- * Returns the mode for a turn, or undefined where the agent has none to choose from. A chat that plans takes the agent's `plan`. Any other takes
- * `preferred`, else the agent's default; a session that was left in `plan` leaves it.
+ * Returns the mode for a turn, or undefined when the agent offers none. A chat that plans uses the agent's `plan`. Any other uses
+ * `preferred`, else the agent's default; a session left in `plan` leaves it.
  */
 const modeFor = (
   { available, current }: SessionModes,
@@ -24,12 +24,12 @@ const modeFor = (
 type Wanted = {
   readonly isPlanning: boolean;
   readonly chosen: ChosenOptions;
-  /** The mode that the agent is set up with. */
+  /** The configured mode of the agent. */
   readonly preferred: string;
 };
 
-/** Returns the choice for a turn; undefined: the agent's own stays. */
-export const wantedChoice = (option: AgentOption, { isPlanning, chosen, preferred }: Wanted): string | undefined => {
+/** Returns the choice for a turn, or undefined to keep the agent's current one. */
+export const chooseOption = (option: AgentOption, { isPlanning, chosen, preferred }: Wanted): string | undefined => {
   const available = option.choices.map(({ id }) => id);
   const asked = chosen[option.id];
   const known = asked !== undefined && available.includes(asked) ? asked : undefined;

@@ -1,13 +1,13 @@
-// What a coding agent is sent as a prompt: words, and the files that people have attached, in the form that the agent takes.
+// Converts a prompt into the content blocks that a coding agent accepts: text and attached files.
 import type { MessagePart } from "#schema/chats/chat-part.ts";
 import type { ContentBlock, PromptAbilities } from "#src/acp/connection.ts";
 import type { Attachments } from "#src/llm/attachments.ts";
 import { fitted, isPicture } from "#src/llm/pictures.ts";
 import { fenced } from "#src/llm/prompt.ts";
 
-/** Of a whole conversation that a new session is given: the newest. */
+/** Maximum files of the conversation that a new session gets; the newest are kept. */
 const MAX_FILES = 20;
-/** Bytes of a document, which are a third more as text. */
+/** Maximum bytes of a document. Encoding it as text adds a third. */
 const MAX_DOCUMENT = 8 * 1024 * 1024;
 
 export const promptBlocks = async (

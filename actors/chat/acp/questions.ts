@@ -1,46 +1,46 @@
-// What a coding agent asks during its turn: each request is a question of its own in the chat, whatever the agent names it, and is answered
-// once. An approval counts for what the question showed and for nothing else. Pure but for its own memory.
-import { type ChatTool, isDescribed, updatedCall } from "#src/acp/calls.ts";
+// Tracks the questions of a coding agent during its turn. Each request becomes a separate question in the chat, whatever ID the agent uses,
+// and is answered once. An approval covers exactly what the question showed. Pure except for its own state.
+import { applyUpdate, type ChatTool, isDescribed } from "#src/acp/calls.ts";
 import type { ToolCallUpdate } from "#src/acp/connection.ts";
 import type { Asked } from "./events.ts";
 
 type Edit = { readonly old_text: string; readonly new_text: string };
 
-/** One allowed change of a file. `edits` is empty where the question did not show the change. */
+/** One approved change of a file. `edits` is empty when the question did not show the change. */
 type Grant = { readonly path: string } & ({ readonly content: string } | { readonly edits: readonly Edit[] });
 
 export class Questions {
-  /** Questions without an answer, by the IDs that their calls have in the chat. */
+  /** Unanswered questions by the chat's IDs of their calls. */
   readonly #open = new Map<string, { readonly asked: Asked; shown?: ChatTool }>();
-  /** The ID in the chat of the call that the agent means by its own ID. */
+  /** Maps the agent's ID of a call to the chat's ID. */
   readonly #names = new Map<string, string>();
   readonly #taken = new Set<string>();
-  /** The agent's IDs of calls that it has asked about, and its last request for each in this turn. */
+  /** The agent's IDs of calls it has asked about, and its last request for each in this turn. */
   readonly #asked = new Set<string>();
   readonly #requests = new Map<string, ToolCallUpdate>();
   #grants: Grant[] = [];
-  /** Calls that a person has allowed and the agent has not made through Slipway yet. */
+  /** Calls that a person has approved and the agent has not yet made through Slipway. */
   #calls: ChatTool[] = [];
   readonly #folder: string;
 
-  /** `folder`: the session's, which a command without one means. */
+  /** `folder`: the session's folder, in which a command without one runs. */
   constructor(folder: string) {
     this.#folder = folder;
   }
 
-  /** Keeps IDs from being used again: those of calls that the chat had before this session. */
+  /** Reserves the IDs of calls that the chat had before this session. */
   reserve(ids: Iterable<string>): void {
     for (const id of ids) this.#taken.add(id);
   }
 
-  /** Returns the ID in the chat of the agent's call. */
+  /** Returns the chat's ID for the agent's call. */
   nameOf(agent_id: string): string {
     return this.#names.get(agent_id) ?? this.#claim(agent_id);
   }
 
   /**
-   * Takes a request in. One for a call that was asked about before, or is over by `isOver`, is another call: the agent may have put other
-   * contents under the same ID. `former` is the call that it replaces.
+   * Registers a request. A request for a call that was already asked about, or is over according to `isOver`, becomes a new call, because
+   * the agent may have put other content under the same ID. `former` is the call that it replaces.
    */
   take(asked: Asked, isOver: (id: string) => boolean): { readonly asked: Asked; readonly former: string | undefined } {
     const { toolCallId } = asked.call;
@@ -48,8 +48,8 @@ export class Questions {
     const last = this.#requests.get(toolCallId);
     const isRepeated = this.#asked.has(toolCallId) || isOver(before);
     const id = isRepeated ? this.#claim(toolCallId) : before;
-    // A request that describes nothing repeats the one before.
-    const described = last && !isDescribed(updatedCall(undefined, asked.call)) ? last : asked.call;
+    // A request without a description repeats the previous one.
+    const described = last && !isDescribed(applyUpdate(undefined, asked.call)) ? last : asked.call;
     this.#asked.add(toolCallId);
     this.#requests.set(toolCallId, described);
     const named: Asked = Object.assign({}, asked, { call: Object.assign({}, described, { toolCallId: id }) });
@@ -57,7 +57,7 @@ export class Questions {
     return { asked: named, former: isRepeated ? before : undefined };
   }
 
-  /** Notes what the question shows: an approval counts for that. */
+  /** Records what the question shows; an approval covers only that. */
   show(id: string, tool: ChatTool): void {
     const question = this.#open.get(id);
     if (question) question.shown = tool;
@@ -67,14 +67,14 @@ export class Questions {
     return this.#open.has(id);
   }
 
-  /** The IDs of the calls that wait for an answer. */
+  /** The IDs of calls that wait for an answer. */
   get open(): readonly string[] {
     return [...this.#open.keys()];
   }
 
   /**
-   * Answers the question and notes what an approval allows the agent to write, or to have run. False when the question has no call of this ID.
-   * `isByPerson`: a person has seen it; what a rule allows under the agent's name for a tool says nothing of ours.
+   * Answers the question and records what the approval allows the agent to write or have run. Returns false when no question has this call
+   * ID. `isByPerson`: a person saw the question. A rule that matched the agent's name for a tool does not approve a tool of ours.
    */
   answer(id: string, isGranted: boolean, isByPerson = false): boolean {
     const question = this.#open.get(id);
@@ -89,26 +89,26 @@ export class Questions {
     return true;
   }
 
-  /** True where a change of this file was allowed and not made yet. */
+  /** Returns whether an approved change of this file is still outstanding. */
   hasGrant(path: string): boolean {
     return this.#grants.some((one) => one.path === path);
   }
 
-  /** True once for each change that was allowed: this content is what the question showed. `now`: the file as it is. */
+  /** Returns true once for each approved change, if this content is what the question showed. `now`: the file's current content. */
   useGrant(path: string, content: string, now: string | undefined): boolean {
     const at = this.#grants.findIndex((one) => one.path === path && isWhatWasShown(one, content, now));
     if (at >= 0) this.#grants.splice(at, 1);
     return at >= 0;
   }
 
-  /** True once for each call that a person has allowed when the agent asked: this is what the question showed. */
+  /** Returns true once for each call that a person approved, if the question showed exactly this call. */
   useCallGrant(tool: ChatTool): boolean {
     const at = this.#calls.findIndex((one) => isSameCall(one, tool, this.#folder));
     if (at >= 0) this.#calls.splice(at, 1);
     return at >= 0;
   }
 
-  /** Forgets approvals: the agent's next turn has its own. */
+  /** Clears all approvals, which are valid for one turn of the agent. */
   beginTurn(): void {
     this.cancel();
     this.#requests.clear();
@@ -141,7 +141,10 @@ const isWhatWasShown = (grant: Grant, content: string, now: string | undefined):
   return grant.edits.length === 0 || edited(now, grant.edits) === content;
 };
 
-/** Agents name a tool of ours in the title, and show its arguments as they are or as a member. A command is the same in the same words. */
+/**
+ * Compares a call with the one shown. Agents put our tool's name in the title and its arguments at the top level or in a member. Commands
+ * must match word for word.
+ */
 const isSameCall = (shown: ChatTool, { tool_name, args }: ChatTool, folder: string): boolean => {
   if (tool_name === "execute") return shown.tool_name === tool_name && isSameCommand(shown.args, args, folder);
   if (!shown.tool_name.startsWith("agent_")) return false;
@@ -151,11 +154,11 @@ const isSameCall = (shown: ChatTool, { tool_name, args }: ChatTool, folder: stri
   return isNamed && (Bun.deepEquals(rest, args) || Bun.deepEquals(rest.arguments, args));
 };
 
-/** The question shows the session's folder where the agent named none. */
+/** The question shows the session's folder if the agent named none. */
 const isSameCommand = (shown: ChatTool["args"], run: ChatTool["args"], folder: string): boolean =>
   shown.command === run.command && (shown.workdir ?? folder) === (run.workdir ?? folder);
 
-/** The text after the edits; undefined where a passage is not in it exactly once. */
+/** Applies the edits to the text. Returns undefined when a passage does not occur exactly once. */
 const edited = (text: string | undefined, edits: readonly Edit[]): string | undefined =>
   edits.reduce<string | undefined>((now, { old_text, new_text }) => {
     const [before = "", after, ...others] = now?.split(old_text) ?? [];

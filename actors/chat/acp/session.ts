@@ -1,5 +1,5 @@
-// A coding agent that runs for a chat: its program in the workspace, the connection to it, and its session. It outlives turns; a turn takes
-// its events one by one. What the agent asks of files goes to the workspace's daemon, after the rules of the chat.
+// A running coding agent of a chat: its program in the workspace, the connection, and its session. It outlives turns; each turn takes its
+// events one by one. File requests of the agent go to the workspace's daemon, subject to the chat's rules.
 
 import type { Clock } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
@@ -30,16 +30,18 @@ import { commandIn, isEdit, pathsIn } from "#src/tools/permission-mode.ts";
 import type { ToolAnswer } from "#src/tools/run.ts";
 import { INTERRUPTED, type ToolAgent } from "#src/tools/tool.ts";
 import { type AgentEvent, AgentEvents, type Asked, type OwnCall } from "./events.ts";
-import { wantedChoice } from "./modes.ts";
+import { chooseOption } from "./modes.ts";
 import { Questions } from "./questions.ts";
 import type { AgentStep } from "./step.ts";
 import { Terminals } from "./terminals.ts";
 import type { AgentTools } from "./tools.ts";
 
-/** So long an agent may take to end what it does after it was cancelled. */
+/** How long a canceled agent may take to end its turn. */
 const CANCEL_MS = 10_000;
 
-/** What a session is opened with. `load`: the session to go on with, where the agent can. `signal`: the turn that waits for it has ended. */
+/**
+ * How to open a session. `load`: the session to continue, if the agent can. `signal`: aborts when the turn that waits for the session ends.
+ */
 export type OpenSession = {
   readonly chat_id: string;
   readonly profile: CodingAgent;
@@ -69,26 +71,26 @@ export class AgentSession {
   readonly session_id: string;
   readonly profile: CodingAgent;
   readonly tools: AgentTools;
-  /** Whether it was given the address of these tools. */
+  /** Whether the agent got the address of these tools. */
   readonly hasTools: boolean;
   readonly terminals: Terminals;
-  /** What it has been given of its chat. */
+  /** Identifies the instructions and skills that the agent started with. */
   readonly given_key: string;
-  /** What people have said in the session, as the agent has replayed it; undefined: the session is new. */
+  /** People's messages as the agent replayed them when it loaded the session; undefined for a new session. */
   readonly replayed: string | undefined;
   readonly events: AgentEvents;
   readonly questions: Questions;
-  /** Calls whose results are stored: what comes of them afterwards is late. */
+  /** Calls whose results are stored. Later updates about them are ignored. */
   readonly done = new Set<string>();
-  /** The step that was stored last: its open calls go on in the next one. */
+  /** The last stored step. The next step continues its open calls. */
   step: AgentStep | undefined;
-  /** Calls without a result, as the chat shows them. */
+  /** Calls without a result, as the chat displays them. */
   readonly #shown = new Map<string, MessagePart>();
   #options: readonly SessionOption[];
   #prompt: Promise<void> | undefined;
   #isPrompting = false;
   #isGone = false;
-  /** Ends the calls that run for the agent. */
+  /** Aborts the calls that run for the agent. */
   #running = new AbortController();
 
   private constructor(
@@ -117,7 +119,7 @@ export class AgentSession {
     });
   }
 
-  /** Starts the agent and opens its session. Rejects in words when it cannot be installed, started or spoken with. */
+  /** Starts the agent and opens its session. Rejects with a readable message when the agent cannot be installed, started or reached. */
   static async open(
     deps: { readonly clock: Clock; readonly agent: ToolAgent },
     asked: OpenSession,
@@ -143,7 +145,7 @@ export class AgentSession {
     let session: AgentSession | undefined;
     const isOurs = (id: string): boolean => id === (session?.session_id ?? load);
     const printed = new Set<string>();
-    // One event stands for all that is printed until the turn takes it.
+    // One event covers everything printed until the turn takes it.
     const terminals = new Terminals(deps, (terminal_id) => {
       if (!session?.isPrompting || printed.has(terminal_id)) return;
       printed.add(terminal_id);
@@ -160,7 +162,7 @@ export class AgentSession {
       permission: ({ sessionId, toolCall, options }) =>
         new Promise((resolve) => {
           const answer = (isGranted: boolean | undefined): void => resolve({ outcome: outcomeOf(options, isGranted) });
-          // Too large to read before allowing it.
+          // Too large for a person to review.
           if (!session || !isOurs(sessionId) || !isShowableUpdate(toolCall)) return answer(undefined);
           session.#ask({ call: toolCall, isWrite: false, answer });
         }),
@@ -203,32 +205,32 @@ export class AgentSession {
     return this.#isGone;
   }
 
-  /** Whether a turn of the agent is under way whose end nobody has taken. */
+  /** Whether the agent has a turn whose end has not been processed. */
   get isPrompting(): boolean {
     return this.#isPrompting;
   }
 
-  /** The next event; undefined once the signal fires. */
+  /** Returns the next event, or undefined once the signal fires. */
   async next(signal: AbortSignal): Promise<AgentEvent | undefined> {
     const event = await this.events.next(signal);
     if (event?.type === "ended" || event?.type === "failed") this.#isPrompting = false;
     return event;
   }
 
-  /** What people can choose, and what counts now. */
+  /** The options that people can choose, with their current values. */
   get options(): readonly AgentOption[] {
     return toAgentOptions(this.#options);
   }
 
   /**
-   * Puts the agent into the mode of this turn, and sets what people have chosen. An agent that refuses stays as it is: the chat's rules hold
-   * in every mode.
+   * Sets the mode for this turn and the options that people chose. If the agent refuses, it keeps its values: the chat's rules apply in
+   * every mode.
    */
   async takeOptions(isPlanning: boolean, chosen: ChosenOptions): Promise<void> {
     for (const { id } of this.#options) {
-      // One that was set before may have changed the others.
+      // Setting an earlier option may have changed the others.
       const option = this.#options.find((one) => one.id === id);
-      const wanted = option && wantedChoice(option, { isPlanning, chosen, preferred: this.profile.mode });
+      const wanted = option && chooseOption(option, { isPlanning, chosen, preferred: this.profile.mode });
       if (!option || wanted === undefined || wanted === option.current) continue;
       try {
         this.#options = await this.#connection.setOption(this.session_id, this.#options, option, wanted);
@@ -238,7 +240,7 @@ export class AgentSession {
     }
   }
 
-  /** The agent says what it works with now. */
+  /** Applies the options that the agent reports. */
   #heed(update: SessionUpdate): void {
     if (update.sessionUpdate === "config_option_update") {
       this.#options = withConfig(this.#options, update.configOptions);
@@ -252,7 +254,7 @@ export class AgentSession {
     return this.#connection.promptAbilities;
   }
 
-  /** Begins a turn of the agent; its end is an event. */
+  /** Begins a turn of the agent. Its end arrives as an event. */
   prompt(blocks: ContentBlock[]): void {
     this.events.drain();
     this.#isPrompting = true;
@@ -261,7 +263,7 @@ export class AgentSession {
     const prompt = this.#connection.prompt(this.session_id, blocks).then(
       ({ stopReason }) => this.events.push({ type: "ended", stop: stopReason }),
       async (error: unknown) => {
-        // The connection is closed a moment before the program's end is known.
+        // The connection closes shortly before the program's exit is reported.
         await within(this.#clock, 1_000, this.#connection.closed);
         const reason = this.#isGone ? await this.#stdio.ended : reasonOf(error);
         const { excess } = this.#connection;
@@ -273,7 +275,7 @@ export class AgentSession {
     });
   }
 
-  /** Cancels the agent's turn. Resolves when it has ended, with the events until then: an agent that does not end it is ended itself. */
+  /** Cancels the agent's turn. Resolves with the events up to its end. Kills an agent that does not end its turn. */
   async cancel(): Promise<readonly AgentEvent[]> {
     const prompt = this.#prompt;
     this.#isPrompting = false;
@@ -285,7 +287,7 @@ export class AgentSession {
     return this.events.drain();
   }
 
-  /** Reports to the workspace where calls that have a result now may have changed files, so that the chat's diff shows them. */
+  /** Reports to the workspace where finished calls may have changed files, so that the chat's diff includes them. */
   touched(parts: readonly MessagePart[]): void {
     for (const part of parts) if (part.type === "tool-call") this.#shown.set(part.tool_call_id ?? "", part);
     const over = parts.flatMap(({ type, tool_call_id = "" }) => {
@@ -299,7 +301,7 @@ export class AgentSession {
     });
   }
 
-  /** Ends the agent's program with all it has started. */
+  /** Kills the agent's program and all its child processes. */
   end(): void {
     this.#isGone = true;
     this.#endCalls();
@@ -307,12 +309,12 @@ export class AgentSession {
     this.#connection.close();
   }
 
-  /** Returns the real paths of those files that symbolic links lead away, by the paths that were given (rule CA-19). */
+  /** Returns the real paths of files that symbolic links lead out of the folder, keyed by the given paths (rule CA-19). */
   filesAway(paths: readonly string[], signal?: AbortSignal): Promise<ReadonlyMap<string, string>> {
     return filesAway(this.#agent, paths, signal);
   }
 
-  /** Returns the file as it is; undefined when it cannot be read. */
+  /** Returns the file's content, or undefined when it cannot be read. */
   async readText(path: string, signal: AbortSignal): Promise<string | undefined> {
     const bytes = await this.#agent
       .bytes(`/read-file?path=${encodeURIComponent(path)}`, MAX_MESSAGE_BYTES, signal)
@@ -320,7 +322,7 @@ export class AgentSession {
     return bytes && new TextDecoder().decode(bytes);
   }
 
-  /** Answers a command of the agent's that its client is to run, once it runs. */
+  /** Runs a command that the agent asked its client to run. Resolves once it is running. */
   #createTerminal(request: CreateTerminalRequest): Promise<string> {
     return this.terminals.create(
       request,
@@ -329,7 +331,9 @@ export class AgentSession {
     );
   }
 
-  /** Asks the chat's rules about a call of ours, and a person where they say so; undefined once the turn is over. */
+  /**
+   * Checks a call of ours against the chat's rules, and asks a person where they require it. Resolves to undefined once the turn is over.
+   */
   #askOwn(own: OwnCall): Promise<boolean | undefined> {
     const { tool_call_id, tool_name, args } = own;
     const call = { toolCallId: tool_call_id, title: tool_name, kind: "other" as const, rawInput: args };
@@ -342,7 +346,7 @@ export class AgentSession {
     this.#running = new AbortController();
   }
 
-  /** Asks the chat's rules, and a person where they say so, and runs the call. */
+  /** Runs the call after the chat's rules, and a person where required, have approved it. */
   async #runOwn(own: OwnCall, run: (signal: AbortSignal) => Promise<ToolAnswer>): Promise<ToolAnswer> {
     const { tool_call_id } = own;
     const { signal } = this.#running;
@@ -354,7 +358,7 @@ export class AgentSession {
   }
 
   #ask(asked: Asked): void {
-    // Outside of its turn an agent's requests are not read.
+    // Requests outside of a turn would never be read.
     if (this.#isPrompting) this.events.push(Object.assign({ type: "asked" as const }, asked));
     else asked.answer(undefined);
   }
@@ -363,7 +367,7 @@ export class AgentSession {
     return (await this.filesAway([path])).get(path) ?? path;
   }
 
-  /** Asked for like a call of the agent's: not every agent asks before it writes through its client. */
+  /** Writes a file for the agent. Requires approval like a tool call, because not every agent asks before it writes through its client. */
   async #writeFile(given: string, content: string): Promise<void> {
     const path = await this.#target(given);
     const toolCallId = `write-${uuid()}`;
@@ -376,7 +380,7 @@ export class AgentSession {
     const url = `/write-file?path=${encodeURIComponent(path)}`;
     const wrote = (error?: string): void => this.events.push({ type: "written", tool_call_id: toolCallId, error });
     try {
-      // A person takes minutes to answer: by then a link may stand where the file was.
+      // The approval may take minutes, and a link may have replaced the file by then.
       if ((await this.#target(path)) !== path)
         throw new Error(`"${path}" leads to another file than the approved one.`);
       await this.#agent.call({ method: "POST", path: url, body: new TextEncoder().encode(content), patient: true });
@@ -420,7 +424,7 @@ const openSession = async (
       const loaded = await connection.loadSession(load, cwd, mcp);
       return { ...loaded, replayed: heard() };
     } catch {
-      // Its own record of the session is lost or was never written: ours is not.
+      // The agent's session record may be lost or incomplete; ours is not.
     }
   }
   return { ...(await connection.newSession(cwd, mcp)), replayed: undefined };
@@ -435,7 +439,7 @@ const outcomeOf = (options: readonly PermissionOption[], isGranted: boolean | un
 
 const MAX_REASON = 1_000;
 
-/** The agent's own words: errors of the protocol carry them as data. */
+/** Returns the agent's own error message, which the protocol carries as data. */
 const reasonOf = (error: unknown): string => {
   const { message = String(error), data } = error as { message?: string; data?: unknown };
   const detail = typeof data === "string" ? data : detailIn(data);

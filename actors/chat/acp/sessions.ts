@@ -1,10 +1,10 @@
-// The coding agents that run for chats now, one for each chat. They outlive turns, so that a question can be answered later and the next
-// message needs no start; one that nobody writes to for a while is ended, and its session loaded again when it is needed.
+// The running coding agents, one per chat. They outlive turns, so that a question can be answered later and the next message starts without
+// delay. An idle agent is stopped; its session is loaded again on demand.
 import type { Clock, Timer } from "#base/clock.ts";
 import type { ToolAgent } from "#src/tools/tool.ts";
 import { AgentSession, type OpenSession } from "./session.ts";
 
-/** An agent takes some hundred megabytes. */
+/** Limited because an agent uses several hundred megabytes. */
 const IDLE_MS = 15 * 60_000;
 
 type Entry = { readonly part: number; readonly opened: Promise<AgentSession>; session?: AgentSession; idle?: Timer };
@@ -17,18 +17,18 @@ export class AgentSessions {
     this.#clock = clock;
   }
 
-  /** The session of this chat, where one is open and its agent runs. */
+  /** Returns the chat's session if one is open and its agent is running. */
   of(chat_id: string): AgentSession | undefined {
     const session = this.#entries.get(chat_id)?.session;
     return session?.isGone ? undefined : session;
   }
 
-  /** The chats whose agents run or are being started. */
+  /** Returns the chats whose agents are running or starting. */
   chats(): string[] {
     return [...this.#entries.keys()];
   }
 
-  /** Opens a session, or waits for the one that is being opened. Rejects in words. */
+  /** Opens a session, or waits for the one being opened. Rejects with a readable message. */
   async open(part: number, agent: ToolAgent, asked: OpenSession): Promise<AgentSession> {
     const { chat_id } = asked;
     const known = this.#entries.get(chat_id);
@@ -45,7 +45,7 @@ export class AgentSessions {
     }
   }
 
-  /** A turn has begun to use it, or has ended. */
+  /** Marks the session as used by a turn, or as idle. */
   use(chat_id: string, isUsed: boolean): void {
     const entry = this.#entries.get(chat_id);
     if (!entry) return;

@@ -1,15 +1,15 @@
-// One step of a coding agent's turn: what it has said and called since the last commit, as the messages of a chat and for those who follow.
+// One step of a coding agent's turn: its text and calls since the last commit, as messages of the chat and as parts for followers.
 import { rfc3339 } from "#base/clock.ts";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
 import {
   type AgentToolCall,
+  applyUpdate,
   type ChatTool,
   isDescribed,
   isOver,
   outputOf,
-  resultOf,
-  toolOf,
-  updatedCall,
+  toChatTool,
+  toResult,
 } from "#src/acp/calls.ts";
 import type { SessionUpdate, ToolCallUpdate } from "#src/acp/connection.ts";
 import { cutMiddle } from "#src/tools/cut.ts";
@@ -23,14 +23,14 @@ import { Collector } from "../turn/collector.ts";
 
 type StepCall = {
   call: AgentToolCall;
-  /** As the message has it; undefined: the call is in the history already, or too little is known of it. */
+  /** The part in the message; undefined when the call is already in the history, or too little is known about it. */
   part: MessagePart | undefined;
   readonly isStored: boolean;
   readonly tool_name: string | undefined;
-  /** The tool of ours that Slipway runs for the agent, and its answer. */
+  /** The tool of ours that Slipway runs for the agent. */
   own: ChatTool | undefined;
   answer: ToolAnswer | undefined;
-  /** Why it was not allowed. */
+  /** Why the call was refused. */
   refusal: string | undefined;
   shown: string;
   over_at: number | undefined;
@@ -38,7 +38,7 @@ type StepCall = {
 
 type Push = (part: MessagePart, role: "assistant" | "tool") => void;
 
-/** What becomes of calls that are still open when the step is stored: the next step has them, or they are answered with an error. */
+/** What to do with calls that are still open when the step is stored: carry them into the next step, or answer them with an error. */
 type Open = { readonly asked: string } | { readonly error: string } | "carried";
 
 export class AgentStep {
@@ -48,22 +48,22 @@ export class AgentStep {
   readonly #collector = new Collector();
   readonly #calls = new Map<string, StepCall>();
   readonly #asked = new Set<string>();
-  /** Calls without a result. */
+  /** Number of calls without a result. */
   #open = 0;
-  /** What the agent says now: the beginning of a secret is held back. */
+  /** The text or reasoning in progress. The beginning of a possible secret is held back. */
   #saying: { readonly type: "text" | "reasoning"; readonly stream: MaskedStream } | undefined;
   #usage: Usage | null = null;
 
-  /** `readTerminal`: what a terminal of the agent's has printed. */
+  /** `readTerminal` returns the output of one of the agent's terminals. */
   constructor(mask: SecretMask, push: Push, readTerminal: (id: string) => string | undefined) {
     this.#readTerminal = readTerminal;
     this.#mask = mask;
     this.#push = push;
   }
 
-  /** A call of an earlier step whose result is owed; with `refusal` it was not allowed. */
+  /** Adds a call of an earlier step that still needs a result; `refusal` says why it was refused. */
   adopt({ tool_call_id, tool_name, args }: PendingCall, now: number, refusal?: string): void {
-    const call = updatedCall(undefined, { toolCallId: tool_call_id, rawInput: args });
+    const call = applyUpdate(undefined, { toolCallId: tool_call_id, rawInput: args });
     const more = { own: undefined, answer: undefined, refusal, shown: "", over_at: undefined };
     const known = { call, part: undefined, isStored: true, tool_name, ...more };
     this.#calls.set(tool_call_id, known);
@@ -71,7 +71,7 @@ export class AgentStep {
     if (refusal !== undefined) this.#end(known, now);
   }
 
-  /** Takes calls over that were open, and in no message, when the step before was stored. */
+  /** Takes over calls that were open, and in no message, when the previous step was stored. */
   carry(before: AgentStep, now: number): void {
     for (const { call, over_at, isStored } of before.#calls.values()) {
       const isLeft = over_at === undefined && !isStored && !before.#asked.has(call.id);
@@ -79,13 +79,13 @@ export class AgentStep {
     }
   }
 
-  /** Whether the call was running when the step was stored. */
+  /** Returns whether the call was running when the step was stored. */
   isRunning(id: string): boolean {
     const known = this.#calls.get(id);
     return known !== undefined && known.over_at === undefined && !this.#asked.has(id);
   }
 
-  /** `nameOf`: the ID in the chat of the agent's call. */
+  /** Applies an update of the agent. `nameOf` returns the chat's ID for the agent's call. */
   take(update: SessionUpdate, now: number, nameOf: (agent_id: string) => string, done: ReadonlySet<string>): void {
     switch (update.sessionUpdate) {
       case "agent_message_chunk":
@@ -112,22 +112,22 @@ export class AgentStep {
         this.#usage = { context_limit: update.size, input_tokens: update.used };
         return;
       default:
-        // Commands, titles and modes of the agent are its own.
+        // Commands, titles and modes are internal to the agent.
         return;
     }
   }
 
-  /** The call that is asked about, as the chat has it. */
+  /** Returns the call in question as the chat displays it. */
   describe(update: ToolCallUpdate, now: number, own?: ChatTool): AgentToolCall {
     return this.#update(update, now, undefined, { own }).call;
   }
 
-  /** What the call would be, without taking it into the step. */
+  /** Returns the resulting call without adding it to the step. */
   preview(update: ToolCallUpdate): AgentToolCall {
-    return updatedCall(this.#calls.get(update.toolCallId)?.call, update);
+    return applyUpdate(this.#calls.get(update.toolCallId)?.call, update);
   }
 
-  /** The call is not allowed: this is its result, whatever the agent says of it. */
+  /** Refuses the call. The reason is its result, whatever the agent reports later. */
   refuse(id: string, why: string, now: number): void {
     const known = this.#calls.get(id);
     if (!known || known.over_at !== undefined) return;
@@ -135,7 +135,7 @@ export class AgentStep {
     this.#end(known, now);
   }
 
-  /** A write of the agent's through its client is over. One that ran without a question is no call of the chat. */
+  /** Records the end of a write through the client. A write without a question is not a call of the chat. */
   written(id: string, error: string | undefined, now: number): void {
     if (!this.#calls.has(id)) return;
     const output =
@@ -144,7 +144,7 @@ export class AgentStep {
     this.#update({ toolCallId: id, kind: "edit", status, content: output }, now);
   }
 
-  /** A call that Slipway ran for the agent has its answer. One that ran without a question is shown by the agent's own call alone. */
+  /** Records the answer of a call that Slipway ran. If it ran without a question, only the agent's own call is displayed. */
   ran(id: string, answer: ToolAnswer, now: number): void {
     const known = this.#calls.get(id);
     if (!known || known.over_at !== undefined) return;
@@ -152,7 +152,7 @@ export class AgentStep {
     this.#end(known, now);
   }
 
-  /** A terminal has printed something: the calls that show it do. */
+  /** Updates the calls that show this terminal. */
   printed(terminal_id: string): void {
     for (const known of this.#calls.values()) {
       const isShown = known.call.content.some((one) => one.type === "terminal" && one.terminalId === terminal_id);
@@ -161,7 +161,7 @@ export class AgentStep {
     }
   }
 
-  /** Calls have ended and none is open: the step can be stored. */
+  /** Whether calls have ended and none is open, so that the step can be stored. */
   get isComplete(): boolean {
     return this.#calls.size > 0 && this.#open === 0;
   }
@@ -170,17 +170,17 @@ export class AgentStep {
     return this.#open;
   }
 
-  /** Whether the call has a result. */
+  /** Returns whether the call has a result. */
   isOver(id: string): boolean {
     return this.#calls.get(id)?.over_at !== undefined;
   }
 
-  /** Ids of the calls that have results. */
+  /** IDs of the calls that have results. */
   get ended(): readonly string[] {
     return [...this.#calls.values()].flatMap(({ call, over_at }) => (over_at === undefined ? [] : [call.id]));
   }
 
-  /** What lifecycle hooks are told of calls that were run. */
+  /** The finished calls, as lifecycle hooks receive them. */
   get answered(): readonly AnsweredCall[] {
     return [...this.#calls.values()].flatMap((known) =>
       known.over_at === undefined || known.refusal !== undefined
@@ -189,7 +189,7 @@ export class AgentStep {
     );
   }
 
-  /** The step as messages: what was said, then the results. */
+  /** Returns the step as messages: first the text, then the results. */
   messages(now: number, open: Open): NewMessage[] {
     if (open !== "carried" && "asked" in open) this.#asked.add(open.asked);
     this.#endSaying(now);
@@ -220,7 +220,7 @@ export class AgentStep {
   ): StepCall {
     const id = update.toolCallId;
     const before = this.#calls.get(id);
-    const call = updatedCall(before?.call ?? from, update);
+    const call = applyUpdate(before?.call ?? from, update);
     const known: StepCall = before ?? {
       call,
       part: undefined,
@@ -242,7 +242,7 @@ export class AgentStep {
     return known;
   }
 
-  /** Puts the call into the message, or what is known better by now. */
+  /** Adds the call to the message, or updates it with newer information. */
   #show(known: StepCall, now: number): void {
     if (known.isStored) return;
     const { tool_name, args } = this.#toolOf(known);
@@ -285,7 +285,7 @@ export class AgentStep {
   #resultOf(known: StepCall): { readonly result: unknown; readonly is_error: boolean } {
     if (known.refusal !== undefined) return { result: { error: known.refusal }, is_error: true };
     if (known.answer !== undefined) return { ...known.answer, result: this.#mask.result(known.answer.result) };
-    const { result, is_error } = resultOf(known.call, this.#outputOf(known.call));
+    const { result, is_error } = toResult(known.call, this.#outputOf(known.call));
     return { result, is_error };
   }
 
@@ -299,7 +299,7 @@ export class AgentStep {
   }
 
   #toolOf({ own, call }: StepCall) {
-    const { tool_name, args } = own ?? toolOf(call);
+    const { tool_name, args } = own ?? toChatTool(call);
     return { tool_name, args: this.#mask.result(args) };
   }
 
@@ -328,7 +328,8 @@ export class AgentStep {
 
 const MARKS: Readonly<Record<string, string>> = { completed: "x", in_progress: "~" };
 
-const nameOf = ({ part, tool_name, call }: StepCall): string => tool_name ?? part?.tool_name ?? toolOf(call).tool_name;
+const nameOf = ({ part, tool_name, call }: StepCall): string =>
+  tool_name ?? part?.tool_name ?? toChatTool(call).tool_name;
 const ofCall = (known: StepCall) => ({ tool_call_id: known.call.id, tool_name: nameOf(known) });
 
 const assistant = (content: readonly MessagePart[], usage: Usage | null): NewMessage => ({

@@ -1,5 +1,5 @@
-// Commands that a coding agent has its client run: the workspace's daemon runs them, after the chat's rules and a person where they ask one.
-// The newest output is kept for the agent and for followers of the chat. Terminals end with the turn or the agent.
+// Runs commands for a coding agent: the workspace's daemon executes them after the chat's rules, and a person where required, have approved
+// them. The newest output is kept for the agent and for the chat's followers. Terminals end with the turn or the agent.
 import type { Clock } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
 import { quoteWords } from "#src/acp/calls.ts";
@@ -21,11 +21,11 @@ type Terminal = {
 };
 
 const MAX_OPEN = 32;
-/** Characters that are kept of what one prints. */
+/** Maximum characters of output that are kept per terminal. */
 const MAX_OUTPUT = 256 * 1024;
-/** No command of an agent is waited for longer. */
+/** Maximum runtime of a command. */
 const MAX_MS = 24 * 3_600_000;
-/** What the agent sees is its workspace's; what people see is masked where it is shown. */
+/** The agent sees its workspace's output unmasked; output is masked when it is shown to people. */
 const UNMASKED = new SecretMask({ texts: [], agent_tokens: new Set(), keys: new Map() });
 
 export class Terminals {
@@ -33,13 +33,13 @@ export class Terminals {
   readonly #onNews: (id: string) => void;
   readonly #terminals = new Map<string, Terminal>();
 
-  /** `onNews`: one has printed something. */
+  /** `onNews`: called when a terminal has printed output. */
   constructor(deps: Deps, onNews: (id: string) => void) {
     this.#deps = deps;
     this.#onNews = onNews;
   }
 
-  /** Runs the command once `ask` allows it. Rejects in words. `onEnd` has the call's answer. */
+  /** Runs the command once `ask` allows it. Rejects with a readable message. `onEnd` receives the call's answer. */
   async create(
     { command, args, env, cwd, outputByteLimit }: CreateTerminalRequest,
     ask: (call: OwnCall) => Promise<boolean>,
@@ -49,7 +49,7 @@ export class Terminals {
     const id = uuid();
     const plain = args && args.length > 0 ? quoteWords([command, ...args]) : command;
     const variables = (env ?? []).map(({ name, value }) => `${name}=${value}`);
-    // Variables can make another program of a command, so rules and people see them.
+    // Rules and people must see the variables, because they can change which program a command runs.
     const line = variables.length === 0 ? plain : quoteWords(["env", ...variables, "sh", "-c", plain]);
     const place = cwd ? { workdir: cwd } : {};
     const call = { tool_call_id: `terminal-${id}`, tool_name: "execute", args: { command: line, ...place } };
@@ -70,28 +70,28 @@ export class Terminals {
     return id;
   }
 
-  /** What it has printed so far. Throws for one that is not there. */
+  /** Returns the output so far. Throws for an unknown terminal. */
   output(id: string): TerminalOutput {
     const { output, isCut, exit } = this.#find(id);
     return { output, truncated: isCut, ...(exit === undefined ? {} : { exitStatus: exit }) };
   }
 
-  /** Resolves when it has ended. */
+  /** Resolves when the command has exited. */
   async exit(id: string): Promise<TerminalExit> {
     return this.#find(id).over.promise;
   }
 
-  /** Ends it with all that it has started; its output can still be read. */
+  /** Kills the command and its child processes. Its output stays readable. */
   async kill(id: string): Promise<void> {
     if (this.#find(id).exit === undefined) await endProcess(this.#deps, id);
   }
 
-  /** The same text as people see it; undefined for one that nothing is known of. */
+  /** Returns the output as people see it, or undefined for an unknown terminal. */
   readText(id: string): string | undefined {
     return this.#terminals.get(id)?.output;
   }
 
-  /** Ends all that run. */
+  /** Kills all running commands. */
   endAll(): void {
     for (const id of this.#running) void endProcess(this.#deps, id);
   }
@@ -106,7 +106,7 @@ export class Terminals {
     return terminal;
   }
 
-  /** Output of ended terminals is kept for a while, because tool calls show it. */
+  /** Output of finished terminals is kept for some time, because tool calls show it. */
   #forgetOldest(): void {
     if (this.#terminals.size < 2 * MAX_OPEN) return;
     const oldest = [...this.#terminals].find(([, { exit }]) => exit !== undefined);
@@ -127,13 +127,13 @@ export class Terminals {
       if (process.running) await endProcess(this.#deps, id);
       return { exitCode: process.exit_code, signal: process.exit_code === null ? "SIGKILL" : null };
     } catch {
-      // The workspace has ended, and the command with it.
+      // The workspace stopped, which ended the command.
       return { exitCode: null, signal: "SIGKILL" };
     }
   }
 }
 
-/** The end of the text in so many bytes, from a whole character on. */
+/** Returns the end of the text within the limit in bytes, starting at a whole character. */
 const newest = (text: string, limit: number): string => {
   const bytes = Buffer.from(text);
   if (bytes.byteLength <= limit) return text;

@@ -1,5 +1,5 @@
-// The tools that a coding agent is offered over MCP: those of the organization's and the workspace's MCP servers that the chat may call. Slipway
-// runs them itself, so rules, approvals and hooks come before the call, and no secret of a server reaches the workspace.
+// The MCP endpoint of a coding agent: offers those tools of the organization's and the workspace's MCP servers that the chat may call.
+// Slipway runs the calls itself, so rules, approvals and hooks apply first, and no server secret reaches the workspace.
 import { uuid } from "#base/ids.ts";
 import { tooCostly } from "#base/json-cost.ts";
 import { log } from "#base/log.ts";
@@ -18,7 +18,7 @@ import type { OwnCall } from "./events.ts";
 type Deps = Pick<TurnDeps, "store" | "clock" | "agentHttp" | "toolServices" | "skills" | "subagents" | "mcp">;
 type Attempt = Pick<StartedAttempt, "about" | "chat_key" | "mcp_server_ids" | "context_limit">;
 
-/** How a call gets its answer: after the chat's rules, and a person where they ask one. */
+/** Runs a call after the chat's rules, and a person where required, have approved it. */
 type RunOwn = (call: OwnCall, run: (signal: AbortSignal) => Promise<ToolAnswer>) => Promise<ToolAnswer>;
 
 export class AgentTools {
@@ -33,7 +33,7 @@ export class AgentTools {
     this.#attempt = attempt;
   }
 
-  /** The chat as it is from now on. */
+  /** Sets the state of the chat that later calls use. */
   begin(attempt: Attempt): void {
     this.#attempt = attempt;
   }
@@ -57,7 +57,7 @@ export class AgentTools {
     }
   }
 
-  /** Whether the chat has tools of MCP servers at all. */
+  /** Returns whether the chat has any MCP tools. */
   async areThere(signal: AbortSignal): Promise<boolean> {
     return (await this.#offered(signal)).size > 0;
   }
@@ -90,7 +90,7 @@ export class AgentTools {
         agents: this.#deps.subagents({
           chat_id: this.#chat_id,
           run_id,
-          // Tools of MCP servers start no sub-chats.
+          // MCP tools never start sub-chats.
           call: { message_id: 0, tool_call_id: call.tool_call_id },
           failed: () => {},
         }),

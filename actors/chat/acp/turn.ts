@@ -1,13 +1,13 @@
-// One turn of a chat that is led with a coding agent, outside of its mailbox: gives the agent what was said, and stores what it says and does
-// step by step, as the chat's own loop does. A question of the agent's ends the turn; the answer begins the next one, which finds the agent
-// where it waits.
+// One turn of a chat that a coding agent runs, outside of the mailbox. Sends the agent the new messages and stores its output step by step,
+// as Slipway's own loop does. A question of the agent ends the turn; the answer begins the next one, which continues with the waiting
+// agent.
 import { log } from "#base/log.ts";
 import type { MessageRow } from "#db/chats/messages.ts";
 import type { ModelTokens } from "#schema/agents/agent-program.ts";
 import type { CodingAgent } from "#schema/ai/coding-agents.ts";
 import type { AgentOption } from "#schema/chats/agent-option.ts";
 import type { ChatError } from "#schema/chats/chat-error.ts";
-import { type ChatTool, movedFiles, toolOf } from "#src/acp/calls.ts";
+import { type ChatTool, moveFiles, toChatTool } from "#src/acp/calls.ts";
 import type { SessionUpdate, ToolCallUpdate } from "#src/acp/connection.ts";
 import type { Attachments } from "#src/llm/attachments.ts";
 import { SecretMask } from "#src/tools/mask.ts";
@@ -22,7 +22,7 @@ import type { StartedAttempt, Step } from "../messages.ts";
 import { readHistory } from "../prompt/prompt-history.ts";
 import type { AgentBudgets } from "../spending/agent-budgets.ts";
 import { agentFolder } from "../turn/agent-choice.ts";
-import { keepFiles } from "../turn/checkpoints.ts";
+import { createCheckpoint } from "../turn/checkpoints.ts";
 import type { TurnDeps } from "../turn/deps.ts";
 import type { RunningTurn } from "../turn/engine.ts";
 import { pauseTurn } from "../turn/failed-call.ts";
@@ -33,36 +33,44 @@ import { WorkspaceAgent } from "../turn/tool-agent.ts";
 import { untilAnswered } from "../until-answered.ts";
 import type { AgentEvent, Asked } from "./events.ts";
 import { givenTo } from "./given.ts";
-import { CONTINUE, filesIn, type Handover, handoverOf, lastPrompt, type Prompt, retold } from "./handover.ts";
+import {
+  CONTINUE,
+  filesIn,
+  findLastPrompt,
+  formatHistory,
+  type Handover,
+  handoverOf,
+  type Prompt,
+} from "./handover.ts";
 import { promptBlocks } from "./prompt-blocks.ts";
 import type { AgentSession } from "./session.ts";
 import type { AgentSessions } from "./sessions.ts";
 import { AgentStep } from "./step.ts";
 import { AgentTools } from "./tools.ts";
-import { type Verdict, verdictOn } from "./verdict.ts";
+import { decideAgentCall, type Verdict } from "./verdict.ts";
 import { startedWorkspace } from "./workspace.ts";
 
-/** What turns of coding agents need in addition. */
+/** Additional dependencies of coding agent turns. */
 export type AgentEngineDeps = TurnDeps & {
   readonly budgets: AgentBudgets;
   readonly attachments: Attachments;
-  /** The tokens for models of the workspace that an agent is of, and of a chat in it. */
+  /** Returns the model tokens of the workspace that an agent belongs to, and of a chat in it. */
   readonly modelTokens: (of: { agent_id: string; chat_id: string; owner_id: string }) => ModelTokens;
 };
 
 export type AgentTurnDeps = AgentEngineDeps & {
   readonly sessions: AgentSessions;
-  /** Undefined: there is no such agent any more. */
+  /** Returns undefined when the coding agent no longer exists. */
   readonly findProfile: (name: string) => Promise<CodingAgent | undefined>;
 };
 
-/** A start that takes longer is explained. */
+/** A start that takes longer is explained to people. */
 const SLOW_START_MS = 2_000;
-/** An agent that says much at once has the loop for so long before others do. */
+/** How long a busy agent may keep the event loop before it yields. */
 const SLICE_MS = 5;
-/** Calls of one step that have no result yet: more is a fault of the agent's. */
+/** Maximum open calls of one step. More indicates a bug in the agent. */
 const MAX_OPEN_CALLS = 500;
-/** How often in one turn an agent that has died is started again. */
+/** How often a crashed agent is restarted in one turn. */
 const MAX_RESTARTS = 2;
 const NOT_RUN = "The agent was restarted before this call had a result.";
 const REPLACED = "The agent asked for another call under the ID of this one, so the result of this one is not known.";
@@ -73,10 +81,10 @@ const LOST =
 
 const DEAF = "takes no MCP servers over HTTP, so it works without those of this chat.";
 
-/** Updates by which an agent says that its options are others. */
+/** Updates that report changed options of the agent. */
 const OF_OPTIONS: ReadonlySet<string> = new Set(["current_mode_update", "config_option_update"]);
 
-/** Whether the turn goes on with another attempt. */
+/** Whether the turn continues with another attempt. */
 type Then = "again" | "over";
 type Failure = { readonly message: string; readonly detail?: string };
 
@@ -93,7 +101,7 @@ export class AgentTurn implements RunningTurn {
   commands: Promise<unknown> | undefined;
   #step: AgentStep | undefined;
   #restarts = 0;
-  /** The last message that the agent was given, and its options, as they are stored. */
+  /** The last message that the agent got, and its options, as stored. */
   #through = 0;
   #recorded: readonly AgentOption[] = [];
 
@@ -138,7 +146,7 @@ export class AgentTurn implements RunningTurn {
     else sessions.end(chat_id);
   }
 
-  /** What the agent says until its turn has ended still belongs to what was interrupted. */
+  /** Cancels the agent's turn. Output until it ends still belongs to the interrupted turn. */
   async #cancel(session: AgentSession): Promise<void> {
     const step = this.#step;
     const late = await session.cancel();
@@ -156,7 +164,7 @@ export class AgentTurn implements RunningTurn {
 
   partial(now: number): NewMessage[] {
     const session = this.#deps.sessions.of(this.#of.chat_id);
-    // An agent that takes long to end may have said something already.
+    // An agent that is slow to stop may already have produced output.
     if (this.#step && session) this.#takeLate(this.#step, session, session.events.drain());
     const said = this.#step?.messages(now, { error: "The call was interrupted." }) ?? [];
     this.#step = undefined;
@@ -211,7 +219,7 @@ export class AgentTurn implements RunningTurn {
     );
   }
 
-  /** Answers the questions that a person has decided. A call that no agent runs any more is answered with an error. */
+  /** Delivers people's answers to open questions. A call that no agent runs anymore gets an error as its result. */
   #answerOwed(begun: StartedAttempt, step: AgentStep, before: AgentStep | undefined): void {
     const { clock, sessions } = this.#deps;
     const session = sessions.of(this.#of.chat_id);
@@ -225,7 +233,10 @@ export class AgentTurn implements RunningTurn {
     }
   }
 
-  /** The session, in a turn of the agent. Undefined once this turn is over; rejects in words when there is none. */
+  /**
+   * Returns the session with a turn of the agent running, or undefined once this turn is over. Rejects with a readable message when there
+   * is no session.
+   */
   async #ready(
     begun: StartedAttempt,
     history: readonly MessageRow[],
@@ -239,7 +250,7 @@ export class AgentTurn implements RunningTurn {
     const live = sessions.of(chat_id);
     if (live?.isPrompting) {
       if (isKnown && !hasFresh) {
-        // Where no person is asked any more the chat went on without an answer.
+        // The chat no longer waits for a person, so these questions stay unanswered.
         for (const id of begun.awaits_client ? [] : live.questions.open) {
           if (history.some(({ content }) => content.some((one) => one.tool_call_id === id))) {
             live.questions.answer(id, false);
@@ -250,7 +261,7 @@ export class AgentTurn implements RunningTurn {
       await live.cancel();
     }
     const given = await givenTo(this.#deps, begun, history, profile);
-    // What it reads only at its start has changed, or its session is of another history.
+    // Instructions that the agent reads only at startup have changed, or its session has another history.
     if (live && (!isKnown || live.given_key !== given.key)) sessions.end(chat_id);
     const usedUp = await this.#deps.budgets.usedUp(ofBudgets(begun));
     if (this.isStopped) return undefined;
@@ -260,7 +271,7 @@ export class AgentTurn implements RunningTurn {
     }
     await startedWorkspace(this.#deps, { chat_id, about: begun.about, profile }, this.#abort.signal);
     if (this.isStopped) return undefined;
-    // The daemon of a workspace that has just started is about to connect.
+    // The daemon of a workspace that has just started may still be connecting.
     const agent = new WorkspaceAgent(this.#deps, { ...begun.about, chat_id, run_id: chat_id }, true);
     const { plan_mode, owner_id } = begun.about;
     const model_tokens = this.#deps.modelTokens({ agent_id: await agent.id(), chat_id, owner_id });
@@ -271,7 +282,7 @@ export class AgentTurn implements RunningTurn {
     const load = isKnown ? stored?.session_id : undefined;
     const opened = open(load).catch((error) => {
       if (load === undefined || this.isStopped) throw error;
-      // It died while it loaded the session: a new one is given the conversation.
+      // The agent crashed while it loaded the session. A new session gets the conversation as text.
       return open(undefined);
     });
     const session = await this.#sayingThatItStarts(profile, opened);
@@ -287,21 +298,21 @@ export class AgentTurn implements RunningTurn {
     this.#through = last;
     if (!(await this.#record(session))) return undefined;
     const how = { waits: this.#waits, signal: this.#abort.signal };
-    await keepFiles(this.#deps, { ...begun.about, chat_id }, history, how);
+    await createCheckpoint(this.#deps, { ...begun.about, chat_id }, history, how);
     if (this.isStopped) return undefined;
     await session.takeOptions(plan_mode !== null, stored?.chosen ?? {});
     if (!Bun.deepEquals(session.options, this.#recorded) && !(await this.#record(session))) return undefined;
     session.tools.begin(begun);
     const { text, files } = isSame
       ? promptFor(session, handover, history)
-      : { text: introduced(given.introduction, retold(history)), files: filesIn(history) };
+      : { text: introduced(given.introduction, formatHistory(history)), files: filesIn(history) };
     const blocks = await promptBlocks(text, files, session.promptAbilities, this.#deps.attachments);
     if (this.isStopped) return undefined;
     session.prompt(blocks);
     return session;
   }
 
-  /** People read why nothing happens: the first start in a workspace installs the agent. */
+  /** Tells people why they have to wait: the first start in a workspace installs the agent. */
   async #sayingThatItStarts({ display_name }: CodingAgent, opened: Promise<AgentSession>): Promise<AgentSession> {
     const { clock, warnings } = this.#deps;
     const { chat_id } = this.#of;
@@ -315,7 +326,7 @@ export class AgentTurn implements RunningTurn {
     }
   }
 
-  /** Stores which session knows the chat, and what can be chosen in it. False once the turn is over. */
+  /** Stores which session knows the chat, and its options. Resolves to false once the turn is over. */
   async #record(session: AgentSession): Promise<boolean> {
     const { session_id, options } = session;
     this.#recorded = options;
@@ -323,12 +334,12 @@ export class AgentTurn implements RunningTurn {
     return (await this.#reporter.ask("recordAgentSession", asked)) !== "stale";
   }
 
-  /** Takes what the agent does until something is to be stored. */
+  /** Processes the agent's events until there is something to store. */
   async #follow(begun: StartedAttempt, step: AgentStep, session: AgentSession): Promise<Then> {
     const { clock } = this.#deps;
     let since = clock.monotonic();
     for (;;) {
-      // What waits already is taken without a turn of the loop.
+      // Waiting events are taken without yielding to the event loop.
       if (clock.monotonic() - since >= SLICE_MS) {
         await new Promise<void>((resolve) => setImmediate(resolve));
         since = clock.monotonic();
@@ -346,7 +357,7 @@ export class AgentTurn implements RunningTurn {
     }
   }
 
-  /** Undefined: the step goes on. */
+  /** Processes one event. Returns undefined while the step continues. */
   async #take(
     begun: StartedAttempt,
     step: AgentStep,
@@ -379,7 +390,7 @@ export class AgentTurn implements RunningTurn {
         return undefined;
       case "refused":
         if (!(await this.#deps.budgets.usedUp(ofBudgets(begun)))) return undefined;
-        // What it said before the refusal takes longer to arrive than the refusal.
+        // Output from before the refusal can arrive after it.
         this.#takeLate(step, session, await session.cancel());
         // The next attempt pauses before it prompts.
         return this.#commit(begun, step, "continue", NO_BUDGET);
@@ -410,7 +421,7 @@ export class AgentTurn implements RunningTurn {
     step.take(update, this.#deps.clock.now(), (id) => questions.nameOf(id), done);
   }
 
-  /** A question of the agent's: answered by the rules and hooks, or stored as a question to a person. */
+  /** Decides a question of the agent: by rules and hooks, or by storing it as a question to a person. */
   async #decide(
     begun: StartedAttempt,
     step: AgentStep,
@@ -425,7 +436,7 @@ export class AgentTurn implements RunningTurn {
     const { asked, former } = questions.take(requested, isOver);
     const id = asked.call.toolCallId;
     if (former !== undefined && !questions.isOpen(former)) step.refuse(former, REPLACED, clock.now());
-    if (asked.isWrite && (await this.#isAllowed(session, toolOf(step.preview(asked.call))))) {
+    if (asked.isWrite && (await this.#isAllowed(session, toChatTool(step.preview(asked.call))))) {
       questions.answer(id, true);
       return undefined;
     }
@@ -433,11 +444,11 @@ export class AgentTurn implements RunningTurn {
     if (this.isStopped) return "over";
     const call = located ?? asked.call;
     const { own } = asked;
-    const tool = own ?? toolOf(step.preview(call));
+    const tool = own ?? toChatTool(step.preview(call));
     questions.show(id, tool);
     const folder = permissions?.default === "accept_edits" ? await agentFolder(store, about.workspace_id) : undefined;
     const verdict = located
-      ? verdictOn(chat_id, begun, tool, folder, own !== undefined && own.tool_name !== "execute")
+      ? decideAgentCall(chat_id, begun, tool, folder, own !== undefined && own.tool_name !== "execute")
       : UNLOCATED;
     const isSeen = own !== undefined && verdict.action === "ask" && questions.useCallGrant(own);
     const refusal = verdict.action === "deny" ? [verdict.why] : await this.#hookRefusal(begun, step, id, tool);
@@ -459,7 +470,7 @@ export class AgentTurn implements RunningTurn {
     return this.#commit(begun, step, "act", undefined, id);
   }
 
-  /** Whether the file is written as an allowed edit showed it. */
+  /** Returns whether writing the file leaves exactly what the approved edit showed. */
   async #isAllowed(session: AgentSession, { args }: ChatTool): Promise<boolean> {
     const { questions } = session;
     const path = String(args.path);
@@ -468,24 +479,24 @@ export class AgentTurn implements RunningTurn {
   }
 
   /**
-   * Returns the call with the real paths of files that symbolic links lead out of the folder, for the rules and people to decide about.
-   * Undefined when the workspace cannot say where they are.
+   * Returns the call with the real paths of files that symbolic links lead out of the folder, so that rules and people decide about those.
+   * Returns undefined when the workspace cannot resolve them.
    */
   async #located(step: AgentStep, session: AgentSession, call: ToolCallUpdate): Promise<ToolCallUpdate | undefined> {
     const whole = step.preview(call);
-    const { tool_name, args } = toolOf(whole);
+    const { tool_name, args } = toChatTool(whole);
     if (!isEdit(tool_name)) return call;
     const away = await session.filesAway(pathsIn(args).map(String), this.#abort.signal).catch(() => undefined);
     if (!away) return undefined;
-    return away.size === 0 ? call : Object.assign({}, call, movedFiles(whole, away));
+    return away.size === 0 ? call : Object.assign({}, call, moveFiles(whole, away));
   }
 
-  /** Why a lifecycle hook does not allow the call; empty when it does, undefined once the turn is over. */
+  /** Returns why a lifecycle hook refuses the call; empty when it allows it, undefined once the turn is over. */
   async #hookRefusal(
     begun: StartedAttempt,
     step: AgentStep,
     tool_use_id: string,
-    { tool_name, args }: ReturnType<typeof toolOf>,
+    { tool_name, args }: ReturnType<typeof toChatTool>,
   ): Promise<readonly string[] | undefined> {
     if (this.#deps.hooks.isOff) return [];
     const more = { tool_input: JSON.stringify(args), accepts: () => false };
@@ -501,7 +512,7 @@ export class AgentTurn implements RunningTurn {
     return this.#commit(begun, this.#step, error, NOT_RUN);
   }
 
-  /** Stores the step. `error` closes calls that are open; `asked` is the call that waits for a person. */
+  /** Stores the step. `error` closes open calls; `asked` is the call that waits for a person. */
   async #commit(
     begun: StartedAttempt,
     step: AgentStep | undefined,
@@ -549,10 +560,10 @@ const STOPS: Readonly<Record<string, string | undefined>> = {
   refusal: "refused to continue.",
 };
 
-/** What the agent is told in a session that knows the chat: a prompt that it has replayed has reached it before. */
+/** Returns the prompt for a session that knows the chat. A prompt that the session replayed has already reached it. */
 const promptFor = ({ replayed }: AgentSession, fresh: Handover, history: readonly MessageRow[]): Prompt => {
   if (fresh.fresh !== "") return { text: fresh.fresh, files: fresh.files };
-  const last = lastPrompt(history.filter((row) => !isHookRow(row)));
+  const last = findLastPrompt(history.filter((row) => !isHookRow(row)));
   const hasIt = replayed === undefined || last.text === "" || squeezed(replayed).includes(squeezed(last.text));
   return hasIt ? { text: CONTINUE, files: [] } : last;
 };

@@ -1,10 +1,10 @@
-// Whether a coding agent's call may run, by the chat's rules and by what a chat that plans may do. Pure.
+// Decides by the chat's rules, and by what a planning chat may do, whether a coding agent's call may run. Pure.
 import type { PermissionAction } from "#schema/chats/chat-permissions.ts";
 import type { ChatTool } from "#src/acp/calls.ts";
 import { findLimit, lookUpUse } from "#src/tools/available.ts";
 import { permissionFor } from "#src/tools/permission.ts";
 import { commandIn, isEdit, pathsIn } from "#src/tools/permission-mode.ts";
-import { whyItMayWrite } from "#src/tools/processes/read-only-commands.ts";
+import { findWriteReason } from "#src/tools/processes/read-only-commands.ts";
 import type { StartedAttempt } from "../messages.ts";
 import { toToolsOf } from "../turn/offer.ts";
 
@@ -14,11 +14,11 @@ export const DENIED =
   "The rules of this chat do not allow this call. Do not try to get around them; go on without it or ask.";
 const PLANNING = "The chat is planning: look around and propose a plan, change nothing.";
 
-/** Calls that change nothing wherever they come from. */
+/** Calls that never change anything, whichever agent makes them. */
 const LOOKS: ReadonlySet<string> = new Set(["read_file", "agent_read", "agent_search", "agent_fetch", "agent_think"]);
 
-/** `folder`: the agent's, where it is known. `isOffered`: a tool that the chat offers, which are fewer while it plans. */
-export const verdictOn = (
+/** `folder`: the agent's, where known. `isOffered`: whether the chat offers the tool; a planning chat offers fewer. */
+export const decideAgentCall = (
   chat_id: string,
   { about, permissions }: Pick<StartedAttempt, "about" | "permissions">,
   { tool_name, args }: ChatTool,
@@ -33,8 +33,8 @@ export const verdictOn = (
 };
 
 const mayChange = (tool_name: string, args: ChatTool["args"], of: ReturnType<typeof toToolsOf>): boolean => {
-  if (tool_name === "execute") return whyItMayWrite(commandIn(args)) !== undefined;
+  if (tool_name === "execute") return findWriteReason(commandIn(args)) !== undefined;
   if (isEdit(tool_name)) return pathsIn(args).length === 0 || findLimit(tool_name, args, of) !== undefined;
-  // Leaving the agent's own plan is the person's decision, which the chat's mode says.
+  // A person decides about leaving the agent's own plan, through the chat's mode.
   return !LOOKS.has(tool_name);
 };

@@ -1,4 +1,4 @@
-// A chat's workspace before its coding agent runs in it: one that is stopped is started, and the chat shows that.
+// Starts a chat's stopped workspace before its coding agent runs in it, and shows that in the chat.
 import { listAgentsOfBuild } from "#db/agents/agents.ts";
 import { findWorkspace } from "#db/workspaces/workspaces.ts";
 import type { CodingAgent } from "#schema/ai/coding-agents.ts";
@@ -12,8 +12,8 @@ type Of = {
 };
 
 /**
- * Starts the workspace and waits until it can be worked in; one that is on its way is waited for. Rejects in words when it may not be
- * started, or does not start. Nothing happens to one that has an agent, was deleted or is dormant.
+ * Starts the workspace and waits until it is usable, or waits for a start in progress. Rejects with a readable message when it may not
+ * start or fails to. Does nothing if the workspace has an agent, was deleted or is dormant.
  */
 export const startedWorkspace = async (
   { store, toolServices, warnings }: Pick<TurnDeps, "store" | "toolServices" | "warnings">,

@@ -1,4 +1,4 @@
-// Forgets files that no message has named for as long as they are kept, and then the bytes that nobody names any more (facts/chats 4.16).
+// Deletes files that no message references once their retention has passed, and then unreferenced bytes (facts/chats 4.16).
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { FIRST_PART, type Parts } from "#base/parts.ts";
@@ -17,7 +17,7 @@ type Deps = {
   readonly blobs: Blobs;
   readonly clock: Pick<Clock, "now">;
   readonly parts?: Parts;
-  /** How long files without a message are kept; 0 forever. */
+  /** Days that files without a message are kept; 0 means forever. */
   readonly days?: () => Promise<number>;
 };
 

@@ -1,5 +1,5 @@
-// What happens when a chat's owner may no longer use the chat's workspace: the turn is interrupted, and what it has started there ends, with
-// its coding agent. Only chats that run something on this node are checked; the workspace refuses the next call of any other one.
+// Interrupts a chat's turn when its owner loses access to the workspace, and ends what the turn started there, including its coding agent.
+// Only chats with something running on this node are checked; the workspace rejects the next call of any other chat.
 import { log } from "#base/log.ts";
 import type { Topics } from "#base/topics.ts";
 import { findChatPlace } from "#db/chats/chats.ts";
@@ -18,9 +18,9 @@ type Deps = {
   readonly chats: Pick<Directory<ChatActor>, "ask">;
 };
 
-/** Ends the work of chats from now on when the access of their owners ends. */
+/** Subscribes to access changes and ends the work of affected chats. */
 export const endWithAccess = (deps: Deps): void => {
-  // An event names the workspace, or the person whose roles, groups or memberships have changed.
+  // The event names a workspace, or a person whose roles, groups or memberships have changed.
   deps.topics.subscribeAll("access_changed", (id) => {
     for (const chat_id of deps.generations.active()) {
       void endIfLost(deps, chat_id, id).catch((error) => {
@@ -41,7 +41,7 @@ const endIfLost = async (
   const { owner_id, organization_id, workspace_id } = place;
   const services = toolServices({ chat_id, owner_id, organization_id, workspace_id, run_id: chat_id });
   if (await services.mayUseWorkspace()) return;
-  // One that has ended in the meantime refuses.
+  // A turn that has ended by now rejects the interrupt.
   if (generations.holds(chat_id)) await chats.ask(chat_id, "interrupt", {}).catch(() => {});
   generations.endAgent(chat_id);
 };

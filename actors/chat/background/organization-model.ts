@@ -1,4 +1,4 @@
-// The model an organization wants for what chats do alongside their own words: sub-chats, titles, making histories shorter (facts/chats 4.19).
+// The organization's configured model for sub-chats, titles and compaction (facts/chats 4.19).
 import { readOrganizationModel } from "#db/chats/settings.ts";
 import type { Store } from "#db/engine/store.ts";
 import type { OrganizationContext } from "#schema/chats/model-override.ts";
@@ -7,7 +7,7 @@ import type { LanguageModels, ModelInfo } from "#src/llm/model.ts";
 type Deps = { readonly store: Store; readonly models: LanguageModels };
 export type OrganizationModel = { readonly model: ModelInfo; readonly reasoning_effort: string };
 
-/** Undefined when nothing is wanted; "unusable" when what is wanted cannot be used now. */
+/** Returns undefined when no model is configured, and "unusable" when it cannot be used now. */
 export const organizationModel = async (
   { store, models }: Deps,
   organization_id: string,

@@ -1,16 +1,16 @@
-// When a git host is asked again about the pull request of a chat (rule PR-4): often while work continues, seldom when nothing moves, not at
-// all when there is nothing to wait for. Pure.
+// Schedules requests to a git host about a chat's pull request (rule PR-4): often during work, rarely when nothing changes, never when
+// there is nothing to wait for. Pure.
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
-/** Answers are fresh for this long: nobody's request makes the host be asked more often. */
+/** Answers are fresh for this long. No request makes the server ask the host more often. */
 export const FRESH_MS = 10_000;
 
 type Standing = { readonly pr_state: string | null; readonly pushed_at: number; readonly failures: number };
 
-/** Milliseconds until then, from `now` on; null: only when the chat moves again. */
+/** Milliseconds from `now` until the next request; null: only after the chat has been active again. */
 export const nextLook = ({ pr_state, pushed_at, failures }: Standing, now: number): number | null => {
   if (failures > 0) return Math.min(MINUTE * 2 ** Math.min(failures - 1, 10), 6 * HOUR);
   if (pr_state === "merged" || pr_state === "closed") return null;

@@ -1,6 +1,6 @@
-// The pull requests of chats: learns from the workspace what a chat has pushed, asks the git host how its pull request stands, and keeps
-// that (facts/chats 2.11, 4.4, 6, rules PR-1 to PR-6). Works outside of every mailbox, a few at a time; told by ends of turns and by the
-// scheduler. The only writer of `chat_diffs`. Without external-auth providers it does nothing.
+// Tracks the pull requests of chats: learns from the workspace which branches a chat has pushed, asks the git host for the status of its
+// pull request, and stores it (facts/chats 2.11, 4.4, 6, rules PR-1 to PR-6). Runs outside of every mailbox with limited concurrency,
+// triggered by the ends of turns and by the scheduler. The only writer of `chat_diffs`. Does nothing without external-auth providers.
 
 import PQueue from "p-queue";
 import { AppError, notFound } from "#base/errors.ts";
@@ -21,11 +21,11 @@ import type { Events } from "../../runtime/events.ts";
 import { type ReachDeps, WorkspaceAgent } from "../turn/tool-agent.ts";
 import { FRESH_MS, nextLook } from "./pull-request-pace.ts";
 
-/** Who is linked where; implemented where the accounts are. */
+/** Looks up people's linked accounts at git hosts; implemented by the account code. */
 export type GitAccounts = {
   readonly providers: ReadonlyMap<string, Provider>;
   providerFor(url: string): Provider | undefined;
-  /** Undefined: the user has linked no account that works. */
+  /** Returns undefined when the user has no working linked account. */
   live(user_id: string, provider: Provider): Promise<{ readonly access_token: string } | undefined>;
 };
 
@@ -36,22 +36,22 @@ type Deps = ReachDeps & {
 };
 
 const AT_ONCE = 6;
-/** Chats that wait; beyond that one is looked at when it moves again. */
+/** Maximum chats that wait. Beyond that, a chat is checked at its next activity. */
 const MAX_WAITING = 1_000;
-/** A look that a crash has cut off is made again after this. */
+/** A check that a crash interrupted is repeated after this time. */
 const LEASE_MS = 5 * 60_000;
 const MAX_IDLE = 10_000;
 
 type Known = FoundChatDiff & { readonly diff: ChatDiffRow };
 
-/** Of a chat that no longer exists there is nothing left but its timer. */
+/** A deleted chat has only a timer left, and no shard. */
 const partIn = (found: FoundChatDiff | undefined): number | undefined => found && partOf(found.chat.owner_id);
 
 export class Diffs implements Chore {
   readonly #deps: Deps;
   readonly #queue = new PQueue({ concurrency: AT_ONCE });
   readonly #waiting = new Set<string>();
-  /** Provider and user -> until when the host wants to be left alone. */
+  /** Maps provider and user to the time until which the host has rate-limited us. */
   readonly #resting = new Map<string, number>();
   readonly #stopping = new AbortController();
 
@@ -59,12 +59,12 @@ export class Diffs implements Chore {
     this.#deps = deps;
   }
 
-  /** A turn has ended: what it has pushed is looked for in the workspace. */
+  /** After a turn, checks the workspace for pushed branches. */
   turnEnded({ id, workspace_id }: { readonly id: string; readonly workspace_id: string | null }): void {
     if (workspace_id !== null && this.#deps.accounts.providers.size > 0) this.#soon(id, () => this.#learn(id));
   }
 
-  /** The timer of the chat has come: the host is asked, outside of the scheduler's turn. */
+  /** Handles the chat's timer by asking the host, outside of the scheduler. */
   async due(id: string): Promise<void> {
     const { store, clock } = this.#deps;
     const found = await store.get(findChatDiff({ id }));
@@ -72,7 +72,10 @@ export class Diffs implements Chore {
     this.#soon(id, () => this.#refresh(id));
   }
 
-  /** The diff of the chat's pull request, or of its branch. 404 when nothing was pushed, 503 when the host does not answer. */
+  /**
+   * Returns the diff of the chat's pull request, or else of its branch. Rejects with 404 when nothing was pushed, 503 when the host does
+   * not answer.
+   */
   async read(id: string): Promise<{ readonly row: ChatDiffRow; readonly provider: string; readonly diff: string }> {
     const { store, accounts } = this.#deps;
     const found = await store.get(findChatDiff({ id }));
@@ -115,7 +118,7 @@ export class Diffs implements Chore {
     });
   }
 
-  /** The repository that was touched last and whose branch is at a host we know. */
+  /** Stores the most recently touched repository that has a pushed branch at a known host. */
   async #learn(id: string): Promise<void> {
     const { store, clock, accounts } = this.#deps;
     const found = await store.get(findChatDiff({ id }));
@@ -137,7 +140,7 @@ export class Diffs implements Chore {
     }
   }
 
-  /** What the workspace has checked out; nothing when it cannot be asked. */
+  /** Returns the workspace's checked-out branches, or none when it cannot be reached. */
   async #references(id: string, { chat }: FoundChatDiff): Promise<GitReferences> {
     const { owner_id, organization_id, workspace_id } = chat;
     const of = { chat_id: id, owner_id, organization_id, workspace_id, run_id: uuid() };
@@ -150,7 +153,7 @@ export class Diffs implements Chore {
     }
   }
 
-  /** Asks the host and keeps what it says. `moved`: the chat has just been at work. */
+  /** Asks the host and stores the result. `moved`: the chat was just active. */
   async #refresh(id: string, moved = false): Promise<void> {
     const { store, clock, accounts, topics } = this.#deps;
     const found = await store.get(findChatDiff({ id }));
@@ -176,7 +179,7 @@ export class Diffs implements Chore {
     }
   }
 
-  /** The row with what the host says, or with one more failure. */
+  /** Returns the row updated from the host, or with its failure count increased. */
   async #asked(known: Known, provider: Provider): Promise<ChatDiffRow> {
     const { clock } = this.#deps;
     const { diff: row } = known;
@@ -188,13 +191,16 @@ export class Diffs implements Chore {
     } catch (error) {
       if (!(error instanceof PullError) && !(error instanceof AppError)) throw error;
       log("chats").debug("{provider} was asked in vain: {error}", { provider: provider.id, error: error.message });
-      // A host that limits us is not broken, and is not asked before its time.
+      // Rate limiting is not a failure. The host is asked again once the limit is over.
       const isLimited = error instanceof PullError && error.kind === "limited";
       return { ...row, failures: isLimited ? row.failures : row.failures + 1 };
     }
   }
 
-  /** The host with the token of the chat's owner. Throws PullError when none exists, and while the host wants to be left alone. */
+  /**
+   * Returns a client of the host with the chat owner's token. Throws `PullError` without a linked account, and while the host rate-limits
+   * us.
+   */
   async #host({ chat, diff }: Known, provider: Provider): Promise<{ http: PullHttp; pulls: Pulls }> {
     const { accounts, outbound, clock } = this.#deps;
     const host = findPullHost(provider);
@@ -256,7 +262,7 @@ const emptyDiff = ({ now, ...pushed }: Pushed): ChatDiffRow => ({
   stale_at: now,
 });
 
-/** What watchers would see, but for times. */
+/** Formats what watchers see, without times, to detect changes. */
 const formatShown = ({
   kept: _,
   failures: __,

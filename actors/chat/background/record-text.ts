@@ -1,11 +1,11 @@
-// What of a model call may be recorded: bounded in size, and without what looks like a credential. Pure.
+// Prepares a model call for recording: limits its size and removes text that looks like a credential. Pure.
 
-/** Bytes of JSON that one request or response may take. */
+/** Maximum bytes of JSON for a recorded request or response. */
 export const RECORD_BYTES = 65_536;
-/** What is put in the place of a secret may be a little longer. */
+/** Leaves room because a secret's replacement can be longer than the secret. */
 const FITTING_BYTES = RECORD_BYTES - 8_192;
 
-/** Longest texts and lists, from generous to meagre: the first that fits is taken. */
+/** Limits on text and list length, from generous to strict. The first set that makes the value fit is used. */
 const BOUNDS = [
   [8_192, 200],
   [1_024, 100],
@@ -24,7 +24,7 @@ const SECRETS: readonly (readonly [RegExp, string])[] = [
   [/\bgithub_pat_\w{20,}/g, HIDDEN],
   [/\bAIza[\w-]{30,}/g, HIDDEN],
   [/\bAKIA[0-9A-Z]{16}\b/g, HIDDEN],
-  // A key of this server.
+  // An API key of this server.
   [/\b[\w]{10}-[\w]{22}\b/g, HIDDEN],
   [/(:\/\/[^\s/:@]*:)[^\s/@]+@/g, `$1${HIDDEN}@`],
   [/-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(-----END [A-Z ]*PRIVATE KEY-----|$)/g, HIDDEN],
@@ -33,7 +33,10 @@ const SECRETS: readonly (readonly [RegExp, string])[] = [
 export const withoutSecrets = (text: string): string =>
   SECRETS.reduce((shown, [pattern, instead]) => shown.replace(pattern, instead), text);
 
-/** The value as it is recorded: long texts and lists are cut in the middle, and say so. Only what is left is searched for secrets. */
+/**
+ * Returns the value for recording: long texts are cut at the end, long lists in the middle, with a note of what is missing. Only the
+ * remaining content is searched for secrets.
+ */
 export const recordable = (value: unknown): unknown => {
   for (const [longest, most] of BOUNDS) {
     const shown = shrink(value, longest, most, 0);

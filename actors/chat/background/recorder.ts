@@ -1,5 +1,5 @@
-// Records the model calls of turns for people who look for faults (facts/chats 4.18): only where the deployment or the chat's owner wants
-// it. Outside of the mailbox, and nothing waits for it: what cannot be written is lost (rules RM-1 to RM-7).
+// Records the model calls of turns for debugging (facts/chats 4.18), only if the deployment or the chat's owner enabled it. Runs outside of
+// the mailbox and never delays a turn: records that cannot be written are dropped (rules RM-1 to RM-7).
 
 import type { Clock } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
@@ -15,15 +15,15 @@ import type { StartedAttempt } from "../messages.ts";
 import type { Collector } from "../turn/collector.ts";
 import { recordable, withoutSecrets } from "./record-text.ts";
 
-/** Steps of one run that are kept; a turn with more continues without. */
+/** Maximum recorded steps of a run. A longer turn continues unrecorded. */
 export const RECORDED_STEPS = 200;
-/** Commits that may wait; what comes on top is lost. */
+/** Maximum waiting commits. Further records are dropped. */
 const WAITING_LIMIT = 64;
 
 type Deps = {
   readonly store: Store;
   readonly clock: Clock;
-  /** The deployment wants every chat recorded. */
+  /** Whether the deployment records every chat. */
   readonly isForced: boolean;
 };
 
@@ -35,12 +35,12 @@ export class Recorder {
     this.#deps = deps;
   }
 
-  /** The record of one turn, or of another errand of a chat; it begins with its first model call. */
+  /** Returns a recording of one turn or side task. It is created with the first model call. */
   run(kind: ChatRunRow["kind"]): Recording {
     return new Recording(this.#deps, kind, (batch, owner_id) => this.#write(batch, partOf(owner_id)));
   }
 
-  /** All chats of a user are of one part. */
+  /** All chats of a user belong to one shard. */
   #write(batch: readonly Statement[], part: number): void {
     if (this.#waiting >= WAITING_LIMIT) return;
     this.#waiting += 1;
@@ -53,13 +53,13 @@ export class Recorder {
   }
 }
 
-/** Whose call it is, and which model answers. `settings`: where they were read for the call. */
+/** The chat and model of a recorded call. `settings`: where the call has already read them. */
 export type Recorded = Pick<StartedAttempt, "chat_key" | "model_id" | "provider"> & {
   readonly about: Pick<StartedAttempt["about"], "owner_id">;
   readonly settings?: CallSettings;
 };
 
-/** What became of a model call. */
+/** The outcome of a model call. */
 export type CallEnd = { readonly collector: Collector; readonly failure: unknown; readonly isStopped: boolean };
 export type EndOfCall = (end: CallEnd) => void;
 
@@ -68,7 +68,7 @@ export class Recording {
   readonly #kind: ChatRunRow["kind"];
   readonly #write: (batch: readonly Statement[], owner_id: string) => void;
   #owner = "";
-  /** Undefined before the first call; null when nothing is recorded. */
+  /** Undefined before the first call; null when recording is off. */
   #run: ChatRunRow["key"] | null | undefined;
   #steps = 0;
   #last: ChatRunRow["status"] = "completed";
@@ -79,7 +79,10 @@ export class Recording {
     this.#write = write;
   }
 
-  /** A model call begins; the answer is called at its end. Undefined, at once, when it is not recorded. Never rejects. */
+  /**
+   * Records the beginning of a model call. Returns a function for its end, or undefined, without waiting, when recording is off. Never
+   * rejects.
+   */
   async call(begun: Recorded, request: ModelRequest): Promise<EndOfCall | undefined> {
     if (this.#run === undefined) this.#run = await this.#begin(begun).catch(() => null);
     const run = this.#run;
@@ -117,7 +120,7 @@ export class Recording {
     };
   }
 
-  /** The turn is over. */
+  /** Records the end of the turn. */
   end(isStopped: boolean): void {
     if (!this.#run) return;
     const now = this.#deps.clock.now();
@@ -162,7 +165,7 @@ export class Recording {
   }
 }
 
-/** What a provider keeps with its words is its own, and long; what hooks say to the model is no one else's (rule HK-10). */
+/** Removes internal provider metadata, which is long, and text that hooks addressed to the model only (rule HK-10). */
 const withoutInsides = (part: MessagePart): MessagePart => {
   const { provider_metadata: _, ...shown } = part;
   return part.type === "hook-context" ? { type: "hook-context" } : shown;

@@ -1,5 +1,5 @@
-// Lets chats go in their time (facts/chats 4.16): archives those in which nothing was said for long, deletes those that have been archived
-// for long, and recorded model calls that are old. Each through its actor, one after another; 0 days is never (rules RT-1 to RT-5).
+// Applies chat retention (facts/chats 4.16): archives inactive chats, deletes chats that have been archived long enough, and deletes old
+// recorded model calls. Goes through each chat's actor, one at a time; 0 days means never (rules RT-1 to RT-5).
 
 import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
@@ -32,7 +32,7 @@ export const chatRetention = (deps: Deps): Chore =>
     failed: (error) => log("chats").warn("old chats were not let go: {error}", { error }),
   });
 
-/** One time of it. */
+/** One run of the retention. */
 class Retention {
   readonly #deps: Deps;
   readonly #isStopped: () => boolean;
@@ -48,7 +48,7 @@ class Retention {
     await this.#forgetRuns(await this.#since(now, "debug_retention_days"));
   }
 
-  /** What is older has had its time; undefined for never. */
+  /** Returns the time before which items expire, or undefined for never. */
   async #since(now: number, setting: KeptDays): Promise<number | undefined> {
     const days = await readChatSetting(this.#deps.store, setting);
     return days === 0 ? undefined : now - days * DAY_MS;
@@ -86,7 +86,7 @@ class Retention {
       await store.commit(deleteOldRunSlice(before), undefined, FIRST_PART);
   }
 
-  /** False when the chat has moved in the meantime. One that cannot be let go does not hold up the others. */
+  /** Returns false when the chat has changed since it was listed. A chat that cannot be archived or deleted does not block the others. */
   async #each(id: string, work: () => Promise<unknown>): Promise<boolean> {
     try {
       return (await work()) !== "stale";

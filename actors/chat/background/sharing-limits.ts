@@ -1,5 +1,4 @@
-// What happens when an organization switches sharing off: each of its shared chats is told, and anyone who could read along no longer can
-// (rule CS-6). What a crash leaves over is told at the next start.
+// Revokes the shares of all chats in an organization that disables sharing (rule CS-6). The next start handles chats that a crash left out.
 
 import { log } from "#base/log.ts";
 import { listForbiddenShares } from "#db/chats/shares.ts";
@@ -7,8 +6,8 @@ import type { Store } from "#db/engine/store.ts";
 import type { Directory } from "../../runtime/directory.ts";
 import type { ChatActor } from "../actor.ts";
 
-/** For one organization, or at start for all. Resolves when every chat has answered. */
-export const endForbiddenChatSharing = async (
+/** Handles one organization, or all at startup. Resolves when every chat has answered. */
+export const revokeForbiddenChatShares = async (
   store: Store,
   chats: Directory<ChatActor>,
   organization_id: string | null = null,

@@ -1,5 +1,5 @@
-// Asking a model something alongside a chat's own answers: a title, a label, a summary of what came before. One answer of text, bounded in
-// time and length; a passing failure is tried again.
+// Asks a model small questions outside of a chat's own answers: for a title, a label, a summary. Each has a text answer with limits on time
+// and length; transient failures are retried.
 import type { Clock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
 import type { ChatRunRow } from "#db/chats/runs.ts";
@@ -14,19 +14,19 @@ const PAUSE_MS = 1_000;
 export type SideModel = {
   readonly clock: Clock;
   readonly models: LanguageModels;
-  /** Absent: nothing is recorded. */
+  /** Absent when recording is off. */
   readonly recorder?: Recorder | undefined;
 };
-/** What a question is for, as it is recorded. */
+/** The purpose of a question, as it is recorded. */
 export type SideErrand = Recorded & { readonly kind: ChatRunRow["kind"] };
 export type SideQuestion = { readonly system: string; readonly text: string };
 export type SideAnswer = { readonly text: string; readonly usage: ModelUsage | null };
-/** How long all of it may take, and the characters after which an answer is long enough. */
+/** The total time, and the number of characters after which the answer is cut off. */
 export type SideLimits = { readonly time_ms: number; readonly longest: number };
 
 const SMALL: SideLimits = { time_ms: 30_000, longest: 2_000 };
 
-/** The answer. Throws `ModelError`, of kind `timeout` when time is up, or the reason of `stop`. */
+/** Returns the answer. Throws `ModelError`, of kind `timeout` when time is up, or the reason of `stop`. */
 export const askModel = async (
   { clock, models, recorder }: SideModel,
   errand: SideErrand,
@@ -61,7 +61,7 @@ export const askModel = async (
   }
 };
 
-/** A small question: 30 seconds, 2,000 characters. */
+/** Asks a small question, limited to 30 seconds and 2,000 characters. */
 export const askSideModel = async (
   parts: SideModel,
   errand: SideErrand,

@@ -1,5 +1,5 @@
-// Titles and summaries as text: what a chat is called before anyone has thought of a name, and what of a model's answer is taken
-// (facts/chats 4.10 and 4.11). Pure.
+// Titles and summaries as text: fallback titles, and how titles and summaries are extracted from a model's answer (facts/chats 4.10 and
+// 4.11). Pure.
 import type { MessagePart } from "#schema/chats/chat-part.ts";
 import { asLine } from "#schema/text.ts";
 
@@ -8,7 +8,7 @@ const TITLE_WORDS = 8;
 const LABEL_WORDS = 5;
 const SUMMARY_LONGEST = 600;
 
-/** The first six words of what was said, at most 80 characters. */
+/** Returns the first six words of the message, at most 80 characters. */
 export const fallbackTitle = (content: readonly MessagePart[]): string => {
   const text = asLine(content.map((part) => (part.type === "text" ? part.text : part.content) ?? "").join(" "));
   const words = text.split(/\s+/).filter((word) => word !== "");
@@ -25,11 +25,11 @@ const tidy = (text: string): string =>
     .trim()
     .replaceAll(/^["'`“”‘’*#\s]+|["'`“”‘’*\s]+$/g, "");
 
-/** Beginnings by which weak models speak about the title, or about their thinking, in the place of giving one. */
+/** Openings with which weak models talk about the title or their reasoning instead of giving a title. */
 const TALK =
   /^(here('s| is)|i('ll| will| need| would| should| can|'m)|let me|let's|the user|okay|ok,|sure,|(a )?thinking process|we need|based on|this (title|conversation))\b|:$/i;
 
-/** The title in an answer: without its tags, its label, a fence, JSON around it, and what is said behind it. */
+/** Extracts the title from an answer by removing tags, labels, code fences, surrounding JSON and trailing comments. */
 const bareTitle = (answer: string): string => {
   const thought = answer.replace(
     /^\s*(<(think|thinking|reasoning)>[\s\S]*?<\/\2>|```(thinking|reasoning)\n[\s\S]*?```)/i,
@@ -47,14 +47,14 @@ const bareTitle = (answer: string): string => {
 
 const LABEL = /^[\s>*_#"'`-]*((title|chat title|conversation title|suggested title)\s*[*_]*\s*:[\s*_]*)?/i;
 
-/** A title of two to eight words; undefined when the model said something else. */
+/** Returns a title of two to eight words, or undefined when the model answered something else. */
 export const titleFrom = (answer: string): string | undefined => {
   const title = tidy(bareTitle(answer)).replace(/\.$/, "");
   const words = title === "" ? 0 : title.split(" ").length;
   return words < 1 || words > TITLE_WORDS ? undefined : [...title].slice(0, LONGEST).join("");
 };
 
-/** A label of two to five words for lists; undefined for sentences, several lines, and what speaks of who did it. */
+/** Returns a label of two to five words for lists. Returns undefined for sentences, several lines, or text about who did the work. */
 export const labelFrom = (answer: string): string | undefined => {
   if (/\S\s*\n\s*\S/.test(answer)) return undefined;
   const label = tidy(answer);
@@ -63,23 +63,23 @@ export const labelFrom = (answer: string): string | undefined => {
   return /^(the |an? )?(agent|i|it|the|we)\b/i.test(label) ? undefined : label;
 };
 
-/** One to three sentences about the whole chat; undefined when none exist. */
+/** Returns one to three sentences about the whole chat, or undefined when the answer contains none. */
 export const summaryFrom = (answer: string): string | undefined => {
   const summary = answer.replaceAll(/\s+/g, " ").trim();
   return summary === "" ? undefined : [...summary].slice(0, SUMMARY_LONGEST).join("");
 };
 
-/** What a list shows of a turn that was interrupted when no model has found better words. */
+/** Label of an interrupted turn without a usable label from a model. */
 export const STOPPED = "stopped before the end";
 
-/** What a list shows of a turn when no model has found better words. */
+/** Returns the label of a turn without a usable label from a model. */
 export const formatLabel = (status: string): string => {
   if (status === "error") return "hit an error";
   if (status === "requires_action") return "waiting for user input";
   return status === "waiting" ? "finished latest turn" : "still working on request";
 };
 
-/** Letters of a call's arguments that say what it was about. */
+/** Maximum characters of a call's arguments in a transcript. */
 const CALL_LETTERS = 120;
 
 type Said = { readonly role: string; readonly content: readonly MessagePart[] };
@@ -92,7 +92,7 @@ const toWords = ({ content }: Said): string =>
     .join("\n");
 const first = (text: string, letters: number): string => [...text].slice(0, letters).join("");
 
-/** What was said, as plain text of at most `limit` characters: the first user's turn and the newest messages. */
+/** Formats the messages as plain text of at most `limit` characters: the first user turn and the newest messages. */
 export const formatTranscript = (messages: readonly Said[], limit = 6_000): string => {
   const spoken = messages.filter(({ role }) => role === "user" || role === "assistant");
   const lines = spoken.map((one) => `${one.role}: ${first(toWords(one), 1_000)}`).filter((line) => line.includes(": "));

@@ -1,5 +1,5 @@
-// Names chats and sums them up outside of their turns: a title as soon as something was asked, a label after each turn, a summary now and then. What
-// comes too late or is no good is thrown away, and a chat never waits for it (rules TT-1 to TT-5).
+// Generates titles and summaries outside of turns: a title after the first message, a label after each turn, a summary every few turns.
+// Late or unusable results are dropped, and a chat never waits for them (rules TT-1 to TT-5).
 
 import type { Clock } from "#base/clock.ts";
 import { toErrorKind } from "#base/errors.ts";
@@ -31,13 +31,13 @@ const LABEL =
 const LABEL_INTERRUPTED =
   "The last turn was interrupted before its end. Say in two to five words what had been done until then, such as: read the failing tests. Answer with these words alone.";
 const SUMMARY = "Sum up this conversation in one to three sentences. Answer with the summary alone.";
-/** Chats that are looked after at once; beyond that a turn goes without new words. */
+/** Maximum chats processed concurrently. Beyond that, a turn gets no new title or label. */
 const AT_ONCE = 16;
-/** Shorter conversations say more on their own than a summary of them. */
+/** Shorter conversations need no summary. */
 const SUMMARY_FROM = 200;
 const TURNS_BETWEEN = 3;
 const NEWEST = 200;
-/** A chat that has no title of a model after so many messages of people keeps the one it has. */
+/** After this many messages of people, a chat without a generated title keeps its current one. */
 const TITLE_PROMPTS = 5;
 
 type Deps = {
@@ -46,7 +46,7 @@ type Deps = {
   readonly models: LanguageModels;
   readonly chats: () => Asks<DescribedMessages>;
   readonly recorder?: Recorder | undefined;
-  /** False: nothing is asked on its own, only titles that someone wants proposed. */
+  /** If false, models are only asked when someone requests a title. */
   readonly asks: boolean;
 };
 type Ended = Pick<ChatState, "id" | "key" | "status" | "title" | "parent_chat_id" | "history_version" | "owner_id"> &
@@ -56,14 +56,14 @@ export class Titles implements Chore {
   readonly #deps: Deps;
   readonly #stopping = new AbortController();
   readonly #running = new Set<Promise<void>>();
-  /** Chats for which a title is being made. */
+  /** Chats whose titles are being generated. */
   readonly #naming = new Set<string>();
 
   constructor(deps: Deps) {
     this.#deps = deps;
   }
 
-  /** A person's message has come into the history: a chat without a title gets one alongside its turn. */
+  /** Handles a new message of a person in the history: generates a title, if needed, while the turn runs. */
   promptAdded(chat: Ended): void {
     this.#begin(chat, async (model) => {
       const messages = await newest(this.#deps.store, chat.key);
@@ -71,7 +71,7 @@ export class Titles implements Chore {
     });
   }
 
-  /** A turn of the chat has ended. Does nothing where no model answers such questions. */
+  /** Handles the end of a turn. Does nothing without a model for side questions. */
   turnEnded(chat: Ended, isInterrupted: boolean): void {
     this.#begin(chat, (model) => this.#lookAfter(chat, model, isInterrupted));
   }
@@ -89,7 +89,7 @@ export class Titles implements Chore {
     this.#running.add(job);
   }
 
-  /** A title for what was said so far; stores nothing. 400 without a model, 504 in words when it takes too long. */
+  /** Returns a title for the conversation so far, without storing it. Falls back to the first words when no model is available. */
   async propose(
     chat: Pick<ChatState, "key" | "owner_id" | "organization_id" | "last_model_config_id">,
     signal: AbortSignal,
@@ -130,13 +130,13 @@ export class Titles implements Chore {
     }
   }
 
-  /** Unless someone or something has named it, or is about to. */
+  /** Generates a title unless the chat has one, or one is being generated. */
   async #titleOnce({ id, ...chat }: Ended, model: ModelInfo, messages: Awaited<ReturnType<typeof newest>>) {
     const prompts = messages.filter(({ role }) => role === "user");
     if (prompts.length === 0 || prompts.length > TITLE_PROMPTS || this.#naming.has(id)) return;
     this.#naming.add(id);
     try {
-      // It may have got one since the turn began.
+      // The chat may have got a title since the turn began.
       const title = (await this.#deps.store.get(findChat({ id })))?.title ?? chat.title;
       if (title !== "" && title !== fallbackTitle(prompts[0]?.content ?? [])) return;
       await this.#title({ id, ...chat, title }, model, formatTranscript(messages));
@@ -145,7 +145,7 @@ export class Titles implements Chore {
     }
   }
 
-  /** By the organization's model for titles where there is one: when that fails there is no title. */
+  /** Uses the organization's title model if one is configured. When that fails, the chat gets no title. */
   async #title(chat: Ended, model: ModelInfo, text: string): Promise<void> {
     const wanted = await organizationModel(this.#deps, chat.organization_id, "title_generation");
     if (wanted === "unusable") return;

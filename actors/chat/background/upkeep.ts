@@ -1,4 +1,4 @@
-// The chores of chats as one: the scheduler's sweep calls it, the end of the server waits for it.
+// Combines the maintenance jobs of chats: the scheduler's sweep runs them, and shutdown waits for them.
 import type { Chore } from "../../runtime/chore.ts";
 
 export class ChatUpkeep implements Chore {

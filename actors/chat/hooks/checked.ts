@@ -1,11 +1,11 @@
-// The command that a request will become, as far as it can be refused before a hook was asked about it. Used by the chat's actor.
+// Builds the command that a request will become, so that it can be rejected before a hook is asked. Used by the chat's actor.
 
 import type { Store } from "#db/engine/store.ts";
 import type { ChatState } from "../machine/chat-state.ts";
 import type { CommandInput, CompactionRequest, ToolResult } from "../machine/decision.ts";
 import { hasNoAnswer, readEdited } from "../storage/read.ts";
 
-/** What someone wants to do, without its content. */
+/** A requested command without its content. */
 export type CheckedCommand =
   | { readonly type: "send"; readonly behavior: "queue" | "interrupt" }
   | { readonly type: "edit"; readonly message_id: number }
@@ -14,7 +14,7 @@ export type CheckedCommand =
 
 const NOBODY = { content: [], created_by: "", model_config_id: null };
 
-/** 400 and 404 for what cannot be edited. */
+/** Throws 400 or 404 for messages that cannot be edited. */
 export const checkedCommand = async (
   { store }: { readonly store: Store },
   { key }: ChatState,

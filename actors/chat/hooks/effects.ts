@@ -1,5 +1,5 @@
-// What the responses of lifecycle hooks add to a chat's history: parts of the user's message, rows only for the model, and rows only for people.
-// Pure.
+// Converts the answers of lifecycle hooks to additions to a chat's history: parts of the user's message, rows only for the model, and rows
+// only for people. Pure.
 import type { ChatError } from "#schema/chats/chat-error.ts";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
 import type { HookAnswer, HookFailure } from "#src/hooks/protocol.ts";
@@ -17,17 +17,17 @@ const row = (role: "user" | "system", visibility: "user" | "model", part: Messag
   usage: null,
 });
 
-/** Additional rows: first the model's, at the position of the event, then people's. */
+/** Returns additional rows: first the model's, at the position of the event, then people's. */
 export const effectRows = ({ model_context = "", user_message = "" }: HookAnswer): NewMessage[] => [
   ...(model_context === "" ? [] : [row("user", "model", contextPart(model_context))]),
   ...(user_message === "" ? [] : [row("system", "user", noticePart(user_message))]),
 ];
 
-/** A row that contains only hook messages for the model. */
+/** Returns whether the row contains only hook messages for the model. */
 export const isHookRow = ({ role, content }: Pick<NewMessage, "role" | "content">): boolean =>
   role === "user" && content.length > 0 && content.every(({ type }) => type === "hook-context");
 
-/** A prompt as it is stored: its original or replaced text, its files, then hook messages for the model and for people. */
+/** Returns a prompt as it is stored: its original or replaced text, its files, then hook messages for the model and for people. */
 export const promptContent = (content: readonly MessagePart[], answer: HookAnswer): MessagePart[] => {
   const { permission, model_context = "", user_message = "" } = answer;
   const override = permission?.decision === "allow" ? permission.input_override : undefined;
@@ -40,11 +40,11 @@ export const promptContent = (content: readonly MessagePart[], answer: HookAnswe
   ];
 };
 
-/** The prompt text that hooks receive. */
+/** Returns the prompt text that hooks receive. */
 export const promptText = (content: readonly MessagePart[]): string =>
   content.flatMap(({ type, text }) => (type === "text" && text ? [text] : [])).join("\n");
 
-/** Why a turn ended; does not reveal the consumer. */
+/** Returns the error of a turn that a hook failed. Does not reveal the consumer. */
 export const hookError = (failure: HookFailure): ChatError => ({
   kind: "hook_dispatch_failed",
   message: "A lifecycle hook gave no valid answer, so the chat stopped. Send a message to try again.",
@@ -52,7 +52,10 @@ export const hookError = (failure: HookFailure): ChatError => ({
   retryable: false,
 });
 
-/** Providers require results directly after their calls, so hook messages between them are moved behind the results. The order is otherwise kept. */
+/**
+ * Moves hook messages between calls and results behind the results, because providers require results directly after their calls. Otherwise
+ * keeps the order.
+ */
 export const behindResults = <M extends Pick<NewMessage, "role" | "content">>(history: readonly M[]): M[] => {
   const out: M[] = [];
   let held: M[] = [];

@@ -1,5 +1,5 @@
-// The daemon of a chat's workspace as its hooks need it: which hooks it declares, and running one of them. Every answer is a stranger's:
-// bounded in time and size, and checked. Used by workspace-hooks.ts, outside of the mailbox.
+// Client of the workspace daemon for hooks: lists the declared hooks and runs one of them. Workspace answers are untrusted, so they are
+// limited in time and size and validated. Used by workspace-hooks.ts, outside of the mailbox.
 import { Value } from "@sinclair/typebox/value";
 import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
@@ -13,11 +13,11 @@ import { AnswerProblem, type FailureClass, type HookRequest } from "#src/hooks/p
 import type { ServicesOf, ToolServices } from "#src/tools/services.ts";
 import type { AgentHttp } from "#src/wire/index.ts";
 
-/** One look at what is declared, and how long a call waits for an agent that returns. */
+/** Timeout of one request for the declared hooks, and how long a call waits for an agent to reconnect. */
 const LOOK_MS = 3_000;
 const PATIENCE_MS = 5_000;
 const AGAIN_MS = 200;
-/** A run is answered at its limit; this much later nobody waits for the answer. */
+/** The daemon answers a run at its own limit. This timeout is slightly longer. */
 export const RUN_MS = 7_000;
 const ANSWER_BYTES = 256 * 1024;
 
@@ -28,7 +28,7 @@ export type HookAgentDeps = {
   readonly toolServices: (of: ServicesOf) => Pick<ToolServices, "mayUseWorkspace">;
 };
 
-/** Why nothing came of a hook, for ledger and words. */
+/** Why a hook failed, for the ledger and for messages. */
 export class HookProblem extends Error {
   readonly failure: FailureClass;
   constructor(failure: FailureClass, words: string) {
@@ -46,7 +46,7 @@ export class HookAgent {
     this.#places = new Places(deps.clock, PLACES);
   }
 
-  /** The output of a program that ended well. Throws `HookProblem`, `AnswerProblem` or the reason of `signal`. */
+  /** Returns the output of a program that succeeded. Throws `HookProblem`, `AnswerProblem` or the reason of `signal`. */
   async run(
     { agent_id, revision, name, left }: { agent_id: string; revision: string; name: string; left: number },
     request: string,
@@ -69,7 +69,7 @@ export class HookAgent {
     }
   }
 
-  /** An agent that is away is waited for where the call could not run without it. */
+  /** Returns the declared hooks. With `isPatient`, waits for a disconnected agent, because the call could not run without it. */
   async declared(agent_id: string, isPatient: boolean, signal: AbortSignal | undefined): Promise<DeclaredHooks> {
     const { clock } = this.#deps;
     const until = clock.monotonic() + (isPatient ? PATIENCE_MS : 0);
@@ -88,7 +88,7 @@ export class HookAgent {
     }
   }
 
-  /** The JSON of a good answer; undefined where the daemon has no such route: it knows no hooks, so that it has none. */
+  /** Returns the JSON of a successful answer, or undefined when the daemon has no such route and therefore no hooks. */
   async #asked(
     agent_id: string,
     request: { readonly method: "GET" | "POST"; readonly path: string; readonly json?: unknown },
@@ -115,7 +115,7 @@ export class HookAgent {
     }
   }
 
-  /** The agent of the chat's workspace; undefined where no program of it may or can run. */
+  /** Returns the agent of the chat's workspace, or undefined when its programs may not or cannot run. */
   async find({ meta }: HookRequest): Promise<string | undefined> {
     const { store, toolServices } = this.#deps;
     const { workspace_id = null, chat_id, owner_id } = meta;

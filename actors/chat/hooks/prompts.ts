@@ -1,5 +1,6 @@
-// Asks the lifecycle hook about a prompt before anyone stores it: of a new chat, a message, an edit, a sub-chat. Called outside of every
-// mailbox by request handlers and tools. Throws `HookDenied` with words for people and `HookFailure`; then nothing is to be stored.
+// Asks the lifecycle hook about a prompt before it is stored: of a new chat, a message, an edit, a sub-chat. Called outside of every
+// mailbox by request handlers and tools. Throws `HookDenied` with a message for people, or `HookFailure`; in both cases nothing may be
+// stored.
 
 import type { DynamicTool } from "#db/chats/chats.ts";
 import { readUserChatSetting } from "#db/chats/settings.ts";
@@ -19,12 +20,12 @@ export type Prompt = {
     readonly root_chat_id: string | null;
   };
   readonly content: readonly MessagePart[];
-  /** Of a chat that is made with it. */
+  /** Set for a chat that is created with one. */
   readonly system_prompt?: string;
   readonly dynamic_tools?: readonly DynamicTool[];
 };
 
-/** What is to be stored; `custom_prompt` is null where no hook has seen it. */
+/** The prompt to store. `custom_prompt` is null when no hook has seen it. */
 export type AdmittedPrompt = { readonly content: MessagePart[]; readonly custom_prompt: string | null };
 
 type Deps = { readonly store: Store; readonly hooks: Hooks };
@@ -51,7 +52,9 @@ export const admitPrompt = async ({ store, hooks }: Deps, prompt: Prompt): Promi
   };
 };
 
-/** What the owner asks of a summary is words for a model, too: admitted as a prompt, with what the hook adds to it. */
+/**
+ * Asks the hook about an owner's instructions for a summary, because a model will read them, and returns them with the hook's additions.
+ */
 export const admitInstructions = async (
   deps: Deps,
   chat: Prompt["chat"],
@@ -65,7 +68,7 @@ export const admitInstructions = async (
 
 const DENIED = "The policy of this deployment does not allow this message.";
 
-/** Whose event it is. */
+/** Returns the identity of the event's chat. */
 export const toHookMeta = ({ id, owner_id, workspace_id, parent_chat_id, root_chat_id }: Prompt["chat"]): HookMeta => ({
   chat_id: id,
   owner_id,

@@ -1,5 +1,5 @@
-// The calls that a model has proposed, before they are stored: what means different things to different parsers is refused, then the hook
-// is asked about one call after another. Used by turn-hooks.ts.
+// Checks the calls that a model proposes before they are stored: rejects input that parsers interpret differently, then asks the hook about
+// one call after another. Used by turn-hooks.ts.
 import type { MessagePart } from "#schema/chats/chat-part.ts";
 import { miscasedKey, repeatedKey } from "#src/hooks/strict-json.ts";
 import type { ToolDefinition } from "#src/llm/model.ts";
@@ -9,12 +9,12 @@ import { isServerTool } from "#src/tools/registry.ts";
 import type { NewMessage } from "../machine/decision.ts";
 import { toolMessage } from "../machine/draft.ts";
 
-/** JSON text of a call's input for the hook, or why the call is refused without asking. */
+/** The JSON text of a call's input for the hook, or why the call is refused without asking. */
 export type ProposedInput = { readonly tool_input: string } | { readonly refusal: string };
 
 /**
- * `raw`: the model's own text, where it is known. It is passed on byte for byte as long as it is one JSON text with the meaning that will
- * be run; what was repaired is passed on as it will be run.
+ * `raw`: the model's own text, where known. It is passed to the hook byte for byte if it is one JSON text with the meaning that will run;
+ * repaired input is passed as it will run.
  */
 export const proposedInput = (
   tool_name: string,
@@ -23,29 +23,30 @@ export const proposedInput = (
 ): ProposedInput => {
   const made = JSON.stringify(args);
   const value = raw === undefined ? undefined : jsonIn(raw);
-  if (raw !== undefined && raw.trim() !== "" && value === undefined && isUnread(args, raw)) return { refusal: NO_JSON };
+  if (raw !== undefined && raw.trim() !== "" && value === undefined && isUnparsed(args, raw))
+    return { refusal: NO_JSON };
   const twice = raw === undefined || value === undefined ? undefined : repeatedKey(raw);
   const isOurs = isServerTool(tool_name);
   if (isOurs && twice !== undefined) return { refusal: `The arguments have the key "${twice}" twice. ${AGAIN}` };
-  // Of the model's own words, too: what nobody knows may have been left out of what will be run.
+  // Checks the model's text as well, because parsing may have dropped unknown keys.
   const miscased = isOurs ? (miscasedKey(schema, value?.value) ?? miscasedKey(schema, args)) : undefined;
   if (miscased !== undefined) return { refusal: `The arguments have the key "${miscased}" in other letters. ${AGAIN}` };
   const isExact = raw !== undefined && twice === undefined && JSON.stringify(value?.value) === made;
   return { tool_input: isExact ? raw : made };
 };
 
-/** True when an override means the same to everyone. */
+/** Returns whether every parser reads the override the same way. */
 export const isPlainOverride = (tool_name: string, schema: unknown, override: unknown): boolean =>
   !isServerTool(tool_name) || miscasedKey(schema, override) === undefined;
 
-/** The call as it is stored and run. */
+/** Returns the call as it is stored and run. */
 export const rewritten = (part: MessagePart, args: Readonly<Record<string, unknown>>): MessagePart => {
   const { parsed_commands: _, ...call } = part;
   const parsed_commands = part.tool_name === execute.name ? parsedCommands(args.command) : undefined;
   return { ...call, args, ...(parsed_commands ? { parsed_commands } : {}), hook_rewritten: true };
 };
 
-/** The answer to a call that is never run. */
+/** Returns the result of a call that never runs. */
 export const refusedCall = (
   { tool_call_id = "", tool_name = "" }: MessagePart,
   error: string,
@@ -54,14 +55,14 @@ export const refusedCall = (
 
 export const deniedWords = (reason: string): string => `${POLICY}${reason === "" ? "" : ` ${reason}`}`;
 
-/** The calls of a message that someone here runs and that are tools of this chat. */
+/** Returns the input schema of a call, if the server or the client runs it and the chat offers its tool. */
 export const findSchema = (tools: readonly ToolDefinition[], part: MessagePart): unknown =>
   part.type === "tool-call" && !part.provider_executed
     ? tools.find(({ name }) => name === part.tool_name)?.input_schema
     : undefined;
 
-/** When nothing of a step is stored but what the model has said in words. */
-export const wordsOnly = (content: readonly MessagePart[]): MessagePart[] =>
+/** Keeps only the model's text, when nothing else of a step is stored. */
+export const keepTextOnly = (content: readonly MessagePart[]): MessagePart[] =>
   content.filter(({ type, text }) => type === "text" && text !== undefined && text !== "");
 
 const POLICY = "The policy of this deployment does not allow this call. Do not try to get around it.";
@@ -76,6 +77,6 @@ const jsonIn = (text: string): { value: unknown } | undefined => {
   }
 };
 
-/** What src/llm makes of text that it cannot read. */
-const isUnread = (args: unknown, raw: string): boolean =>
+/** Recognizes the value that src/llm produces for text it cannot parse. */
+const isUnparsed = (args: unknown, raw: string): boolean =>
   typeof args === "object" && args !== null && (args as { input?: unknown }).input === raw;

@@ -1,5 +1,5 @@
-// Asks the lifecycle hook about results that a client has brought, before anyone stores them. Outside of every mailbox. Throws
-// `HookFailure`: then nothing is to be stored, and the same results may be sent again.
+// Asks the lifecycle hook about results of a client before they are stored. Runs outside of every mailbox. Throws `HookFailure`; then
+// nothing may be stored, and the client can send the same results again.
 import type { ChatRow } from "#db/chats/chats.ts";
 import type { Hooks } from "#src/hooks/hooks.ts";
 import type { NewMessage, ToolResult } from "../machine/decision.ts";
@@ -7,7 +7,7 @@ import { effectRows } from "./effects.ts";
 import { toHookMeta } from "./prompts.ts";
 import { answeredData } from "./turn-hooks.ts";
 
-/** The rows that come behind the results, in their order. */
+/** Returns the rows that follow the results, in order. */
 export const admitResults = async (
   hooks: Hooks,
   chat: ChatRow,

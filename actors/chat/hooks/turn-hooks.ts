@@ -1,5 +1,5 @@
-// The lifecycle hooks of one turn: asks at each event and answers the rows that follow. Outside of the mailbox; the turn stores the rows in
-// the commit of what they belong to. Throws `HookFailure`, and the reason of the turn's signal once it was stopped.
+// The lifecycle hooks of one turn: asks at each event and returns the resulting rows. Runs outside of the mailbox; the turn stores the rows
+// in the commit they belong to. Throws `HookFailure`, or the reason of the turn's signal once it was stopped.
 import type { Clock } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
@@ -15,15 +15,15 @@ import { deniedWords, findSchema, isPlainOverride, proposedInput, refusedCall, r
 type Deps = { readonly hooks: Hooks; readonly clock: Clock };
 type Of = Pick<StartedAttempt, "about" | "family">;
 
-/** A step after the hook was asked about its calls. */
+/** A step after the hook has decided about its calls. */
 export type Proposed = {
   readonly content: readonly MessagePart[];
-  /** Answers to calls that are not run. */
+  /** Results of calls that are not run. */
   readonly refused: readonly NewMessage[];
   readonly rows: readonly NewMessage[];
 };
 
-/** A call that was run, and what came of it. */
+/** A call that was run, and its result. */
 export type AnsweredCall = {
   readonly call: Pick<PendingCall, "tool_call_id" | "tool_name">;
   readonly result: unknown;
@@ -43,14 +43,14 @@ export class TurnHooks {
     this.#signal = signal;
   }
 
-  /** Once in a turn, before its first model call. */
+  /** Runs once in a turn, before its first model call. */
   async sessionStart(of: Of, history: readonly HistoryRow[]): Promise<NewMessage[]> {
     if (this.#hasBegun) return [];
     this.#hasBegun = true;
     return this.rows(of, "session_start", { source: toSource(history) });
   }
 
-  /** The rows that an event leaves. */
+  /** Returns the rows that an event produces. */
   async rows(of: Of, event: HookEvent, data: HookRequest["data"] = {}): Promise<NewMessage[]> {
     return effectRows(await this.ask(of, event, data));
   }
@@ -62,7 +62,7 @@ export class TurnHooks {
     return this.#deps.hooks.ask({ event, meta, data, ...more }, this.#signal);
   }
 
-  /** About each call in turn. `inputs`: the model's own words by the ids of calls. */
+  /** Asks about each call in order. `inputs`: the model's raw arguments by call ID. */
   async propose(
     of: Of & Pick<StartedAttempt, "tools">,
     content: readonly MessagePart[],
@@ -105,20 +105,20 @@ export class TurnHooks {
     return proposed;
   }
 
-  /** About calls that were run, all at once; the rows stand in the order of the calls. */
+  /** Asks about finished calls concurrently. The rows keep the order of the calls. */
   async answered(of: Of, answers: readonly AnsweredCall[]): Promise<NewMessage[]> {
     const rows = await Promise.all(answers.map((answer) => this.rows(of, "post_tool_use", answeredData(answer))));
     return rows.flat();
   }
 }
 
-/** startup: no model has answered yet; clear: none since the chat was cleared. */
+/** Returns `startup` before a model's first answer, `clear` before the first answer since the chat was cleared, otherwise `resume`. */
 const toSource = (history: readonly HistoryRow[]): "startup" | "resume" | "clear" => {
   if (history.some((row) => row.role === "assistant" || (row.replayed !== null && !isClearing(row)))) return "resume";
   return history.some(isClearing) ? "clear" : "startup";
 };
 
-/** What a hook is notified of an answered call. */
+/** Returns the data about a finished call that a hook receives. */
 export const answeredData = ({ call: { tool_call_id, tool_name }, result, is_error }: AnsweredCall) => ({
   tool_use_id: tool_call_id,
   tool_name,

@@ -1,6 +1,6 @@
-// Hooks that a chat's workspace declares (facts/agents A37, docs/hooks.md): asks its daemon which there are, has those that fit an event run
-// one after another, and judges their answers as those of the deployment's consumer. Outside of every mailbox. Only where an administrator
-// allows it; every failure denies what can be denied (rules HK-19 to HK-21).
+// Runs the hooks that a chat's workspace declares (facts/agents A37, docs/hooks.md): asks its daemon for them, runs those that match an
+// event one after another, and validates their answers like those of the deployment's consumer. Runs outside of every mailbox. Requires an
+// administrator's permission; every failure denies what can be denied (rules HK-19 to HK-21).
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
 import type { DeclaredHooks } from "#schema/agents/workspace-hooks.ts";
@@ -20,12 +20,12 @@ import { AVAILABLE } from "#src/tools/available.ts";
 import { isServerTool } from "#src/tools/registry.ts";
 import { HookAgent, type HookAgentDeps, HookProblem, isProblem, RUN_MS, toProblem } from "./hook-agent.ts";
 
-/** Programs of one event together; one of them has five seconds at most. */
+/** Total time for the hooks of one event. A single hook has at most five seconds. */
 const EVENT_MS = 10_000;
 
 type Deps = HookAgentDeps & { readonly recordsContents: boolean };
 
-/** Keeps an entry of the ledger; throws `HookFailure` when it cannot. */
+/** Stores an entry in the ledger. Throws `HookFailure` when that fails. */
 type Keep = (entry: DispatchRecord) => Promise<void>;
 
 export class WorkspaceHooks {
@@ -37,7 +37,10 @@ export class WorkspaceHooks {
     this.#agent = new HookAgent(deps);
   }
 
-  /** What the workspace's hooks have decided; nothing where none is declared. Throws the reason of `signal`, and what `keep` throws. */
+  /**
+   * Returns the decision of the workspace's hooks, or `NOTHING` when none is declared. Throws the reason of `signal`, and anything that
+   * `keep` throws.
+   */
   async ask(request: HookRequest, keep: Keep, signal: AbortSignal | undefined): Promise<HookAnswer> {
     const agent_id = await this.#agent.find(request);
     if (agent_id === undefined) return NOTHING;
@@ -47,7 +50,7 @@ export class WorkspaceHooks {
       declared = await this.#agent.declared(agent_id, needed, signal);
     } catch (error) {
       signal?.throwIfAborted();
-      // What does not touch the workspace continues without it: nothing else could bring it back.
+      // Events that do not need the workspace continue without its hooks. Otherwise nothing could bring the workspace back.
       if (!needed) return NOTHING;
       return this.#failed(request, toProblem(error), "", keep);
     }
@@ -65,7 +68,7 @@ export class WorkspaceHooks {
     );
   }
 
-  /** Each is asked about what those before it have made of the input; the first that denies is the last. */
+  /** Asks each hook about the input as the previous hooks have changed it. Stops at the first denial. */
   async #askEach(
     agent_id: string,
     revision: string,
@@ -120,7 +123,7 @@ export class WorkspaceHooks {
     }
   }
 
-  /** Denies what can be denied, and tells people of the rest. */
+  /** Denies the event if it can be denied, and otherwise notifies people. */
   async #failed(request: HookRequest, problem: HookProblem, name: string, keep: Keep): Promise<HookAnswer> {
     const { event, meta } = request;
     const { failure, message } = problem;
@@ -147,7 +150,7 @@ export class WorkspaceHooks {
   }
 }
 
-/** Bytes of contents that the ledger keeps of one side. */
+/** Maximum bytes of a request or response that the ledger stores. */
 const KEPT = 65_536;
 
 const writeAuditEntry = (
@@ -170,10 +173,13 @@ const writeAuditEntry = (
 const findToolName = (data: HookRequest["data"]): string | null =>
   typeof data.tool_name === "string" ? data.tool_name : null;
 
-/** Exactly the tool's name, or every tool. */
+/** Matches the exact tool name, or every tool. */
 const fits = (matcher: string, { data }: HookRequest): boolean => matcher === "*" || matcher === findToolName(data);
 
-/** A call that could not run without the workspace, or that is not ours to judge: it is refused while its hooks cannot be asked. */
+/**
+ * Returns whether a call needs the workspace, or is one that we cannot judge. Such a call is refused while the workspace's hooks cannot be
+ * asked.
+ */
 const needsWorkspace = ({ event, data }: HookRequest): boolean => {
   const name = findToolName(data);
   if (event !== "pre_tool_use" || name === null) return false;
@@ -183,7 +189,7 @@ const needsWorkspace = ({ event, data }: HookRequest): boolean => {
 
 const BRINGS_BACK: ReadonlySet<string> = new Set(["start_workspace", "stop_workspace"]);
 
-/** Who has denied it: the model and people read it. */
+/** Adds the name of the hook that denied the event, for the model and for people. */
 const named = (event: HookEvent, answer: HookAnswer, name: string): HookAnswer => {
   const reason = answer.permission?.reason ?? "";
   const denial = `The hook "${name}" of the workspace does not allow this.${reason === "" ? "" : ` ${reason}`}`;

@@ -1,5 +1,5 @@
-// A transition in the making: starts from the state before, collects what changes, and keeps the invariants and counters of
-// facts/chats 1.4, so that no row of the table can forget one. Used by state.ts alone.
+// Builds a transition: starts from the previous state, collects changes, and maintains the invariants and counters of facts/chats 1.4, so
+// that every row of the table does so. Used only by state.ts.
 import type { BudgetPause } from "#schema/ai/budget.ts";
 import type { ChatError } from "#schema/chats/chat-error.ts";
 import type { ChatStatus } from "#schema/chats/chat-status.ts";
@@ -17,7 +17,7 @@ import type {
 } from "./decision.ts";
 import { askedAfter, pendingAfter } from "./pending.ts";
 
-/** Messages that may wait for one chat (facts/chats 1.7). */
+/** Maximum queued messages of a chat (facts/chats 1.7). */
 export const QUEUE_LIMIT = 20;
 
 type PermissionOf = (tool_call_id: string) => PendingCall["permission"];
@@ -53,7 +53,10 @@ export class Draft<S extends Execution> {
     return this.#next.queue.find((one) => one.id === id);
   }
 
-  /** Leaving `error` forgets the error, leaving `requires_action` the deadline, leaving `running` the retry; a request to compact goes. */
+  /**
+   * Changes the status. Clears everything that belongs to the status being left: the error, the deadline, the retry, the budget pause and a
+   * requested compaction.
+   */
   become(status: ChatStatus): void {
     if (status !== "error") this.#next.last_error = null;
     if (status !== "running") this.#setRetry(null);
@@ -77,7 +80,7 @@ export class Draft<S extends Execution> {
     this.#next.requires_action_deadline = deadline;
   }
 
-  /** The turn waits for a budget until then. */
+  /** Makes the turn wait for a budget until `resets_at`. */
   pauseForBudget(pause: BudgetPause, resets_at: number): void {
     this.awaitResultsUntil(resets_at);
     this.#next.budget_pause = pause;
@@ -97,7 +100,7 @@ export class Draft<S extends Execution> {
     if (row.role === "assistant" && row.visibility !== "model") this.#next.last_assistant_id = row.id;
   }
 
-  /** Notes what is known of whether these calls may run; what runs next is another generation (rule PE-5). */
+  /** Records permissions of calls. Their execution then counts as another generation (rule PE-5). */
   markCalls(permission: PermissionOf): void {
     this.#next.pending_calls = this.#next.pending_calls.map((call) => {
       const mark = permission(call.tool_call_id);
@@ -105,32 +108,32 @@ export class Draft<S extends Execution> {
     });
   }
 
-  /** The turn that is owed sums the history up and does nothing else. */
+  /** Makes the turn that is due compact the history and nothing else. */
   askForCompaction(request: CompactionRequest): void {
     this.#next.compaction = request;
     this.beginAnew();
     this.generate();
   }
 
-  /** As if the history had changed: the turn that goes on is not the one that was. */
+  /** Starts a new generation as if the history had changed. */
   beginAnew(): void {
     this.#isAnew = true;
   }
 
-  /** Every call without a result gets one that says why; their numbers are lower than those of what is inserted next. */
+  /** Adds a result with this reason to every call without one. These messages get lower IDs than later ones. */
   cancelCalls(reason: string): void {
     for (const { tool_call_id, tool_name } of this.#next.pending_calls) {
       this.append(toolMessage({ tool_call_id, tool_name, result: { error: reason }, is_error: true, now: this.#now }));
     }
   }
 
-  /** A user's message never leaves calls unanswered behind it. */
+  /** Appends a user's message, after canceling open calls so that they have results. */
   appendUser(message: NewMessage): void {
     this.cancelCalls(CANCELED);
     this.append(message);
   }
 
-  /** Takes a row out of the queue and puts it into the history; the head when none is named. */
+  /** Moves a message from the queue to the history; by default the first one. */
   promote(id = this.#next.queue[0]?.id): void {
     const row = this.#next.queue.find((one) => one.id === id);
     if (!row) return;
@@ -161,7 +164,7 @@ export class Draft<S extends Execution> {
     if (!this.isQueueEmpty) this.#setQueue([]);
   }
 
-  /** Takes this message and all later ones out of the history. */
+  /** Removes this message and all later ones from the history. */
   deleteFrom(id: number, lastAssistantId: number): void {
     this.#deletedFrom = id;
     this.#next.pending_calls = this.#next.pending_calls.filter((call) => call.message_id < id);
@@ -187,7 +190,7 @@ export class Draft<S extends Execution> {
     this.#effects.push(() => ({ do: "interrupt", history_version: this.#next.history_version }));
   }
 
-  /** The transition as a value. */
+  /** Returns the transition as a value. */
   finish(): Change<S> {
     if (this.#inserted.length > 0 || this.#deletedFrom !== null || this.#isAnew) {
       this.#next.history_version = this.#next.snapshot_version;
@@ -223,7 +226,7 @@ type Result = { tool_call_id: string; tool_name: string; result: unknown; is_err
   is_media?: true;
 };
 
-/** The history row of one tool result. */
+/** Returns the history row of a tool result. */
 export const toolMessage = ({ now, ...result }: Result): NewMessage => ({
   role: "tool",
   visibility: "both",

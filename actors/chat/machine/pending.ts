@@ -2,7 +2,7 @@
 import { noteIn } from "#src/llm/call-notes.ts";
 import type { Message, PendingCall } from "./decision.ts";
 
-/** The unanswered calls after one more message: its calls come in, its results take theirs out. */
+/** Returns the open calls after one more message: adds its calls and removes those it has results for. */
 export const pendingAfter = (pending: readonly PendingCall[], message: Message): readonly PendingCall[] => {
   if (message.role !== "assistant" && message.role !== "tool") return pending;
   let next = pending;

@@ -1,5 +1,5 @@
-// Which of the calls that a turn is to run may run, which are refused and for which a person is asked, by the chat's rules and by the
-// answers that have been given (rules PE-1, PE-5, PE-10). Pure. Used by the chat's actor.
+// Decides by the chat's rules and people's answers which of a turn's calls run, which are refused, and which need a person's permission
+// (rules PE-1, PE-5, PE-10). Pure. Used by the chat's actor.
 import { invalid } from "#base/errors.ts";
 import { lookUpUse } from "#src/tools/available.ts";
 import { makeRules, permissionFor } from "#src/tools/permission.ts";
@@ -8,24 +8,24 @@ import { toPromptOf, toToolsOf } from "../turn/offer.ts";
 import type { ChatState } from "./chat-state.ts";
 import type { PendingCall } from "./decision.ts";
 
-/** Rules that one chat can have. */
+/** Maximum rules of one chat. */
 export const RULES_LIMIT = 200;
 
 const DENIED = "The rules of this chat do not allow this call. Do not try to get around them; go on without it or ask.";
 const REFUSED = "The person in charge has refused this call. Go on without it, or ask what to do instead.";
 
 export type Permitted = {
-  /** To be run, or answered as refused, now. */
+  /** Calls that the turn now runs or answers as refused. */
   readonly calls: readonly PendingCall[];
-  /** Ids of those that are refused, and why. */
+  /** IDs of refused calls, each with the reason. */
   readonly refused: readonly (readonly [id: string, why: string])[];
-  /** Ids of those that wait for a person. */
+  /** IDs of calls that wait for a person. */
   readonly asked: readonly string[];
 };
 
 /**
- * Of the calls without a result; `own` are those that the turn runs, the others are the client's (rule PE-10). `folder` is the agent's,
- * where it matters and is known.
+ * Sorts the calls without a result. The turn runs the calls in `own`; the client runs the others (rule PE-10). `folder` is the agent's,
+ * where relevant and known.
  */
 export const permittedCalls = (
   state: ChatState,
@@ -35,7 +35,7 @@ export const permittedCalls = (
   const verdicts = state.pending_calls.map((call) => ({ call, verdict: decideCall(state, call, folder) }));
   const words = { granted: undefined, asked: undefined, denied: DENIED, refused: REFUSED };
   return {
-    // What the client may run is no business of the turn.
+    // The client runs its approved calls without the turn.
     calls: verdicts.flatMap(({ call, verdict }) =>
       verdict === "asked" || (verdict === "granted" && !own.includes(call)) ? [] : [call],
     ),
@@ -59,7 +59,7 @@ const decideCall = (
   return action === "ask" ? "asked" : "denied";
 };
 
-/** The rules with those that answers want remembered in front. 400 for a command of which nothing can be remembered. */
+/** Returns the rules with newly remembered ones in front. Throws 400 for a command that cannot be turned into a rule. */
 export const rememberedRules = (
   { permissions, pending_calls }: Pick<ChatState, "permissions" | "pending_calls">,
   answers: AnsweredPermissions["answers"],

@@ -1,5 +1,5 @@
-// Prints the table of README.md from the code: every command is tried in every state, and what follows is put into words.
-// `bun actors/chat/machine/print-table.ts`; a test compares the page with it.
+// Prints the table in README.md from the code by trying every command in every state. Run `bun actors/chat/machine/print-table.ts`; a test
+// compares the output with the page.
 
 import type { BudgetPause } from "#schema/ai/budget.ts";
 import { STATE_NAMES, type StateName, toStateName } from "../names.ts";
@@ -33,7 +33,7 @@ const STATUSES: Readonly<Record<string, string>> = {
   A: "requires_action",
 };
 
-/** A chat in the named state with `waiting` queued messages, where the state has a queue. */
+/** Returns a chat in the named state, with `waiting` queued messages if the state has a queue. */
 export const sample = (name: StateName, waiting: number): Execution => {
   const letter = name.replace("X", "").charAt(0);
   const isWaiting = letter === "A" || letter === "R";
@@ -76,7 +76,7 @@ const PAUSE: BudgetPause = {
   deciders: [],
 };
 
-/** One command of each kind that fits `sample`; the second queued row is the one that is chosen. */
+/** One command of each kind that applies to `sample`. The second queued message is the selected one. */
 const TRIGGERS: readonly { readonly words: string; readonly command: (state: Execution) => Command }[] = [
   {
     words: "send, queue",
@@ -189,20 +189,20 @@ export type TableLine = {
   readonly also: string;
 };
 
-/** Every move there is. States with a queue are tried with one row and with two. */
+/** Returns every possible transition. States with a queue are tried with one and with two messages. */
 export const tableLines = (): TableLine[] =>
   STATE_NAMES.flatMap((from) => TRIGGERS.flatMap(({ words, command }) => line(from, words, command) ?? []));
 
-/** Where something is awaited, it may be a permission. */
+/** Variant that waits for a permission. */
 const asking = (state: Execution): Execution => ({
   ...state,
   pending_calls: state.pending_calls.map((call) => ({ ...call, permission: "asked" as const })),
 });
 
-/** Before a budget is asked for there are no calls. */
+/** Variant without calls, as before a budget pause. */
 const withoutCalls = (state: Execution): Execution => ({ ...state, pending_calls: [] });
 
-/** Where something is awaited, it may be a budget. */
+/** Variant that waits for a budget. */
 const paused = (state: Execution): Execution => ({ ...state, pending_calls: [], budget_pause: PAUSE });
 
 const PREPARED: Readonly<Record<string, (state: Execution) => Execution>> = {
@@ -212,7 +212,7 @@ const PREPARED: Readonly<Record<string, (state: Execution) => Execution>> = {
 };
 
 const line = (from: StateName, trigger: string, make: (state: Execution) => Command): TableLine | undefined => {
-  // An unknown status may come with a queue or without.
+  // An unknown status may have a queue or not.
   const samples =
     from === "invalid"
       ? [sample(from, 0), { ...sample(from, 0), queue: [queued(1)] }]
@@ -259,13 +259,13 @@ const formatEffects = (before: Execution, { state, inserted, deleted_from, effec
   return words.join("; ");
 };
 
-/** The table in Markdown. */
+/** Returns the table in Markdown. */
 export const printTable = (): string => {
   const rows = tableLines().map(({ from, trigger, to, also }) => `| ${from} | ${trigger} | ${to} | ${also} |`);
   return ["| from | on | to | also |", "|---|---|---|---|", ...rows, ""].join("\n");
 };
 
-/** What the table promises to hold, so that a new command cannot be forgotten above. */
+/** The commands that the table must cover, so that a new command cannot be forgotten. */
 export const commandTypes = (): CommandType[] => [
   ...new Set(Object.values(TABLE).flatMap((row) => Object.keys(row) as CommandType[])),
 ];

@@ -1,25 +1,25 @@
-// What a message that has waited brings along when its turn comes: the model and the effort it was sent with. Pure.
+// Applies the model and effort that a queued message was sent with once it is promoted. Pure.
 
 import type { ChatPatch } from "../messages.ts";
 import type { ChatState } from "./chat-state.ts";
 import type { Change, Queued } from "./decision.ts";
 
-/** The model a message is meant for that names none: that of the message it will come after (facts/chats 1.7). */
+/** Returns the model for a message that names none: that of the message it will follow (facts/chats 1.7). */
 export const modelAfter = ({
   queue,
   last_model_config_id,
 }: Pick<ChatState, "queue" | "last_model_config_id">): string => queue.at(-1)?.model_config_id ?? last_model_config_id;
 
-/** While a message waits, the chat keeps the model and effort of the turn that runs (rule EF-2). */
+/** Removes the model and effort from a patch. While a message waits, the chat keeps those of the running turn (rule EF-2). */
 export const withoutChoice = ({ last_model_config_id: _, last_reasoning_effort: __, ...patch }: ChatPatch): ChatPatch =>
   patch;
 
-/** The model for a message that has waited: the one of this id, else the default; undefined when none exists to use. */
+/** Returns the model with this ID, or else the default; undefined when no model is usable. */
 export type FindModel = (id: string) => string | undefined;
 
 /**
- * What the chat takes over from the messages that have left its queue for its history; the last one counts. Where its model cannot be used
- * any more the default takes its place, and the chat remembers which was wanted until the next message (rule MO-34).
+ * Returns the changes from messages that were promoted into the history; the last one wins. If its model is no longer usable, the default
+ * replaces it, and the chat remembers the requested one until the next message (rule MO-34).
  */
 export const promotedPatch = (
   { replaced_model_config_id }: Pick<ChatState, "replaced_model_config_id">,

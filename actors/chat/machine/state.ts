@@ -1,15 +1,15 @@
-// What can happen to a chat, as a table: in this state, on this command, that follows (facts/chats 1.3). A pure function over it
-// decides; it reads no clock and no store. What is not in the table is refused, and late reports of a turn are `stale`.
+// The state machine of a chat as a table from state and command to result (facts/chats 1.3). A pure function decides over it, without clock
+// or store. Anything not in the table is rejected; late reports of a turn are `stale`.
 import { AppError, conflict, invalid, notFound } from "#base/errors.ts";
 import type { ChatError } from "#schema/chats/chat-error.ts";
 import { type StateName, toStateName } from "../names.ts";
 import type { Command, CommandOf, CommandType, Decision, Execution, Fence, PendingCall } from "./decision.ts";
 import { Draft, QUEUE_LIMIT, toolMessage } from "./draft.ts";
 
-/** How long results of the client's tools are awaited (facts/chats 1.10). */
+/** How long to wait for results of the client's tools (facts/chats 1.10). */
 export const ACTION_LIMIT_MS = 300_000;
 
-/** One cell of the table: changes the draft, or says why not. */
+/** A cell of the table: changes the draft, or returns why not. */
 type Rule<C extends CommandType> = (draft: Draft<Execution>, command: CommandOf<C>, before: Execution) => Outcome;
 type Outcome = AppError | "stale" | undefined;
 type Row = { readonly [C in CommandType]?: Rule<C> };
@@ -25,7 +25,7 @@ const queue = (draft: Draft<Execution>, { message }: CommandOf<"send">): Outcome
   return undefined;
 };
 
-/** Nothing is going on: the message goes into the history and its turn begins. */
+/** Idle: the message enters the history and its turn begins. */
 const sendNow: Rule<"send"> = (draft, { message: { content, created_by, model_config_id, custom_prompt = null } }) => {
   draft.become("running");
   const said = { content, created_by, model_config_id, custom_prompt };
@@ -34,7 +34,7 @@ const sendNow: Rule<"send"> = (draft, { message: { content, created_by, model_co
   return undefined;
 };
 
-/** After an error with a queue: the oldest message has waited longer, so it goes first. */
+/** After an error with a queue: the oldest message goes first. */
 const sendBehindHead: Rule<"send"> = (draft, command) => {
   const refusal = queue(draft, command);
   if (refusal) return refusal;
@@ -50,7 +50,7 @@ const sendToRunning: Rule<"send"> = (draft, command) => {
   return refusal;
 };
 
-/** The message stays in the queue even when it interrupts: the model first sees that its calls were cancelled. */
+/** The message stays queued even with `interrupt`, because the model must first see that its calls were canceled. */
 const sendToAwaiting: Rule<"send"> = (draft, command, before) => {
   const refusal = queue(draft, command);
   if (!refusal && command.behavior === "interrupt") stopAwaiting(draft, before);
@@ -72,7 +72,7 @@ const deleteQueued: Rule<"delete_queued"> = (draft, { queued_id }) => {
   return undefined;
 };
 
-/** The chosen message goes into the history at once. */
+/** Promotes the selected message into the history immediately. */
 const promoteNow: Rule<"promote_queued"> = (draft, { queued_id }) => {
   if (!draft.queued(queued_id)) return notFound();
   draft.become("running");
@@ -81,7 +81,7 @@ const promoteNow: Rule<"promote_queued"> = (draft, { queued_id }) => {
   return undefined;
 };
 
-/** The chosen message becomes the next one; with `stop` the turn that runs makes room for it. */
+/** Moves the selected message to the head of the queue. With `stop`, interrupts the running turn for it. */
 const promoteNext =
   (stop: boolean): Rule<"promote_queued"> =>
   (draft, { queued_id }) => {
@@ -92,7 +92,7 @@ const promoteNext =
     return undefined;
   };
 
-/** Calls that a failed turn has left are not made up for: nothing runs but the summary. */
+/** Cancels calls that a failed turn left open. Only the summary runs. */
 const requestCompaction: Rule<"request_compaction"> = (draft, { request, is_empty }) => {
   if (is_empty) return conflict("There is nothing to summarize yet.");
   draft.cancelCalls(GIVEN_UP);
@@ -118,7 +118,7 @@ const GIVEN_UP = "The client did not answer this call: it was cancelled.";
 
 const NOT_APPROVED = "This call was not approved in time, so it did not run.";
 
-/** The calls are answered as cancelled, and the model continues from there. */
+/** Cancels the calls and lets the model continue. */
 const giveUpCalls = (draft: Draft<Execution>): undefined => giveUp(draft, GIVEN_UP);
 
 const giveUp = (draft: Draft<Execution>, reason: string): undefined => {
@@ -127,7 +127,7 @@ const giveUp = (draft: Draft<Execution>, reason: string): undefined => {
   draft.generate();
 };
 
-/** A turn that waits for a budget has no calls to give up: it ends. */
+/** Ends a turn that waits for a budget, since it has no calls to cancel. */
 const stopAwaiting = (draft: Draft<Execution>, { budget_pause }: Execution): undefined =>
   budget_pause === null ? giveUpCalls(draft) : endTurn(draft);
 
@@ -137,7 +137,7 @@ const pauseForBudget: Rule<"pause_for_budget"> = (draft, { fence, pause, resets_
   return undefined;
 };
 
-/** The same turn goes on with the call that was not made. */
+/** Continues the turn with the call that the budget blocked. */
 const budgetRaised: Rule<"budget_raised"> = (draft, { budget_id }, { budget_pause }) => {
   if (budget_pause?.budget_id !== budget_id) return "stale";
   draft.become("running");
@@ -173,7 +173,7 @@ const enterRequiresAction: Rule<"enter_requires_action"> = (draft, command, befo
   return undefined;
 };
 
-/** One message of the queue, if there is any, begins the next turn; the others wait for its end. */
+/** Ends the turn. The first queued message, if any, begins the next one. */
 const endTurn = (draft: Draft<Execution>): undefined => {
   if (draft.isQueueEmpty) {
     draft.become("waiting");
@@ -221,7 +221,7 @@ const completeAction: Rule<"complete_requires_action"> = (draft, { results, rows
 
 const isAsked = ({ permission }: PendingCall): boolean => permission === "asked";
 
-/** The calls that may run do so in the turn that continues; those that may not are answered there. */
+/** Stores the answers. The continued turn runs the approved calls and answers the refused ones. */
 const answerPermissions: Rule<"answer_permissions"> = (draft, { answers }, { pending_calls }) => {
   const asked = pending_calls.filter(isAsked);
   if (asked.length === 0) return conflict("The chat does not wait for permission.");
@@ -235,7 +235,7 @@ const answerPermissions: Rule<"answer_permissions"> = (draft, { answers }, { pen
   return undefined;
 };
 
-/** Calls are given up; a turn that waits for a budget goes on, since the budget begins anew. */
+/** Cancels the calls. A turn that waits for a budget continues, because the budget has been reset. */
 const cancelAction: Rule<"cancel_requires_action"> = (draft, { now }, before) => {
   const { requires_action_deadline, pending_calls, budget_pause } = before;
   if (requires_action_deadline !== null && now < requires_action_deadline) return "stale";
@@ -287,7 +287,7 @@ const awaiting: Row = {
   edit,
 };
 
-/** The table. Every state has its row; a command that is not in the row cannot happen there. */
+/** The table. Every state has a row; commands that are not in the row are invalid in that state. */
 export const TABLE: Readonly<Record<StateName, Row>> = {
   W: { ...idle, send: sendNow, clear, finish_error: finishError },
   E0: { ...idle, send: sendNow, clear },
@@ -304,7 +304,7 @@ export const TABLE: Readonly<Record<StateName, Row>> = {
   invalid: { reconcile_invalid: reconcile },
 };
 
-/** Decides one command. Refusals are errors with their status; reports of another generation are `stale` (rules CH-1 to CH-9). */
+/** Decides one command. Rejections are errors with their status; reports about another generation are `stale` (rules CH-1 to CH-9). */
 export const transition = <S extends Execution>(state: S, command: Command): Decision<S> => {
   const rule = TABLE[toStateName(state)][command.type] as Rule<CommandType> | undefined;
   if (!rule) {
@@ -316,7 +316,7 @@ export const transition = <S extends Execution>(state: S, command: Command): Dec
   return outcome ? { kind: "refused", error: outcome } : draft.finish();
 };
 
-/** How many message numbers a command may need. */
+/** Returns how many message IDs a command may need. */
 export const numbersFor = ({ pending_calls }: Execution, command: { readonly type: CommandType }): number => {
   if (INSERT_NOTHING.has(command.type)) return 0;
   const own = "messages" in command ? (command.messages as unknown[]).length : 0;
@@ -338,7 +338,7 @@ const INSERT_NOTHING: ReadonlySet<CommandType> = new Set([
   "unarchive",
 ] as const);
 
-/** Commands that come from turns and timers, not from people: too late is no error. */
+/** Commands from turns and timers instead of people. For these, being late is not an error. */
 const REPORTS: ReadonlySet<CommandType> = new Set([
   "record_attempt",
   "record_retry",

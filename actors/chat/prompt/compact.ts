@@ -1,24 +1,24 @@
-// Making a long history shorter: when that is due, what a model is asked to sum up, and the rows that stand for what came before
-// (facts/chats 5.6). Pure; compactor.ts asks the model, prompt-history.ts reads histories that were made shorter.
+// Compaction of a long history: when it is due, what a model is asked to summarize, and the rows that replace earlier messages (facts/chats
+// 5.6). Pure; compactor.ts asks the model, prompt-history.ts reads compacted histories.
 import { rfc3339 } from "#base/clock.ts";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
 import { promptTokens } from "#src/llm/usage.ts";
 import { cutMiddle } from "#src/tools/cut.ts";
 import type { NewMessage, Usage } from "../machine/decision.ts";
 
-/** A row of the history as a model is given it; `replayed` is a number only in the row that stands for what came before it. */
+/** A row of the history as a model gets it. `replayed` is a number only in a row that replaces those before it. */
 export type HistoryRow = Pick<NewMessage, "role" | "content" | "usage"> & { readonly replayed: number | null };
 
-/** From how many percent of the context on, where nobody has said otherwise: large contexts fill with what is long past. */
+/** Default threshold in percent of the context. Large contexts have a separate one, since they fill up with outdated content. */
 const USUAL = 70;
 const USUAL_IN_LARGE = 30;
 const LARGE = 500_000;
-/** Percent of the context by which a history must have grown since it was made shorter: what does not shrink is not tried again. */
+/** Minimum growth, in percent of the context, since the last compaction. Avoids compacting again a history that does not shrink. */
 const GROWTH = 10;
-/** The threshold that switches it off. */
+/** The threshold that disables compaction. */
 export const NEVER = 100;
 
-/** The owner's choice counts before the model's, that before the usual one. In percent. */
+/** Returns the threshold in percent: the owner's, else the model's, else the default. */
 export const computeThreshold = (own: number | undefined, models: number | null, context_limit: number): number =>
   own ?? models ?? (context_limit >= LARGE ? USUAL_IN_LARGE : USUAL);
 
@@ -27,17 +27,17 @@ const computePercent = (usage: Usage | null, limit: number): number =>
 
 export type Fullness = { readonly percent: number; readonly tokens: number };
 
-/** How full the context was at the last call, as its provider has counted. */
+/** Returns how full the context was at the last call, according to its provider. */
 export const measureFullness = (history: readonly HistoryRow[], context_limit: number): Fullness => {
   const last = counted(history).at(-1);
   return { percent: computePercent(last?.usage ?? null, context_limit), tokens: promptTokens(last?.usage ?? {}) };
 };
 
-/** Calls of models since the history was last made shorter. */
+/** Returns the model calls since the last compaction. */
 const counted = (history: readonly HistoryRow[]): readonly HistoryRow[] =>
   history.filter(({ role, usage }) => role === "assistant" && usage !== null && promptTokens(usage) > 0);
 
-/** `context_limit` in tokens, 0 when nobody knows it: then it is never due. */
+/** `context_limit` in tokens. With 0 (unknown), compaction is never due. */
 export const isDue = (history: readonly HistoryRow[], context_limit: number, threshold: number): boolean => {
   if (context_limit <= 0 || threshold >= NEVER || selectBody(history).length === 0) return false;
   const { percent } = measureFullness(history, context_limit);
@@ -47,17 +47,17 @@ export const isDue = (history: readonly HistoryRow[], context_limit: number, thr
   return percent - atFirst >= Math.min(GROWTH, percent);
 };
 
-/** The row that stands for nothing: what was before it was cleared (rule CM-10). */
+/** Returns whether the row clears everything before it (rule CM-10). */
 export const isClearing = ({ content, replayed }: Pick<HistoryRow, "content" | "replayed">): boolean =>
   replayed !== null && content.length === 0;
 
-/** Messages of people at the end that no model has answered: they are given to the model as they are. */
+/** Returns the number of trailing messages of people without an answer. The model gets them unchanged. */
 export const countUnanswered = (history: readonly HistoryRow[]): number => {
   const last = history.findLastIndex(({ role, replayed }) => role !== "user" || replayed !== null);
   return history.length - 1 - last;
 };
 
-/** What would be summed up: all but the system's rows and what nobody has answered. */
+/** Returns the rows to summarize: all except system rows and unanswered messages. */
 export const selectBody = (history: readonly HistoryRow[]): readonly HistoryRow[] => {
   const said = history.filter((row) => row.role !== "system" && !isClearing(row));
   return said.slice(0, said.length - countUnanswered(said));
@@ -65,13 +65,13 @@ export const selectBody = (history: readonly HistoryRow[]): readonly HistoryRow[
 
 const PART_LONGEST = 8_000;
 const RESULT_LONGEST = 2_000;
-/** Characters that one token stands for at least, in what programmers and their tools write. */
+/** Minimum characters per token in code and tool output. */
 const PER_TOKEN = 3;
 
-/** Tokens that a context is taken to have where nobody knows. */
+/** Assumed context size in tokens if unknown. */
 const CAUTIOUS_LIMIT = 32_000;
 
-/** What was said and done, as plain text of at most half of the context. */
+/** Formats the history as plain text of at most half of the context. */
 export const formatRecord = (history: readonly HistoryRow[], context_limit: number): string => {
   const lines = selectBody(history).flatMap(({ role, content }) =>
     content.flatMap((part) => formatLines(role, part)).map((line) => line.trim()),
@@ -97,21 +97,21 @@ const formatLines = (role: string, part: MessagePart): string[] => {
   }
 };
 
-/** Sentences that ask for something for good, or rule it out. */
+/** Matches sentences that state a lasting requirement or prohibition. */
 const RULE =
   /\b(always|never|must|mustn['’]t|shall|should(n['’]t)?|do(es)? not|don['’]t|cannot|can['’]t|only|avoid|without|instead of|make sure|remember|keep|no longer|not allowed|forbidden|required?|rules?)\b/i;
 const OPENING = 300;
 
 /**
- * What people have written, word for word, in at most about `most` characters: oldest first. When it does not fit, long messages keep
- * their beginning and every sentence that sets a rule; then old ones without any rule go (rule CM-3).
+ * Returns what people wrote, verbatim and oldest first, in at most about `most` characters. If it does not fit, long messages keep their
+ * beginning and every sentence with a rule; then old messages without a rule are dropped (rule CM-3).
  */
-export const wordsOfPeople = (messages: readonly string[], most: number): readonly string[] => {
+export const excerptUserMessages = (messages: readonly string[], most: number): readonly string[] => {
   const texts = messages.map((text) => text.trim()).filter((text) => text !== "");
   if (measureLength(texts) <= most) return texts;
   let kept = texts.map((text) => ({ text: shortened(text), rules: rulesIn(text) }));
   const fits = () => measureLength(kept.map(({ text }) => text)) <= most;
-  // The first message says what all is about, the last what is wanted now.
+  // Keeps the first message, which states the goal, and the last, which states the current request.
   for (let at = 1; !fits() && at < kept.length - 1; ) {
     if (kept[at]?.rules.length === 0) kept = kept.toSpliced(at, 1);
     else at += 1;
@@ -131,8 +131,8 @@ const shortened = (text: string): string => {
   return [`${opening} [...]`, ...rules].join("\n");
 };
 
-/** Characters that people's own words may take of the context. */
-const wordsLimit = (context_limit: number): number =>
+/** Returns the characters of the context that people's own words may use. */
+const computeExcerptLimit = (context_limit: number): number =>
   Math.min(24_000, Math.max(2_000, Math.floor(((context_limit || CAUTIOUS_LIMIT) * PER_TOKEN) / 8)));
 
 export type Source = "automatic" | "manual";
@@ -140,9 +140,9 @@ export type Source = "automatic" | "manual";
 type Summed = {
   readonly summary: string;
   readonly source: Source;
-  /** Of the chat's owner; empty where none exist. */
+  /** Instructions of the chat's owner, or empty. */
   readonly instructions: string;
-  /** What people have written up to there, oldest first. */
+  /** People's messages up to that point, oldest first. */
   readonly prompts: readonly string[];
   readonly history: readonly HistoryRow[];
   readonly context_limit: number;
@@ -155,11 +155,13 @@ type Summed = {
 
 export const SUMMARIZED = "chat_summarized";
 
-/** The row a model continues from, and the call and result that people see. */
+/** Returns the row that a model continues from, and the call and result that people see. */
 export const compactedRows = (one: Summed): NewMessage[] => {
   const { summary, source, instructions, prompts, history, context_limit, threshold, model_id, usage, call_id, now } =
     one;
-  const words = wordsOfPeople(prompts, wordsLimit(context_limit)).map((text) => `<message>\n${text}\n</message>`);
+  const words = excerptUserMessages(prompts, computeExcerptLimit(context_limit)).map(
+    (text) => `<message>\n${text}\n</message>`,
+  );
   const fullness = measureFullness(history, context_limit);
   const summaryText = [
     "The conversation so far was long; this stands for it. Go on from here.",
@@ -197,7 +199,7 @@ export const compactedRows = (one: Summed): NewMessage[] => {
 
 const CLEARED = "chat_cleared";
 
-/** The row from which a model starts over, and the call and result that people see. */
+/** Returns the row from which a model starts over, and the call and result that people see. */
 export const clearedRows = ({ call_id, now }: Pick<Summed, "call_id" | "now">): NewMessage[] => {
   const call = { tool_call_id: call_id, tool_name: CLEARED, created_at: rfc3339(now) };
   const row = { created_by: null, model_config_id: null, usage: null };
@@ -213,10 +215,10 @@ export const clearedRows = ({ call_id, now }: Pick<Summed, "call_id" | "now">): 
   ];
 };
 
-/** Bytes of what hooks have said to the model that stay word for word; summaries are shown to people, so none of it may stand there. */
+/** Maximum bytes of hook text for the model that stay verbatim. Summaries must not contain hook text, because people can read them. */
 const HOOK_BYTES = 65_536;
 
-/** The newest of it that fits, oldest first. */
+/** Returns the newest hook messages that fit, oldest first. */
 const hookContexts = (history: readonly HistoryRow[]): MessagePart[] => {
   const kept: MessagePart[] = [];
   let left = HOOK_BYTES;

@@ -1,5 +1,5 @@
-// Makes the history of a turn shorter when it is due: asks a model for a summary, outside of the mailbox; turn.ts stores the rows. What
-// fails is logged and the turn continues with the history as it is, unless the owner has asked for it (rules CM-1 to CM-9).
+// Compacts a turn's history when due, by asking a model for a summary outside of the mailbox; turn.ts stores the rows. Failures are logged
+// and the turn continues with the uncompacted history, unless the owner requested the compaction (rules CM-1 to CM-9).
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
 import { findClearing, listPrompts } from "#db/chats/messages.ts";
@@ -23,16 +23,16 @@ import {
   selectBody,
 } from "./compact.ts";
 
-/** Times in one turn: a history that does not get shorter is not tried again and again. */
+/** Maximum compactions per turn, in case the history does not get shorter. */
 export const MAX_COMPACTIONS = 3;
 const LIMITS = { time_ms: 300_000, longest: 40_000 };
-/** Messages of people that are looked through for their own words. */
+/** Maximum messages of people that are read for their own words. */
 const PROMPTS = 2_000;
 
-/** How often it was done, and how often it failed, since the server was started. */
+/** Successful and failed compactions since the server started. */
 export type CompactionCounts = { done: number; failed: number };
 
-/** `hook_context`: of a hook; `instructions`: of the chat's owner. Either may be empty. */
+/** `hook_context`: from a hook; `instructions`: from the chat's owner. Either may be empty. */
 type Asked = { readonly source: Source; readonly hook_context?: string; readonly instructions?: string };
 
 type Deps = SideModel & { readonly store: Store; readonly compactions: CompactionCounts };
@@ -41,7 +41,7 @@ export class Compactor {
   readonly #deps: Deps;
   readonly #chat_id: string;
   #tries = 0;
-  /** Then it is not tried again in this turn, unless the model refuses the history. */
+  /** After a failure, retries in this turn only if the model rejects the history. */
   #hasFailed = false;
   #threshold = 0;
   readonly call_id = `compaction-${uuid()}`;
@@ -51,7 +51,7 @@ export class Compactor {
     this.#chat_id = chat_id;
   }
 
-  /** `isForced`: the model has refused the history as too long. */
+  /** `isForced`: the model rejected the history as too long. */
   async isWanted(begun: StartedAttempt, history: readonly HistoryRow[], isForced: boolean): Promise<boolean> {
     const { context_limit } = begun;
     if (this.#tries >= MAX_COMPACTIONS || context_limit <= 0) return false;
@@ -60,7 +60,10 @@ export class Compactor {
     return this.#threshold < NEVER && selectBody(history).some(({ replayed }) => replayed === null);
   }
 
-  /** The rows to store; `hook_context` is what a hook wants the summary to heed. Undefined when there is no summary. Rejects with the reason of `stop` alone. */
+  /**
+   * Returns the rows to store, or undefined without a summary. `hook_context` is a hook's text for the summary. Rejects only with the
+   * reason of `stop`.
+   */
   async rows(
     begun: StartedAttempt,
     history: readonly HistoryRow[],
@@ -81,7 +84,7 @@ export class Compactor {
     }
   }
 
-  /** The rows to store. Throws what the model's failure was, and the reason of `stop`. */
+  /** Returns the rows to store. Throws the model's failure, or the reason of `stop`. */
   async summed(
     begun: StartedAttempt,
     history: readonly HistoryRow[],
@@ -134,7 +137,7 @@ ${instructions}`,
     return compactedRows({ ...of, model_id: model.id, usage, call_id: this.call_id, prompts, now: clock.now() });
   }
 
-  /** What people have written since the chat was cleared, oldest first, but for what nobody has answered. */
+  /** Returns people's messages since the chat was cleared, oldest first, without unanswered ones. */
   async #loadPrompts(chat: number, history: readonly HistoryRow[]): Promise<string[]> {
     const { store } = this.#deps;
     const after = (await store.get(findClearing({ chat })))?.id ?? 0;

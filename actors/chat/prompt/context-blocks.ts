@@ -1,5 +1,5 @@
-// What a chat's model is notified of its workspace: the instruction files and the list of skills that the chat has pinned, and its owner's
-// personal skills (facts/chats 5.4 blocks 3 and 4, 5.5). Snapshots never change, so what was made of one is kept for a while.
+// The prompt blocks about a workspace: the instruction files and skills that the chat has pinned, and its owner's personal skills
+// (facts/chats 5.4 blocks 3 and 4, 5.5). Snapshots are immutable, so their texts are cached.
 import { findChatContext, findSnapshot } from "#db/chats/context.ts";
 import type { Store } from "#db/engine/store.ts";
 import { listUserSkillNames, listUserSkills } from "#db/users/skills.ts";
@@ -11,10 +11,10 @@ type Deps = Pick<Store, "get" | "all">;
 type ContextText = { readonly instructions: string; readonly skills: readonly WorkspaceSkill[] };
 
 const NOTHING: ContextText = { instructions: "", skills: [] };
-/** Snapshots that are remembered. */
+/** Maximum cached snapshots. */
 const KEPT = 64;
 
-/** Blocks 3 and 4 of the prompt (rules CX-9, CX-11). */
+/** Provides blocks 3 and 4 of the prompt (rules CX-9, CX-11). */
 export const contextBlocks = (store: Deps): BlockProvider => {
   const pinned = pinnedBy(store);
   return async ({ chat_key, owner_id }) => {
@@ -35,7 +35,7 @@ export const contextBlocks = (store: Deps): BlockProvider => {
   };
 };
 
-/** The skills of a chat with their texts. */
+/** Returns the skills of a chat with their texts. */
 export const chatSkills = (store: Deps): ((of: { chat_key: number; owner_id: string }) => Skills) => {
   const pinned = pinnedBy(store);
   return ({ chat_key, owner_id }) => ({
@@ -68,7 +68,7 @@ const pinnedBy = (store: Deps) => {
   };
 };
 
-/** What stands in a snapshot; of files that are too long there is the beginning, and a word that the model can read the rest. */
+/** Returns a snapshot's text. Long files are cut, with a note that the model can read the rest. */
 export const contextText = (resources: readonly StoredResource[]): ContextText => {
   const files = resources.filter(({ kind }) => kind === "instruction_file");
   const blocks = files.flatMap(({ source, status, truncated, body = "" }) => {
@@ -87,7 +87,7 @@ export const contextText = (resources: readonly StoredResource[]): ContextText =
   return { instructions: blocks.length === 0 ? "" : [INSTRUCTIONS, ...blocks].join("\n\n"), skills };
 };
 
-/** One line for each skill; empty when none exist. */
+/** Returns one line per skill; empty without skills. */
 export const skillList = (skills: readonly Pick<Skill, "name" | "description">[]): string =>
   skills.length === 0
     ? ""

@@ -1,5 +1,5 @@
-// What a chat's history says of what the chat goes by: the instruction files and skills of its workspace that it has pinned, as parts that
-// people see (specification "Message part", rule CX-14). Models are given the texts by context-blocks.ts, so the row is not for them.
+// History entries about a chat's context: the pinned instruction files and skills of its workspace, as parts that people see (specification
+// "Message part", rule CX-14). Models get the texts from context-blocks.ts, so the row is not for them.
 import { sha256 } from "#base/ids.ts";
 import { findChatContext, findSnapshot } from "#db/chats/context.ts";
 import { findContextRow } from "#db/chats/messages.ts";
@@ -8,7 +8,7 @@ import type { StoredResource } from "#schema/chats/chat-context.ts";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
 import type { NewMessage } from "../machine/decision.ts";
 
-/** The row that is missing from the history of the chat with this key; none when the newest one says the same. */
+/** Returns the row to add to the chat's history, or none when the newest one is up to date. `chat` is its key. */
 export const contextRows = async (store: Pick<Store, "get">, chat: number): Promise<NewMessage[]> => {
   const pin = await store.get(findChatContext({ chat }));
   if (!pin) return [];
@@ -30,7 +30,7 @@ export const contextRows = async (store: Pick<Store, "get">, chat: number): Prom
   ];
 };
 
-/** Pure: files first, then skills, each in the order of the workspace. */
+/** Returns files first, then skills, each in the order of the workspace. Pure. */
 export const toParts = (resources: readonly StoredResource[], agent_id: string): MessagePart[] => {
   const used = resources.filter(({ status }) => status === "ok");
   const files = used.flatMap(({ kind, source, body = "", truncated }): MessagePart[] =>

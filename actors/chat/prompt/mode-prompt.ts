@@ -1,5 +1,5 @@
-// What a model is told about the kind of chat it speaks in: as a sub-chat what it is for, and while the chat plans how a plan comes about
-// (facts/chats 5.4, slots 2 and 6). What it may do is decided by the table of tools, not by these words (rule PM-2).
+// Prompt text about the kind of chat: a sub-chat's purpose, and how to plan in plan mode (facts/chats 5.4, slots 2 and 6). The table of
+// tools, not this text, decides what the model may do (rule PM-2).
 import { toPlanPath } from "#src/tools/available.ts";
 import { toChatMode } from "../turn/offer.ts";
 import type { BlockProvider, PromptBlock } from "./prompt.ts";

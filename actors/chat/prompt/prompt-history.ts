@@ -1,4 +1,4 @@
-// The history a model continues from: everything, or what stands for the past, what nobody had answered then, and what came since
+// The history that a model continues from: everything, or the compacted past, the messages unanswered at that time, and everything since
 // (facts/chats 5.6). Used by turns.
 import {
   findMarker,

@@ -1,25 +1,25 @@
-// What a model is given with each call: one system message of blocks in a fixed order, then the history (facts/chats 5.4). Pure: who
-// knows a block says in which slot it stands, and nobody can put one before what the deployment says.
+// Assembles what a model gets with each call: one system message of blocks in a fixed order, then the history (facts/chats 5.4). Pure. Each
+// provider assigns its blocks to slots, and none can precede the deployment's.
 import type { CallSettings } from "#db/chats/settings.ts";
 import type { PromptMessage } from "#src/llm/model.ts";
 import { behindResults } from "../hooks/effects.ts";
 
-/** From first to last; blocks of one slot keep the order they are given in. */
+/** In order. Blocks of one slot keep the given order. */
 export const SLOTS = [
-  /** Slipway's own words, then the administrator's, then those the chat was made with. */
+  /** Slipway's text, then the administrator's, then the text that the chat was created with. */
   "deployment",
   "administrator",
   "chat",
   /** Whether the chat has a workspace. */
   "workspace",
-  /** What a sub-chat is for. */
+  /** The purpose of a sub-chat. */
   "subagent",
-  /** Instruction files of the workspace, and the list of skills. */
+  /** Instruction files of the workspace and the list of skills. */
   "instructions",
   "skills",
-  /** What the chat's owner has asked all of their chats for. */
+  /** The owner's custom prompt for all chats. */
   "personal",
-  /** Planning or looking around, and the administrator's words on it. */
+  /** Plan or explore mode, with the administrator's text about it. */
   "mode",
   "advice",
 ] as const;
@@ -27,31 +27,31 @@ export type Slot = (typeof SLOTS)[number];
 
 export type PromptBlock = { readonly slot: Slot; readonly text: string };
 
-/** What blocks depend on. */
+/** The chat properties that blocks depend on. */
 export type PromptOf = {
   readonly owner_id: string;
   readonly plan_mode: "plan" | null;
   readonly workspace_id: string | null;
   readonly organization_id: string;
-  /** No other chat's sub-chat. */
+  /** Not a sub-chat. */
   readonly is_root: boolean;
-  /** What a sub-chat was started for; null in root chats. */
+  /** The type of a sub-chat; null in root chats. */
   readonly subagent_type: "general" | "explore" | "computer_use" | null;
 };
 
-/** Says its blocks for a call of this chat's model, reread each time; none when there is nothing to say. */
+/** Returns its blocks for a model call of this chat, read again for each call. May return none. */
 export type BlockProvider = (
   of: PromptOf & {
     readonly chat_id: string;
     readonly chat_key: number;
-    /** What the owner asks of all chats, where a hook has seen it; undefined: as it is now. */
+    /** The owner's custom prompt, where a hook has seen it; undefined for the current one. */
     readonly custom_prompt?: string | undefined;
-    /** As they are now: asked for while other blocks are read. */
+    /** The current settings, loaded while other blocks are read. */
     readonly settings: Promise<CallSettings>;
   },
 ) => Promise<readonly PromptBlock[]>;
 
-/** Rows of the history that are for the system stand in the slot `chat`, wherever they are; an empty block is left out (rule PA-1). */
+/** Puts system rows of the history into the slot `chat`, regardless of their position. Omits empty blocks (rule PA-1). */
 export const assemblePrompt = (
   blocks: readonly PromptBlock[],
   history: readonly PromptMessage[],

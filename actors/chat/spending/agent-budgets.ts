@@ -1,4 +1,4 @@
-// Budgets as a chat that is led with a coding agent meets them: the gateway refuses the agent's calls, and the chat asks whether to go on (rule BU-4).
+// Budgets in chats that a coding agent runs: the gateway rejects the agent's calls, and the chat asks whether to continue (rule BU-4).
 import { log } from "#base/log.ts";
 import type { Topics } from "#base/topics.ts";
 import { findCallPlace } from "#db/chats/spend.ts";
@@ -18,7 +18,10 @@ export class AgentBudgets {
     this.#deps = deps;
   }
 
-  /** Returns the budget that is used up now. Undefined where none is, or where that cannot be read: the gateway refuses calls then. */
+  /**
+   * Returns a budget that is used up now. Returns undefined for none, and also when budgets cannot be read, because the gateway then
+   * rejects calls itself.
+   */
   async usedUp({ chat_key, owner_id }: Of): Promise<BudgetUsedUp | undefined> {
     const { store, ledger } = this.#deps;
     try {
@@ -33,7 +36,7 @@ export class AgentBudgets {
     }
   }
 
-  /** Hears that the gateway has refused a call of this chat's agent, until the returned function is called. */
+  /** Calls `listener` when the gateway rejects a call of this chat's agent. Returns a function to unsubscribe. */
   onRefused(chat_id: string, listener: () => void): () => void {
     return this.#deps.topics.subscribe("agent_refused", chat_id, listener);
   }

@@ -1,9 +1,10 @@
-// The ledger of model calls while they run: what a call may use is reserved in the commit that lets it begin, and settled in the commit that writes
-// its row. A call that is alive renews its reservation; one that is not renewed was lost, and costs what was reserved (rules BU-2, BU-5).
+// The ledger of running model calls: a call's expected usage is reserved in the commit that lets it begin, and settled in the commit that
+// writes its row. A running call renews its reservation; one that is not renewed is considered lost and charged as reserved (rules BU-2,
+// BU-5).
 import type { Clock, Timer } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
-import { besideRequest } from "#base/network/request-part.ts";
+import { runOutsideRequest } from "#base/network/request-part.ts";
 import type { CallPlace } from "#db/budgets/budgets.ts";
 import { deleteOldAccounts, guardAccount, openAccount } from "#db/budgets/periods.ts";
 import {
@@ -26,22 +27,22 @@ import { loadWarning, usedUpNotices } from "./warnings.ts";
 type Deps = {
   readonly store: Store;
   readonly clock: Clock;
-  /** Called when notices were written for somebody. */
+  /** Called after notifications were written for a user. */
   readonly onNotified: (user_id: string) => void;
 };
 
-/** What a call may use, about. */
+/** The estimated usage of a call. */
 export type Likely = { readonly micros: number; readonly tokens: number };
 
-/** A call that may begin. `reserved` is absent where nothing limits it and it need not be known after a crash. */
+/** A call that may begin. `reserved` is absent when no limit applies and a crash needs no trace of the call. */
 export type OpenCall = { readonly reserved: ReservationRow | undefined; readonly limits: readonly Limit[] };
 
 const RENEW_MS = 60_000;
-/** A reservation that was not renewed for so long belongs to no call that is alive: three renewals were missed. */
+/** A reservation that was not renewed for this long has missed three renewals, so its call is considered lost. */
 const LEASE_MS = 4 * RENEW_MS;
-/** How often in a row a rest of a budget may appear between the refusal of a call and the look at what has refused it. */
+/** Maximum retries when budget becomes available between a rejection and the check of which limit caused it. */
 const MAX_LOOKS = 5;
-/** What old periods are kept for: questions about the year. */
+/** Old periods are kept for reports on the past year. */
 const KEPT_MS = 400 * 86_400_000;
 
 const MAX_NOTICED = 1_000;
@@ -59,17 +60,17 @@ const NOTHING_USED = {
 
 export class ModelLedger {
   readonly #deps: Deps;
-  /** The reservations of calls that run in this process. */
+  /** Reservations of calls running in this process. */
   readonly #open = new Set<string>();
   #renewal: Timer | undefined;
-  /** Budgets about whose end notices were written, so that callers who ask again and again write nothing. */
+  /** Budgets whose notifications were already written, so that repeated calls write nothing. */
   #noticedUsedUp = new Set<string>();
 
   constructor(deps: Deps) {
     this.#deps = deps;
   }
 
-  /** Lets a call begin, with its reservation on disk, or says which limit is reached; then nothing was written. */
+  /** Begins a call with its reservation on disk, or returns the limit that is reached without writing anything. */
   async begin(
     call: LedgerCall,
     likely: () => Likely,
@@ -106,7 +107,7 @@ export class ModelLedger {
     throw new CommitError("stale", "The budgets of a model call change too often.");
   }
 
-  /** Whether a limit is used up that a call counts for; true where that cannot be read. */
+  /** Returns whether a limit on such calls is used up; true if that cannot be read. */
   async isStillReached(place: CallPlace): Promise<boolean> {
     try {
       return (await this.usedUp(place)) !== undefined;
@@ -115,13 +116,13 @@ export class ModelLedger {
     }
   }
 
-  /** Returns the limit on such calls that is used up. Rejects when the limits cannot be read. */
+  /** Returns the used-up limit on such calls. Rejects when the limits cannot be read. */
   async usedUp(place: CallPlace): Promise<Reached | undefined> {
     const reached = await this.#reached(await limitsOn(this.#deps, place));
     return reached?.isHeld === false ? reached : undefined;
   }
 
-  /** The limit that is used up, else the one whose rest is reserved. */
+  /** Returns a used-up limit, or else one whose remainder is reserved. */
   async #reached(limits: readonly Limit[]): Promise<Reached | undefined> {
     let held: Reached | undefined;
     for (const limit of limits) {
@@ -132,7 +133,7 @@ export class ModelLedger {
     return held;
   }
 
-  /** Writes a call into the ledger, with what belongs to it, and gives its reservation back. */
+  /** Writes a call with its details into the ledger, and releases its reservation. */
   async end(
     { reserved, limits }: OpenCall,
     call: LedgerCall,
@@ -144,13 +145,13 @@ export class ModelLedger {
       const writes = reserved ? settle({ ...reserved, ...call }, settlement, now) : recordCall(call, settlement, now);
       await this.#commit([...writes, ...more]);
     } finally {
-      // What could not be written is no longer renewed, and is settled as lost.
+      // If the write fails, the reservation is no longer renewed and is settled as lost.
       if (reserved) this.#open.delete(reserved.id);
     }
     if (limits.length > 0) await this.#warn(limits);
   }
 
-  /** Gives the reservation of a call back that has used nothing; one that cannot be given back lapses. */
+  /** Releases the reservation of a call that used nothing. If that fails, the reservation expires. */
   async giveUp({ reserved }: OpenCall): Promise<void> {
     if (!reserved) return;
     this.#open.delete(reserved.id);
@@ -169,7 +170,7 @@ export class ModelLedger {
         for (const user_id of warning.user_ids) onNotified(user_id);
       }
     } catch (error) {
-      // Another call has notified them, or the next one does.
+      // Another call has sent the notifications, or the next one will.
       if (!(error instanceof CommitError && error.reason === "stale")) {
         log("models").warn("a notice that a budget is nearly used up could not be written: {error}", { error });
       }
@@ -192,7 +193,9 @@ export class ModelLedger {
     }
   }
 
-  /** Settles calls that are lost: all of them at the start of the only server, else those that nobody has renewed. Forgets old periods. */
+  /**
+   * Settles lost calls: all of them when a single server starts, otherwise those whose reservations were not renewed. Deletes old periods.
+   */
   async settleLost(options: { readonly all: boolean }): Promise<void> {
     const { store, clock } = this.#deps;
     const now = clock.now();
@@ -211,7 +214,7 @@ export class ModelLedger {
         await this.#commit(settle(row, settlement, now));
         settled += 1;
       } catch (error) {
-        // Its call has ended after all, or another node has settled it.
+        // The call has ended after all, or another node has settled it.
         if (!(error instanceof CommitError && error.reason === "stale")) throw error;
       }
     }
@@ -220,7 +223,7 @@ export class ModelLedger {
     await this.#commit([deleteOldAccounts(now - KEPT_MS)]);
   }
 
-  /** Ends the renewals. */
+  /** Stops renewing. */
   stop(): void {
     this.#renewal?.cancel();
     this.#renewal = undefined;
@@ -243,15 +246,15 @@ export class ModelLedger {
     }
   }
 
-  /** A call outlives the request that it was made for. */
+  /** Detached from the request, because a call outlives it. */
   #commit(batch: readonly Statement[]): Promise<void> {
-    return besideRequest(() => this.#deps.store.commit(batch));
+    return runOutsideRequest(() => this.#deps.store.commit(batch));
   }
 }
 
 type UpkeepDeps = Pick<PeriodicDeps, "clock" | "parts"> & { readonly ledger: ModelLedger };
 
-/** Settles lost calls again and again; of several nodes the first one does it for all. */
+/** Periodically settles lost calls. Of several nodes, the first does it for all. */
 export const ledgerUpkeep = ({ ledger, clock, parts }: UpkeepDeps): PeriodicChore =>
   new PeriodicChore({
     clock,

@@ -1,5 +1,5 @@
-// What limits a model call: the spend limit of the person who pays, which is their own, else the lowest of their groups, else everybody's (rule SP-5), and
-// every budget that the call counts for (rule BU-1).
+// The limits on a model call: the spend limit of the person who pays, which is their own, else the lowest of their groups, else the general
+// one (rule SP-5), and every budget that applies to the call (rule BU-1).
 import type { Clock } from "#base/clock.ts";
 import { type BudgetRow, type CallPlace, listBudgetsOn } from "#db/budgets/budgets.ts";
 import { type Account, type AccountFigures, personBudgetId, readAccount } from "#db/budgets/periods.ts";
@@ -11,29 +11,29 @@ import { periodAt } from "./period.ts";
 
 type Deps = { readonly store: Store; readonly clock: Clock };
 
-/** A limit in its present period: micros or tokens. */
+/** A limit in its current period, in micros or tokens. */
 export type Limit = Account & { readonly limit: number; readonly period: UsagePeriod };
 
-/** The limit that keeps a call from beginning. `isHeld`: calls that are under way may use the rest of it up, so that it may be free again soon. */
+/** The limit that blocks a call. `isHeld`: running calls have reserved the remainder, which may become available soon. */
 export type Reached = { readonly limit: Limit; readonly used: AccountFigures; readonly isHeld: boolean };
 
-/** Amounts in micros; null: no limit. Times in milliseconds since 1970. */
+/** Amounts in micros; null means no limit. Times in milliseconds since 1970. */
 export type Spending = {
   readonly period: UsagePeriod;
-  /** With what was added for this period. */
+  /** Includes what was added for this period. */
   readonly limit: number | null;
   readonly spent: number;
   readonly from: number;
   readonly to: number;
 };
 
-/** Returns a budget in the period that `now` is in. */
+/** Returns a budget as a limit for the period that contains `now`. */
 export const toLimit = ({ id, scope, scope_id, period, unit, amount }: BudgetRow, now: number): Limit => {
   const { from, to } = periodAt(period, now);
   return { budget_id: id, scope, scope_id, unit, period, limit: amount, begins_at: from, ends_at: to };
 };
 
-/** Returns the spend limit of a person; undefined: there is none. */
+/** Returns a person's spend limit, or undefined if they have none. */
 export const personLimit = async ({ store, clock }: Deps, user_id: string): Promise<Limit | undefined> => {
   const { limit, period } = await amountFor(store, user_id);
   return limit === null ? undefined : toPersonLimit(user_id, limit, period, clock.now());
@@ -50,14 +50,14 @@ const toPersonLimit = (user_id: string, limit: number, period: UsagePeriod, now:
   return { ...of, period, limit, begins_at: from, ends_at: to };
 };
 
-/** Returns everything that limits a call which begins now. Rejects when it cannot be read: then nothing may be spent. */
+/** Returns all limits on a call that begins now. Rejects when they cannot be read; then nothing may be spent. */
 export const limitsOn = async (deps: Deps, place: CallPlace): Promise<readonly Limit[]> => {
   const [person, rows] = await Promise.all([personLimit(deps, place.user_id), deps.store.all(listBudgetsOn(place))]);
   const now = deps.clock.now();
   return [...(person ? [person] : []), ...rows.map((row) => toLimit(row, now))];
 };
 
-/** Returns what is used of a limit, and whether it is used up. */
+/** Returns the usage of a limit, and whether it is used up. */
 export const loadUsed = async (
   store: Store,
   limit: Limit,
@@ -80,7 +80,9 @@ export const loadSpending = async ({ store, clock }: Deps, user_id: string): Pro
   return { period, limit, spent: found?.spent ?? 0, from, to };
 };
 
-/** Undefined while they may spend. Calls of models without a price are in no sum, which is spared where nobody has set a limit. */
+/**
+ * Returns undefined while the user may spend. Skips the sum if no limit is set. Calls of models without a price are not part of any sum.
+ */
 export const exceededBy = async (deps: Deps, user_id: string): Promise<(Spending & { limit: number }) | undefined> => {
   const limit = await personLimit(deps, user_id);
   if (!limit) return undefined;

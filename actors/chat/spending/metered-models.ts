@@ -1,5 +1,6 @@
-// The models as chats use them: what a call may use is reserved before it begins, what it has used is priced and written down before the end of its
-// answer is handed on, and a call that a limit forbids is not made (rules SP-1 to SP-6, BU-1 to BU-4). Every call passes here, those beside the turns, too.
+// The models as chats use them: reserves a call's estimated usage before it begins, prices and records its actual usage before passing on
+// the end of its answer, and blocks calls over a limit (rules SP-1 to SP-6, BU-1 to BU-4). Every call goes through here, including side
+// questions.
 import { log } from "#base/log.ts";
 import type { LedgerCall, Settlement } from "#db/chats/reservations.ts";
 import { findCallPlace } from "#db/chats/spend.ts";
@@ -22,10 +23,10 @@ import { loadPause } from "./warnings.ts";
 
 type Deps = { readonly store: Store; readonly ledger: ModelLedger; readonly models: LanguageModels };
 
-/** A model call that a limit forbids; the chat's turn waits for an answer to the question. */
+/** A model call that a limit blocks. The chat's turn asks whether to continue. */
 export class BudgetUsedUp extends ModelError {
   readonly pause: BudgetPause;
-  /** Looks again; true where that cannot be said. */
+  /** Checks again; true when that is unknown. */
   readonly isStillUsedUp: () => Promise<boolean>;
 
   constructor(pause: BudgetPause, isStillUsedUp: () => Promise<boolean>) {
@@ -36,15 +37,15 @@ export class BudgetUsedUp extends ModelError {
   }
 }
 
-/** Calls that are under way may use the rest of a budget up: the next try comes when some of them have ended. */
+/** Running calls may use up the remaining budget. The next try comes after some of them have ended. */
 const HELD_RETRY_MS = 5_000;
 
-/** Bytes of a prompt for each token, about. */
+/** Approximate bytes of a prompt per token. */
 const BYTES_PER_TOKEN = 3;
-/** Bytes of an answer for each token, about. */
+/** Approximate bytes of an answer per token. */
 const BYTES_PER_ANSWER_TOKEN = 4;
 const REPORTED = { outcome: "ok", is_estimated: false } as const;
-/** Tokens that an answer is expected to have at most, about. */
+/** Approximate maximum tokens of an answer, used for reservations. */
 export const EXPECTED_OUTPUT_TOKENS = 16_384;
 
 export class MeteredModels implements LanguageModels {
@@ -66,7 +67,7 @@ export class MeteredModels implements LanguageModels {
     return this.#deps.models.price?.(id) as ModelPrice | undefined;
   }
 
-  /** Throws as the models do; `BudgetUsedUp`; and `generic`, to be tried again, when what was used cannot be read or written down. */
+  /** Throws like the models do, and also `BudgetUsedUp`, or a retryable `generic` error when usage cannot be read or written. */
   async *stream(request: ModelRequest): AsyncIterable<ModelEvent> {
     const call = await this.#begin(request);
     let used: ModelUsage | undefined;
@@ -82,20 +83,20 @@ export class MeteredModels implements LanguageModels {
         }
         if ("delta" in event) bytes += Buffer.byteLength(event.delta);
         if (event.type === "usage") {
-          // A provider may report more than once; the last report holds.
+          // A provider may report usage more than once. The last report wins.
           used = this.#priced(request.model_id, event.usage);
           yield { type: "usage", usage: used };
         } else yield event;
       }
     } finally {
-      // It broke off, and yet it had said what it used: that it failed is what the caller must know.
+      // The answer broke off after its usage was reported. The caller must see that failure, not one of recording it.
       if (!isSettled && used) await this.#record(call, used).catch(() => {});
       else if (!isSettled && !isFinished && bytes > 0) await this.#recordEstimate(call, request, bytes).catch(() => {});
       else if (!isSettled) await this.#deps.ledger.giveUp(call.open);
     }
   }
 
-  /** Throws `BudgetUsedUp` once a limit is reached, and `generic` when that cannot be read or written: then nothing is spent. */
+  /** Throws `BudgetUsedUp` when a limit is reached, and `generic` when limits cannot be read or written; then nothing is spent. */
   async #begin(request: ModelRequest): Promise<Call> {
     const { store, ledger } = this.#deps;
     let begun: OpenCall | Reached;
@@ -147,7 +148,9 @@ export class MeteredModels implements LanguageModels {
     return cost_micros === null ? usage : { ...usage, cost_micros };
   }
 
-  /** An answer that ended before its provider said what it used has used its prompt, and what came of the answer. */
+  /**
+   * Records an estimate for an answer that ended before its provider reported usage: the prompt, and the part of the answer that arrived.
+   */
   #recordEstimate(call: Call, request: ModelRequest, bytes: number): Promise<void> {
     const usage = { input_tokens: estimateInput(request), output_tokens: Math.ceil(bytes / BYTES_PER_ANSWER_TOKEN) };
     const outcome = request.signal.aborted ? "aborted" : "failed";
@@ -182,13 +185,13 @@ export class MeteredModels implements LanguageModels {
   }
 }
 
-/** A call that runs, and what its row of the ledger says of it. */
+/** A running call, and its data for the ledger. */
 type Call = { readonly open: OpenCall; readonly row: LedgerCall };
 
-/** Returns the tokens of a prompt, about. */
+/** Estimates the tokens of a prompt. */
 const estimateInput = ({ messages, tools }: ModelRequest): number =>
   Math.ceil(Buffer.byteLength(JSON.stringify([messages, tools])) / BYTES_PER_TOKEN);
 
-/** Whether a provider has said anything of tokens. */
+/** Returns whether the provider reported any tokens. */
 const isCounted = ({ input_tokens = 0, output_tokens = 0, ...more }: ModelUsage): boolean =>
   input_tokens + output_tokens + (more.cache_read_tokens ?? 0) + (more.cache_creation_tokens ?? 0) > 0;

@@ -1,9 +1,9 @@
-// The periods that spend limits count: days, weeks from Monday, months, all in UTC. Pure.
+// The periods of spend limits: days, weeks from Monday, months, all in UTC. Pure.
 import type { UsagePeriod } from "#schema/chats/usage-limit.ts";
 
 const DAY_MS = 86_400_000;
 
-/** The period that `now` is in, in milliseconds since 1970; `to` is not included. */
+/** Returns the period that contains `now`, in milliseconds since 1970. `to` is exclusive. */
 export const periodAt = (period: UsagePeriod, now: number): { readonly from: number; readonly to: number } => {
   const date = new Date(now);
   const [year, month] = [date.getUTCFullYear(), date.getUTCMonth()];

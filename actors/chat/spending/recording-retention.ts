@@ -1,7 +1,7 @@
-// Deletes recorded prompts and answers of the gateway's calls when their time is over, and the oldest ones when all of them together are too
-// large, whether new ones are recorded or not (rules GW-15, GW-17).
+// Deletes recorded prompts and answers of gateway calls after their retention period, and the oldest ones when the total is too large, even
+// if recording is off (rules GW-15, GW-17).
 import { log } from "#base/log.ts";
-import { besideRequest } from "#base/network/request-part.ts";
+import { runOutsideRequest } from "#base/network/request-part.ts";
 import { FIRST_PART } from "#base/parts.ts";
 import { deleteOldRecordings, findOldRecording, findRecordingBeyond } from "#db/chats/recordings.ts";
 import type { Store } from "#db/engine/store.ts";
@@ -11,7 +11,10 @@ import { type Chore, PeriodicChore, type PeriodicDeps } from "../../runtime/chor
 const EVERY_MS = 600_000;
 const DAY_MS = 86_400_000;
 const MIB = 1024 ** 2;
-/** How much a node records before it looks at the size again: a share of the limit, so that large ones are not summed up all the time. */
+/**
+ * How often a node checks the total size while it records as much as the limit. A fraction of the limit, so that large totals are not
+ * summed constantly.
+ */
 const LOOKS_FOR_EACH_LIMIT = 64;
 const MIN_LOOK_BYTES = MIB / 4;
 
@@ -20,7 +23,7 @@ type Deps = Pick<PeriodicDeps, "clock" | "parts"> & { readonly store: Store };
 export class RecordingRetention implements Chore {
   readonly #store: Store;
   readonly #periodic: PeriodicChore;
-  /** Bytes that this node has recorded since it last looked, and after how many it looks. */
+  /** Bytes that this node has recorded since its last check, and the number after which it checks. */
   #added = 0;
   #lookAfter = MIN_LOOK_BYTES;
   #isStopped = false;
@@ -44,12 +47,12 @@ export class RecordingRetention implements Chore {
     this.#periodic.sweep();
   }
 
-  /** Notes that so many bytes were stored, and makes room for more once they are enough. Each node does so for what it records. */
+  /** Counts stored bytes, and frees space after enough of them. Each node does this for its own recordings. */
   added(bytes: number): void {
     this.#added += bytes;
     if (this.#added < this.#lookAfter || this.#looking || this.#isStopped) return;
-    // The call that has brought the last of it does not wait.
-    this.#looking = besideRequest(() => this.#makeRoom(() => this.#isStopped))
+    // Runs in the background, so that the call does not wait.
+    this.#looking = runOutsideRequest(() => this.#makeRoom(() => this.#isStopped))
       .catch(warn)
       .finally(() => {
         this.#looking = undefined;

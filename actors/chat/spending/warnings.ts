@@ -1,4 +1,4 @@
-// What people are told of a budget: once in each period that most of it is used, and once that it is used up (rule BU-3).
+// Budget notifications: once per period when most of a budget is used, and once when it is used up (rule BU-3).
 
 import { rfc3339 } from "#base/clock.ts";
 import { findScopeName, listDeciders } from "#db/budgets/deciders.ts";
@@ -10,12 +10,12 @@ import type { BudgetPause } from "#schema/ai/budget.ts";
 import { budgetTitle, formatAmount } from "#schema/ai/budget-words.ts";
 import { type Limit, loadUsed, type Reached } from "./limits.ts";
 
-/** The share of a budget after which people are told. */
+/** The used share of a budget that triggers the warning. */
 const WARN_AT = 0.8;
 
 type Notices = { readonly writes: readonly Statement[]; readonly user_ids: readonly string[] };
 
-/** Returns what is to be written when most of a budget is used and nobody was notified; undefined: nothing. */
+/** Returns the notifications to write when most of a budget is used and no warning was sent, or undefined. */
 export const loadWarning = async (store: Store, limit: Limit, now: number): Promise<Notices | undefined> => {
   const { spent, extra, warned_at } = await loadUsed(store, limit);
   const whole = limit.limit + extra;
@@ -36,7 +36,7 @@ export const loadWarning = async (store: Store, limit: Limit, now: number): Prom
 
 const BUDGETS_PAGE = "/admin/budgets";
 
-/** Returns what tells those who may raise a budget that it is used up. Written again it is nothing new. */
+/** Returns the notifications for people who can raise a used-up budget. Writing them again has no effect. */
 export const usedUpNotices = async (store: Store, { limit, used }: Reached, now: number): Promise<Notices> => {
   const deciders = await store.all(listDeciders(limit.scope_id));
   const values = {
@@ -53,9 +53,9 @@ export const usedUpNotices = async (store: Store, { limit, used }: Reached, now:
 const loadName = async (store: Store, { scope_id }: Limit): Promise<string> =>
   scope_id === "" ? "" : ((await store.get(findScopeName(scope_id))) ?? "");
 
-/** What is suggested at least: five dollars, or so many tokens. */
+/** Minimum suggestion: five dollars, or this many tokens. */
 const SUGGESTED = { usd: 5_000_000, tokens: 100_000 } as const;
-/** Suggestions are whole dollars, or thousands of tokens. */
+/** Suggestions are rounded to whole dollars, or thousands of tokens. */
 const STEP = { usd: 1_000_000, tokens: 1_000 } as const;
 
 /** Returns the question that a chat asks when a budget is used up. */

@@ -1,11 +1,11 @@
-// A new chat: its first state, already running, and its first messages (facts/chats 1.3, create). Pure.
+// The initial state of a chat, already running, and its first messages (facts/chats 1.3, create). Pure.
 
 import { partOf } from "#base/parts.ts";
 import type { ChatState } from "../machine/chat-state.ts";
 import type { Message } from "../machine/decision.ts";
 import type { CreateChat } from "../messages.ts";
 
-/** Snapshot and history begin at 1, the queue at 0: never used. */
+/** Snapshot and history versions begin at 1. The queue version begins at 0, which means never used. */
 export const toCreation = (
   { chat, messages }: CreateChat,
   { key, first_id, now }: { key: number; first_id: number; now: number },

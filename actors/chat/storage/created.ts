@@ -1,5 +1,5 @@
-// A chat that is being made: what is written for it and what follows. Used by the actor of the chat itself, and by that of a root chat for
-// its sub-chats, since whether one may still be made is the root's to say (rule SB-3).
+// Creates a chat: its writes and what follows them. Used by the chat's own actor, and by a root chat's actor for its sub-chats, because the
+// root decides whether a sub-chat may still be created (rule SB-3).
 
 import { insertChat } from "#db/chats/chats.ts";
 import { pinContextOnce } from "#db/chats/context.ts";
@@ -9,7 +9,7 @@ import type { Statement } from "#db/engine/sql.ts";
 import { guardUser, takeSeat } from "#db/users/users.ts";
 import { startTurn, tellOwner } from "../announce.ts";
 import { attachWrites } from "../attach.ts";
-import { chatMade } from "../audit.ts";
+import { auditChatCreated } from "../audit.ts";
 import type { ChatDeps } from "../deps.ts";
 import type { ChatState } from "../machine/chat-state.ts";
 import type { Message } from "../machine/decision.ts";
@@ -21,7 +21,7 @@ export type Created = {
   readonly state: ChatState;
   readonly inserted: readonly Message[];
   readonly writes: readonly Statement[];
-  /** Its owner hears of it and its turn begins. */
+  /** Notifies the owner and begins the turn. */
   readonly after: () => void;
 };
 
@@ -41,7 +41,7 @@ export const created = async (parts: ChatDeps, args: CreateChat): Promise<Create
       ...messageWrites(key, inserted),
       indexTitle(key, state.title),
       ...(await takeSeat(store, state.owner_id)),
-      chatMade(state, clock.now()),
+      auditChatCreated(state, clock.now()),
       ...(args.request ? keepAnswer(key, args.request, { answer: null, now: clock.now() }) : []),
       ...args.messages.flatMap(({ content }) => attachWrites(key, content, clock.now())),
     ],

@@ -1,5 +1,5 @@
-// Changing a root chat with its sub-chats: one batch for all of them or nothing, so that no crash leaves a sub-chat with more than its root
-// has (rules SB-1 and SB-3). Used by the root's actor; those of the sub-chats read their rows again afterwards.
+// Changes a root chat together with its sub-chats in one batch, so that a crash never leaves a sub-chat with more permissions than its root
+// (rules SB-1 and SB-3). Used by the root's actor; the sub-chats' actors reload their rows afterwards.
 import { AppError, conflict, invalidField } from "#base/errors.ts";
 import { listChildren, unpinChat } from "#db/chats/chats.ts";
 import { repinContext } from "#db/chats/context.ts";
@@ -9,8 +9,8 @@ import type { ChosenOptions } from "#schema/chats/agent-option.ts";
 import type { PermissionMode } from "#schema/chats/chat-permissions.ts";
 import { askingPermissions, withPermissionMode } from "#src/tools/permission-mode.ts";
 import type { Outcome } from "../../runtime/actor.ts";
-import { announce, tellChanges, tellOwner } from "../announce.ts";
-import { chatEntries } from "../audit.ts";
+import { announce, announceListChanges, tellOwner } from "../announce.ts";
+import { auditChatChanges } from "../audit.ts";
 import { decide } from "../decide.ts";
 import type { ChatDeps } from "../deps.ts";
 import type { ChatState } from "../machine/chat-state.ts";
@@ -21,12 +21,12 @@ import { buildWrites, patchWrites, pinWrites } from "./writes.ts";
 
 type Member = {
   readonly before: ChatState;
-  /** Absent where the execution state stays as it is. */
+  /** Absent if the execution state is unchanged. */
   readonly change: Change<ChatState> | undefined;
   readonly patch: ChatPatch;
 };
 
-/** The outcome of a change of this chat, with what its sub-chats take over. Throws what refuses one of them; then nothing changes. */
+/** Returns the outcome of a change of this chat and its sub-chats. Throws if any of them rejects it; then nothing changes. */
 export const changedFamily = async (
   deps: ChatDeps,
   state: ChatState,
@@ -55,7 +55,7 @@ export const changedFamily = async (
       if (before === state) announce(deps, state, { ...moved, state: next });
       tellOwner(topics, moved.state, archived ? "deleted" : "created");
     }
-    tellChanges(topics, state, next);
+    announceListChanges(topics, state, next);
     for (const { before } of children) {
       void deps
         .chats()
@@ -76,7 +76,7 @@ export const changedFamily = async (
   };
 };
 
-/** 400 for what the agent does not offer; until its first answer that is nothing. */
+/** Throws 400 for options that the agent does not offer. Until its first answer, it offers none. */
 const withAgentOptions = (state: ChatState, patch: ChatPatch, asked: ChosenOptions): ChatPatch => {
   const session = state.agent_session;
   for (const [id, choice] of Object.entries(asked)) {
@@ -90,7 +90,7 @@ const withAgentOptions = (state: ChatState, patch: ChatPatch, asked: ChosenOptio
   return { ...patch, agent_session: { ...session, chosen: { ...session.chosen, ...asked } } };
 };
 
-/** By what the chat has now: rules that were added in the meantime stay. */
+/** Based on the chat's current rules, so that rules added since are kept. */
 const withMode = (state: ChatState, patch: ChatPatch, mode: PermissionMode): ChatPatch => {
   const { permissions = state.permissions, plan_mode = state.plan_mode } = patch;
   const next = withPermissionMode(mode, { permissions, plan_mode });
@@ -98,7 +98,7 @@ const withMode = (state: ChatState, patch: ChatPatch, mode: PermissionMode): Cha
   return { ...patch, plan_mode: next.plan_mode, ...(isChanged ? { permissions: next.permissions } : {}) };
 };
 
-/** The sub-chats that change with their root: they follow it into the archive and back, and may do what it may. */
+/** Loads the sub-chats that change with their root: they are archived with it and have its permissions. */
 const loadChildren = async (
   { store }: ChatDeps,
   root: ChatState,
@@ -125,6 +125,6 @@ const writesOfMember = ({ before, change, patch }: Member): Statement[] => [
   ...patchWrites(before, patch),
 ];
 
-/** The log tells of a sub-chat what it did not follow from its root alone: its rules. */
+/** For a sub-chat, records only changes that it did not inherit from its root. */
 const writeAuditEntries = ({ before, patch }: Member, now: number): Statement[] =>
-  chatEntries(before, { state: { ...before, ...patch } }, now).map(audited);
+  auditChatChanges(before, { state: { ...before, ...patch } }, now).map(audited);

@@ -1,5 +1,5 @@
-// A chat that begins as the copy of another one up to a message (rules FK-1 to FK-4): history, files, labels and settings are its own
-// from then on. Used by the actor of the new chat; the old one is only read.
+// Creates a chat as the copy of another one up to a message (rules FK-1 to FK-4), with its own history, files, labels and settings. Used by
+// the new chat's actor; the source is only read.
 import { conflict, notFound } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import { insertChat } from "#db/chats/chats.ts";
@@ -13,7 +13,7 @@ import { guardUser, takeSeat } from "#db/users/users.ts";
 import { CHECKPOINTS_OF_CHAT } from "#schema/agents/checkpoint.ts";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
 import { tellOwner } from "../announce.ts";
-import { chatMade } from "../audit.ts";
+import { auditChatCreated } from "../audit.ts";
 import type { ChatDeps } from "../deps.ts";
 import type { ChatState } from "../machine/chat-state.ts";
 import type { Message, PendingCall } from "../machine/decision.ts";
@@ -25,16 +25,16 @@ import { readChat } from "./read.ts";
 
 export type ForkChat = {
   readonly source_id: string;
-  /** The last message that is copied; the newest when absent. */
+  /** The last message to copy; defaults to the newest. */
   readonly message_id?: number | undefined;
-  /** The same as a number that need not be a message that people see. */
+  /** Like `message_id`, but may name a message that people do not see. */
   readonly up_to?: number;
   readonly title?: string | undefined;
-  /** The workspace of the copy; that of the source when absent. */
+  /** The workspace of the copy; defaults to the source's. */
   readonly workspace_id?: string;
-  /** Who leads the copy: as the source when absent, null for a model. */
+  /** The coding agent of the copy; defaults to the source's, null for a model. */
   readonly coding_agent?: string | null;
-  /** What asks for it, kept so that the same again is known. */
+  /** The idempotency key of the request. */
   readonly request?: RequestKey | undefined;
 };
 
@@ -47,7 +47,7 @@ const TOO_LARGE =
 
 const NO_RESULT = "The chat was copied before this call had a result.";
 
-/** 404 when there is no such chat, or no such message that people can see. */
+/** Rejects with 404 when the chat does not exist, or has no such message that people can see. */
 export const forked = async (parts: ChatDeps, id: string, args: ForkChat): Promise<Forked> => {
   const { store, clock, topics, effects } = parts;
   const found = await readChat(store, args.source_id);
@@ -83,7 +83,7 @@ export const forked = async (parts: ChatDeps, id: string, args: ForkChat): Promi
       ...(files.length === 0
         ? []
         : [insertChatFile(files.map((file) => ({ ...file, id: names.get(file.id) ?? uuid(), chat: key })))]),
-      chatMade(state, now),
+      auditChatCreated(state, now),
       ...(args.request ? keepAnswer(key, args.request, { answer: null, now }) : []),
     ],
     after: () => {
@@ -94,7 +94,7 @@ export const forked = async (parts: ChatDeps, id: string, args: ForkChat): Promi
   };
 };
 
-/** The newest messages that files are kept for, by their numbers there and here. */
+/** Returns the newest messages that have checkpoints, each with its ID in the source and in the copy. */
 const pairMessages = (rows: readonly MessageRow[], copies: readonly MessageRow[]): CopiedMessages["messages"] =>
   rows
     .flatMap(({ id, role }, at) => (role === "user" ? [{ from_message_id: id, message_id: copies[at]?.id ?? 0 }] : []))
@@ -107,7 +107,7 @@ const findForkEnd = async ({ store }: ChatDeps, { key }: ChatState, { message_id
   return message_id;
 };
 
-/** Under the names that the files have in the new chat; results of tools name them, too. */
+/** Replaces file IDs with those of the copies, also in tool results. */
 const renamed = (content: MessagePart[], names: ReadonlyMap<string, string>): MessagePart[] => {
   if (names.size === 0) return content;
   const text = JSON.stringify(content).replaceAll(
@@ -153,7 +153,7 @@ type New = {
   readonly copies: readonly MessageRow[];
 };
 
-/** At rest, and read: anyone who copies it has seen it. */
+/** The copy is idle, and marked as read, because its creator has seen the content. */
 const makeState = (source: ChatState, { id, title, copies, ...at }: New): ChatState => {
   const { state } = toCreation({ chat: { ...source, id, title: title ?? source.title }, messages: [] }, at);
   const seen = copies.findLast(({ role, visibility }) => role === "assistant" && visibility !== "model")?.id ?? 0;
@@ -163,11 +163,11 @@ const makeState = (source: ChatState, { id, title, copies, ...at }: New): ChatSt
   return { ...state, ...OWN, ...own, status: "waiting" };
 };
 
-/** What was chosen of the coding agent. Its session is the source's: the copy has none that knows any message. */
+/** Keeps the chosen options of the coding agent. Its session belongs to the source; the copy has none that knows any message. */
 const copyChoices = ({ agent_session }: ChatState): ChatState["agent_session"] =>
   agent_session && { ...agent_session, session_id: "", through: 0 };
 
-/** What a copy does not take over, or starts over. */
+/** Values that a copy resets instead of copying. */
 const OWN = {
   parent_chat_id: null,
   root_chat_id: null,

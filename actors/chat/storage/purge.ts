@@ -1,5 +1,5 @@
-// Deleting a root chat with its sub-chats and all that belongs to them. What can be much goes in slices: each is one commit of a bounded
-// size, and doing it again after a crash is harmless (rule RT-3).
+// Deletes a root chat with its sub-chats and all their data. Large data is deleted in slices, each a commit of bounded size; repeating one
+// after a crash is harmless (rule RT-3).
 import { deleteChat, deleteChatLeavings, deleteMessageSlice, findSliceEnd } from "#db/chats/purge.ts";
 import { deleteRunSlice, findAnyStep } from "#db/chats/runs.ts";
 import type { Statement } from "#db/engine/sql.ts";
@@ -8,14 +8,14 @@ import { forgetHookContents } from "#db/hook-dispatches.ts";
 import { audited } from "#db/reports/audit/audit.ts";
 import { forgetTrials } from "#db/trials/trials.ts";
 import type { Outcome } from "../../runtime/actor.ts";
-import { tellReaders } from "../announce.ts";
+import { announceAccessChange } from "../announce.ts";
 import { chatDeleted } from "../audit.ts";
 import type { ChatDeps } from "../deps.ts";
 import type { ChatState } from "../machine/chat-state.ts";
 import type { Late } from "../messages.ts";
 import { readChildren } from "./read.ts";
 
-/** `stale` when the chat is not archived, or has been only since `before`. */
+/** Returns `stale` when the chat is not archived, or was archived after `before`. */
 export const purged = async (
   { store, chats, clock, topics }: ChatDeps,
   state: ChatState,
@@ -29,9 +29,9 @@ export const purged = async (
   }
   await emptyChat(store, state);
   const after = () => {
-    tellReaders(topics, state.id);
+    announceAccessChange(topics, state.id);
     for (const { id } of children) {
-      tellReaders(topics, id);
+      announceAccessChange(topics, id);
       void chats()
         .ask(id, "reload", {})
         .catch(() => {});
@@ -40,7 +40,7 @@ export const purged = async (
   return { state, gone: true, writes: removeChat(state), after, reply: "done" };
 };
 
-/** Messages with their words in the index, and recorded model calls: everything that can be much. */
+/** Deletes the data that can be large: messages with their search index entries, and recorded model calls. */
 const emptyChat = async (store: Store, { key: chat, part }: Pick<ChatState, "key" | "part">): Promise<void> => {
   for (;;) {
     const last = await store.get(findSliceEnd({ chat }));
@@ -50,7 +50,7 @@ const emptyChat = async (store: Store, { key: chat, part }: Pick<ChatState, "key
   while (await store.get(findAnyStep({ chat }))) await store.commit([deleteRunSlice(chat)], undefined, part);
 };
 
-/** The rest, which is little, and the chat itself; `stale` when someone has moved the chat since it was read. */
+/** Deletes the remaining data and the chat itself; `stale` when the chat has changed since it was read. */
 const removeChat = ({ id, key, snapshot_version }: ChatState): Statement[] => [
   ...deleteChatLeavings(key),
   forgetHookContents({ chat_id: id }),

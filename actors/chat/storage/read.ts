@@ -1,4 +1,4 @@
-// Reading what a chat decides on: its row and queue, those of its sub-chats, and what an edit would take away.
+// Reads what a chat's decisions depend on: its row and queue, those of its sub-chats, and the messages that an edit would remove.
 import { AppError, notFound } from "#base/errors.ts";
 import { findChat, listChildren } from "#db/chats/chats.ts";
 import {
@@ -14,7 +14,7 @@ import {
 import type { Store } from "#db/engine/store.ts";
 import type { ChatState } from "../machine/chat-state.ts";
 
-/** Undefined when there is no such chat. */
+/** Returns undefined when the chat does not exist. */
 export const readChat = async (store: Store, id: string): Promise<ChatState | undefined> => {
   const row = await store.get(findChat({ id }));
   if (!row) return undefined;
@@ -22,13 +22,13 @@ export const readChat = async (store: Store, id: string): Promise<ChatState | un
   return { ...row, queue };
 };
 
-/** 400 for a sub-chat. */
+/** Throws 400 for a sub-chat. */
 export const checkedRoot = (state: ChatState): ChatState => {
   if (state.parent_chat_id === null) return state;
   throw new AppError("invalid", "Only the root chat can be archived; its sub-chats go with it.");
 };
 
-/** The sub-chats that are archived, or those that are not. */
+/** Returns the archived sub-chats, or the others. */
 export const readChildren = async (store: Store, root: string, archived: boolean): Promise<ChatState[]> => {
   const rows = await store.all(listChildren({ root }));
   const found: ChatState[] = [];
@@ -40,7 +40,7 @@ export const readChildren = async (store: Store, root: string, archived: boolean
   return found;
 };
 
-/** The user's message that is edited, and what leaves the history with it. 404, 400. */
+/** Returns the user's message to edit, and what is removed with it. Rejects with 404 or 400. */
 export const readEdited = async (store: Store, chat: number, message_id: number) => {
   const target = await store.get(findMessage({ chat, id: message_id }));
   if (!target || target.deleted || target.visibility === "model") throw notFound();
@@ -50,13 +50,13 @@ export const readEdited = async (store: Store, chat: number, message_id: number)
   return { target, last_assistant_id: earlier?.id ?? 0, deleted_ids: deleted.map(({ id }) => id) };
 };
 
-/** Nothing that a model would be given has been answered since the history was last made shorter or cleared. */
+/** Returns whether the model's context contains no answered message since the last compaction or clearing. */
 export const hasNoAnswer = async (store: Store, chat: number): Promise<boolean> => {
   const after = (await store.get(findMarker({ chat })))?.id ?? 0;
   return (await store.get(findAnswerAfter({ chat, after }))) === undefined;
 };
 
-/** A model would be given nothing: nobody has said anything since it was cleared. */
+/** Returns whether the model's context is empty, because nothing was said since it was cleared. */
 export const isCleared = async (store: Store, chat: number): Promise<boolean> => {
   const after = (await store.get(findClearing({ chat })))?.id ?? 0;
   return (await store.get(findSaidAfter({ chat, after }))) === undefined;

@@ -1,4 +1,4 @@
-// From a transition to the statements that store it: the difference between the state before and after, as one batch. Pure.
+// Converts a transition to the statements that store it: the difference between both states, as one batch. Pure.
 
 import { movePin, pinChat, saveExecution, unpinChat, updateChat } from "#db/chats/chats.ts";
 import { deleteMessagesFrom, deleteQueued, insertMessages, insertQueued, updateQueued } from "#db/chats/messages.ts";
@@ -9,7 +9,7 @@ import type { ChatState } from "../machine/chat-state.ts";
 import type { Change, Message, Queued } from "../machine/decision.ts";
 import type { ChatPatch } from "../messages.ts";
 
-/** The batch of one or more transitions that led from `before` to the state of `change`. */
+/** Returns the batch of one or more transitions from `before` to the state of `change`. */
 export const buildWrites = (before: ChatState, { state, inserted, deleted_from }: Change<ChatState>): Statement[] => [
   saveExecution(before.id, before.snapshot_version, { ...state, pending_calls: [...state.pending_calls] }),
   ...(deleted_from === null
@@ -23,13 +23,13 @@ export const buildWrites = (before: ChatState, { state, inserted, deleted_from }
   ...deadlineWrites(before, state),
 ];
 
-/** New messages of the chat with this key, and their words in the index (rule FS-1). */
+/** Returns the writes for new messages, including their search index entries (rule FS-1). `chat` is the key. */
 export const messageWrites = (chat: number, messages: readonly Message[]): Statement[] =>
   messages.length === 0
     ? []
     : [insertMessages(messages.map((row) => toMessageRow(chat, row))), ...indexMessages(chat, messages)];
 
-/** A history row as it is stored. */
+/** Returns a history row as it is stored. */
 export const toMessageRow = (chat: number, { content, usage, ...row }: Message) => ({
   ...row,
   chat,
@@ -60,7 +60,7 @@ const deadlineWrites = (
   return [next === null ? clearTimer("chat", id, "deadline") : setTimer("chat", id, "deadline", next)];
 };
 
-/** Two transitions in one commit. */
+/** Combines two transitions into one commit. */
 export const joined = (first: Change<ChatState>, second: Change<ChatState>): Change<ChatState> => ({
   ...second,
   inserted: [...first.inserted, ...second.inserted],
@@ -69,13 +69,13 @@ export const joined = (first: Change<ChatState>, second: Change<ChatState>): Cha
   effects: second.effects,
 });
 
-/** Metadata; the title goes to the index, too. */
+/** Returns the writes for metadata. The title is also added to the search index. */
 export const patchWrites = ({ id, key }: ChatState, patch: ChatPatch): Statement[] => [
   ...(Object.keys(patch).length === 0 ? [] : [updateChat(id, patch, { expect: 1 })]),
   ...(patch.title === undefined ? [] : [indexTitle(key, patch.title)]),
 ];
 
-/** In memory `pin_order` only says whether the chat is pinned: its place changes with those of others. */
+/** In memory, `pin_order` only says whether the chat is pinned, because its position changes with other chats. */
 export const pinWrites = ({ id, owner_id, pin_order }: ChatState, pin: number): Statement[] => {
   if (pin === 0) return unpinChat(id, owner_id);
   return pin_order === 0 ? pinChat(id, owner_id) : movePin(id, owner_id, pin);

@@ -1,15 +1,15 @@
-// Whether a root chat may start a sub-chat now, and what the sub-chat takes over from it (facts/chats 5.9). Pure. Used by the root's actor.
+// Decides whether a root chat may start a sub-chat, and what the sub-chat inherits (facts/chats 5.9). Pure. Used by the root's actor.
 import type { MessagePart } from "#schema/chats/chat-part.ts";
 import type { SubagentType } from "#src/tools/subagents/agents.ts";
 import type { ChatState } from "../machine/chat-state.ts";
 import type { PendingCall } from "../machine/decision.ts";
 import type { CreateChat } from "../messages.ts";
 
-/** Sub-chats that one chat can have; those that have finished count, since they can be told to continue. */
+/** Maximum sub-chats of a chat, including finished ones, since they can be continued. */
 export const SUBAGENTS_LIMIT = 100;
 
 export type SpawnSubagent = {
-  /** The id the sub-chat will have: the same whenever the call is run again. */
+  /** The sub-chat's ID, which stays the same when the call is run again. */
   readonly id: string;
   readonly call: Pick<PendingCall, "message_id" | "tool_call_id">;
   readonly type: SubagentType;
@@ -21,10 +21,10 @@ export type SpawnSubagent = {
   readonly reasoning_effort: string;
 };
 
-/** stale: nobody waits for the call any more, so nothing may come of it. */
+/** stale: the call is obsolete and must have no effect. */
 export type Spawned = "done" | "stale" | "full" | "planning";
 
-/** Why not; undefined when it may be made. `count` sub-chats are there. */
+/** Returns why the sub-chat may not be created, or undefined. `count`: existing sub-chats. */
 export const spawnRefusal = (root: ChatState, { call, type }: SpawnSubagent, count: number): Spawned | undefined => {
   const isOwed = root.pending_calls.some(
     ({ message_id, tool_call_id }) => message_id === call.message_id && tool_call_id === call.tool_call_id,
@@ -34,7 +34,7 @@ export const spawnRefusal = (root: ChatState, { call, type }: SpawnSubagent, cou
   return count >= SUBAGENTS_LIMIT ? "full" : undefined;
 };
 
-/** It has the workspace, the servers, the owner and the permissions of its root, but none of what was said there and none of the client's tools. */
+/** The sub-chat inherits the root's workspace, MCP servers, owner and permissions, but not its messages or the client's tools. */
 export const toCreateSubagent = (root: ChatState, input: SpawnSubagent): CreateChat => ({
   chat: {
     id: input.id,

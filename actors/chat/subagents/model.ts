@@ -1,4 +1,4 @@
-// Which model a sub-chat speaks with: the one the call names, else the one its owner or organization wants for such sub-chats, else its root's
+// Chooses a sub-chat's model: the one the call names, else the one its owner or organization configured for such sub-chats, else its root's
 // (facts/chats 4.19 and 5.9).
 
 import type { ChatRow } from "#db/chats/chats.ts";
@@ -15,7 +15,7 @@ import { organizationModel } from "../background/organization-model.ts";
 type Deps = { readonly store: Store; readonly models: LanguageModels };
 type Chosen = { readonly model_config_id: string; readonly reasoning_effort: string };
 
-/** Throws `ToolError` for a model that cannot be used. */
+/** Throws `ToolError` for an unusable model. */
 export const subagentModel = async (parts: Deps, root: ChatRow, input: SpawnInput): Promise<Chosen> => {
   const { model_config_id, reasoning_effort } = input;
   if (model_config_id !== undefined) {
@@ -29,7 +29,7 @@ export const subagentModel = async (parts: Deps, root: ChatRow, input: SpawnInpu
   return reasoning_effort === undefined ? chosen : { ...chosen, reasoning_effort };
 };
 
-/** What `spawn` can be told to use; the one that answers while none is set up, when that is so. */
+/** Returns the models that `spawn` accepts; without any configured model, the built-in one. */
 export const subagentModels = async ({ store, models }: Deps) => {
   const rows = (await store.all(listModelConfigs())).filter(({ id }) => models.resolve(id) !== undefined);
   const [only] = rows.length === 0 ? [models.resolve(null)] : [];
@@ -45,7 +45,7 @@ export const subagentModels = async ({ store, models }: Deps) => {
   ];
 };
 
-/** Undefined when nothing is wanted, or what is wanted cannot be used now. */
+/** Returns undefined when no model is configured, or it is unusable now. */
 const loadOverride = async (
   { store, models }: Deps,
   { organization_id, owner_id: user_id }: ChatRow,

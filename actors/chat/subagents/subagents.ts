@@ -1,5 +1,5 @@
-// The sub-chats of a root chat as its tools see them (facts/chats 5.1 and 5.9): started, waited for, spoken to, stopped and listed. Each is
-// a chat with an actor of its own; nothing here holds a mailbox while it waits. Refuses chats that are not this chat's own.
+// Sub-chats of a root chat as its tools use them (facts/chats 5.1 and 5.9): start, wait, message, stop and list. Each is a chat with its
+// own actor; waiting never blocks a mailbox. Rejects chats that do not belong to this chat.
 
 import type { Clock } from "#base/clock.ts";
 import { rfc3339 } from "#base/clock.ts";
@@ -27,13 +27,13 @@ import { type Spawned, type SpawnSubagent, SUBAGENTS_LIMIT } from "./create.ts";
 import { subagentModel, subagentModels } from "./model.ts";
 import { SubagentText } from "./text.ts";
 
-/** A wait looks again after so long, whatever it has heard (facts/chats 5.1). */
+/** A wait polls at this interval in addition to its subscriptions (facts/chats 5.1). */
 const LOOK_MS = 5_000;
-/** Messages among which the report is looked for. */
+/** Number of newest messages that are searched for the report. */
 const NEWEST = 200;
 const TITLE_CHARS = 200;
 
-/** What a root chat and its sub-chats are told by the tools of the root. */
+/** Messages to a root chat and its sub-chats from the root's tools. */
 export interface SubagentMessages {
   maySpawn(args: SpawnSubagent): Promise<Spawned>;
   spawn(args: SpawnSubagent): Promise<Spawned>;
@@ -52,12 +52,12 @@ export type SubagentDeps = {
   readonly hooks: Hooks;
 };
 
-/** Of which root chat and for which of its calls; `run_id` as in `ToolContext`. */
+/** The root chat and the call; `run_id` as in `ToolContext`. */
 export type SubagentsOf = {
   readonly chat_id: string;
   readonly run_id: string;
   readonly call: Pick<PendingCall, "message_id" | "tool_call_id">;
-  /** A hook gave no valid decision: the turn of the root is to end. */
+  /** Called when a hook gave no valid decision, which ends the root's turn. */
   readonly failed?: (failure: HookFailure) => void;
 };
 
@@ -94,7 +94,7 @@ export class ChatSubagents implements Subagents {
     const until = clock.monotonic() + timeout_ms;
     const text = new SubagentText(live);
     let wake = () => {};
-    // Heard before anything is read, so that nothing is missed between the two.
+    // Subscribes before reading, so that no event is missed in between.
     const leave = [
       topics.subscribe("chat", id, () => wake()),
       topics.subscribe("chat_parts", id, (batch) => text.add(batch)),
@@ -115,7 +115,7 @@ export class ChatSubagents implements Subagents {
         await this.#pause(woken, Math.min(left, LOOK_MS), signal);
       }
     } catch (error) {
-      // What was waited for ends with the turn, as a command does (rule SB-7); what runs in the background continues.
+      // An interrupt of the turn also stops the sub-chat it waits for, like a command (rule SB-7). Background sub-chats continue.
       if (signal.reason === INTERRUPTED) await this.#stop(id).catch(() => {});
       throw error;
     } finally {
@@ -156,7 +156,7 @@ export class ChatSubagents implements Subagents {
 
   async list(limit: number, offset: number): Promise<ToolResult> {
     const rows = await this.#deps.store.all(listChildren({ root: this.#of.chat_id }));
-    // Keys ascend; many are made in the same millisecond.
+    // Sorts by key, because many sub-chats can be created in the same millisecond.
     const all = rows.sort((a, b) => b.key - a.key);
     const page = all.slice(offset, offset + limit);
     return {
@@ -175,7 +175,7 @@ export class ChatSubagents implements Subagents {
     return { models: await subagentModels(this.#deps) };
   }
 
-  /** What the hook makes of words to a sub-chat. Throws `ToolError` for what it denies; without a valid decision the turn ends, too. */
+  /** Asks the hook about a message to a sub-chat. Throws `ToolError` if denied; without a valid decision the turn ends too. */
   async #admit(chat: Prompt["chat"], text: string): Promise<AdmittedPrompt> {
     try {
       return await admitPrompt(this.#deps, { chat, content: [{ type: "text", text }] });
@@ -187,7 +187,7 @@ export class ChatSubagents implements Subagents {
     }
   }
 
-  /** False when there was nothing to stop. */
+  /** Returns false when there was nothing to stop. */
   async #stop(id: string): Promise<boolean> {
     try {
       await this.#deps.chats().ask(id, "interrupt", {});

@@ -1,5 +1,5 @@
-// What a sub-chat says while its root waits for it, as the live text of the waiting call: each message of the sub-chat takes the place
-// of the one before (facts/chats 2.6). Knows nothing of stores; fed with the batches that its followers get, in any overlap.
+// Live text of a sub-chat while its root waits, shown on the waiting call: each message of the sub-chat replaces the previous one
+// (facts/chats 2.6). Independent of the store; fed with follower batches, which may overlap.
 import type { Live } from "#src/tools/subagents/agents.ts";
 import type { PartBatch } from "../turn/stream-buffer.ts";
 
@@ -8,7 +8,7 @@ export class SubagentText {
   #history = 0;
   #attempt = 0;
   #seq = 0;
-  /** Something stands there that another message has said. */
+  /** Whether the displayed text belongs to an earlier message. */
   #isOld = false;
   #isEmpty = true;
 
@@ -40,7 +40,7 @@ export class SubagentText {
   }
 }
 
-/** The text of a stream event; empty for parts of other kinds. */
+/** Returns the text of a stream event; empty for other kinds of parts. */
 const textIn = (event: string): string => {
   if (!event.includes('"type":"text"')) return "";
   const { message_part } = JSON.parse(event) as { message_part: { part: { type: string; text?: string } } };

@@ -1,5 +1,5 @@
-// Which agent of a workspace a call means: the first one unless the call names another, such as the one in a devcontainer. Only where
-// there are several is the model told of the choice (rule TO-24). Used by turns, outside of the mailbox.
+// Chooses which agent of a workspace a tool call goes to: the first one, unless the call names another, such as the one in a devcontainer.
+// The model learns about the choice only when there are several agents (rule TO-24). Used by turns, outside of the mailbox.
 import { listAgentsOfBuild } from "#db/agents/agents.ts";
 import type { Store } from "#db/engine/store.ts";
 import { findWorkspace } from "#db/workspaces/workspaces.ts";
@@ -10,8 +10,8 @@ import type { PendingCall } from "../machine/decision.ts";
 import type { StartedAttempt } from "../messages.ts";
 
 const ARGUMENT = "agent";
-/** Tools that work through the daemon of one agent. The desktop, plans and files that return are the workspace's own. */
-const THROUGH_AGENT: ReadonlySet<string> = new Set([
+/** Tools that go through the daemon of one agent. The desktop, plans and returned files belong to the workspace itself. */
+const AGENT_TOOLS: ReadonlySet<string> = new Set([
   ...["read_file", "write_file", "edit_files", "attach_file"],
   ...["execute", "process_output", "process_list", "process_signal"],
 ]);
@@ -19,17 +19,17 @@ const THROUGH_AGENT: ReadonlySet<string> = new Set([
 type Schema = { readonly properties?: Readonly<Record<string, unknown>> };
 type Agent = { readonly name: string; readonly parent_id: string | null };
 
-/** The attempt whose tools take the name of an agent, where the workspace has several now. */
-export const withAgentChoice = async (store: Store, begun: StartedAttempt): Promise<StartedAttempt> => {
+/** Adds an agent parameter to the tools of the attempt if the workspace has several agents. */
+export const offerAgentChoice = async (store: Store, begun: StartedAttempt): Promise<StartedAttempt> => {
   const { workspace_id } = begun.about;
-  if (workspace_id === null || !begun.tools.some(({ name }) => THROUGH_AGENT.has(name))) return begun;
+  if (workspace_id === null || !begun.tools.some(({ name }) => AGENT_TOOLS.has(name))) return begun;
   const workspace = await store.get(findWorkspace({ id: workspace_id }));
   const agents = workspace ? await store.all(listAgentsOfBuild({ build_id: workspace.latest_build_id })) : [];
   return agents.length < 2 ? begun : { ...begun, tools: begun.tools.map((tool) => choosing(tool, agents)) };
 };
 
 const choosing = (tool: ToolDefinition, agents: readonly Agent[]): ToolDefinition => {
-  if (!THROUGH_AGENT.has(tool.name)) return tool;
+  if (!AGENT_TOOLS.has(tool.name)) return tool;
   const first = agents.find(({ parent_id }) => parent_id === null);
   const inside = agents.filter(({ parent_id }) => parent_id !== null).map(({ name }) => `"${name}"`);
   const containers = inside.length === 0 ? "" : ` In containers of it are ${inside.join(", ")}.`;
@@ -42,7 +42,7 @@ const choosing = (tool: ToolDefinition, agents: readonly Agent[]): ToolDefinitio
   return { ...tool, input_schema: { ...schema, properties: { ...schema.properties, [ARGUMENT]: choice } } };
 };
 
-/** The folder of the workspace's first agent, where edits below it need no approval; undefined where none is asked for. */
+/** Returns the folder of the workspace's first agent, inside of which edits need no approval; undefined when the rules require none. */
 export const editedFolder = async (
   store: Store,
   { permissions, workspace_id, pending_calls }: Pick<ChatState, "permissions" | "workspace_id" | "pending_calls">,
@@ -51,7 +51,7 @@ export const editedFolder = async (
   return matters ? agentFolder(store, workspace_id) : undefined;
 };
 
-/** The folder of an agent of the workspace, by its name or the first one; undefined where that is not known. */
+/** Returns the folder of the named or first agent of the workspace; undefined if unknown. */
 export const agentFolder = async (
   store: Store,
   workspace_id: string | null,
@@ -59,24 +59,24 @@ export const agentFolder = async (
 ): Promise<string | undefined> => {
   const workspace = workspace_id === null ? undefined : await store.get(findWorkspace({ id: workspace_id }));
   const agents = workspace ? await store.all(listAgentsOfBuild({ build_id: workspace.latest_build_id })) : [];
-  return chosenAgent(agents, name)?.expanded_directory || undefined;
+  return findChosenAgent(agents, name)?.expanded_directory || undefined;
 };
 
-/** The agent that a call names, and its arguments as the tool knows them. */
+/** Splits a call into the agent that it names and the arguments that the tool expects. */
 export const agentOfCall = ({
   tool_name,
   args,
 }: Pick<PendingCall, "tool_name" | "args">): { readonly agent: string | undefined; readonly args: unknown } => {
   const isObject = typeof args === "object" && args !== null && !Array.isArray(args);
-  if (!THROUGH_AGENT.has(tool_name) || !isObject || !(ARGUMENT in args)) return { agent: undefined, args };
+  if (!AGENT_TOOLS.has(tool_name) || !isObject || !(ARGUMENT in args)) return { agent: undefined, args };
   const { [ARGUMENT]: agent, ...rest } = args as Record<string, unknown>;
   return typeof agent === "string" ? { agent, args: rest } : { agent: undefined, args };
 };
 
-/** The agent of this name, or the workspace's first one. Undefined when none exists. */
-export const chosenAgent = <A extends Agent>(agents: readonly A[], name: string | undefined): A | undefined =>
+/** Returns the named agent, or the workspace's first one; undefined if it does not exist. */
+export const findChosenAgent = <A extends Agent>(agents: readonly A[], name: string | undefined): A | undefined =>
   agents.find((one) => (name === undefined ? one.parent_id === null : one.name === name));
 
-/** What is said of a name that no agent has. */
+/** Returns the message for a name without an agent. */
 export const noSuchAgent = (agents: readonly Agent[], name: string): string =>
   `The workspace has no agent "${name}". It has: ${agents.map((one) => one.name).join(", ")}.`;

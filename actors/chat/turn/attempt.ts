@@ -1,4 +1,4 @@
-// What the chat decides when its turn reports: what the next model call is made with, and how a step ends. Used by the chat's actor.
+// Decides about a turn's reports: the input of the next model call, and the end of a step. Used by the chat's actor.
 import { pinContextOnce } from "#db/chats/context.ts";
 import { chatModel } from "#src/llm/chat-model.ts";
 import type { ModelInfo } from "#src/llm/model.ts";
@@ -14,14 +14,14 @@ import { callsToRun, offeredTools, offersProviderTools, toPromptOf } from "./off
 
 type Answer<T> = Promise<Outcome<ChatState, T | "stale">>;
 
-/** The turn is about to call the model, or to run the calls that are owed. */
+/** Handles a turn that is about to call the model, or to run open calls. */
 export const startedAttempt = async (
   deps: ChatDeps,
   state: ChatState,
   history_version: number,
 ): Answer<StartedAttempt> => {
   const { calls, refused, asked } = permittedCalls(state, callsToRun(state), await editedFolder(deps.store, state));
-  // Permissions that are awaited, or the client's calls of a step that a crash has cut off from its end.
+  // Calls that wait for permissions, or the client's calls of a step that a crash interrupted.
   const owesResults = state.pending_calls.length > 0 && calls.length === 0;
   const decided = await decideLate(
     deps,
@@ -33,7 +33,7 @@ export const startedAttempt = async (
   if (decided === "stale") return { state, reply: "stale" };
   const next = decided.state;
   const id = next.last_model_config_id;
-  // One that cannot be used is asked all the same: its refusal says why, and nobody else sees the history (rule MO-34).
+  // An unusable model is called nevertheless: its error says why, and no other model sees the history (rule MO-34).
   const model: ModelInfo = chatModel(deps.models, id) ?? { id, provider: "", display_name: "" };
   const attempt: StartedAttempt = {
     fence: { history_version: next.history_version, generation_attempt: next.generation_attempt },
@@ -57,13 +57,13 @@ export const startedAttempt = async (
     coding_agent: next.coding_agent === null ? null : { name: next.coding_agent, session: next.agent_session },
   };
   const outcome = toOutcome<StartedAttempt | "stale">(deps, state, decided, owesResults ? "stale" : attempt);
-  // A workspace that came up after the chat was made has something to tell by now.
+  // A workspace that started after the chat was created may have context to report by now.
   const isFirst = next.workspace_id !== null && next.generation_attempt === 1;
   const pin = isFirst ? [pinContextOnce(next.key, next.workspace_id ?? "", deps.clock.now())] : [];
   return { ...outcome, writes: [...(outcome.writes ?? []), ...pin] };
 };
 
-/** The model has ended a step: its messages and what follows from them are one commit. */
+/** Handles a finished step of the model: stores its messages and all consequences in one commit. */
 export const reportedStep = async (deps: ChatDeps, state: ChatState, reported: Step): Answer<Reported> => {
   const { fence, messages, then } = reported;
   const step = await decideLate(deps, state, { type: "commit_step", fence, messages });
@@ -77,8 +77,8 @@ export const reportedStep = async (deps: ChatDeps, state: ChatState, reported: S
   }
   const folder = await editedFolder(deps.store, step.state);
   const { calls, asked } = permittedCalls(step.state, callsToRun(step.state), folder);
-  // What may not run is answered by the turn before anyone else is asked for anything (rule PE-10). The calls of a coding agent run in the agent
-  // already, which may wait for this answer before it reports any of them.
+  // The turn answers refused calls before anyone is asked (rule PE-10). Calls of a coding agent already run inside the agent, which may
+  // wait for this answer before it reports any of them.
   const hasOwnWork = calls.length > 0 && !(step.state.coding_agent !== null && asked.length > 0);
   const goes_on = then === "continue" || (then === "act" && hasOwnWork);
   const act = { type: "enter_requires_action", history_version, asked, approval_ms: deps.approval_ms } as const;

@@ -1,6 +1,6 @@
-// The files of a chat's workspace as they were at each message of a person, kept and brought back by the daemon (rules UN-1, UN-6, UN-10).
-// Used by turns, which keep them before the first tool runs, by edits that want them back, and when chats are copied or deleted. What the
-// workspace keeps of a deleted chat goes, the home of its coding agent too.
+// Checkpoints of a chat's workspace at each message of a person, stored and restored by the daemon (rules UN-1, UN-6, UN-10). Used by
+// turns, which create them before the first tool runs, by edits that restore them, and when chats are copied or deleted. Deleting a chat
+// also deletes the home of its coding agent in the workspace.
 import { AppError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
 import { findChatPlace } from "#db/chats/chats.ts";
@@ -13,23 +13,23 @@ import type { PromptOf } from "../prompt/prompt.ts";
 import { type AgentDeps, WorkspaceAgent } from "./tool-agent.ts";
 import type { ChatWarnings } from "./warnings.ts";
 
-/** No tool waits longer for it; what takes longer is not kept, and the daemon says so a little earlier. */
+/** Maximum delay of a tool. A slower checkpoint is dropped; the daemon's own limit is slightly shorter. */
 const PATIENCE_MS = 10_000;
 const WITHIN_MS = 9_000;
-/** Writing a large repository again takes its time. */
+/** Restoring a large repository is slow. */
 const RESTORE_MS = 10 * 60_000;
 
-/** Chats that the daemon takes at once; the others go another day. */
+/** Maximum chats in one request to the daemon. The remaining ones follow later. */
 const MAX_FORGOTTEN = 1_000;
 
 type Of = PromptOf & { readonly chat_id: string };
 const toServicesOf = (of: Of): ServicesOf => ({ ...of, run_id: of.chat_id });
 
 /**
- * Keeps the files as they are for the last message, where that is a person's and new, and warns the chat of what could not be kept.
- * `waits`: for a daemon that may not be back yet. Never rejects.
+ * Creates a checkpoint for the last message, if it is a new one of a person, and warns the chat about anything missing. `waits`: whether to
+ * wait for the daemon to reconnect. Never rejects.
  */
-export const keepFiles = async (
+export const createCheckpoint = async (
   parts: AgentDeps & { readonly warnings: ChatWarnings },
   of: Of,
   history: readonly MessageRow[],
@@ -49,12 +49,12 @@ export const keepFiles = async (
     const asked = { method: "POST", path: "/checkpoints", json, signal: both, patient: true } as const;
     const { problems = [], chats } = await agent.call<CheckpointTaken>(asked);
     warn(parts.warnings, of, problems);
-    // No tool waits for it.
-    if (chats) void forgetGone(parts, agent, chats);
+    // Runs in the background, so that no tool waits.
+    if (chats) void deleteOrphanedCheckpoints(parts, agent, chats);
   } catch (error) {
     if (signal.aborted) return;
     log("chats").debug("no checkpoint for chat {chat_id}: {error}", { chat_id: of.chat_id, error });
-    // A workspace that is away has no files that a tool could change.
+    // No tool can change files of an unreachable workspace.
     const isAway = error instanceof WorkspaceAway && !late.signal.aborted;
     warn(parts.warnings, of, isAway ? [] : [error instanceof Error ? error.message : String(error)]);
   } finally {
@@ -67,8 +67,8 @@ const warn = (warnings: ChatWarnings, { chat_id }: Of, problems: readonly string
   if (texts.length > 0 || warnings.from("checkpoint", chat_id).length > 0) warnings.set("checkpoint", chat_id, texts);
 };
 
-/** Brings back the files of this message. 409 in words when none returned. */
-export const bringFilesBack = async (parts: AgentDeps, of: Of, message_id: number): Promise<Restored> => {
+/** Restores the checkpoint of this message. Rejects with 409 and a readable message when that fails. */
+export const restoreCheckpoint = async (parts: AgentDeps, of: Of, message_id: number): Promise<Restored> => {
   try {
     const json = { chat_id: of.chat_id, message_id };
     const agent = new WorkspaceAgent(parts, toServicesOf(of), false);
@@ -79,10 +79,10 @@ export const bringFilesBack = async (parts: AgentDeps, of: Of, message_id: numbe
   }
 };
 
-/** Messages of a chat, by the numbers that they have in the chat they are copies of. */
+/** Messages of the source chat, paired with their IDs in the copy. */
 export type CopiedMessages = { readonly from_chat_id: string; readonly messages: CopyCheckpoints["messages"] };
 
-/** Gives a copy of a chat its checkpoints, or warns it that undo does not cover what was copied. Never rejects. */
+/** Copies checkpoints to a copied chat, or warns it that undo does not cover the copied messages. Never rejects. */
 export const copyFiles = async (
   parts: AgentDeps & { readonly warnings: ChatWarnings },
   of: Of,
@@ -100,8 +100,12 @@ export const copyFiles = async (
   }
 };
 
-/** The workspace forgets what it keeps of chats that are no more (rule UN-10). Never rejects: it is asked again another day. */
-const forgetGone = async ({ store }: AgentDeps, agent: WorkspaceAgent, chats: readonly string[]): Promise<void> => {
+/** Deletes the workspace's data of chats that no longer exist (rule UN-10). Never rejects, since it is repeated later. */
+const deleteOrphanedCheckpoints = async (
+  { store }: AgentDeps,
+  agent: WorkspaceAgent,
+  chats: readonly string[],
+): Promise<void> => {
   try {
     const found = await Promise.all(chats.map(async (id) => ((await store.get(findChatPlace({ id }))) ? [] : [id])));
     await forget(agent, found.flat().slice(0, MAX_FORGOTTEN));
@@ -117,7 +121,7 @@ const forget = async (agent: WorkspaceAgent, chat_ids: readonly string[]): Promi
   }
 };
 
-/** The same at once for a chat that was just deleted, where its workspace runs. Never rejects. */
+/** Deletes the data of a chat that was just deleted, if its workspace is running. Never rejects. */
 export const forgetFiles = async (parts: AgentDeps, of: Of): Promise<void> => {
   if (of.workspace_id === null || !of.is_root) return;
   try {

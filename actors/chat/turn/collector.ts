@@ -1,4 +1,4 @@
-// Puts a model's events together to the content of a message, and says what followers see of each. Pure but for its own memory.
+// Assembles the content of a message from a model's events, and returns the live parts for followers. Pure except for its own state.
 import { rfc3339 } from "#base/clock.ts";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
 import type { ModelEvent, ModelUsage } from "#src/llm/model.ts";
@@ -11,11 +11,11 @@ type Growing = { -readonly [K in keyof MessagePart]: MessagePart[K] };
 export class Collector {
   readonly #parts: Growing[] = [];
   usage: ModelUsage | null = null;
-  /** The model's own words of each call's arguments, by its id. */
+  /** The model's raw arguments by call ID. */
   readonly inputs = new Map<string, string>();
   finish: Extract<ModelEvent, { type: "finish" }>["reason"] | undefined;
 
-  /** Takes one event in; returns the live parts it means. `now` in milliseconds since 1970. */
+  /** Adds an event and returns its live parts. `now` in milliseconds since 1970. */
   add(event: ModelEvent, now: number): MessagePart[] {
     switch (event.type) {
       case "text":
@@ -79,7 +79,7 @@ export class Collector {
     }
   }
 
-  /** The message so far: reasoning ends now, calls that were not complete are left out. */
+  /** Returns the message so far. Ends open reasoning and omits incomplete calls. */
   content(now: number): MessagePart[] {
     this.#endReasoning(now);
     return this.#parts.filter(
@@ -94,7 +94,7 @@ export class Collector {
     const isMore = last?.type === type && last.completed_at === undefined;
     const begun: Growing = { type, text: "", ...(type === "reasoning" ? { created_at: rfc3339(now) } : {}) };
     const part = isMore ? last : begun;
-    // A word about nothing, such as the end of reasoning that never began.
+    // An event without content, such as the end of reasoning that never began.
     if (!isMore && delta === "" && !metadata) return [];
     if (!isMore) this.#parts.push(part);
     const shown = isMore ? { type, text: delta } : { ...begun, text: delta };

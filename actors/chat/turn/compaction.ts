@@ -1,5 +1,5 @@
-// Making a turn's history shorter: when it is full, when a model refuses it, and when the chat's owner has asked for it. Asks the hooks and
-// the model outside of the mailbox; the rows are stored as one step of the turn (rules CM-1 to CM-10). Used by turn.ts.
+// Compacts a turn's history: when it is full, when a model rejects it, or when the chat's owner requests it. Asks the hooks and the model
+// outside of the mailbox; the rows are stored as one step of the turn (rules CM-1 to CM-10). Used by turn.ts.
 import type { Clock } from "#base/clock.ts";
 import { toChatError } from "#src/llm/failure.ts";
 import { effectRows } from "../hooks/effects.ts";
@@ -12,18 +12,18 @@ import { untilAnswered } from "../until-answered.ts";
 import type { Reporter } from "./reporter.ts";
 import { type PartBatch, StreamBuffer } from "./stream-buffer.ts";
 
-/** What it needs of its turn. */
+/** The interface to the turn. */
 type CompactionHost = {
   readonly chat_id: string;
   readonly clock: Clock;
   readonly hooks: TurnHooks;
   readonly reporter: Reporter;
   readonly publish: (chat_id: string, batch: PartBatch) => void;
-  /** It begins: what a model has said before is not of it, and followers see the buffer, if there is one. */
+  /** Called at the beginning. Discards earlier output of the model; followers see the buffer, if any. */
   readonly begin: (buffer: StreamBuffer | undefined) => void;
 };
 
-/** "none": the history is as it was, and so is the attempt. A number: the history's version from which the next attempt continues. */
+/** "none": the history and the attempt are unchanged. A number: the history version from which the next attempt continues. */
 type Compacted = "none" | "over" | number;
 
 export class TurnCompaction {
@@ -35,7 +35,7 @@ export class TurnCompaction {
     this.#compactor = compactor;
   }
 
-  /** Where that is due; `isForced`: the model has refused the history as too long. What fails is no failure of the turn. */
+  /** Compacts if due; `isForced`: the model rejected the history as too long. A failure does not fail the turn. */
   async whereDue(begun: StartedAttempt, history: readonly HistoryRow[], isForced: boolean): Promise<Compacted> {
     const { clock, reporter } = this.#host;
     const { signal } = reporter;
@@ -52,7 +52,7 @@ export class TurnCompaction {
     return reported === "stale" ? "over" : reported.history_version;
   }
 
-  /** As the chat's owner has asked: the turn ends with it, and fails when it does. */
+  /** Compacts on the owner's request. The turn ends with it, or fails with it. */
   async asked(begun: StartedAttempt, history: readonly HistoryRow[]): Promise<void> {
     const { clock, reporter } = this.#host;
     const { signal } = reporter;
@@ -75,7 +75,7 @@ export class TurnCompaction {
     }
   }
 
-  /** The summary's rows between those of the hooks, with the call on the stream in the meantime; `args` undefined: without. */
+  /** Returns the summary's rows between those of the hooks, and shows the call on the stream. `args` undefined: not shown. */
   async #shown(
     begun: StartedAttempt,
     args: object | undefined,

@@ -1,4 +1,4 @@
-// What a turn of a chat needs of the server.
+// Dependencies of a chat's turn.
 import type { Hooks } from "#src/hooks/hooks.ts";
 import type { LanguageModels } from "#src/llm/model.ts";
 import type { Asks } from "../../runtime/directory.ts";
@@ -18,9 +18,9 @@ export type TurnDeps = AgentDeps & {
   readonly warnings: ChatWarnings;
   readonly hooks: Hooks;
   readonly publish: (chat_id: string, batch: PartBatch) => void;
-  /** What the model is told before the history. */
+  /** The prompt blocks before the history. */
   readonly blocks: readonly BlockProvider[];
   readonly compactions: CompactionCounts;
-  /** Absent: nothing is recorded. */
+  /** Absent when recording is off. */
   readonly recorder?: Recorder | undefined;
 };

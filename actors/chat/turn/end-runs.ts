@@ -1,4 +1,4 @@
-// Ends commands and sub-chats of a chat's calls that no turn of this server follows: after a crash they must still be interruptible (rules TO-5,
+// Ends commands and sub-chats of calls that no turn of this server follows, so that they can be interrupted after a crash (rules TO-5,
 // SB-7).
 
 import { execute } from "#src/tools/processes/execute.ts";
@@ -11,7 +11,7 @@ import { toRunId } from "./tool-step.ts";
 
 type Deps = ReachDeps & Pick<AgentDeps, "subagents">;
 
-/** Resolves when all of them have ended, or cannot be reached for long. Never rejects. */
+/** Resolves when all have ended, or have been unreachable for too long. Never rejects. */
 export const endRuns = (parts: Deps, { id: chat_id, pending_calls, about }: Interrupted): Promise<unknown> =>
   Promise.all(
     pending_calls.map(async (call) => {

@@ -1,5 +1,5 @@
-// What the end of a model's answer means: whether it is one at all, and how an answer goes on that has reached the model's output limit.
-// Pure; used by turn.ts (rules MO-38, MO-39).
+// Interprets the end of a model's answer: whether it is valid, and how to continue one that reached the model's output limit. Pure; used by
+// turn.ts (rules MO-38, MO-39).
 import type { MessagePart } from "#schema/chats/chat-part.ts";
 import { ModelError, type ModelEvent } from "#src/llm/model.ts";
 import type { NewMessage } from "../machine/decision.ts";
@@ -7,25 +7,25 @@ import type { NewMessage } from "../machine/decision.ts";
 type Finish = Extract<ModelEvent, { type: "finish" }>["reason"];
 
 /**
- * Failures in a row, among them empty answers and such as broke off after they had begun; continuations in a row of one answer, and of one
- * that its provider has paused.
+ * Consecutive failures, including empty and broken-off answers; and consecutive continuations of one answer, and of one that its provider
+ * paused.
  */
 export type Tries = { failures: number; empty: number; broken: number; continued: number; resumed: number };
 
-/** Model calls in one turn (facts/chats 5.3). */
+/** Maximum model calls in one turn (facts/chats 5.3). */
 export const STEPS = 1_200;
 
-/** How often in a row one answer is continued. */
+/** Maximum consecutive continuations of one answer. */
 export const MAX_CONTINUATIONS = 3;
 
-/** How often in a row a paused answer goes back to its provider. */
-export const MAX_RESUMED = 10;
+/** Maximum consecutive resumptions of a paused answer. */
+export const MAX_RESUMPTIONS = 10;
 
-/** Calls that someone here has to answer. */
+/** Returns the calls that the server or client has to answer. */
 export const callsIn = (content: readonly MessagePart[]): MessagePart[] =>
   content.filter(({ type, provider_executed }) => type === "tool-call" && !provider_executed);
 
-/** What is wrong with an answer that has ended like this; undefined when it can be taken. */
+/** Returns the problem of an answer that ended like this, or undefined if it is valid. */
 export const findProblem = (content: readonly MessagePart[], finish: Finish | undefined): ModelError | undefined => {
   if (finish === undefined) return new ModelError("timeout", "The answer ended early.", { reason: "broke_off" });
   if (finish === "paused" && content.length > 0) return undefined;
@@ -36,15 +36,18 @@ export const findProblem = (content: readonly MessagePart[], finish: Finish | un
   return new ModelError("generic", "", { reason: "empty", retryable: true });
 };
 
-/** An answer that had begun was lost on its way. */
+/** Returns whether an answer was lost after it had begun. */
 export const hasBrokenOff = (failure: unknown, said: readonly MessagePart[]): boolean =>
   failure instanceof ModelError && failure.reason === "broke_off" && said.length > 0;
 
-/** The answer broke off in its text: a call that has broken off is answered with an error, which lets the model go on on its own. */
+/**
+ * Returns whether the answer was cut off in its text. A cut-off call gets an error as its result instead, so the model continues without
+ * help.
+ */
 export const isCutOff = (content: readonly MessagePart[], finish: Finish | undefined): boolean =>
   finish === "length" && callsIn(content).length === 0;
 
-/** People are told where a provider has ended an answer that had begun. */
+/** Returns the notice for people that a provider's filter ended the answer. */
 export const afterFilter = (): NewMessage[] => [row("assistant", "user", FILTERED)];
 
 const FILTERED =
@@ -56,7 +59,7 @@ export const afterUnknownEnd = (): NewMessage[] => [row("assistant", "user", INC
 const INCOMPLETE =
   "[The provider ended the answer here without saying that it is complete. Ask for the rest to let it go on.]";
 
-/** What follows an answer that was cut off: people are told, and where it is continued the model is asked to. */
+/** Returns the rows after a cut-off answer: a notice for people, and a request to continue if it is continued. */
 export const afterCut = (isContinued: boolean): NewMessage[] => [
   {
     ...row("assistant", "user", isContinued ? GOES_ON : STOPPED),

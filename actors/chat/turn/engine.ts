@@ -1,25 +1,26 @@
-// What does the turns of a chat: Slipway's own loop over a model, or a coding agent in the workspace. The runner knows this interface alone.
+// The interface of the engines that run a chat's turns: Slipway's own loop over a model, or a coding agent in the workspace. The runner
+// depends only on this.
 import type { Recording } from "../background/recorder.ts";
 import type { Begun } from "../effects.ts";
 import type { NewMessage } from "../machine/decision.ts";
 import type { TurnOf } from "./slot.ts";
 import type { StreamBuffer } from "./stream-buffer.ts";
 
-/** One turn outside of the mailbox. It reports to the chat's actor and ends as soon as a report is stale or it is stopped. */
+/** One turn outside of the mailbox. It reports to the chat's actor, and ends when a report is stale or it is stopped. */
 export interface RunningTurn {
-  /** The history this turn goes on from. */
+  /** The history version that this turn continues from. */
   readonly history_version: number;
-  /** What it has said of its present step. */
+  /** The output of its current step. */
   readonly buffer: StreamBuffer | undefined;
   readonly recording: Recording | undefined;
   readonly isStopped: boolean;
-  /** Resolves when nothing runs any more that was stopped with it; undefined where nothing ran. */
+  /** Resolves when everything that was stopped with the turn has ended; undefined if nothing was running. */
   readonly commands: Promise<unknown> | undefined;
-  /** Never rejects unless something of ours is broken. */
+  /** Runs the turn. Rejects only because of a bug. */
   run(): Promise<void>;
-  /** Ends it. `INTERRUPTED`: what it has started ends, too. */
+  /** Stops the turn. With `INTERRUPTED`, also stops what it started. */
   stop(reason: Error): void;
-  /** What was said since the last step, as history. `now` in milliseconds since 1970. */
+  /** Returns the output since the last step as history rows. `now` in milliseconds since 1970. */
   partial(now: number): NewMessage[];
 }
 
@@ -28,12 +29,12 @@ export interface Engine {
 }
 
 export interface Engines {
-  /** Returns the engine of a chat by the coding agent that it is led with; null: Slipway's own loop. */
+  /** Returns the engine for a coding agent; null: Slipway's own loop. */
   of(coding_agent: string | null): Engine;
-  /** The chats that they keep something for between turns. */
+  /** Returns the chats for which the engines keep state between turns. */
   kept(): readonly string[];
-  /** Ends what they keep for a chat that is no more, or may not go on. */
+  /** Discards the state of a chat that was deleted or may not continue. */
   forget(chat_id: string): void;
-  /** Ends what they keep between the turns of chats of these parts. */
+  /** Discards the state of chats in these shards. */
   leave(isLeaving: (part: number) => boolean): void;
 }

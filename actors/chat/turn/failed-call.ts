@@ -1,4 +1,4 @@
-// A model call that has failed: it is tried again after a while, or the turn fails with it. Used by turn.ts (facts/chats 5.3).
+// Handles a failed model call: retries it later, or fails the turn. Used by turn.ts (facts/chats 5.3).
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
@@ -9,19 +9,19 @@ import type { StartedAttempt } from "../messages.ts";
 import { BudgetUsedUp } from "../spending/metered-models.ts";
 import { hasBrokenOff, type Tries } from "./ending.ts";
 import type { Reporter } from "./reporter.ts";
-import { BROKEN_RETRIES, EMPTY_RETRIES, nextTry, RETRIES } from "./retry.ts";
+import { MAX_BROKEN_RETRIES, MAX_EMPTY_RETRIES, MAX_RETRIES, nextTry } from "./retry.ts";
 import { saidSoFar } from "./step-end.ts";
 
 type Failed = {
   readonly chat_id: string;
   readonly begun: StartedAttempt;
   readonly failure: unknown;
-  /** Of what the answer had brought. */
+  /** The content that the answer had so far. */
   readonly content: readonly MessagePart[];
 };
 type Deps = { readonly clock: Clock; readonly reporter: Reporter };
 
-/** Counts the failure and reports it. The retry that is waited for; undefined when the turn is over. */
+/** Counts and reports the failure. Returns the retry to wait for, or undefined when the turn is over. */
 export const afterFailure = async (
   { clock, reporter }: Deps,
   { chat_id, begun, failure, content }: Failed,
@@ -33,7 +33,7 @@ export const afterFailure = async (
     return undefined;
   }
   count(tries, failure, content);
-  const isLast = tries.failures > RETRIES || tries.empty > EMPTY_RETRIES || tries.broken > BROKEN_RETRIES;
+  const isLast = tries.failures > MAX_RETRIES || tries.empty > MAX_EMPTY_RETRIES || tries.broken > MAX_BROKEN_RETRIES;
   const wait_ms = failure instanceof ModelError ? failure.retry_after_ms : 0;
   const error = toChatError(failure, begun, clock.now());
   if (!(failure instanceof ModelError)) {
@@ -48,7 +48,7 @@ export const afterFailure = async (
   return (await reporter.ask("recordRetry", { fence, retry })) === "stale" ? undefined : retry;
 };
 
-/** A raise that came before the pause was stored has found nothing to resume, so the budget is looked at again. */
+/** Checks the budget again after the pause is stored, because an earlier raise found nothing to resume. */
 export const pauseTurn = async (
   reporter: Reporter,
   fence: StartedAttempt["fence"],

@@ -1,16 +1,16 @@
-// How a turn takes in the tools of MCP servers: they stand behind its own and the client's, and its calls and results name the
-// organization's server they belong to (facts/chats 3.2, 3.5). Pure but for asking.
+// Adds MCP tools to a turn, after its own and the client's. Calls and results name the organization's server they belong to (facts/chats
+// 3.2, 3.5). Pure except for the requests.
 import type { MessagePart } from "#schema/chats/chat-part.ts";
 import { isServerTool } from "#src/tools/registry.ts";
 import type { StartedAttempt } from "../messages.ts";
 import { untilAnswered } from "../until-answered.ts";
-import { withAgentChoice } from "./agent-choice.ts";
+import { offerAgentChoice } from "./agent-choice.ts";
 import type { TurnDeps } from "./deps.ts";
 import type { ChatMcp, McpOffer } from "./mcp.ts";
 import { NO_MCP } from "./mcp.ts";
 import { toToolsOf } from "./offer.ts";
 
-/** The attempt with the choice of agents and the tools of MCP servers; undefined once the signal has fired. */
+/** Returns the attempt with the choice of agents and the MCP tools; undefined once the signal has fired. */
 export const offeredTo = async (
   { clock, store, mcp }: Pick<TurnDeps, "clock" | "store" | "mcp">,
   chat_id: string,
@@ -19,11 +19,11 @@ export const offeredTo = async (
 ): Promise<{ readonly begun: StartedAttempt; readonly offer: McpOffer } | undefined> => {
   const offer = await untilAnswered(clock, signal, () => offerFor(mcp, chat_id, begun, signal));
   if (offer === "stale") return undefined;
-  const chosen = await untilAnswered(clock, signal, () => withAgentChoice(store, begun));
+  const chosen = await untilAnswered(clock, signal, () => offerAgentChoice(store, begun));
   return chosen === "stale" ? undefined : { begun: withMcpTools(chosen, offer), offer };
 };
 
-/** Nothing is asked when the attempt only runs tools of ours. A client's tool keeps its name, whatever servers call theirs (MC-2). */
+/** Makes no request if the attempt only runs our own tools. A client's tool keeps its name even if a server has the same one (MC-2). */
 const offerFor = async (
   mcp: ChatMcp,
   chat_id: string,
@@ -36,19 +36,19 @@ const offerFor = async (
   return new Map([...offer].filter(([name]) => !taken.has(name)));
 };
 
-/** The attempt with these tools behind its own. */
+/** Returns the attempt with the MCP tools after its own. */
 const withMcpTools = (begun: StartedAttempt, offer: McpOffer): StartedAttempt =>
   offer.size === 0
     ? begun
     : { ...begun, tools: [...begun.tools, ...[...offer.values()].map(({ definition }) => definition)] };
 
-/** What a call or result of this tool says of its server. */
+/** Returns the server field for a call or result of this tool. */
 export const toServerField = (offer: McpOffer, tool_name: string): { mcp_server_config_id?: string } => {
   const id = offer.get(tool_name)?.server_id;
   return id ? { mcp_server_config_id: id } : {};
 };
 
-/** A call names its server. */
+/** Adds the server to a call. */
 export const withServer = (part: MessagePart, offer: McpOffer): MessagePart =>
   part.type === "tool-call" && part.tool_name !== undefined && offer.size > 0
     ? { ...part, ...toServerField(offer, part.tool_name) }

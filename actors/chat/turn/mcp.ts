@@ -1,5 +1,5 @@
-// The tools of MCP servers that a chat may call: those of its organization that it has chosen or must have, and those of its workspace
-// (facts/chats 5.2, 5.5, rules MC-1 to MC-6). Asked outside of every mailbox; a server that fails is left out with a warning.
+// Lists the MCP tools that a chat may call: those of the organization's servers that it chose or must have, and those of its workspace
+// (facts/chats 5.2, 5.5, rules MC-1 to MC-6). Runs outside of every mailbox; a server that fails is skipped with a warning.
 import { type Static, Type as t } from "@sinclair/typebox";
 import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
@@ -21,7 +21,7 @@ import type { ToolServices } from "#src/tools/services.ts";
 import { type Tool, ToolError, tool } from "#src/tools/tool.ts";
 import type { ChatWarnings } from "./warnings.ts";
 
-/** How to get at a server in the name of a person; undefined when the person has not signed in there. */
+/** Returns access to a server on behalf of a person; undefined if the person has not signed in there. */
 export type McpAccess = (server: McpServerRow, user_id: string) => Promise<McpTarget | undefined>;
 
 export type McpDeps = {
@@ -41,15 +41,15 @@ export type McpOf = {
   readonly mcp_server_ids: readonly string[];
 };
 
-/** `problem`: why it has no tools; empty where it has. */
+/** `problem`: why it has no tools; otherwise empty. */
 type WorkspaceServer = { readonly server: string; readonly tools: readonly StoredTool[]; readonly problem: string };
 
-/** One of them as it is offered, and as it is run. `server_id`: the organization's server; null for the workspace's. */
+/** An MCP tool: its definition and how to run it. `server_id`: the organization's server; null for the workspace's. */
 export type McpTool = { readonly definition: ToolDefinition; readonly tool: Tool; readonly server_id: string | null };
 export type McpOffer = ReadonlyMap<string, McpTool>;
 export const NO_MCP: McpOffer = new Map();
 
-/** After so long followers hear which servers a turn waits for. */
+/** After this delay, followers see which servers the turn waits for. */
 const NOTICE_MS = 1_000;
 const MAX_TOOLS = 300;
 const KEPT = 64;
@@ -62,7 +62,7 @@ export class ChatMcp {
     this.#deps = deps;
   }
 
-  /** The tools by the names they are offered under. The first of a name counts. */
+  /** Returns the tools by the names they are offered under. For duplicate names, the first wins. */
   async offer(of: McpOf, tools: ToolsOf, signal: AbortSignal): Promise<McpOffer> {
     const warnings: string[] = [];
     const servers = await this.#servers(of, tools);
@@ -128,8 +128,8 @@ export class ChatMcp {
   }
 
   /**
-   * The workspace's, without those under a name of the organization's servers, in any case: rules and approvals of such a name are for the
-   * organization's, also while that one is away or was not chosen.
+   * Returns the workspace's tools, except those named like the organization's servers (in any case): rules and approvals for such a name
+   * apply to the organization's server, even while it is unreachable or not selected.
    */
   async #ownTools(of: McpOf, warnings: string[]): Promise<McpTool[]> {
     const { organization_id } = of;
@@ -147,7 +147,10 @@ export class ChatMcp {
     return own.filter((one) => !isTaken(one));
   }
 
-  /** As the workspace tells them now, whatever the chat has pinned (facts/chats 5.5: MCP alone makes nothing dirty). */
+  /**
+   * Reads the tools that the workspace currently reports, regardless of the pinned context (facts/chats 5.5: MCP alone makes nothing
+   * dirty).
+   */
   async #workspaceTools({ workspace_id }: McpOf, warnings: string[]): Promise<McpTool[]> {
     const { store, limits } = this.#deps;
     const context = workspace_id === null ? undefined : await store.get(findWorkspaceContext({ workspace_id }));
@@ -191,7 +194,7 @@ export class ChatMcp {
   }
 }
 
-/** Arguments are the server's to judge. */
+/** The server validates its arguments. */
 const ARGUMENTS = t.Object({}, { additionalProperties: true });
 const INTENT = "model_intent";
 
@@ -201,7 +204,7 @@ type Run = (
   signal: AbortSignal,
 ) => Promise<McpAnswer>;
 
-/** `name`: as it is offered. `server`: as people know it. */
+/** `name`: as offered. `server`: display name. */
 type Offered = StoredTool & { readonly server: string };
 type Of = { readonly server_id: string | null; readonly asksIntent: boolean };
 
@@ -235,7 +238,7 @@ const mcpTool = (
 
 type KeptFile = { readonly file_id: string; readonly media_type: string };
 
-/** Files of the chat, made of what is a picture or document; what is none stays named in the words. */
+/** Stores images and documents as files of the chat. Other files remain mentioned in the text. */
 const keptFiles = async (services: ToolServices, tool_name: string, files: readonly McpFile[]): Promise<KeptFile[]> => {
   const kept: KeptFile[] = [];
   for (const [number, { media_type, data }] of files.entries()) {
@@ -251,11 +254,11 @@ const keptFiles = async (services: ToolServices, tool_name: string, files: reado
   return kept.filter(({ media_type }) => SHOWN_TYPES.includes(media_type));
 };
 
-/** Only what was kept here is shown: what a server writes under these names is nobody's file. */
+/** Shows only files that were stored here. A server's own values in these fields do not refer to any file. */
 const withFiles = ({ image: _, files: __, ...result }: ToolResult, kept: readonly KeptFile[]): ToolResult =>
   kept.length === 0 ? result : { ...result, files: kept };
 
-/** The same with one more text, in which the model says what it wants; the server never sees it. */
+/** Adds a text parameter in which the model states its intent. The server never receives it. */
 const withIntent = (schema: unknown): unknown => {
   const { properties = {}, ...rest } = (schema ?? {}) as { properties?: Record<string, unknown> };
   const intent = { type: "string", description: "In a few words, what you want to find out or do with this call." };

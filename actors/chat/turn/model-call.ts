@@ -1,7 +1,7 @@
-// One call of a turn's model: what it is given, and what it says, as the parts of a message and for those who follow. Used by turn.ts.
+// One call of a turn's model: its prompt, and its output as the parts of a message and for followers. Used by turn.ts.
 import { findCustomPrompt } from "#db/chats/messages.ts";
 import { type CallSettings, readCallSettings } from "#db/chats/settings.ts";
-import { mended } from "#src/llm/mend.ts";
+import { repairCall } from "#src/llm/mend.ts";
 import { ModelError, type PromptMessage } from "#src/llm/model.ts";
 import type { EndOfCall, Recording } from "../background/recorder.ts";
 import type { StartedAttempt } from "../messages.ts";
@@ -23,13 +23,16 @@ type Call = {
   readonly begun: StartedAttempt;
   readonly history: readonly PromptMessage[];
   readonly mcp: McpOffer;
-  /** Both grow while the model speaks. The buffer is closed at the end. */
+  /** Both grow during the call. The buffer is closed at the end. */
   readonly collector: Collector;
   readonly buffer: StreamBuffer;
   readonly recording: Recording | undefined;
 };
 
-/** Undefined when the call came to its end, else why it failed. Ends when the turn is stopped, and when nothing comes for a long time. */
+/**
+ * Returns undefined when the call completed, otherwise why it failed. Ends when the turn is stopped, or when the model is silent for too
+ * long.
+ */
 export const callModel = async (
   deps: Deps,
   { chat_id, begun, history, mcp, collector, buffer, recording }: Call,
@@ -58,7 +61,7 @@ export const callModel = async (
         warnings = event.warnings;
         warnOfTools(deps, chat_id, warnings);
       }
-      for (const part of collector.add(mended(event, tools), clock.now())) buffer.push(withServer(part, mcp));
+      for (const part of collector.add(repairCall(event, tools), clock.now())) buffer.push(withServer(part, mcp));
     }
     warnOfTools(deps, chat_id, warnings);
     return over(findProblem(collector.content(clock.now()), collector.finish));
@@ -70,7 +73,7 @@ export const callModel = async (
   }
 };
 
-/** Tells the people of the chat which tools the last request could not offer. */
+/** Warns the chat about tools that the last request could not offer. */
 const warnOfTools = ({ warnings }: Deps, chat_id: string, texts: readonly string[]): void => {
   const known = warnings.from("tools", chat_id);
   if (texts.join("\n") !== known.join("\n")) warnings.set("tools", chat_id, texts);
@@ -78,7 +81,7 @@ const warnOfTools = ({ warnings }: Deps, chat_id: string, texts: readonly string
 
 const SILENT = new ModelError("stream_silence_timeout", "The provider sent nothing for too long.");
 
-/** What the model is given: blocks that are reread for each call, and the history. Throws the reason of `signal`. */
+/** Returns the model's prompt: blocks that are read again for each call, and the history. Throws the reason of `signal`. */
 const buildPrompt = async (
   deps: Deps,
   { chat_key, about, chat_id }: Of,
@@ -97,13 +100,13 @@ const buildPrompt = async (
   const { settings, blocks } = found;
   const messages = assemblePrompt(
     blocks,
-    // The row from which a cleared chat starts over is empty.
+    // Skips the empty row from which a cleared chat starts over.
     history.filter(({ content }) => content.length > 0).map(({ role, content }) => ({ role, content })),
   );
   return { messages, settings };
 };
 
-/** What the owner asks of all chats, as hooks have seen it; undefined while none is enforced: then as it is now. */
+/** Returns the owner's custom prompt as hooks have seen it. Undefined while no hook is enforced, so the current one applies. */
 export const customPrompt = async (
   { store, hooks }: Pick<Deps, "store" | "hooks">,
   chat: number,

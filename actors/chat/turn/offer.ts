@@ -1,4 +1,4 @@
-// Which tools a chat's model may call, and which of its calls are answered here and not by the client (facts/chats 3.5, 5.2).
+// Decides which tools a chat's model may call, and which of its calls the server rather than the client answers (facts/chats 3.5, 5.2).
 
 import type { ToolDefinition } from "#src/llm/model.ts";
 import { type ChatMode, lookUpUse, toPlanPath } from "#src/tools/available.ts";
@@ -7,13 +7,13 @@ import type { ChatState } from "../machine/chat-state.ts";
 import type { PendingCall } from "../machine/decision.ts";
 import type { PromptOf } from "../prompt/prompt.ts";
 
-/** A sub-chat that is told to plan only looks around. */
+/** A sub-chat in plan mode may only explore. */
 export const toChatMode = ({ is_root, plan_mode, subagent_type }: PromptOf): ChatMode => {
   if (is_root) return plan_mode === null ? "root" : "plan";
   return plan_mode === null ? (subagent_type ?? "general") : "explore";
 };
 
-/** What decides about the chat's tools. */
+/** Returns the properties that decide about the chat's tools. */
 export const toToolsOf = (chat_id: string, about: PromptOf): ToolsOf => ({
   mode: toChatMode(about),
   has_workspace: about.workspace_id !== null,
@@ -25,7 +25,7 @@ export const toPromptOf = (state: ChatState): PromptOf => {
   return { owner_id, organization_id, plan_mode, workspace_id, subagent_type, is_root: parent_chat_id === null };
 };
 
-/** Ours first; a client's tool of the same name is not offered, and none of them while the chat plans. */
+/** Returns the server's tools first. A client's tool with the same name is not offered, and none of them while the chat plans. */
 export const offeredTools = (state: ChatState): ToolDefinition[] => [
   ...toolsFor(toToolsOf(state.id, toPromptOf(state))).map(({ name, description, input_schema }) => ({
     name,
@@ -37,23 +37,23 @@ export const offeredTools = (state: ChatState): ToolDefinition[] => [
     : []),
 ];
 
-/** Whether what the provider runs on its own may be offered, where the model's options ask for it. */
+/** Returns whether provider-executed tools may be offered, if the model's options request them. */
 export const offersProviderTools = (state: ChatState): boolean =>
   lookUpUse("provider", toToolsOf(state.id, toPromptOf(state))) === "yes";
 
-/** The calls without a result that the turn itself must run. */
+/** Returns the calls without a result that the turn must run. */
 export const callsToRun = ({
   pending_calls,
   dynamic_tools,
 }: Pick<ChatState, "pending_calls" | "dynamic_tools">): readonly PendingCall[] =>
   pending_calls.filter(
-    // What is neither ours nor the client's is a tool of an MCP server.
+    // A tool of neither the server nor the client belongs to an MCP server.
     ({ tool_name }) => isServerTool(tool_name) || !dynamic_tools.some(({ name }) => name === tool_name),
   );
 
 const known = new WeakMap<object, unknown>();
 
-/** A schema as JSON, without what its library has put alongside it. */
+/** Returns a schema as JSON, without its library's metadata. */
 const plain = (schema: object): unknown => {
   const made = known.get(schema) ?? JSON.parse(JSON.stringify(schema));
   known.set(schema, made);

@@ -1,5 +1,5 @@
-// What a turn puts into the history before its first model call: what the chat goes by, where that is new, and what hooks say to the
-// beginning of a session. Used by turn.ts.
+// Adds rows to the history before a turn's first model call: a changed context, and the hooks' answers to the start of a session. Used by
+// turn.ts.
 import type { Clock } from "#base/clock.ts";
 import type { Store } from "#db/engine/store.ts";
 import type { TurnHooks } from "../hooks/turn-hooks.ts";
@@ -24,7 +24,7 @@ export class Opening {
     this.#reporter = reporter;
   }
 
-  /** Once in a turn. A number: the history has more now, of this version; "none": there was nothing to say; "over": the turn is. */
+  /** Runs once in a turn. A number: the new version of the history; "none": nothing was added; "over": the turn has ended. */
   async store(begun: StartedAttempt, history: readonly HistoryRow[]): Promise<"none" | "over" | number> {
     const messages = await this.#reporter.decided(begun, [], () => this.#rows(begun, history));
     if (!messages) return "over";
@@ -34,7 +34,7 @@ export class Opening {
     return reported === "stale" ? "over" : reported.history_version;
   }
 
-  /** Throws `HookFailure`, and the reason of the turn's signal once it was stopped. */
+  /** Throws `HookFailure`, or the reason of the turn's signal once it was stopped. */
   async #rows(begun: StartedAttempt, history: readonly HistoryRow[]): Promise<readonly NewMessage[]> {
     if (this.#isDone) return [];
     this.#isDone = true;

@@ -1,13 +1,13 @@
-// Decides whether an unclear refusal may be about the length of the prompt. Pure; used by turn.ts (rule CM-12).
+// Decides whether an unexplained rejection may be due to the length of the prompt. Pure; used by turn.ts (rule CM-12).
 import { ModelError } from "#src/llm/model.ts";
 import { type HistoryRow, measureFullness } from "../prompt/compact.ts";
 
-/** Percent of the context from which on a prompt may be what was refused: counts are estimates, and instructions and tools come on top. */
+/** Percent of the context from which the prompt may have been too long: token counts are estimates, and exclude instructions and tools. */
 const NEAR = 70;
-/** Characters that one token stands for, in what programmers and their tools write. */
+/** Characters per token in code and tool output. */
 const PER_TOKEN = 3;
 
-/** Returns true when a request was refused without a known reason and its history is near the model's context limit. */
+/** Returns whether a request was rejected without a known reason and its history is near the model's context limit. */
 export const mayBeTooLong = (failure: unknown, history: readonly HistoryRow[], context_limit: number): boolean => {
   if (!(failure instanceof ModelError) || failure.reason !== undefined || failure.retryable) return false;
   const { kind, status_code = 0 } = failure;

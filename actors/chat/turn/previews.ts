@@ -1,5 +1,5 @@
-// What calls that wait for approval would do in the workspace, and which calls a person is not asked about since they can only fail
-// (rules PE-15, PE-16). Outside of every mailbox.
+// Previews what calls that wait for approval would do in the workspace, and finds calls that can only fail, which no person is asked about
+// (rules PE-15, PE-16). Runs outside of every mailbox.
 import type { MessagePart } from "#schema/chats/chat-part.ts";
 import { lookUpUse } from "#src/tools/available.ts";
 import { permissionFor } from "#src/tools/permission.ts";
@@ -16,12 +16,12 @@ import type { McpOffer } from "./mcp.ts";
 import { toToolsOf } from "./offer.ts";
 import { type ReachDeps, WorkspaceAgent } from "./tool-agent.ts";
 
-/** Who is asked does not wait longer for a workspace that does not answer. */
+/** A person's question is not delayed longer by a workspace that does not answer. */
 const PREVIEW_MS = 5_000;
 
 export type PreviewOf = PromptOf & { readonly chat_id: string };
 
-/** Returns what each of the calls would do now, in their order. */
+/** Returns what each call would do now, in order. */
 export const previewCalls = (deps: ReachDeps, of: PreviewOf, calls: readonly PendingCall[]): Promise<CallPreview[]> =>
   Promise.all(
     calls.map(async (call) => {
@@ -40,8 +40,8 @@ type Proposed = {
 };
 
 /**
- * Returns the calls that a person would be asked about though they can only fail, each with the error that answers it: arguments that do
- * not fit the tool, and edits that do not fit the file. A workspace that does not answer fails no call.
+ * Returns the calls that would need a person's approval but can only fail, each with its error: arguments that do not fit the tool, or
+ * edits that do not fit the file. A workspace that does not answer fails no call.
  */
 export const failingCalls = async (
   deps: ReachDeps,
@@ -73,7 +73,7 @@ export const failingCalls = async (
   });
 };
 
-/** Aborts the work when it takes too long. */
+/** Aborts the work at the timeout. */
 const inTime = async <T>(
   { clock }: Pick<ReachDeps, "clock">,
   work: (signal: AbortSignal) => Promise<T>,
@@ -87,5 +87,5 @@ const inTime = async <T>(
   }
 };
 
-/** The workspace cannot say it: it is away, or starts with the call. */
+/** The workspace cannot answer, because it is unreachable or would only start with the call. */
 const isUnknown = (error: ToolError): boolean => error instanceof WorkspaceAway || error instanceof WorkspaceStopped;

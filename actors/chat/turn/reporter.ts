@@ -1,4 +1,4 @@
-// How a turn reports to its chat's actor. Every report carries the history and attempt it belongs to; a stale one ends the turn.
+// Sends a turn's reports to its chat's actor. Every report has the history and attempt it belongs to; a stale one ends the turn.
 import { HookFailure } from "#src/hooks/protocol.ts";
 import type { Messages } from "../../runtime/directory.ts";
 import { hookError } from "../hooks/effects.ts";
@@ -10,7 +10,7 @@ import type { TurnDeps } from "./deps.ts";
 export class Reporter {
   readonly #deps: Pick<TurnDeps, "clock" | "chats">;
   readonly #chat_id: string;
-  /** Fires when the turn is stopped. */
+  /** Aborts when the turn is stopped. */
   readonly signal: AbortSignal;
 
   constructor(deps: Pick<TurnDeps, "clock" | "chats">, chat_id: string, signal: AbortSignal) {
@@ -19,7 +19,7 @@ export class Reporter {
     this.signal = signal;
   }
 
-  /** Asks again until the actor has answered; "stale" once the turn is stopped, too. */
+  /** Retries until the actor has answered. Returns "stale" also when the turn is stopped. */
   ask<K extends keyof Messages<TurnReports>>(
     message: K,
     args: Messages<TurnReports>[K]["args"],
@@ -29,7 +29,7 @@ export class Reporter {
   }
 
   /**
-   * What hooks have decided; undefined once the turn is over: it was stopped, or there was no valid decision. Then it has failed, with
+   * Returns the hooks' decision. Returns undefined once the turn is over: it was stopped, or it failed without a valid decision, with
    * `said` in the history.
    */
   async decided<T>(

@@ -1,5 +1,5 @@
-// The turns that run or wait for a slot, by chat. Chats start and stop them here; each ends on its own. Nothing of this is stored: what
-// a crash takes away is begun again from the chat's own state (rule CH-16).
+// The turns that run or wait for a slot, by chat. Chats start and stop them here; each turn ends without being awaited. Nothing is stored:
+// after a crash, turns are started again from the chat's state (rule CH-16).
 
 import { log } from "#base/log.ts";
 import type { Parts } from "#base/parts.ts";
@@ -13,7 +13,7 @@ import type { Begun, Interrupted } from "../effects.ts";
 import type { NewMessage, PendingCall } from "../machine/decision.ts";
 import type { CompactionCounts } from "../prompt/compactor.ts";
 import { untilAnswered } from "../until-answered.ts";
-import { bringFilesBack, type CopiedMessages, copyFiles, forgetFiles } from "./checkpoints.ts";
+import { type CopiedMessages, copyFiles, forgetFiles, restoreCheckpoint } from "./checkpoints.ts";
 import type { TurnDeps } from "./deps.ts";
 import { endRuns } from "./end-runs.ts";
 import type { Engines, RunningTurn } from "./engine.ts";
@@ -21,12 +21,12 @@ import { type PreviewOf, previewCalls } from "./previews.ts";
 import type { Slot } from "./slot.ts";
 import type { PartBatch } from "./stream-buffer.ts";
 
-/** Turns at once (facts/chats 1.12). */
+/** Maximum concurrent turns (facts/chats 1.12). */
 export type Slots = Readonly<Record<Pool, number>>;
 type Job = {
   readonly turn: RunningTurn;
   readonly part: number;
-  /** What it was begun for, and when. */
+  /** The span in which the turn was started, and the time. */
   readonly reason: Span | undefined;
   readonly began: number;
   readonly coding_agent: string | null;
@@ -36,7 +36,7 @@ type Job = {
 
 type Started = Claimant & { readonly part: number; readonly coding_agent: string | null };
 
-/** `tellWaiting`: a chat begins or ceases to wait for a slot. */
+/** `tellWaiting`: called when a chat starts or stops waiting for a slot. */
 type GenerationsDeps = TurnDeps & {
   readonly parts: Parts;
   readonly tellWaiting: (chat_id: string, isWaiting: boolean) => void;
@@ -49,7 +49,7 @@ export class Generations {
   readonly #jobs = new Map<string, Job>();
   readonly #stopping = new AbortController();
   readonly #reports = new Set<Promise<unknown>>();
-  /** Turns that were given a slot since the start. */
+  /** Turns that have got a slot since the start. */
   begun = 0;
 
   constructor(deps: GenerationsDeps, slots: Slots) {
@@ -58,8 +58,8 @@ export class Generations {
   }
 
   /**
-   * Begins the turn that a chat owes on this history. A turn on another history is obsolete and ends; the same one continues. `goesOn`: it
-   * was begun by a server that is no more, which may have been waiting for the time of `retry`.
+   * Begins the turn that is due on this history. A turn on another history is obsolete and ends; a turn on the same history continues.
+   * `goesOn`: the turn was begun by a previous server, which may have been waiting for the time of `retry`.
    */
   start(
     { id: chat_id, owner_id, part, coding_agent }: Started,
@@ -87,7 +87,7 @@ export class Generations {
     this.#jobs.set(chat_id, job);
     const release = this.#slotFor(of, pool, () => {
       this.begun += 1;
-      // Not before the way to give the slot back is known.
+      // Only after the function to release the slot is set.
       job.done = Promise.resolve().then(() =>
         inOwnSpan(
           () => turnSpan(chat_id, job),
@@ -100,7 +100,10 @@ export class Generations {
     if (turn.isStopped) release();
   }
 
-  /** Calls `run` once there is a slot; until then followers are told that the chat waits. Returns how to give it back, or to stop waiting. */
+  /**
+   * Calls `run` once a slot is available; until then followers see that the chat waits. Returns a function that releases the slot or stops
+   * waiting.
+   */
   #slotFor(of: Claimant, pool: Pool, run: () => void): () => void {
     const { id: chat_id } = of;
     let wasWaiting = false;
@@ -121,8 +124,8 @@ export class Generations {
   }
 
   /**
-   * Stops the turn and reports what it has said on this history, with what a coding agent still says while it ends. What its commands have
-   * started is ended first, and where no turn runs them, what an earlier server has left of them; that is waited for only a moment.
+   * Stops the turn and reports its output on this history, including late output of a coding agent. First ends what its commands have
+   * started, or, without a turn, the leftovers of a previous server; waits only briefly for that.
    */
   interrupt(chat: Interrupted, history_version: number): void {
     const { id: chat_id } = chat;
@@ -139,7 +142,7 @@ export class Generations {
     void report.finally(() => this.#reports.delete(report));
   }
 
-  /** What the turn has said so far of its present step. */
+  /** Returns the output so far of the turn's current step. */
   buffer(chat_id: string): PartBatch | undefined {
     return this.#jobs.get(chat_id)?.turn.buffer?.copy();
   }
@@ -148,58 +151,58 @@ export class Generations {
     return this.#deps.compactions;
   }
 
-  /** Returns what calls that wait for approval would do in the workspace now, in their order. */
+  /** Returns what calls that wait for approval would do in the workspace now, in order. */
   previewCalls(of: PreviewOf, calls: readonly PendingCall[]): Promise<CallPreview[]> {
     return previewCalls(this.#deps, of, calls);
   }
 
-  /** Brings back the files of the workspace as they were at this message of the chat. 409 in words. */
-  restoreFiles(of: Parameters<typeof bringFilesBack>[1], message_id: number): Promise<Restored> {
-    return bringFilesBack(this.#deps, of, message_id);
+  /** Restores the workspace's files from the checkpoint of this message. Rejects with 409 and a readable message. */
+  restoreFiles(of: Parameters<typeof restoreCheckpoint>[1], message_id: number): Promise<Restored> {
+    return restoreCheckpoint(this.#deps, of, message_id);
   }
 
-  /** A copy of a chat has the files that were kept of its source; not waited for. */
+  /** Copies checkpoints to a copied chat, in the background. */
   copyFiles(of: Parameters<typeof copyFiles>[1], copied: CopiedMessages): void {
     void copyFiles(this.#deps, of, copied);
   }
 
-  /** The workspace forgets the files it has kept of a chat that is no more; not waited for. */
+  /** Deletes the workspace's data of a deleted chat, in the background. */
   forgetFiles(of: Parameters<typeof forgetFiles>[1]): void {
     this.#deps.engines.forget(of.chat_id);
     void forgetFiles(this.#deps, of);
   }
 
-  /** The chats that run something here: a turn, or a coding agent between its turns. */
+  /** Returns the chats with a turn, or with a coding agent between turns. */
   active(): ReadonlySet<string> {
     return new Set([...this.#jobs.keys(), ...this.#deps.engines.kept()]);
   }
 
-  /** Ends the coding agent of a chat, if one runs. The next turn starts another one. */
+  /** Stops a running coding agent of the chat. The next turn starts another one. */
   endAgent(chat_id: string): void {
     this.#deps.engines.forget(chat_id);
   }
 
-  /** How many turns run, wait or are being stopped. */
+  /** Number of turns that run, wait or are being stopped. */
   get size(): number {
     return this.#jobs.size;
   }
 
-  /** How many of them wait for a slot. */
+  /** Number of turns that wait for a slot. */
   get waiting(): number {
     return this.#capacity.waiting;
   }
 
-  /** True while a turn runs, waits or is being stopped. */
+  /** Returns whether a turn of the chat runs, waits or is being stopped. */
   holds(chat_id: string): boolean {
     return this.#jobs.has(chat_id);
   }
 
-  /** True while the chat's turn waits for a slot. */
+  /** Returns whether the chat's turn waits for a slot. */
   isWaiting(chat_id: string): boolean {
     return this.#capacity.isWaiting(chat_id);
   }
 
-  /** Ends all turns without a report: they are begun again after the next start. */
+  /** Stops all turns without a report. The next start begins them again. */
   async stop(): Promise<void> {
     this.#stopping.abort(new Error("the server is stopping"));
     const jobs = [...this.#jobs.values()];
@@ -209,7 +212,7 @@ export class Generations {
     this.#jobs.clear();
   }
 
-  /** The same for turns of these parts, with which other nodes go on: none of them begins here any more. */
+  /** Stops the turns of these shards without a report. Other nodes continue them, and no turn of these shards begins here anymore. */
   async leave(isLeaving: (part: number) => boolean): Promise<void> {
     const leaving = [...this.#jobs].filter(([, { part }]) => isLeaving(part));
     for (const [, job] of leaving) this.#end(job, LEAVING);
@@ -228,7 +231,7 @@ export class Generations {
     } finally {
       job.release();
       job.turn.recording?.end(job.turn.isStopped);
-      // One that was interrupted stays until its end is reported, so that late joiners still see what it has said.
+      // An interrupted turn stays until its end is reported, so that late joiners still see its output.
       if (!job.turn.isStopped) this.#forget(chat_id, job);
     }
   }
@@ -250,7 +253,7 @@ export class Generations {
     if (job) this.#forget(chat_id, job);
   }
 
-  /** Unless the server is leaving, what the turn's tools have started ends, too (rule TO-5). */
+  /** Also ends what the turn's tools have started, unless the server is shutting down (rule TO-5). */
   #end(job: Job | undefined, reason = INTERRUPTED): void {
     job?.turn.stop(reason);
     job?.release();
@@ -261,7 +264,7 @@ export class Generations {
   }
 }
 
-/** A turn in the words of OpenTelemetry's conventions for generative AI. */
+/** Describes a turn by OpenTelemetry's conventions for generative AI. */
 const turnSpan = (chat_id: string, { began, coding_agent }: Job): SpanOptions => ({
   name: `invoke_agent ${coding_agent ?? "slipway"}`,
   began,
@@ -272,6 +275,6 @@ const turnSpan = (chat_id: string, { began, coding_agent }: Job): SpanOptions =>
   },
 });
 
-/** Until then the chat is `interrupting`, so that a server that dies in the meantime ends the commands after its start. */
+/** The chat stays `interrupting` for this long, so that a server that crashes in between ends the commands at its next start. */
 const ENDING_MS = 1_000;
 const LEAVING = new Error("the server is stopping");

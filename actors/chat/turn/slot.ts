@@ -1,15 +1,16 @@
-// The right of a turn to talk to a model: so many have it immediately. Given by runner.ts, given back by the turn while it only waits.
+// A turn's slot, which limits how many turns talk to models concurrently. Granted by runner.ts, and released by the turn while it only
+// waits.
 
 export type Slot = {
-  /** Gives it back; harmless twice. */
+  /** Releases the slot. Idempotent. */
   leave(): void;
-  /** Waits until there is one again, or until the signal. */
+  /** Waits for a slot, or until the signal aborts. */
   take(signal: AbortSignal): Promise<void>;
-  /** True while another owner's chat waits that has less than this one's owner (rule CH-49). */
+  /** Returns whether a chat waits whose owner has fewer slots than this one's (rule CH-49). */
   isOwed(): boolean;
 };
 
-/** Which turn it is: of the chat, on this history, with this slot. */
+/** Identifies a turn by its chat, history and slot. */
 export type TurnOf = {
   readonly chat_id: string;
   readonly part: number;
@@ -17,8 +18,8 @@ export type TurnOf = {
   readonly slot: Slot;
 };
 
-/** A turn of many steps gives its slot away between two of them where that is only fair, and goes on once it has one again. */
-export const letOthersIn = async (slot: Slot, signal: AbortSignal): Promise<void> => {
+/** Between two steps, releases the slot of a long turn if another owner is due for one, and waits for a new slot. */
+export const yieldSlot = async (slot: Slot, signal: AbortSignal): Promise<void> => {
   if (signal.aborted || !slot.isOwed()) return;
   slot.leave();
   await slot.take(signal);

@@ -1,7 +1,7 @@
-// The end of a model's answer: what it leaves in the history, what follows from it, and how it is stored as a step. Used by turn.ts.
+// The end of a model's answer: its messages in the history, what follows from it, and how it is stored as a step. Used by turn.ts.
 import type { MessagePart } from "#schema/chats/chat-part.ts";
 import { isServerTool } from "#src/tools/registry.ts";
-import { wordsOnly } from "../hooks/proposals.ts";
+import { keepTextOnly } from "../hooks/proposals.ts";
 import type { Proposed, TurnHooks } from "../hooks/turn-hooks.ts";
 import type { NewMessage, Usage } from "../machine/decision.ts";
 import { toolMessage } from "../machine/draft.ts";
@@ -14,7 +14,7 @@ import {
   callsIn,
   isCutOff,
   MAX_CONTINUATIONS,
-  MAX_RESUMED,
+  MAX_RESUMPTIONS,
   type Tries,
 } from "./ending.ts";
 import type { McpOffer } from "./mcp.ts";
@@ -36,11 +36,11 @@ const assistant = (
   usage,
 });
 
-/** The answer to a call that is not run. */
+/** Returns the result of a call that is not run. */
 const makeResult = ({ tool_call_id = "", tool_name = "" }: MessagePart, error: string, now: number): NewMessage =>
   toolMessage({ tool_call_id, tool_name, result: { error }, is_error: true, now });
 
-/** What the model has said of an answer that has no end; `missing` answers its calls. */
+/** Returns the messages of an incomplete answer; `missing` is the result of its calls. */
 export const saidSoFar = (content: readonly MessagePart[], now: number, missing: string): NewMessage[] =>
   content.length === 0
     ? []
@@ -50,24 +50,24 @@ type Ended = {
   readonly usage: Usage | null;
   /** Milliseconds since 1970. */
   readonly now: number;
-  /** The turn may call no model after this. */
+  /** Whether this is the turn's last model call. */
   readonly isLast: boolean;
-  /** The answer broke off at the model's limit, and the model is asked to continue. */
+  /** The answer was cut off at the model's limit, and the model is asked to continue. */
   readonly isCut: boolean;
   readonly isContinued: boolean;
-  /** The provider has ended the answer in the middle. */
+  /** The provider's filter ended the answer early. */
   readonly isFiltered: boolean;
-  /** The provider has paused the answer and gets it back to continue. */
+  /** The provider paused the answer and gets it back to continue. */
   readonly isResumed: boolean;
   /** The answer ended for an unknown reason. */
   readonly isUnknown: boolean;
-  /** The tools of MCP servers. */
+  /** MCP tools. */
   readonly mcp: Pick<McpOffer, "has">;
 };
 
 type StepEnd = { readonly messages: NewMessage[]; readonly then: "finish" | "act" | "continue" };
 
-/** The messages of a step, and whether the model continues, the client's tools are asked for, or the turn has ended. */
+/** Returns the messages of a step, and whether the model continues, the client's tools are due, or the turn has ended. */
 export const endOfStep = ({ model_id, tools }: StartedAttempt, proposed: Proposed, ended: Ended): StepEnd => {
   const { content, refused } = proposed;
   const { usage, now, isLast, isCut, isContinued, isFiltered, isResumed, isUnknown, mcp } = ended;
@@ -96,12 +96,12 @@ type Answer = {
   readonly mcp: McpOffer;
   /** Milliseconds since 1970. */
   readonly now: number;
-  /** The turn may call no model after this. */
+  /** Whether this is the turn's last model call. */
   readonly isLast: boolean;
 };
 type Deps = { readonly hooks: TurnHooks; readonly reporter: Reporter; readonly agents: ReachDeps };
 
-/** What the actor says to the step; undefined when it was not stored: the turn was stopped, or a hook has failed it. */
+/** Stores the step and returns the actor's answer; undefined when it was not stored, because the turn was stopped or a hook failed it. */
 export const reportAnswer = async (
   { hooks, reporter, agents }: Deps,
   { chat_id, begun, collector, mcp, now, isLast }: Answer,
@@ -114,9 +114,9 @@ export const reportAnswer = async (
   const isContinued = isCut && !isLast && tries.continued < MAX_CONTINUATIONS;
   tries.continued = isContinued ? tries.continued + 1 : 0;
   const isPaused = finish === "paused" && callsIn(said).length === 0;
-  const isResumed = isPaused && !isLast && tries.resumed < MAX_RESUMED;
+  const isResumed = isPaused && !isLast && tries.resumed < MAX_RESUMPTIONS;
   tries.resumed = isResumed ? tries.resumed + 1 : 0;
-  const words = wordsOnly(said);
+  const words = keepTextOnly(said);
   const kept = words.length === 0 ? [] : [assistant(words, usage, model_id)];
   const decided = await reporter.decided(begun, kept, () => hooks.propose(begun, said, inputs));
   if (!decided) return undefined;

@@ -1,14 +1,14 @@
-// What one model call has said so far, part by part: numbered, bounded, and told to followers once per turn of the event loop. Its
-// parts never pass the mailbox; anyone who joins late gets a copy (docs/spec/design.md 7, facts/chats 2.5 to 2.7).
+// The live output of one model call: its parts are numbered, bounded, and sent to followers once per turn of the event loop. Parts never go
+// through the mailbox; late joiners get a copy (docs/spec/design.md 7, facts/chats 2.5 to 2.7).
 import { type MessagePart, presentPart } from "#schema/chats/chat-part.ts";
 import type { Fence } from "../machine/decision.ts";
 
-/** Characters of JSON kept of one attempt; what comes after is dropped, the message itself is whole in the end. */
+/** Maximum characters of JSON per attempt. Later parts are dropped, but the final message is complete. */
 export const BUFFER_LIMIT = 1_048_576;
-/** Events in one frame (facts/chats 2.1). */
+/** Maximum events in one frame (facts/chats 2.1). */
 export const FRAME_EVENTS = 256;
 
-/** Parts as they go to followers: stream events as JSON, numbered from `first_seq` without gaps. */
+/** Parts for followers: stream events as JSON, numbered from `first_seq` without gaps. */
 export type PartBatch = Fence & { readonly first_seq: number; readonly events: readonly string[] };
 
 export class StreamBuffer {
@@ -28,7 +28,7 @@ export class StreamBuffer {
     this.#head = `{"type":"message_part","chat_id":"${chat_id}","message_part":{"history_version":${history_version},"generation_attempt":${generation_attempt},"seq":`;
   }
 
-  /** `role` of the message that the part will stand in. */
+  /** Adds a part. `role` is that of its message. */
   push(part: MessagePart, role: "assistant" | "tool" = "assistant"): void {
     if (this.#isClosed || this.#chars > BUFFER_LIMIT) return;
     const event = `${this.#head}${this.#events.length + 1},"role":"${role}","part":${JSON.stringify(presentPart(part, false))}}}`;
@@ -42,7 +42,7 @@ export class StreamBuffer {
     });
   }
 
-  /** Tells followers what they have not heard. */
+  /** Sends pending parts to followers. */
   flush(): void {
     while (this.#published < this.#events.length) {
       const events = this.#events.slice(this.#published, this.#published + FRAME_EVENTS);
@@ -52,14 +52,14 @@ export class StreamBuffer {
     }
   }
 
-  /** Tells the rest and takes nothing more. */
+  /** Sends pending parts and rejects new ones. */
   close(): void {
     if (this.#isClosed) return;
     this.flush();
     this.#isClosed = true;
   }
 
-  /** Everything so far, for someone who has just come. What is not yet told is told to them again, with the same numbers. */
+  /** Returns all parts so far for a late joiner. Pending ones are sent to it again with the same numbers. */
   copy(): PartBatch {
     return { ...this.fence, first_seq: 1, events: [...this.#events] };
   }

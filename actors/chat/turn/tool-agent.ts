@@ -1,5 +1,5 @@
-// The workspace of a chat as its tools know it: requests to the daemon of the agent that lives there now. Says in words why it cannot be
-// reached; what may be asked twice waits a while for an agent that was there a moment ago (rules TO-6, TO-8).
+// Connects a chat's tools to its workspace: sends requests to the daemon of the current agent, and explains why it cannot be reached.
+// Idempotent requests wait for an agent that has just disconnected (rules TO-6, TO-8).
 import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 import { pause } from "#base/retry.ts";
@@ -14,20 +14,20 @@ import type { Subagents } from "#src/tools/subagents/agents.ts";
 import { type AgentCall, type ToolAgent, ToolError, WorkspaceAway, WorkspaceStopped } from "#src/tools/tool.ts";
 import { type AgentHttp, type HttpResponse, WireError } from "#src/wire/index.ts";
 import type { SubagentsOf } from "../subagents/subagents.ts";
-import { chosenAgent, noSuchAgent } from "./agent-choice.ts";
+import { findChosenAgent, noSuchAgent } from "./agent-choice.ts";
 
-/** A server that was just started, or a daemon that has lost its connection, is back by then or has a real trouble. */
+/** A restarted server or a briefly disconnected daemon reconnects within this time. */
 const PATIENCE_MS = 15_000;
 const AGAIN_MS = 200;
-/** So long after its start a server expects daemons to return. */
+/** How long after its start a server expects daemons to reconnect. */
 const RETURN_MS = 30_000;
-/** Longer than any request waits for news. */
+/** Exceeds the long-poll time of every request. */
 const ANSWER_MS = 60_000;
-/** What has a limit of its own says that it has passed. */
+/** Extra time for requests that report their own timeout. */
 const ANSWER_SPARE_MS = 10_000;
-/** Statuses of a workspace that a call is worth waiting for. */
+/** Workspace statuses for which a call waits. */
 const MAY_WAKE: ReadonlySet<string> = new Set(["stopped", "stopping", "pending", "starting"]);
-/** Bytes of one answer. */
+/** Maximum bytes of one answer. */
 const MOST = 16 * 1024 * 1024;
 
 export type AgentDeps = {
@@ -37,17 +37,17 @@ export type AgentDeps = {
   readonly toolServices: (of: ServicesOf) => ToolServices;
   readonly skills: (of: { readonly chat_key: number; readonly owner_id: string }) => Skills;
   readonly subagents: (of: SubagentsOf) => Subagents;
-  /** When this server began: a daemon that was last heard before that may not be back yet. */
+  /** When this server started. A daemon last heard before that may still be reconnecting. */
   readonly opened_at?: number | undefined;
 };
 
-/** What it takes to reach a workspace. */
+/** Dependencies for reaching a workspace. */
 export type ReachDeps = Pick<AgentDeps, "store" | "clock" | "agentHttp" | "toolServices" | "opened_at">;
 
 export type AgentOptions = {
-  /** Of the agent; the workspace's first one when absent. */
+  /** The agent's name; defaults to the workspace's first agent. */
   readonly name?: string | undefined;
-  /** Given where a call starts a stopped workspace (rule WO-9); ends the waiting for it. */
+  /** Set if the call starts a stopped workspace (rule WO-9); aborts waiting for it. */
   readonly wakes?: AbortSignal;
 };
 
@@ -57,7 +57,7 @@ export class WorkspaceAgent implements ToolAgent {
   readonly #services: ToolServices;
   readonly #chat_id: string;
   #chats: Promise<string> | undefined;
-  /** It has been there before. */
+  /** Whether the agent was connected before. */
   #known: boolean;
 
   readonly #name: string | undefined;
@@ -83,7 +83,7 @@ export class WorkspaceAgent implements ToolAgent {
     return this.#call<Uint8Array>({ method: "GET", path, signal, patient: true }, (response) => response.bytes(most));
   }
 
-  /** Returns the agent's id. Throws `ToolError` when none exists. */
+  /** Returns the agent's ID. Throws `ToolError` when none exists. */
   id(): Promise<string> {
     return this.#agent();
   }
@@ -134,13 +134,13 @@ export class WorkspaceAgent implements ToolAgent {
     }
   }
 
-  /** In whose name the daemon is asked: what a sub-chat works on is its root's work, too. */
+  /** Returns the IDs of the chat and its parent, because a sub-chat's work counts as its root's, too. */
   async #family(): Promise<string> {
     const place = await this.#deps.store.get(findChatPlace({ id: this.#chat_id }));
     return [this.#chat_id, ...(place?.parent_chat_id ? [place.parent_chat_id] : [])].join(",");
   }
 
-  /** The agent in the latest build. Throws `ToolError` when none exists: waiting would not help. */
+  /** Returns the agent of the latest build. Throws `ToolError` when none exists, since waiting would not help. */
   async #agent(ends = false): Promise<string> {
     const { store } = this.#deps;
     if (this.#workspace_id === null) throw new ToolError("This chat is not bound to a workspace.");
@@ -155,7 +155,7 @@ export class WorkspaceAgent implements ToolAgent {
       workspace = (await store.get(findWorkspace({ id: workspace.id }))) ?? workspace;
       agents = await store.all(listAgentsOfBuild({ build_id: workspace.latest_build_id }));
     }
-    const agent = chosenAgent(agents, this.#name);
+    const agent = findChosenAgent(agents, this.#name);
     if (!agent && this.#name !== undefined && agents.length > 0) throw new ToolError(noSuchAgent(agents, this.#name));
     if (agent) {
       this.#isReached = true;
@@ -165,7 +165,7 @@ export class WorkspaceAgent implements ToolAgent {
     throw new WorkspaceStopped(`The workspace does not run: it is ${workspace.status}.`);
   }
 
-  /** It was there for the server before this one, which has just begun. */
+  /** The agent was connected to the previous server, and this one has just started. */
   #isExpected(last_connected_at: number | null): boolean {
     const { clock, opened_at } = this.#deps;
     if (opened_at === undefined || last_connected_at === null) return false;

@@ -1,4 +1,4 @@
-// The calls that the last step of the model has left: they run, hooks see their answers, and all of it is one commit. Used by turn.ts.
+// Runs the calls of the model's last step, passes their results to hooks, and stores everything in one commit. Used by turn.ts.
 import type { Clock } from "#base/clock.ts";
 import type { TurnHooks } from "../hooks/turn-hooks.ts";
 import type { Reported, StartedAttempt } from "../messages.ts";
@@ -10,12 +10,12 @@ type Calls = {
   readonly begun: StartedAttempt;
   readonly tools: ToolStep;
   readonly buffer: StreamBuffer;
-  /** The turn may call no model after this. */
+  /** Whether this is the turn's last model call. */
   readonly isLast: boolean;
 };
 type Deps = { readonly clock: Clock; readonly hooks: TurnHooks; readonly reporter: Reporter };
 
-/** What the actor says to their answers; undefined when none were stored: the turn was stopped, or a hook has failed it. */
+/** Returns the actor's answer to the results; undefined when none were stored, because the turn was stopped or a hook failed it. */
 export const runCalls = async (
   { clock, hooks, reporter }: Deps,
   { begun, tools, buffer, isLast }: Calls,

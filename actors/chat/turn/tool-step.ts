@@ -1,5 +1,5 @@
-// The tool calls of one step, run at the same time, outside of the mailbox: their output goes to followers as it comes, their answers
-// become messages in the order of the calls. Run by turn.ts; what a crash cuts off is run again under the same ids (rule TO-8).
+// Runs the tool calls of one step concurrently, outside of the mailbox. Followers get their output live; their results become messages in
+// the order of the calls. Run by turn.ts; calls that a crash interrupts are run again under the same IDs (rule TO-8).
 import { rfc3339 } from "#base/clock.ts";
 import { sha256, uuidFromBytes } from "#base/ids.ts";
 import type { HookFailure } from "#src/hooks/protocol.ts";
@@ -23,9 +23,9 @@ import { toToolsOf } from "./offer.ts";
 import type { StreamBuffer } from "./stream-buffer.ts";
 import { type AgentDeps, WorkspaceAgent } from "./tool-agent.ts";
 
-/** Anyone who interrupts these ends what they wait for: commands and sub-chats (rules TO-5, SB-7). */
+/** Interrupting these calls also ends the command or sub-chat they wait for (rules TO-5, SB-7). */
 const ENDED_WITH: ReadonlySet<string> = new Set([execute.name, waitAgent.name]);
-/** Bytes of output that are kept of a call that was interrupted. */
+/** Maximum bytes of output stored for an interrupted call. */
 const PARTIAL_LIMIT = 8_192;
 
 type WithMcp = { readonly mcp: McpOffer };
@@ -41,12 +41,12 @@ export class ToolStep {
   readonly #answers = new Map<PendingCall, Answered>();
   readonly #written = new Map<PendingCall, Gathered>();
   #commands: Promise<unknown> = Promise.resolve();
-  /** One for all calls of the step. */
+  /** Shared by all calls of the step. */
   #mask: Promise<SecretMask> | undefined;
-  /** A hook gave no valid decision about what a tool was to say to another chat: the turn ends (rule HK-9). */
+  /** A hook gave no valid decision about a message to another chat, which ends the turn (rule HK-9). */
   failure: HookFailure | undefined;
 
-  /** The workspace was there before, for a server that is no more: it is waited for. */
+  /** The workspace was connected to a previous server, so calls wait for it. */
   readonly #waits: boolean;
 
   constructor(deps: AgentDeps, chat_id: string, begun: StartedAttempt & WithMcp, buffer: StreamBuffer, waits = false) {
@@ -58,7 +58,7 @@ export class ToolStep {
     this.#buffer = buffer;
   }
 
-  /** Resolves when every call has its answer. Rejects with the signal's reason as soon as it fires. */
+  /** Resolves when every call has a result. Rejects with the signal's reason as soon as it aborts. */
   run(signal: AbortSignal): Promise<unknown> {
     const runs = this.#begun.calls.map((call) => ({ call, done: this.#run(call, signal) }));
     const all = Promise.all(runs.map(({ done }) => done));
@@ -72,12 +72,12 @@ export class ToolStep {
     });
   }
 
-  /** Resolves when no command runs any more that the turn would wait for: after an interruption, when it has ended. */
+  /** Resolves when no command that the turn would wait for is running; after an interrupt, when it has ended. */
   get commands(): Promise<unknown> {
     return this.#commands;
   }
 
-  /** One message for each call, in their order; one without an answer failed because of `missing`. */
+  /** Returns one message per call, in order. A call without a result failed because of `missing`. */
   messages(now: number, missing: string): NewMessage[] {
     return this.#begun.calls.map((call) => {
       const { tool_call_id, tool_name } = call;
@@ -88,7 +88,7 @@ export class ToolStep {
     });
   }
 
-  /** What came of the calls that were run; those that rules or people have refused were not. */
+  /** The results of calls that were run, without those that rules or people refused. */
   get answered(): AnsweredCall[] {
     return this.#begun.calls.flatMap((call) => {
       const answer = this.#answers.get(call);
@@ -96,7 +96,7 @@ export class ToolStep {
     });
   }
 
-  /** A person has the word now: one of the calls that are answered was of a tool that says so. */
+  /** Whether a person continues: one of the calls used a tool that ends the turn. */
   get endsTurn(): boolean {
     return [...this.#answers].some(([{ tool_name }, { is_error }]) => !is_error && endsTurn(tool_name));
   }
@@ -172,13 +172,13 @@ export class ToolStep {
     this.#buffer.push(part, "tool");
   }
 
-  /** It runs for the chat's mode alone, which was decided by the paths as they are written. */
+  /** Whether the call is allowed only by the chat's mode, which was decided from the paths as written. */
   #isAccepted({ tool_name, args, permission }: PendingCall): boolean {
     const use = lookUpUse(tool_name, toToolsOf(this.#chat_id, this.#begun.about));
     return permission !== "granted" && use === "yes" && isAcceptedByMode(this.#begun.permissions, { tool_name, args });
   }
 
-  /** Only what our own tools say is a picture is one; those of MCP servers are ours once they are kept. */
+  /** Only our own tools can mark a result as an image. Results of MCP servers count as ours once their files are stored. */
   #toMediaFlag(tool_name: string, is_error: boolean, result: ToolAnswer["result"]): { is_media?: true } {
     const isMcp = this.#begun.mcp.get(tool_name)?.tool.gives_image === true && Array.isArray(result.files);
     return (givesImage(tool_name) || isMcp) && !is_error ? { is_media: true } : {};
@@ -190,10 +190,10 @@ export class ToolStep {
   }
 }
 
-/** The model learns from it how to call next time. */
+/** Tells the model how to call the tool next time. */
 const noted = (answer: ToolAnswer, { note }: PendingCall): ToolAnswer =>
   note === undefined ? answer : { ...answer, result: { ...answer.result, arguments_note: note } };
 
-/** The same for the same call, whoever runs it and when. */
+/** Returns a stable ID for the call, the same for every run. */
 export const toRunId = (chat_id: string, { message_id, tool_call_id }: PendingCall): string =>
   uuidFromBytes(Buffer.from(sha256(`${chat_id} ${message_id} ${tool_call_id}`), "hex").subarray(0, 16));

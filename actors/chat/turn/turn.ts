@@ -1,5 +1,5 @@
-// One turn of a chat, outside its mailbox: calls the model, streams what it says into the buffer, and reports attempts, steps and
-// ends as messages that carry the history and attempt they belong to. Ends as soon as a report is stale or it is stopped.
+// One turn of a chat, outside of its mailbox: calls the model, streams its output into the buffer, and reports attempts, steps and ends
+// with the history and attempt they belong to. Ends as soon as a report is stale or it is stopped.
 
 import { pause } from "#base/retry.ts";
 import type { MessageRow } from "#db/chats/messages.ts";
@@ -14,7 +14,7 @@ import type { Reported, StartedAttempt } from "../messages.ts";
 import { Compactor } from "../prompt/compactor.ts";
 import { readHistory } from "../prompt/prompt-history.ts";
 import { untilAnswered } from "../until-answered.ts";
-import { keepFiles } from "./checkpoints.ts";
+import { createCheckpoint } from "./checkpoints.ts";
 import { Collector } from "./collector.ts";
 import { TurnCompaction } from "./compaction.ts";
 import type { TurnDeps } from "./deps.ts";
@@ -27,7 +27,7 @@ import { callModel } from "./model-call.ts";
 import { Opening } from "./opening.ts";
 import { mayBeTooLong } from "./overflow.ts";
 import { Reporter } from "./reporter.ts";
-import { letOthersIn, type Slot, type TurnOf } from "./slot.ts";
+import { type Slot, type TurnOf, yieldSlot } from "./slot.ts";
 import { reportAnswer, saidSoFar } from "./step-end.ts";
 import { StreamBuffer } from "./stream-buffer.ts";
 import { runCalls } from "./tool-calls.ts";
@@ -40,15 +40,15 @@ export class Turn implements RunningTurn {
   readonly #chat_id: string;
   readonly #abort = new AbortController();
   readonly #reporter: Reporter;
-  /** The history this turn continues from. */
+  /** The history version that this turn continues from. */
   history_version: number;
   buffer: StreamBuffer | undefined;
   #collector: Collector | undefined;
-  /** What is kept of the model calls for anyone who looks for faults, where it is wanted. */
+  /** The debugging record of the model calls, if enabled. */
   readonly recording: Recording | undefined;
   #tools: ToolStep | undefined;
   #mcp: McpOffer = NO_MCP;
-  /** The files as they were when the person wrote (rule UN-1). */
+  /** Resolves when the checkpoint of the person's message is stored (rule UN-1). */
   #kept: Promise<void> = Promise.resolve();
   readonly #compaction: TurnCompaction;
   readonly #hooks: TurnHooks;
@@ -83,7 +83,7 @@ export class Turn implements RunningTurn {
     );
   }
 
-  /** From the first model call to the last; never rejects unless something of ours is broken. */
+  /** Runs from the first model call to the last. Rejects only because of a bug. */
   async run(): Promise<void> {
     await this.#untilRetry();
     const tries = { failures: this.#retry?.attempt ?? 0, empty: 0, broken: 0, continued: 0, resumed: 0 };
@@ -98,7 +98,7 @@ export class Turn implements RunningTurn {
       if (!begun || this.isStopped) return;
       if (begun.calls.length > 0) {
         if (!(await this.#runTools(begun, step > STEPS))) return;
-        await letOthersIn(this.#slot, this.#abort.signal);
+        await yieldSlot(this.#slot, this.#abort.signal);
         continue;
       }
       const history = await this.#history(begun);
@@ -128,14 +128,14 @@ export class Turn implements RunningTurn {
     }
   }
 
-  /** What the server before this one was waiting for. Clocks may differ: never longer than a wait may be. */
+  /** Waits for the retry that the previous server had scheduled. Capped at the maximum retry delay, because clocks may differ. */
   async #untilRetry(): Promise<void> {
     const { clock } = this.#deps;
     const left = Math.min((this.#retry?.retrying_at ?? 0) - clock.now(), MAX_WAIT_MS);
     if (left > 0) await this.#rest(left);
   }
 
-  /** Waits without its slot, so that others may talk to their models in the meantime (rule CH-47). */
+  /** Waits without a slot, so that other turns can use it (rule CH-47). */
   async #rest(ms: number): Promise<void> {
     this.#slot.leave();
     await pause(this.#deps.clock, ms, this.#abort.signal);
@@ -146,18 +146,18 @@ export class Turn implements RunningTurn {
     return this.#abort.signal.aborted;
   }
 
-  /** While tools run: resolves when none of their commands runs any more. */
+  /** While tools run: resolves when none of their commands is running anymore. */
   get commands(): Promise<unknown> | undefined {
     return this.#tools?.commands;
   }
 
-  /** Ends it immediately; tools learn the reason. */
+  /** Stops the turn immediately, and passes the reason to its tools. */
   stop(reason: Error): void {
     this.#abort.abort(reason);
     this.buffer?.close();
   }
 
-  /** What the model has said since the last step, as history: calls that were never made are answered as interrupted. */
+  /** Returns the model's output since the last step as history. Calls that were never made are answered as interrupted. */
   partial(now: number): NewMessage[] {
     const answers = this.#tools?.messages(now, "The call was interrupted.");
     this.#tools = undefined;
@@ -176,7 +176,7 @@ export class Turn implements RunningTurn {
     return buffer;
   }
 
-  /** One model call. Undefined when it came to its end, else why it failed. */
+  /** Makes one model call. Returns undefined when it completed, otherwise why it failed. */
   #call(begun: StartedAttempt, history: readonly MessageRow[]): Promise<unknown> {
     const collector = new Collector();
     const buffer = this.#newBuffer(begun);
@@ -193,16 +193,16 @@ export class Turn implements RunningTurn {
     return callModel(this.#deps, call, this.#abort.signal);
   }
 
-  /** Alongside the model's first words: no tool that writes runs before it is done. */
+  /** Creates the checkpoint while the model starts to answer. No writing tool runs before it is stored. */
   #keepFiles({ about }: StartedAttempt, history: readonly MessageRow[]): void {
     const how = { waits: this.#goesOn, signal: this.#abort.signal };
-    const kept = keepFiles(this.#deps, { ...about, chat_id: this.#chat_id }, history, how);
+    const kept = createCheckpoint(this.#deps, { ...about, chat_id: this.#chat_id }, history, how);
     this.#kept = Promise.all([this.#kept, kept]).then(() => {});
   }
 
-  /** Runs the calls of the last step and stores their answers. False when the turn is over. */
+  /** Runs the calls of the last step and stores their results. Returns false when the turn is over. */
   async #runTools(begun: StartedAttempt, isLast: boolean): Promise<boolean> {
-    // What only looks does not wait until the files are kept.
+    // Read-only calls need not wait for the checkpoint.
     if (!begun.calls.every(({ tool_name }) => onlyReads(tool_name))) await this.#kept;
     if (this.isStopped) return false;
     const buffer = this.#newBuffer(begun);
@@ -215,35 +215,35 @@ export class Turn implements RunningTurn {
     return this.#isOn(reported);
   }
 
-  /** False when the turn is over; otherwise it continues from the history that the actor has named. */
+  /** Returns false when the turn is over. Otherwise continues from the history version that the actor returned. */
   #isOn(reported: Reported | "stale"): boolean {
     if (reported === "stale" || !reported.goes_on) return false;
     this.history_version = reported.history_version;
     return true;
   }
 
-  /** The attempt with the choice of agents and the tools of MCP servers; undefined once the turn is over. */
+  /** Returns the attempt with the choice of agents and the MCP tools; undefined once the turn is over. */
   async #withTools(begun: StartedAttempt): Promise<StartedAttempt | undefined> {
     const offered = await offeredTo(this.#deps, this.#chat_id, begun, this.#abort.signal);
     this.#mcp = offered?.offer ?? this.#mcp;
     return offered?.begun;
   }
 
-  /** Undefined once the turn is over. */
+  /** Returns undefined once the turn is over. */
   async #history({ chat_key }: StartedAttempt): Promise<readonly MessageRow[] | undefined> {
     const { clock, store } = this.#deps;
     const rows = await untilAnswered(clock, this.#abort.signal, () => readHistory(store, chat_key));
     return rows === "stale" ? undefined : rows;
   }
 
-  /** "again": the history has changed, and the next attempt continues from it. */
+  /** Returns "again" when the history has changed and the next attempt continues from it. */
   #follow(then: "none" | "over" | number): Then {
     if (typeof then !== "number") return then;
     this.history_version = then;
     return "again";
   }
 
-  /** After a failed call. False when the turn is over. */
+  /** Handles a failed call. Returns false when the turn is over. */
   async #waitForRetry(failure: unknown, tries: Tries, begun: StartedAttempt): Promise<boolean> {
     const { clock } = this.#deps;
     const content = this.#takeContent(clock.now());
@@ -254,14 +254,14 @@ export class Turn implements RunningTurn {
     return !this.isStopped;
   }
 
-  /** Stores the step. False when the turn is over. */
+  /** Stores the step. Returns false when the turn is over. */
   async #report(begun: StartedAttempt, isLast: boolean, tries: Tries): Promise<boolean> {
     const deps = { hooks: this.#hooks, reporter: this.#reporter, agents: this.#deps };
     const collector = this.#collector ?? new Collector();
     const answer = { chat_id: this.#chat_id, begun, collector, mcp: this.#mcp, now: this.#deps.clock.now(), isLast };
     const reported = await reportAnswer(deps, answer, tries);
     if (!reported) return false;
-    // Only now: anyone who interrupts before this is stored must still find what was said.
+    // Cleared only now, because an interrupt before the step is stored still needs the output.
     this.#collector = undefined;
     return this.#isOn(reported);
   }

@@ -1,9 +1,9 @@
-// Warnings about a chat right now, by source: published to followers of the chat and shown with it. They live in memory; each source raises
-// them again after a restart.
+// Current warnings of a chat by source, published to its followers and displayed with it. Kept in memory; each source raises them again
+// after a restart.
 
 /**
- * mcp: servers that are left out. tools: tools that the model's server does not accept. checkpoint: files that an undo of the last message
- * could not bring back. agent: a coding agent that has lost its session. workspace: it is being started.
+ * mcp: servers that are skipped. tools: tools that the model's server rejects. checkpoint: files that undoing the last message could not
+ * restore. agent: a coding agent that has lost its session. workspace: it is starting.
  */
 type Source = "mcp" | "tools" | "checkpoint" | "agent" | "workspace";
 
@@ -17,17 +17,17 @@ export class ChatWarnings {
     this.#publish = publish;
   }
 
-  /** Those of all sources. */
+  /** Returns the warnings of all sources. */
   of(chat_id: string): readonly string[] {
     return [...(this.#chats.get(chat_id)?.values() ?? [])].flat();
   }
 
-  /** Those of one source. */
+  /** Returns the warnings of one source. */
   from(source: Source, chat_id: string): readonly string[] {
     return this.#chats.get(chat_id)?.get(source) ?? [];
   }
 
-  /** Replaces what this source has said before. */
+  /** Replaces the warnings of this source. */
   set(source: Source, chat_id: string, warnings: readonly string[]): void {
     const next = new Map(this.#chats.get(chat_id));
     next.delete(source);
@@ -39,7 +39,7 @@ export class ChatWarnings {
     this.#publish(chat_id, this.of(chat_id));
   }
 
-  /** Tells followers for now, without keeping it. */
+  /** Sends warnings to current followers without storing them. */
   tell(chat_id: string, source: Source, warnings: readonly string[]): void {
     const others = [...(this.#chats.get(chat_id) ?? [])].flatMap(([one, texts]) => (one === source ? [] : texts));
     this.#publish(chat_id, [...others, ...warnings]);

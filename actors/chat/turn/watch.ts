@@ -1,10 +1,10 @@
-// Reading a model's stream without trusting it: it may fall silent, and it may not notice that nobody wants it any more.
+// Guards a model's stream: it may fall silent, or not react to being aborted.
 import type { Clock } from "#base/clock.ts";
 
-/** Without a word for so long a stream is given up (facts/chats 5.3). */
+/** A stream that is silent for this long is abandoned (facts/chats 5.3). */
 export const SILENCE_MS = 600_000;
 
-/** Calls `silent` once nothing was heard for SILENCE_MS. One timer, moved only when it fires. */
+/** Calls `silent` after SILENCE_MS without an event. Uses one timer, which is rescheduled only when it fires. */
 export const watchSilence = (clock: Clock, silent: () => void): { heard(): void; cancel(): void } => {
   let last = clock.monotonic();
   const look = (): void => {
@@ -21,9 +21,9 @@ export const watchSilence = (clock: Clock, silent: () => void): { heard(): void;
   };
 };
 
-/** The events until the signal is aborted, which throws its reason at once, whatever the source is doing. */
+/** Yields events until the signal aborts, then throws its reason immediately, whatever the source is doing. */
 export async function* untilAborted<T>(source: AsyncIterator<T>, signal: AbortSignal): AsyncIterable<T> {
-  // One promise for each event: racing them all against one of the abort would keep something of each until the stream ends.
+  // Uses one promise per event, because racing each event against a single abort promise would leak memory until the stream ends.
   let fail: (reason: unknown) => void = () => {};
   const leave = () => fail(signal.reason);
   signal.addEventListener("abort", leave, { once: true });

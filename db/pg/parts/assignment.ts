@@ -1,19 +1,19 @@
-// Which part goes to which node, so that all who live have the same to do and little moves. Pure: the same answer to the same question, so
-// it does not matter which node asks.
+// Assigns shards to nodes, so that all living nodes have equally many and few shards move. Pure: the result does not depend on which node
+// computes it.
 
-/** Where a part is. */
+/** Where a shard is. */
 export type Held = {
-  /** Empty, or a node that lives no more: someone has to take it. */
+  /** Empty or a dead node: the shard must be assigned. */
   readonly node: string;
-  /** It was given to its node within the length of a lease: there it stays while its node lives. */
+  /** The shard was assigned within the last lease period, so it stays while its node lives. */
   readonly isNew?: boolean;
 };
 
 export type Move = { readonly part: number; readonly to: string };
 
 /**
- * The fewest moves after which nobody who lives has two parts more than another, parts of the dead first. Where parts that are new keep them from
- * that, they go as far as they can; asked again once those have rested, the rest follows. `held`: by the number of the part.
+ * Returns the fewest moves after which no living node has two more shards than another; shards of dead nodes come first. If new shards
+ * prevent that, balances as far as possible; a later call does the rest. `held`: by shard number.
  */
 export const planMoves = (held: readonly Held[], living: readonly string[]): Move[] => {
   const nodes = [...new Set(living)].sort();
@@ -26,7 +26,7 @@ export const planMoves = (held: readonly Held[], living: readonly string[]): Mov
   const [least, over] = [Math.floor(held.length / nodes.length), held.length % nodes.length];
   const mustKeepMore = (node: string): boolean =>
     (own.get(node) ?? []).filter((part) => held[part]?.isNew).length > least;
-  // Those that are left over stay with anyone who cannot give them up, then with anyone who has more: then the fewest move.
+  // Leftover shards stay with nodes that cannot give them up, then with those that have more, which minimizes moves.
   const byCount = [...nodes].sort(
     (a, b) => Number(mustKeepMore(b)) - Number(mustKeepMore(a)) || count(b) - count(a) || (a < b ? -1 : 1),
   );

@@ -1,9 +1,12 @@
-// Who has which parts of the deployment, in the database: each group of commits asks it, and it changes hands in transactions that wait for
-// groups that have asked (docs/spec/cluster-nodes.md, stage 5).
+// Ownership of shards in the database: each commit group checks it, and transfers wait for groups that have checked
+// (docs/spec/cluster-nodes.md, stage 5).
 import type { ReservedSQL } from "bun";
 import type { Sent } from "../bind.ts";
 
-/** What a node's group begins with: the newest epoch is the node's, and so are all parts of the group's batches. */
+/**
+ * Returns the first statement of a node's group: checks that the newest epoch is the node's, and that it owns all shards of the group's
+ * batches.
+ */
 export const makeGuard =
   (node: string, epoch: number) =>
   (parts: readonly number[]): Sent => ({
@@ -11,7 +14,7 @@ export const makeGuard =
     params: [epoch, node, `{${parts.join(",")}}`],
   });
 
-/** A newer epoch than any before. Waits for a group that has asked for the one before. */
+/** Returns a new, higher epoch. Waits for groups that have checked the previous one. */
 export const raiseEpoch = async (sql: ReservedSQL): Promise<number> => {
   const [{ value }] = await sql.unsafe(
     "insert into epoch (id, value) values (1, 1) on conflict (id) do update set value = epoch.value + 1 returning value",
@@ -19,9 +22,9 @@ export const raiseEpoch = async (sql: ReservedSQL): Promise<number> => {
   return Number(value);
 };
 
-/** Gives all parts to this node, which alone may write from then on; answers its epoch. Part of a transaction. */
+/** Assigns all shards to this node, which alone may write from then on, and returns its epoch. Part of a transaction. */
 export const takeEverything = async (sql: ReservedSQL, node: string): Promise<number> => {
-  // In the order in which a guard takes its rows. Each waits for a group of the node before that is under way.
+  // In the order in which a guard locks its rows. Each waits for a running group of the previous node.
   const value = await raiseEpoch(sql);
   await sql.unsafe("delete from leases");
   await sql.unsafe("delete from fences where node <> $1", [node]);

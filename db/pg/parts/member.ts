@@ -1,5 +1,5 @@
-// A node of a cluster whose nodes are all active: it has some of the parts, takes those of nodes that have died, and hands its own over where another
-// has fewer (docs/spec/cluster-nodes.md).
+// A node of a cluster whose nodes are all active: it owns some shards, takes those of dead nodes, and hands its own over to nodes with
+// fewer (docs/spec/cluster-nodes.md).
 import type { ReservedSQL } from "bun";
 import { log } from "#base/log.ts";
 import type { OtherNode, Parts } from "#base/parts.ts";
@@ -21,28 +21,28 @@ import {
 import { type PartsHandler, Possession } from "./possession.ts";
 import { isUneven, lookAtParts, nextEnd, type PartsTable } from "./table.ts";
 
-/** How often the lease is renewed: twice in the time in which what is read must have been written to. */
+/** How often the lease is renewed: twice within the time in which a write must have succeeded for reads to be allowed. */
 const RENEW_MS = 500;
-/** How often it looks how all nodes and the database are. */
+/** How often it checks all nodes and the database. */
 const SEE_MS = 1000;
-/** How often it looks while parts are about to move: anyone who waits for one waits for this, too. */
+/** How often it checks while shards are about to move, since callers wait for that. */
 const MOVING_MS = 50;
-/** How soon a node that could not be reached is tried again, and how often before it is said: one that has just joined does not listen yet. */
+/** Retry interval for an unreachable node, and how often before it is logged: a node that has just joined is not listening yet. */
 const REACH_AGAIN_MS = 1000;
 const REACH_TRIES = 3;
-/** Parts that move at a time: so many are nobody's for a moment. */
+/** Maximum shards that move at a time, because they briefly have no owner. */
 const AT_ONCE = 64;
-/** A transaction that moves parts waits for groups, of which the database ends those that stand still after two seconds. */
+/** Moving shards waits for groups, and the database ends those that stall after two seconds. */
 const MOVE_MS = 10_000;
 
 export class PartsMember extends LivingNode implements Parts {
   readonly epoch: number;
   readonly #held: Possession;
-  /** What moves parts waits for others, so it has a connection of its own: no renewal may wait for it. */
+  /** A separate connection for moving shards, which waits for others and must not delay renewals. */
   readonly #mover: Primary;
   #moves: Promise<unknown> = Promise.resolve();
   #table: PartsTable = { owners: [], isOrphaned: false };
-  /** Raised by what this node has moved: what was seen before is older. */
+  /** Incremented when this node moves shards, to detect outdated views. */
   #moved = 0;
   #looked = Promise.withResolvers<void>();
   #renewed_at: number;
@@ -52,7 +52,7 @@ export class PartsMember extends LivingNode implements Parts {
   #taking: Promise<void> | undefined;
   #giving: Promise<void> | undefined;
   #gives_again_at = Number.NEGATIVE_INFINITY;
-  /** Nodes that this one could not reach when it had something to give them, and how often it has tried. */
+  /** Nodes that were unreachable when this one had shards for them, with the number of tries. */
   readonly #unreached = new Map<string, number>();
   #reaches: ((node: OtherNode) => Promise<boolean>) | undefined;
   #isResting = false;
@@ -71,8 +71,8 @@ export class PartsMember extends LivingNode implements Parts {
   }
 
   /**
-   * Connects, checks the database, migrates it, and makes the node one of those that live; a first node has all parts then. Throws UnsafeDatabaseError
-   * (also while a node is active alone), DatabaseVersionError, CommitError.
+   * Connects, checks and migrates the database, and joins the living nodes; a first node gets all shards. Throws UnsafeDatabaseError (also
+   * while a single node is active), DatabaseVersionError, CommitError.
    */
   static join(options: NodeOptions): Promise<PartsMember> {
     const { id, lease_ms, clock } = options;
@@ -95,7 +95,7 @@ export class PartsMember extends LivingNode implements Parts {
     });
   }
 
-  /** Active until others have taken over, or it has given all away. */
+  /** Active until others have taken over, or it has handed all shards over. */
   get role(): NodeRole {
     return this.isFollowed || this.#hasGiven || this.hasLeft ? "spare" : "active";
   }
@@ -120,7 +120,7 @@ export class PartsMember extends LivingNode implements Parts {
     return this.#held.comings;
   }
 
-  /** How many parts it has. */
+  /** Number of shards that it owns. */
   get count(): number {
     return this.#held.count;
   }
@@ -129,27 +129,27 @@ export class PartsMember extends LivingNode implements Parts {
     return this.#held.nodeOf(part);
   }
 
-  /** The epoch of the node there, whose parts nobody has taken; undefined where none exists. */
+  /** Returns the epoch of the node at this address, if its shards have not been taken over; otherwise undefined. */
   lifeAt(address: string): number | undefined {
     return this.#table.owners.find((owner) => owner.address === address)?.epoch;
   }
 
-  /** Whether another node lives, which takes what this one gives away. */
+  /** Whether another living node can take over its shards. */
   get hasNext(): boolean {
     return this.#table.owners.some(({ id, lives }) => lives && id !== this.id);
   }
 
-  /** Until this is called nothing is handed over; what it has by then is adopted. */
+  /** Sets the handler. No shard moves before this call; already owned shards are adopted now. */
   onMoves(handler: PartsHandler): void {
     this.#held.onMoves(handler);
   }
 
-  /** From now on nobody is given anything who cannot be reached: nobody could ask for it there. */
+  /** From now on, unreachable nodes get no shards, because they would be unusable there. */
   onlyWhereReached(reaches: (node: OtherNode) => Promise<boolean>): void {
     this.#reaches = reaches;
   }
 
-  /** The store of this node, which writes for its parts and for what is of none. */
+  /** Opens the store of this node, which writes for its shards and for data without a shard. */
   openStore({ queueBytes }: { queueBytes?: number } = {}): PgStore {
     if (!this.isActive) throw new CommitError("closed", "this node is not active");
     const { url, fatal } = this.options;
@@ -163,14 +163,16 @@ export class PartsMember extends LivingNode implements Parts {
     return this.store;
   }
 
-  /** From now on no part moves, until it leaves: called before what the handler needs is closed. Resolves when nothing is on its way. */
+  /**
+   * Stops moving shards until the node leaves. Called before dependencies of the handler are closed. Resolves when no move is in progress.
+   */
   async rest(): Promise<void> {
     this.#isResting = true;
     this.#held.rest();
     await this.#giving;
   }
 
-  /** Gives all that it has to those who live, and sees from then on only who has it. The store must be closed by then. */
+  /** Hands all its shards over to living nodes, and then only observes ownership. The store must be closed. */
   async giveUp(): Promise<void> {
     if (this.#hasGiven) return;
     this.#hasGiven = true;
@@ -188,7 +190,7 @@ export class PartsMember extends LivingNode implements Parts {
     await this.inTurn(give);
   }
 
-  /** Is no node any more. The store must be closed by then. */
+  /** Leaves the cluster. The store must be closed. */
   async leave(): Promise<void> {
     if (this.hasLeft) return;
     await this.giveUp();
@@ -201,7 +203,7 @@ export class PartsMember extends LivingNode implements Parts {
     return { node: this.id, epoch: this.epoch };
   }
 
-  /** Until the next renewal, or until a lease ends of which nobody would be told. */
+  /** Until the next renewal, or until another node's lease expires, which is not announced. */
   protected get pause(): number {
     const due = this.#renewed_at + this.#renewEvery - this.options.clock.monotonic();
     const next = due > 0 ? due : LOOK_MS;
@@ -229,7 +231,7 @@ export class PartsMember extends LivingNode implements Parts {
     this.#mover.lost();
   }
 
-  /** Undefined where the renewal was refused. */
+  /** Returns undefined if the renewal was rejected. */
   async #renewed(sql: ReservedSQL): Promise<PartsTable | undefined> {
     const asked_at = this.options.clock.monotonic();
     const table = await renewParts(sql, this.renewal);
@@ -240,7 +242,7 @@ export class PartsMember extends LivingNode implements Parts {
     return table;
   }
 
-  /** With a renewal where that is due: both are one question. */
+  /** Combined with a renewal if one is due, since one query does both. */
   async #look(sql: ReservedSQL): Promise<void> {
     const isDue = (): boolean => this.options.clock.monotonic() - this.#renewed_at >= this.#renewEvery;
     for (let moved = -1; moved !== this.#moved; ) {
@@ -256,7 +258,7 @@ export class PartsMember extends LivingNode implements Parts {
     if (!this.#isResting && this.serves_ms > 0) this.#move();
   }
 
-  /** Resolves after a look that has begun later than this call. */
+  /** Resolves after a check that began after this call. */
   async #lookNow(): Promise<void> {
     if (!this.isActive) return;
     this.#wake();
@@ -268,7 +270,7 @@ export class PartsMember extends LivingNode implements Parts {
     this.plan(0);
   }
 
-  /** One after the other. What has not come in time may be done all the same: the next look tells. */
+  /** Serializes moves. A move that timed out may have happened; the next check finds out. */
   #moving<T>(work: (sql: ReservedSQL) => Promise<T>): Promise<T> {
     const done = this.#moves.then(() => soon(this.options.clock, MOVE_MS, () => this.#mover.writer().then(work)));
     this.#moves = done.catch(() => this.#mover.lost());
@@ -277,7 +279,7 @@ export class PartsMember extends LivingNode implements Parts {
 
   #move(): void {
     const now = this.options.clock.monotonic();
-    // Where the database was away for all, the others are given time to renew theirs.
+    // After an outage of the database for all nodes, gives the others time to renew their leases.
     const isSteady = now - this.#steady_since >= this.options.lease_ms / 2;
     if (this.#table.isOrphaned && isSteady) {
       this.#taking ??= this.#takeOver().finally(() => {
@@ -300,7 +302,7 @@ export class PartsMember extends LivingNode implements Parts {
     await this.#lookNow();
   }
 
-  /** Looks which of them can be reached. */
+  /** Checks which of these nodes are reachable. */
   async #reach(ids: ReadonlySet<string>): Promise<void> {
     const look = async ({ id, address }: OtherNode): Promise<void> => {
       const isReached = (await this.#reaches?.({ id, address })) ?? true;

@@ -1,4 +1,4 @@
-// How parts change hands among nodes that are active at the same time (docs/spec/cluster-nodes.md, stage 5): each of these is a transaction.
+// Transfers shards between nodes that are active at the same time (docs/spec/cluster-nodes.md, stage 5). Each operation is a transaction.
 import type { ReservedSQL } from "bun";
 import type { Sent } from "../bind.ts";
 import { type Renewal, SHOW, shareLease } from "../lease.ts";
@@ -7,13 +7,13 @@ import { type Move, planMoves } from "./assignment.ts";
 import { inTransaction, raiseEpoch } from "./guard.ts";
 import { OWNERS, type OwnerRow, type PartsTable, toPartsTable } from "./table.ts";
 
-/** Of no node: all look. */
+/** An epoch of no node, so that all nodes check. */
 const NOBODY = 0;
 
-/** Held while parts are given out, so that of several nodes that see one die one does it. */
+/** Held while shards are assigned, so that of several nodes that see one die, only one assigns its shards. */
 const LOCK = 5_710_321_978;
 
-/** What a group begins with where several nodes are active: no epoch is the newest of all. */
+/** Returns the first statement of a group with several active nodes. There is no single newest epoch. */
 export const makePartsGuard =
   (node: string, epoch: number) =>
   (parts: readonly number[]): Sent => ({
@@ -22,14 +22,14 @@ export const makePartsGuard =
   });
 
 /**
- * The node lives from now on, by this epoch, and has no part yet. A process of its name before it writes nothing more, nor does one that was alone.
- * Throws UnsafeDatabaseError while one is.
+ * Joins the node to the living ones with this epoch and no shards yet. Fences an earlier process of its name, and a former single node.
+ * Throws UnsafeDatabaseError while one is active.
  */
 export const joinParts = (sql: ReservedSQL, node: string, lease_ms: number): Promise<number> =>
   inTransaction(sql, async () => {
     await shareLease(sql, node);
     const value = await raiseEpoch(sql);
-    // Leases before fences before parts, as anyone who takes over does.
+    // Leases before fences before parts, the same order as in every takeover.
     await sql.unsafe(
       `insert into leases (node, expires_at) values ($1, clock_timestamp() + $2 * interval '1 ms')
        on conflict (node) do update set expires_at = excluded.expires_at`,
@@ -39,17 +39,17 @@ export const joinParts = (sql: ReservedSQL, node: string, lease_ms: number): Pro
       "insert into fences (node, epoch) values ($1, $2) on conflict (node) do update set epoch = excluded.epoch",
       [node, value],
     );
-    // Of anyone who was alone and no longer exists: it has no lease of this kind.
+    // Removes the fence of a former single node, which has no lease of this kind.
     await sql.unsafe("delete from fences where node not in (select node from leases)");
     await sql.unsafe("update parts set node = '', epoch = 0 where node = $1", [node]);
-    // From now on it counts what it changes, so that nobody keeps an answer without having asked for its count.
+    // From here on it counts its changes, so that no node uses a cached answer without checking that counter.
     await sql.unsafe(
       `insert into versions (node, epoch, shown, callers) values ($1, $2, 0, 0)
        on conflict (node) do update set epoch = excluded.epoch`,
       [node, value],
     );
     await tellMoves(sql, value);
-    // Last, since all that may have waited.
+    // Extended last, because the previous steps may have waited.
     await sql.unsafe("update leases set expires_at = clock_timestamp() + $2 * interval '1 ms' where node = $1", [
       node,
       lease_ms,
@@ -58,7 +58,7 @@ export const joinParts = (sql: ReservedSQL, node: string, lease_ms: number): Pro
   });
 
 /**
- * Renews the lease, notes that the node is alive, and looks who has what, all at once. Undefined: the node's parts have been given to others, or
+ * Renews the lease, records a heartbeat, and reads the ownership, in one query. Returns undefined if the node's shards were reassigned, or
  * another process has its name.
  */
 export const renewParts = async (
@@ -72,21 +72,21 @@ export const renewParts = async (
     [id, address, version, epoch, lease_ms, told ?? 0],
   );
   if (!rows[0]?.renewed) return undefined;
-  // The look is older than the renewal.
+  // The rows were read before the renewal.
   return toPartsTable(rows.map((row) => (row.id === id ? { ...row, ends_ms: lease_ms } : row)));
 };
 
-/** Nodes that get nothing. */
+/** Nodes that get no shards. */
 type Unreached = Pick<ReadonlySet<string>, "has">;
 
 /**
- * Fences every node whose lease has ended and gives its parts, and those that nobody has, to those who live. Waits for groups that such a node
- * has under way. Answers what has moved.
+ * Fences every node whose lease has expired, and assigns its shards and ownerless ones to living nodes. Waits for running groups of such a
+ * node. Returns the moves.
  */
 export const takeOver = (sql: ReservedSQL, lease_ms: number, unreached: Unreached = new Set()): Promise<Move[]> =>
   inTransaction(sql, async () => {
     await sql.unsafe(`select pg_advisory_xact_lock(${LOCK})`);
-    // A renewal that comes in the meantime waits, and finds nothing: its node ends.
+    // A concurrent renewal waits and then finds no lease, which ends its node.
     const ended = await sql.unsafe("delete from leases where expires_at <= clock_timestamp() returning node");
     for (const { node } of ended) await forget(sql, node);
     const given = await giveOut(sql, lease_ms, unreached);
@@ -95,8 +95,8 @@ export const takeOver = (sql: ReservedSQL, lease_ms: number, unreached: Unreache
   });
 
 /**
- * The node leaves: what it has goes to those who live, and what nobody can take is nobody's. It writes nothing more by then, and is no node from now on.
- * Answers what has moved; undefined where others have taken over from it.
+ * Removes a node: its shards go to living nodes, or become ownerless if none exist. It must have stopped writing. Returns the moves;
+ * undefined if other nodes had already taken over from it.
  */
 export const leaveParts = (sql: ReservedSQL, { node, epoch }: Holder, lease_ms: number): Promise<Move[] | undefined> =>
   inTransaction(sql, async () => {
@@ -113,31 +113,31 @@ export const leaveParts = (sql: ReservedSQL, { node, epoch }: Holder, lease_ms: 
     return given;
   });
 
-/** Every node looks at once: anyone who waits for a part waits for that, too. */
+/** Makes every node check immediately, because callers wait for the shards. */
 const tellMoves = async (sql: ReservedSQL, epoch: number): Promise<void> => {
   const { text, params } = sentMoves(epoch);
   await sql.unsafe(text, params as never[]);
 };
 
-/** Who has a part: a node, in one of its lives. */
+/** The owner of a shard: a node during one of its lives. */
 export type Holder = { readonly node: string; readonly epoch: number };
 
-/** Waits for a group that it has under way, and refuses every later one. */
+/** Waits for the node's running group, and rejects every later one. */
 const forget = async (sql: ReservedSQL, node: string): Promise<void> => {
   await sql.unsafe("delete from fences where node = $1", [node]);
   await sql.unsafe("delete from versions where node = $1", [node]);
 };
 
-/** Gives away what nobody has who lives; `unreached` get nothing. */
+/** Assigns shards without a living owner; `unreached` get none. */
 const giveOut = async (sql: ReservedSQL, lease_ms: number, unreached?: Unreached): Promise<Move[]> => {
   const { moves, living } = await planned(sql, lease_ms, unreached);
-  // Anyone who lives hands over on its own what it has.
+  // Living owners hand over their shards themselves.
   const taken = moves.filter(({ part }) => !living.has(part));
   await give(sql, taken);
   return taken;
 };
 
-/** What should move now that all nodes live: each owner hands its own over. */
+/** Returns the moves that would balance the shards of all living nodes. Each owner hands over its own. */
 export const plannedMoves = async (sql: ReservedSQL, lease_ms: number): Promise<Move[]> =>
   (await planned(sql, lease_ms)).moves;
 
@@ -160,7 +160,7 @@ const planned = async (
   return { moves, living: new Set(rows.filter(({ lives }) => lives).map(({ part }) => Number(part))) };
 };
 
-/** In the order in which guards take rows. A node that joins again is waited for, so that nothing is given to its life before. */
+/** Locks rows in the same order as guards. Waits for a node that is rejoining, so that no shard goes to its earlier life. */
 const GIVE = `with wanted as materialized (select part, receiver from jsonb_to_recordset($1::text::jsonb) as w (part bigint, receiver text)),
     receivers as materialized (select node, epoch from fences where node in (select receiver from wanted) order by node for share),
     held as materialized (select part from parts where part in (select part from wanted) order by part for no key update)
@@ -173,8 +173,8 @@ const formatWanted = (moves: readonly Move[]): string =>
 const give = (sql: ReservedSQL, moves: readonly Move[]): Promise<unknown> => sql.unsafe(GIVE, [formatWanted(moves)]);
 
 /**
- * The node gives parts of its own to others that live, once it has nothing more to write for them. Waits for a group of it that is under way. Answers
- * which have moved: not those that it had not, nor those whose next node no longer exists.
+ * Hands some of the node's shards over to other living nodes, once it has nothing more to write for them. Waits for its running group.
+ * Returns those that moved: not shards that it did not own, nor those whose receiver no longer exists.
  */
 export const handOver = async (
   sql: ReservedSQL,
@@ -186,12 +186,15 @@ export const handOver = async (
        and receivers.node in (select leases.node from leases where expires_at > clock_timestamp()) returning parts.part`,
     [formatWanted(moves), node, epoch],
   );
-  // Behind it: anyone who does not hear it looks with its next renewal.
+  // Sent afterwards. A node that misses it notices with its next renewal.
   if (rows.length > 0) await tellMoves(sql, epoch);
   return rows.map(({ part }) => Number(part));
 };
 
-/** Those of these parts that the node has left and that nobody got are given to it again: they rest for a lease, and anyone who looks at the table sees it. */
+/**
+ * Reassigns those of these released shards that no node has got to the node itself. They stay for a lease period, which is visible in the
+ * table.
+ */
 export const keepParts = async (sql: ReservedSQL, { node, epoch }: Holder, parts: readonly number[]): Promise<void> => {
   await sql.unsafe(
     `with held as materialized (select part from parts where node = $1 and epoch = $2

@@ -1,4 +1,4 @@
-// Which parts this node has, as the table of parts says it, and what has to be done where they come and go.
+// Tracks which shards this node owns according to the table, and runs the handlers when they come and go.
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { FIRST_PART, type OtherNode, PARTS, type Parts } from "#base/parts.ts";
@@ -6,27 +6,30 @@ import { pause, within } from "#base/retry.ts";
 import type { Holder } from "./moves.ts";
 import type { PartsTable } from "./table.ts";
 
-/** What is done where parts come to this node and go from it. */
+/** Handlers for shards that come to this node or leave it. */
 export type PartsHandler = {
-  /** They count as had from now on: what is open in them no longer exists on with. Called again after a second when it rejects. */
+  /** Takes over the open work of shards that now belong to this node. Called again after a second when it rejects. */
   adopt(parts: readonly number[]): Promise<void>;
-  /** They count as not had from now on. Resolves when nothing of them is in memory or under way: then another node gets them. */
+  /**
+   * Releases shards that no longer belong to this node. Resolves when none of their work is in memory or running, so that another node can
+   * get them.
+   */
   leave(parts: readonly number[]): Promise<void>;
 };
 
 type Options = {
   readonly holder: Holder;
   readonly clock: Clock;
-  /** Called before parts count as had that another node may have had. */
+  /** Called before this node owns shards that another node may have had. */
   beforeCome(): void;
 };
 
-/** Parts that the handler was asked to release. */
+/** Shards that the handler was asked to release. */
 export type Leaving = {
   readonly parts: readonly number[];
-  /** Whether nothing of them is here any more. */
+  /** Whether the handler has released all of them. */
   readonly isDone: boolean;
-  /** Resolves when the handler has done with them in any way. */
+  /** Resolves when the handler has finished, successfully or not. */
   readonly over: Promise<void>;
 };
 
@@ -35,7 +38,7 @@ const AGAIN_MS = 1000;
 export class Possession implements Parts {
   readonly #options: Options;
   readonly #own = new Set<number>();
-  /** Those that are on their way to another node, and those that `adopt` has not done yet. */
+  /** Shards on their way to another node, and those that `adopt` has not finished. */
   readonly #leaving = new Set<number>();
   readonly #adopting = new Set<number>();
   #mine: ReadonlySet<number> = new Set();
@@ -68,7 +71,7 @@ export class Possession implements Parts {
     return this.#others[part];
   }
 
-  /** Whether it can be asked to go. */
+  /** Returns whether the shard can be released. */
   mayLeave(part: number): boolean {
     return this.#handler !== undefined && !this.#isResting && this.#own.has(part) && !this.#adopting.has(part);
   }
@@ -78,18 +81,18 @@ export class Possession implements Parts {
     if (this.#own.size > 0) this.#adopt([...this.#own]);
   }
 
-  /** From now on nothing comes that would count as had. */
+  /** Ignores new shards from now on. */
   rest(): void {
     this.#isResting = true;
   }
 
-  /** Has nothing from now on. */
+  /** Drops all shards. */
   giveAll(): void {
     this.#isResting = true;
     this.#own.clear();
   }
 
-  /** What the table says is so from now on. */
+  /** Applies the table of shards. */
   see({ owners }: PartsTable): void {
     const { node, epoch } = this.#options.holder;
     const before = this.count;
@@ -106,7 +109,7 @@ export class Possession implements Parts {
     if (this.count !== before) this.#say();
   }
 
-  /** Asks the handler to release these parts, which count as not had from now on; `settle` tells what has become of them. */
+  /** Asks the handler to release these shards, which no longer count as owned; `settle` determines the result. */
   async leave(parts: readonly number[], ms: number): Promise<Leaving> {
     for (const part of parts) {
       this.#own.delete(part);
@@ -124,7 +127,10 @@ export class Possession implements Parts {
     return { parts, isDone, over };
   }
 
-  /** After a look: true when all have gone. What has not is had again, and gone on with once the handler has release it. */
+  /**
+   * Called after the next check. Returns true when all shards have moved. Others are owned again, and adopted once the handler has released
+   * them.
+   */
   settle({ parts, over }: Leaving): boolean {
     for (const part of parts) this.#leaving.delete(part);
     const kept = parts.filter((part) => this.#mine.has(part));
@@ -141,7 +147,10 @@ export class Possession implements Parts {
     if (this.#handler) this.#adopt(parts);
   }
 
-  /** Without having given them: another has them by the hand of an operator, or this node was too late. Its batches of them are refused already. */
+  /**
+   * Handles shards that were taken away without a handover, by an operator or because this node was too late. Its batches for them are
+   * already rejected.
+   */
   #lose(parts: readonly number[]): void {
     log("cluster").warn("{count} parts are another node's now, which this one has not given", { count: parts.length });
     for (const part of parts) this.#own.delete(part);

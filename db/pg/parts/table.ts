@@ -1,22 +1,22 @@
-// Who has which parts, as the database says at one moment.
+// Ownership of all shards at one moment, according to the database.
 import type { ReservedSQL } from "bun";
 import { type OtherNode, PARTS } from "#base/parts.ts";
 import type { Teller } from "../told/tellers.ts";
 
 export type Owner = OtherNode & {
   readonly epoch: number;
-  /** Milliseconds until the end of its lease, by the database's clock. */
+  /** Milliseconds until its lease expires, by the database's clock. */
   readonly ends_ms: number;
   readonly lives: boolean;
-  /** What it has told the others, as it has said with its last renewal. */
+  /** What it has sent to the others, as of its last renewal. */
   readonly teller: Teller;
   readonly parts: readonly number[];
 };
 
 export type PartsTable = {
-  /** Every node whose parts have not been taken from it, also one whose lease has ended. */
+  /** Every node whose shards have not been taken over, including those with expired leases. */
   readonly owners: readonly Owner[];
-  /** Someone has to take what a node had that lives no more, or what nobody has. */
+  /** Whether shards of a dead node, or without an owner, must be assigned. */
   readonly isOrphaned: boolean;
 };
 
@@ -30,7 +30,7 @@ export type OwnerRow = {
   readonly parts: string;
 };
 
-/** One small question for all nodes. */
+/** A single small query for all nodes. */
 export const OWNERS = `select f.node as id, coalesce(n.address, f.node) as address, f.epoch, l.expires_at::text as sign, l.told,
     (extract(epoch from l.expires_at - clock_timestamp()) * 1000)::float8 as ends_ms,
     coalesce(string_agg(p.part::text, ',' order by p.part), '') as parts
@@ -52,12 +52,12 @@ export const toPartsTable = (rows: readonly OwnerRow[]): PartsTable => {
 
 const parseNumbers = (parts: string): number[] => (parts === "" ? [] : parts.split(",").map(Number));
 
-/** Some node that lives has two parts more than another. */
+/** Returns whether some living node has at least two more shards than another. */
 export const isUneven = ({ owners }: PartsTable): boolean => {
   const counts = owners.filter(({ lives }) => lives).map(({ parts }) => parts.length);
   return counts.length > 1 && Math.max(...counts) - Math.min(...counts) > 1;
 };
 
-/** Milliseconds until the first of these leases has ended, unless it is renewed. */
+/** Returns the milliseconds until the first of these leases expires, unless renewed. */
 export const nextEnd = ({ owners }: PartsTable): number =>
   Math.min(...owners.map(({ ends_ms }) => Math.max(1, ends_ms)));

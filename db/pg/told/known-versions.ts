@@ -1,5 +1,5 @@
-// Versions as a node knows them that is not the only one to write. It hears of writes a moment later than a reader may come, so it asks before each
-// request, once for all that wait: what it has kept is right when nothing was counted since.
+// Versions on a node that is not the only writer. Notices of other nodes' writes may arrive after a reader, so it asks the database before
+// each request, once for all waiting requests: cached data is valid if the counters are unchanged.
 import type { SQL } from "bun";
 import { isAnswer } from "../refusal.ts";
 import { RAISED } from "./raised.ts";
@@ -7,9 +7,9 @@ import { RAISED } from "./raised.ts";
 type Raised = { readonly by: string; readonly shown: string; readonly callers: string; readonly listed: string };
 
 type Deps = {
-  /** Of the primary. */
+  /** Returns a connection to the primary. */
   connection(): Promise<Pick<SQL, "unsafe">>;
-  /** The connection broke. */
+  /** Called when the connection broke. */
   lost(): void;
 };
 
@@ -26,7 +26,7 @@ export class KnownVersions {
     this.#deps = deps;
   }
 
-  /** Undefined where nobody counts, or the database did not say. */
+  /** Undefined if a node does not count, or the database did not answer. */
   get shown(): number | undefined {
     return this.#raised && this.#shown;
   }
@@ -39,9 +39,9 @@ export class KnownVersions {
     return this.#raised && this.#callers;
   }
 
-  /** Resolves when everything is known that was committed before the call. Never rejects: what is not known is not kept. */
+  /** Resolves when everything committed before the call is known. Never rejects; unknown versions are just not used for caching. */
   ask(): Promise<void> {
-    // A question that is on its way may have been answered before.
+    // A pending query may have been answered before.
     if (!this.#running) return this.#begin();
     this.#next ??= this.#running.then(() => {
       this.#next = undefined;

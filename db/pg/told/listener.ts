@@ -1,6 +1,6 @@
-// Hears what nodes tell each other, over one connection for all of a node that want to know. Whatever may have been missed is told to each of them
-// as "everything": when it begins to listen, when it does so again after its connection broke, when a node has told more than was heard of
-// it, when a node no longer exists or says nothing for a while, and when nobody says anything.
+// Receives messages between nodes over one connection for all listeners of this node. Whenever messages may have been missed, every
+// listener gets "everything": when it starts to listen, after a reconnect, when a node has sent more than was received, when a node has
+// gone or is silent for too long, and when no node sends anything.
 import { SQL } from "bun";
 import type { Clock, Timer } from "#base/clock.ts";
 import { log } from "#base/log.ts";
@@ -9,13 +9,13 @@ import type { Primary } from "../primary.ts";
 import { CHANNEL, type Notice, readNotice } from "./notice.ts";
 import { type Teller, Tellers } from "./tellers.ts";
 
-/** Nodes give a sign of life each second. */
+/** Nodes send a heartbeat each second. */
 export const SILENCE_MS = 3_000;
 const LOOK_MS = 500;
 
 type Options = { readonly primary: Pick<Primary, "host">; readonly clock: Clock };
 
-/** Called with each notice; `all` where something may have been missed. */
+/** Called with each notice; `all` if something may have been missed. */
 export type Hear = (notice: Notice) => void;
 
 export class Listener {
@@ -27,7 +27,7 @@ export class Listener {
   #connecting: Promise<void> | undefined;
   #isListening = false;
   #tried_at = 0;
-  /** When the nodes were seen last that tell. */
+  /** When the sending nodes were last seen. */
   #seen_at = 0;
   #isClosed = false;
 
@@ -35,9 +35,9 @@ export class Listener {
     this.#options = options;
   }
 
-  /** From now on this is called, first with "everything" once it listens. Answers how to end that. */
+  /** Subscribes to notices, beginning with "everything" once it listens. Returns a function to unsubscribe. */
   hear(hear: Hear): () => void {
-    // Anyone who comes later may have missed what was told before.
+    // Earlier notices may have been missed.
     if (this.#timer) hear(EVERYTHING);
     else this.#begin();
     this.#hearers.add(hear);
@@ -47,7 +47,7 @@ export class Listener {
     };
   }
 
-  /** What the database says of every node that tells: each look of this node at the others. */
+  /** Processes the database's data about every sending node. Called each time this node checks the others. */
   see(tellers: readonly Teller[]): void {
     if (!this.#timer) return;
     this.#seen_at = this.#options.clock.monotonic();
@@ -70,7 +70,7 @@ export class Listener {
     this.#again();
   }
 
-  /** Nobody wants to hear. */
+  /** Closes the connection when the last listener has unsubscribed. */
   #end(): void {
     this.#timer?.cancel();
     this.#timer = undefined;
@@ -140,5 +140,5 @@ export class Listener {
   }
 }
 
-/** Of nobody's. */
+/** From no particular node. */
 const EVERYTHING: Notice = { epoch: 0, all: true };

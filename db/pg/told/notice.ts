@@ -1,17 +1,17 @@
-// What the nodes of a cluster tell each other through the database, as the text of a NOTIFY. It comes with the commit that it is part of, in the
-// order of commits. Pure.
+// Messages between the nodes of a cluster, sent through the database as NOTIFY payloads. They arrive with the commit that they belong to,
+// in the order of commits. Pure.
 import type { Statement } from "../../engine/sql.ts";
 import type { Sent } from "../bind.ts";
 
-/** An event that is to be heard on every node, as it is published on this one. */
+/** An event for every node, as it is published on this one. */
 export type Word = { readonly kind: string; readonly id: string; readonly event: object };
 
-/** `all`: there was more to tell than a notice holds, so whatever depends on what is told has to be looked at. */
+/** `all`: the content exceeded a notice, so receivers must check everything that depends on notices. */
 export type Notice = {
   readonly epoch: number;
-  /** How many this node has told by now, with this one. */
+  /** How many notices this node has sent, including this one. */
   readonly n?: number;
-  /** Parts have moved, or a node has come or gone: no part of what is counted. */
+  /** Shards have moved, or a node has joined or left. Not counted. */
   readonly moves?: true;
   readonly audit?: true;
   readonly words?: readonly Word[];
@@ -19,28 +19,28 @@ export type Notice = {
 };
 
 export const CHANNEL = "slipway";
-/** PostgreSQL takes fewer than 8,000. */
+/** PostgreSQL's limit is below 8,000. */
 const MAX_NOTICE_BYTES = 7_999;
 
-/** The text of a notice; "everything" where it would be too long. */
+/** Returns the text of a notice, or "everything" if it would be too long. */
 export const noticeText = (notice: Notice): string => {
   const text = JSON.stringify(notice);
   const { epoch, n } = notice;
   return Buffer.byteLength(text) <= MAX_NOTICE_BYTES ? text : JSON.stringify({ epoch, n, all: true });
 };
 
-/** The notice of a text; "everything" where it cannot be read, such as one of a later version. */
+/** Parses a notice. Returns "everything" if that fails, for example for a later version's notice. */
 export const readNotice = (text: string): Notice => {
   try {
     const notice = JSON.parse(text) as Notice;
     if (Number.isSafeInteger(notice.epoch)) return notice;
   } catch {
-    // Answered below.
+    // Handled below.
   }
   return { epoch: 0, all: true };
 };
 
-/** What a group of batches says to the other nodes alongside its words; undefined: nothing. */
+/** Returns what a group of batches sends to other nodes in addition to its events; undefined for nothing. */
 export const makeNotice = (
   epoch: number,
   batches: readonly (readonly Statement[])[],
@@ -51,10 +51,10 @@ export const makeNotice = (
   return { epoch, ...(isAudited && { audit: true }), ...(words.length > 0 && { words }) };
 };
 
-/** Words that wait for a group: beyond them a notice says everything. */
+/** Maximum events that wait for a group. Beyond that, the notice says "everything". */
 export const MAX_NOTIFICATIONS = 500;
 
-/** The same in so many pieces as it takes, numbered behind `told`; "everything" where there are more words than are kept. */
+/** Splits the notice into as many messages as needed, numbered after `told`. Returns "everything" for too many events. */
 export const sentNotices = (notice: Notice, told: number): Sent[] => {
   const { epoch, words = [], ...rest } = notice;
   const n = told + 1;
@@ -66,7 +66,7 @@ export const sentNotices = (notice: Notice, told: number): Sent[] => {
   return [...first, ...sentNotices({ epoch, words: words.slice(half) }, told + first.length)];
 };
 
-/** Says that parts have moved, or who lives. */
+/** Announces that shards have moved or the living nodes have changed. */
 export const sentMoves = (epoch: number): Sent => sentNotice({ epoch, moves: true });
 
 const sentNotice = (notice: Notice): Sent => ({

@@ -1,6 +1,6 @@
-// How often a node that writes has changed what others keep in memory: counted in a row of its own, in the transaction of each group, and for
-// workspaces whose agents have written, in theirs. Anyone who keeps answers asks for it before it gives one out, and so never misses a group that
-// was committed before. Pure.
+// Counters of a writing node's changes to data that others cache: in its own row, updated in the transaction of each group, and in rows of
+// workspaces whose agents have written. Readers check them before they use a cached answer, so they never miss a group committed before.
+// Pure.
 import type { Pending } from "../../engine/pending.ts";
 import type { Query } from "../../engine/sql.ts";
 import { shownBy, touchedBy } from "../../engine/versions.ts";
@@ -14,7 +14,7 @@ const RAISE = `insert into versions (node, epoch, shown, callers, listed) values
 const RAISE_WORKSPACES = `with raised as (insert into workspace_versions (workspace_id, version) select unnest($6::text::text[]), 1
   on conflict (workspace_id) do update set version = workspace_versions.version + 1) ${RAISE}`;
 
-/** Sent with a group that changes what lists show, or who a caller is; undefined for any other. */
+/** Returns the statement to send with a group that changes what lists show, or the identity of callers; undefined for other groups. */
 export const raisedBy = (
   { node, epoch }: { readonly node: string; readonly epoch: number },
   group: readonly Pick<Pending, "batch" | "about">[],
@@ -32,11 +32,11 @@ export const raisedBy = (
   if (!shown && !callers) return undefined;
   const params = [node, epoch, Number(shown), Number(callers), Number(listed)];
   if (ids.size === 0) return { text: RAISE, params };
-  // In one order, so that no two groups wait for each other in a ring.
+  // Sorted, so that groups cannot deadlock.
   return { text: RAISE_WORKSPACES, params: [...params, `{${[...ids].sort()}}`] };
 };
 
-/** What was counted of each of these workspaces; nothing of one whose agents have written nothing yet. */
+/** Returns the counters of these workspaces. A workspace whose agents have never written has none. */
 export const listCounts = (ids: readonly string[]): Query<{ readonly id: string; readonly version: string }> => ({
   sql: "select workspace_id, version from workspace_versions where workspace_id = any(cast(cast(? as text) as text[]))",
   params: [`{${ids}}`],
@@ -44,9 +44,10 @@ export const listCounts = (ids: readonly string[]): Query<{ readonly id: string;
 });
 
 /**
- * What the nodes that may write have counted, as one row. None where one of them counts nothing, such as one of a version before this, or has
- * counted nothing yet: then nothing can be kept. Where one node is active its epoch is the newest, unless it is of a version that has no fence; nodes
- * that are active together have one each, older than that of anyone who has joined and left since. With a node its counts leave, and `by` changes.
+ * Reads the counters of all nodes that may write, as one row. Returns no row if a node does not count (for example, one of an earlier
+ * version) or has not counted yet; nothing can be cached then. With a single active node, its epoch is the newest, unless its version has
+ * no fence. With several, each has its own epoch, older than that of any node that has joined and left since. When a node leaves, its
+ * counters disappear and `by` changes.
  */
 export const RAISED = `select string_agg(f.node || ' ' || f.epoch, ',' order by f.node) as by,
     string_agg(v.shown::text, ',' order by f.node) as shown, string_agg(v.callers::text, ',' order by f.node) as callers,

@@ -1,25 +1,25 @@
-// How many notices each node has told by its own words, and how many were heard of it. Notices come in their order and none is lost as long as the
-// connection holds, so the last number says it all. Pure.
+// Compares how many notices each node reports to have sent with how many were received. Notices arrive in order and without loss while the
+// connection lasts, so the last number is sufficient. Pure.
 import type { Notice } from "./notice.ts";
 
 export type Teller = {
   readonly epoch: number;
-  /** How many notices it has told, as it has said with its last sign of life. */
+  /** How many notices it had sent as of its last heartbeat. */
   readonly told: number;
-  /** Another one with each sign of life. */
+  /** Changes with each heartbeat. */
   readonly sign: string;
 };
 
 type Known = Omit<Teller, "epoch"> & { readonly heard: number; readonly signed_at: number; readonly isSilent: boolean };
 
-/** `missed`: someone has told more than was heard; `gone`: a node that has told may have meant to tell more. */
+/** `missed`: a node has sent more than was received; `gone`: a node that may have had more to send has disappeared. */
 export type Found = "nothing" | "missed" | "gone";
 
 export class Tellers {
   readonly #silence_ms: number;
   readonly #known = new Map<number, Known>();
 
-  /** `silence_ms`: who gives no sign of life for so long may be gone. */
+  /** `silence_ms`: after this long without a heartbeat, a node may be gone. */
   constructor(silence_ms: number) {
     this.#silence_ms = silence_ms;
   }
@@ -29,7 +29,7 @@ export class Tellers {
     if (n > known.heard) this.#known.set(epoch, { ...known, heard: n });
   }
 
-  /** All that is known to be told by now counts as heard. */
+  /** Treats everything known to be sent as received. */
   catchUp(): void {
     for (const [epoch, known] of this.#known)
       this.#known.set(epoch, { ...known, heard: Math.max(known.heard, known.told) });
@@ -39,7 +39,9 @@ export class Tellers {
     this.#known.clear();
   }
 
-  /** Those who tell now. What was told a look ago and was not heard until now was missed: notices may be on their way for a moment. */
+  /**
+   * Processes the current senders. A notice sent before the previous check and still not received was missed; others may be on their way.
+   */
   see(tellers: readonly Teller[], now: number): Found {
     let [isMissed, isGone] = [false, false];
     for (const { epoch, told, sign } of tellers) {

@@ -1,5 +1,5 @@
-// Entries of the audit log. `audited` makes the insert that anyone who changes something puts into the batch of the change, so that there is
-// never the one without the other (rule AU-1). Nothing else writes entries; how they are read is in audit-search.ts.
+// Audit log entries. `audited` returns the insert that must be part of the batch of the change, so that neither exists without the other
+// (rule AU-1). Nothing else writes entries; see search.ts for reads.
 import { NIL_UUID, uuid } from "#base/ids.ts";
 import { originNow } from "#base/origin.ts";
 import type { AuditAction, ResourceType } from "#schema/audit.ts";
@@ -7,37 +7,37 @@ import { insertInto, type Statement } from "../../engine/sql.ts";
 import { audit_logs } from "../../schema/audit.ts";
 import { computeDiff } from "./diff.ts";
 
-/** One change, as anyone who makes it knows it. */
+/** A change, as its author describes it. */
 export type AuditEntry = {
   /** Milliseconds since 1970. */
   readonly now: number;
   readonly action: AuditAction;
   readonly resource_type: ResourceType;
-  /** UUID; the zero UUID for what has none. */
+  /** UUID; the zero UUID for entities without one. */
   readonly resource_id?: string;
-  /** What it is called. */
+  /** Its display name. */
   readonly target: string;
   readonly icon?: string;
   readonly organization_id?: string | null;
-  /** The workspace that it belongs to, or is. */
+  /** The workspace that it belongs to or is. */
   readonly workspace_id?: string;
-  /** The rows; only fields that are notified of are looked at (audit-diff.ts). A create has no `before`, a delete no `after`. */
+  /** The rows; only logged fields are compared (diff.ts). A create has no `before`, a delete no `after`. */
   readonly before?: object | undefined;
   readonly after?: object | undefined;
   readonly build_reason?: string;
   readonly additional?: Readonly<Record<string, unknown>>;
-  /** In the place of anyone who the work is done for. */
+  /** Overrides the user that the work is done for. */
   readonly user_id?: string | null;
-  /** In the place of what the request is answered with. */
+  /** Overrides the status of the request's answer. */
   readonly status_code?: number;
 };
 
-/** What was done to a thing, and when. */
+/** An operation on an entity, and its time. */
 export type AuditedChange = Pick<AuditEntry, "action" | "before" | "after" | "now">;
 
 const insertAuditLog = insertInto(audit_logs);
 
-/** The insert of one entry, told with the origin of the work that is being done (src/base/origin.ts). */
+/** Returns the insert of an entry, with the origin of the current work (src/base/origin.ts). */
 export const audited = (entry: AuditEntry): Statement => {
   const origin = originNow()?.();
   const { action, resource_type, before, after } = entry;
@@ -68,9 +68,9 @@ export const audited = (entry: AuditEntry): Statement => {
 
 type Row = Readonly<Record<string, unknown>> | undefined;
 
-/** Of a name, and of what a client calls itself. */
+/** Maximum length of a name and of a user agent. */
 const LONGEST = 1024;
 
-/** True when the change is one that the log tells of. */
+/** Returns whether the log records this change. */
 export const isAudited = (resource_type: ResourceType, before: object, after: object): boolean =>
   Object.keys(computeDiff(resource_type, before as Row, after as Row)).length > 0;

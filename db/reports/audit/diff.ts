@@ -1,16 +1,16 @@
-// What changed, field by field: which fields of which kind of thing are notified of, and which only by name (facts/platform 7). Pure.
+// Computes field-by-field changes: which fields of which kind of entity are logged, and which only by name (facts/platform 7). Pure.
 import { rfc3339 } from "#base/clock.ts";
 import type { ResourceType } from "#schema/audit.ts";
 import type { AuditDiff } from "../../schema/audit.ts";
 
-/** Column -> how it is told: as it is, as a time, as a secret, or under another name. */
+/** How each column is logged: as is, as a time, as a secret, or under another name. */
 type Tracked = Readonly<Record<string, { as?: string; kind?: "time" | "secret" }>>;
 
 const plain = (...columns: string[]): Tracked => Object.fromEntries(columns.map((column) => [column, {}]));
 const times = (...columns: string[]): Tracked =>
   Object.fromEntries(columns.map((column) => [column, { kind: "time" as const }]));
 
-/** A kind that is not here tells of every field it is given, none of which may be a secret (rule AU-5). */
+/** A kind that is not listed here logs all fields it is given, none of which may be a secret (rule AU-5). */
 const TRACKED: Partial<Record<ResourceType, Tracked>> = {
   user: {
     ...plain("id", "email", "username", "name", "status", "login_type", "avatar_url", "second_factor_required"),
@@ -66,7 +66,7 @@ const TRACKED: Partial<Record<ResourceType, Tracked>> = {
   },
   workspace_build: { ...plain("template_version_id"), canceled_at: { kind: "time" }, state: { kind: "secret" } },
   port_share: plain("agent_name", "port", "protocol", "share_level"),
-  // The title is the beginning of the prompt where nobody has given one.
+  // The title may be the beginning of the prompt.
   task: {
     ...plain("id", "owner_id", "name", "chat_id", "coding_agent", "model_config_id"),
     display_name: { kind: "secret" },
@@ -89,7 +89,7 @@ const TRACKED: Partial<Record<ResourceType, Tracked>> = {
     ...times("expires_at"),
     sealed_tokens: { as: "tokens", kind: "secret" },
   },
-  // What people tell their own chats is theirs.
+  // People's custom prompts are private.
   user_chat_settings: {
     ...plain("debug_logging", "threshold_percent", "mode", "model_config_id", "permissions"),
     ...plain("spend_limit_micros"),
@@ -117,14 +117,14 @@ const KNOWN = new Map(
 type Row = Readonly<Record<string, unknown>>;
 
 /**
- * What is different between two states of a thing; without `before` it was made, without `after` deleted. Secrets are named with both
- * values empty. Times are milliseconds in rows and RFC 3339 in the diff.
+ * Returns the difference between two states of an entity; without `before` it was created, without `after` deleted. Secrets are named with
+ * both values empty. Times are milliseconds in rows and RFC 3339 in the diff.
  */
 export const computeDiff = (type: ResourceType, before: Row | undefined, after: Row | undefined): AuditDiff => {
   const tracked = KNOWN.get(type) ?? Object.entries(plain(...Object.keys({ ...before, ...after })));
   const diff: Record<string, AuditDiff[string]> = {};
   for (const [column, { as: name = column, kind }] of tracked) {
-    // Actors ask after each turn: as a rule nothing of it has changed.
+    // Actors call this after each message, and usually nothing has changed.
     if (before && after && Object.is(before[column], after[column])) continue;
     const known = after?.[column] ?? before?.[column];
     if (known === undefined) continue;
@@ -139,7 +139,7 @@ export const computeDiff = (type: ResourceType, before: Row | undefined, after: 
   return diff;
 };
 
-/** A column that a state does not name is zero there. */
+/** A column missing from a state has its zero value. */
 const readColumn = (row: Row | undefined, column: string, known: unknown): unknown => {
   const value = row?.[column];
   return value === undefined ? toZeroValue(known) : value;
@@ -154,7 +154,7 @@ export const toZeroValue = (value: unknown): unknown => {
   return value === null ? null : {};
 };
 
-/** A time that has not happened is null. */
+/** A time that has not been set is null. */
 const shown = (value: unknown, kind: "time" | "secret" | undefined): unknown => {
   if (kind !== "time") return value;
   return typeof value === "number" && value > 0 ? rfc3339(value) : null;

@@ -1,27 +1,27 @@
-// Finds entries of the audit log in a reader Worker (reader.worker.ts): the keys of a page, newest first, and how many match. What it reads
-// follows from what it answers and not from how long the log is (rule AU-11): people, organizations and kinds are read run by run of an
-// index that has nothing else in it; of one thing's entries the rest is looked at one by one, of a name's in its index.
+// Finds audit log entries in a reader Worker (reader.worker.ts): the keys of a page, newest first, and the number of matches. The amount of
+// data read depends on the result and not on the size of the log (rule AU-11): people, organizations and kinds are read as runs of an index
+// that contains nothing else; the entries of one entity are filtered one by one, those of a name in its index.
 import type { Database } from "bun:sqlite";
 import type { Query } from "../../engine/sql.ts";
 import { type AuditFilter, listThingRuns, toConditions, toPlace } from "./plan.ts";
 import { type AuditCursor, countEntries, runsAt, type Source, type Span, selectPage } from "./runs.ts";
 
-/** How far matching entries are counted. */
+/** Maximum number to which matching entries are counted. */
 export const COUNT_CAP = 2_000;
 
 export type AuditSearch = {
   readonly filter: AuditFilter;
   readonly limit: number;
   readonly offset?: number | undefined;
-  /** Only entries behind this one; they are counted from the top all the same. */
+  /** Only entries after this one. The count still includes earlier ones. */
   readonly cursor?: AuditCursor | undefined;
   readonly counted?: boolean;
 };
 
-/** Keys in the order of the list; the count goes as far as one above COUNT_CAP, and is 0 when none was asked for. */
+/** Keys in list order. The count goes up to COUNT_CAP + 1, and is 0 if not requested. */
 export type AuditFound = { readonly keys: readonly number[]; readonly count: number };
 
-/** For `scan`. A report of one transaction, so that page and count are of one moment. */
+/** For `scan`. Runs in one transaction, so that page and count are consistent. */
 export const findAudit = (search: AuditSearch): Query<AuditFound> => ({
   report: "audit",
   sql: "",
@@ -29,7 +29,7 @@ export const findAudit = (search: AuditSearch): Query<AuditFound> => ({
   map: ([text]) => JSON.parse(String(text)) as AuditFound,
 });
 
-/** The JSON text of what was found. */
+/** Returns the result as JSON text. */
 export const auditReport = (db: Database, search: AuditSearch): string => JSON.stringify(found(db, search));
 
 const found = (db: Database, { filter, limit, offset = 0, cursor, counted = false }: AuditSearch): AuditFound => {
@@ -40,15 +40,15 @@ const found = (db: Database, { filter, limit, offset = 0, cursor, counted = fals
     const keys = selectPage(db, source, cursor ? { ...whole, cursor } : whole, limit, offset);
     return { keys, count: counted ? countEntries(db, source, whole, COUNT_CAP + 1) : 0 };
   }
-  // Where entries are looked at one by one, once is enough for both.
+  // If entries are filtered one by one, a single pass gives both.
   const keys = selectPage(db, source, whole, COUNT_CAP + 1, 0);
   return { keys: keys.slice(offset, offset + limit), count: keys.length };
 };
 
-/** Of so many entries every row is looked at. */
+/** Up to this many entries, every row is checked. */
 const FEW = 2_000;
 
-/** The quickest way to what a filter asks for; how much there is to read is counted no further than it matters. */
+/** Chooses the fastest source for a filter. Counts candidates only as far as needed. */
 const chooseSource = (db: Database, filter: AuditFilter, span: Span): Source => {
   const place = toPlace(filter);
   const things = listThingRuns(filter).map((run) => ({ runs: [run], conditions: toConditions(filter, [run]) }));
@@ -57,7 +57,7 @@ const chooseSource = (db: Database, filter: AuditFilter, span: Span): Source => 
   const isFew = ({ runs }: Source) => countEntries(db, { runs, conditions: [] }, span, FEW + 1) <= FEW;
   const few = things.find((one) => one.conditions.length === 0 || isFew(one));
   if (few || !place.kind) return few ?? last;
-  // A name that thousands of entries have. Its index says the rest, too, but what is rarer is quicker.
+  // A name with thousands of entries. Its index could filter the rest too, but a rarer condition is faster.
   const runs = [...runsAt(db, place)];
   const rest = { runs, conditions: toConditions(filter, runs) };
   return isFew(rest) ? rest : last;

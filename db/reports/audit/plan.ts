@@ -1,41 +1,41 @@
-// Which part of which index answers a search of the audit log. Pure: what is asked goes in, runs of indices come out; audit-find.ts reads
-// them. A run is a stretch of one index in which every entry matches, in the order of the list (rule AU-11).
+// Chooses the parts of indexes that answer an audit log search. Pure: converts filters to runs of indexes, which find.ts reads. A run is a
+// range of an index in which every entry matches, in list order (rule AU-11).
 import type { AuditAction, ResourceType } from "#schema/audit.ts";
 import type { Value } from "../../engine/sql.ts";
 
-/** Whatever is absent does not matter. Times are milliseconds, both included. */
+/** Absent members are ignored. Times are in milliseconds, both inclusive. */
 export type AuditFilter = {
   readonly resource_type?: ResourceType | undefined;
   readonly action?: AuditAction | undefined;
   readonly build_reason?: string | undefined;
   readonly resource_id?: string | undefined;
   readonly request_id?: string | undefined;
-  /** In any letter case. */
+  /** Case-insensitive. */
   readonly resource_target?: string | undefined;
-  /** None: nobody matches. */
+  /** An empty list matches nothing. */
   readonly user_ids?: readonly string[] | undefined;
   readonly organization_id?: string | undefined;
   readonly from?: number | undefined;
   readonly to?: number | undefined;
-  /** Only entries of these organizations: what the caller may see. */
+  /** Only entries of these organizations, which the caller may see. */
   readonly within?: readonly string[] | undefined;
 };
 
-/** An expression that is to be one of some values. */
+/** An expression that must have one of these values. */
 export type Condition = { readonly column: string; readonly values: readonly Value[] };
 
 /** The entries of an index whose leading columns have these values. */
 export type Run = { readonly index: string; readonly where: readonly (readonly [column: string, value: Value])[] };
 
-/** What comes before the time in the indices of who and where: three columns that together have some dozens of values. */
+/** The columns before the time in indexes of people and organizations. Together they have a few dozen values. */
 export const KIND = ["resource_type", "action", "build_reason"] as const;
 export type Kind = readonly [resource_type: string, action: string, build_reason: string];
 export type WantedKind = readonly [string | undefined, string | undefined, string | undefined];
 
-/** An index in which all runs of a filter are found; `leading` are the columns before the kind. Without kinds it is one run. */
+/** An index that contains all runs of a filter; `leading` are the columns before the kind. Without kinds, it is one run. */
 export type Place = {
   readonly index: string;
-  /** A column without values: every value that there is. */
+  /** A column without values matches every value. */
   readonly leading: readonly { readonly column: string; readonly values?: readonly Value[] }[];
   readonly kind?: WantedKind;
 };
@@ -43,20 +43,20 @@ export type Place = {
 const one = (column: string, index: string, value: string | undefined): Run[] =>
   value === undefined ? [] : [{ index, where: [[column, value]] }];
 
-/** The runs of the one thing that is asked for: mostly short. Each alone is enough, when the other conditions are looked at in its rows. */
+/** Returns the runs of the requested entity, usually short. A single run is sufficient if the other conditions are checked in its rows. */
 export const listThingRuns = (filter: AuditFilter): Run[] => [
   ...one("request_id", "audit_logs_request", filter.request_id),
   ...one("resource_id", "audit_logs_resource", filter.resource_id),
   ...one("lower(resource_target)", "audit_logs_target", filter.resource_target?.toLowerCase()),
 ];
 
-/** Undefined: all of them. None: nothing matches. */
+/** Undefined: all. Empty: nothing matches. */
 const selectOrganizations = ({ organization_id, within }: AuditFilter): readonly string[] | undefined => {
   if (organization_id === undefined) return within && [...new Set(within)];
   return within && !within.includes(organization_id) ? [] : [organization_id];
 };
 
-/** Where the entries are by person, organization and kind: the index that has all of these conditions before the time. */
+/** Returns the index that has the conditions on person, organization and kind before the time. */
 export const toPlace = (filter: AuditFilter): Place => {
   const { resource_type, action, build_reason, user_ids } = filter;
   const kind: WantedKind = [resource_type, action, build_reason];
@@ -71,7 +71,7 @@ export const toPlace = (filter: AuditFilter): Place => {
   return { index: "audit_logs_time", leading: [] };
 };
 
-/** What is asked for besides the time and what these runs have to be looked at in rows. */
+/** Returns the conditions, other than the time, that these runs do not cover. */
 export const toConditions = (filter: AuditFilter, runs: readonly Run[]): Condition[] => {
   const known = new Set(runs.flatMap(({ where }) => where.map(([column]) => column)));
   const { leading, kind = [] } = toPlace(filter);
@@ -83,24 +83,24 @@ export const toConditions = (filter: AuditFilter, runs: readonly Run[]): Conditi
   return all.filter(({ column }) => !known.has(column));
 };
 
-/** A place in an index between its entries, by kind and time: a walk through kinds, greatest first, goes on below it. */
+/** A position between entries of an index, by kind and time. A walk through kinds goes in descending order below it. */
 export type Bound = readonly [...Kind, time: number];
 
-/** Before and after every time there is. */
+/** Greater than every time. */
 export const NEVER = 9e15;
-/** Above every word there is, as SQLite compares them. */
+/** Greater than every word in SQLite's order. */
 const LAST = "\u{10ffff}";
 
 const above = ([type = LAST, action = LAST, reason = LAST]: readonly string[]): Bound => [type, action, reason, NEVER];
 const below = ([type = "", action = "", reason = ""]: readonly string[]): Bound => [type, action, reason, -NEVER];
 
-/** Where a walk begins. */
+/** Returns where a walk begins. */
 export const firstBound = (wanted: WantedKind): Bound => {
   const free = wanted.indexOf(undefined);
   return above(wanted.slice(0, free === -1 ? wanted.length : free) as string[]);
 };
 
-/** What to do with a kind that a walk has come to: whether it is wanted, and where to look next; no bound ends the walk. */
+/** Decides about a kind that a walk has found: whether it matches, and where to continue; without a bound, the walk ends. */
 export const nextStep = (wanted: WantedKind, found: Kind): { matches: boolean; bound?: Bound } => {
   const wrong = found.findIndex((value, n) => wanted[n] !== undefined && wanted[n] !== value);
   if (wrong === -1) {

@@ -1,5 +1,5 @@
-// Reads runs of the audit log's indices (audit-plan.ts) in a reader Worker: which there are, a page of several together, how many entries
-// they have. Used by audit-find.ts alone. Every text that is compiled here follows from columns, never from what is asked for.
+// Reads runs of the audit log's indexes (plan.ts) in a reader Worker: lists them, merges a page from several, counts entries. Used only by
+// find.ts. All compiled SQL depends on columns, never on search values.
 import type { Database } from "bun:sqlite";
 import type { Value } from "../../engine/sql.ts";
 import {
@@ -14,19 +14,19 @@ import {
   type Run,
 } from "./plan.ts";
 
-/** The last entry that was seen. */
+/** The last entry of the previous page. */
 export type AuditCursor = { readonly time: number; readonly key: number };
 
-/** Both ends included, and the cursor that entries must be behind. */
+/** Both ends are inclusive. Entries must come after the cursor. */
 export type Span = { readonly from?: number; readonly to?: number; readonly cursor?: AuditCursor };
 
-/** Entries of any of these runs that also keep the conditions. */
+/** The entries of any of these runs that meet the conditions. */
 export type Source = { readonly runs: readonly Run[]; readonly conditions: readonly Condition[] };
 
-/** As many runs are joined in one statement: SQLite takes no more than 500. */
+/** Maximum runs joined in one statement; SQLite's limit is 500. */
 const AT_ONCE = 250;
 
-/** All runs in which entries may be. */
+/** Yields all runs that may have entries. */
 export function* runsAt(db: Database, { index, leading, kind }: Place): Generator<Run> {
   for (const prefix of prefixesAt(db, index, leading)) {
     if (!kind) yield { index, where: prefix };
@@ -49,7 +49,7 @@ function* prefixesAt(
   }
 }
 
-/** Each value of a column once, and null: one look into the index for each, however many entries have it. */
+/** Yields the distinct values of a column, including null, with one index lookup each, regardless of the number of entries. */
 function* iterateValues(db: Database, run: Run, column: string): Generator<Value> {
   yield null;
   const least = db.query(`select min(${column}) from ${fromRun(run)} and ${column} > ?`);
@@ -61,7 +61,7 @@ function* iterateValues(db: Database, run: Run, column: string): Generator<Value
   }
 }
 
-/** The runs of wanted kinds within a part of an index, each found with one look or two. */
+/** Yields the runs of matching kinds in a part of an index, with one or two lookups each. */
 function* kindsAt(db: Database, { index, where }: Run, wanted: NonNullable<Place["kind"]>): Generator<Run> {
   const makeRun = (kind: Kind): Run => ({
     index,
@@ -73,7 +73,7 @@ function* kindsAt(db: Database, { index, where }: Run, wanted: NonNullable<Place
   }
   const columns = KIND.join(", ");
   const order = KIND.map((name) => `${name} desc`).join(", ");
-  // Up to the time: of a bound that ends before it, SQLite would read every entry that has just these values.
+  // Includes the time: with a bound that ends before it, SQLite would read every entry with these values.
   const below = `(${columns}, time) < (?, ?, ?, ?)`;
   const greatest = db.query(
     `select ${columns} from ${fromRun({ index, where })} and ${below} order by ${order} limit 1`,
@@ -95,7 +95,7 @@ const valuesIn = ({ where }: Run): Value[] => where.map(([, value]) => value);
 
 type Text = { readonly text: string; readonly params: readonly Value[] };
 
-/** Entries of a run within a span that keep the conditions. What does not matter is left out: it would be looked at in every entry. */
+/** Selects the entries of a run in a span that meet the conditions. Omits unneeded conditions, which would be checked for every entry. */
 const selectEntries = (run: Run, conditions: readonly Condition[], { from, to, cursor }: Span): Text => {
   const parts: Text[] = [{ text: fromRun(run), params: valuesIn(run) }];
   if (from !== undefined) parts.push({ text: "time >= ?", params: [from] });
@@ -108,7 +108,7 @@ const selectEntries = (run: Run, conditions: readonly Condition[], { from, to, c
   return { text: parts.map(({ text }) => text).join(" and "), params: parts.flatMap(({ params }) => params) };
 };
 
-/** Entries of all runs together, in no order. */
+/** Selects the entries of all runs, unordered. */
 const selectAll = ({ runs, conditions }: Source, span: Span): Text => {
   const parts = runs.map((run) => selectEntries(run, conditions, span));
   return {
@@ -122,7 +122,7 @@ const NEWEST_FIRST = " order by time desc, key desc";
 type Entry = readonly [time: number, key: number];
 const newestFirst = (a: Entry, b: Entry): number => b[0] - a[0] || b[1] - a[1];
 
-/** Statements of many runs are as many as there are numbers of runs: not kept. */
+/** Not cached, because there is one statement for each number of runs. */
 const once = (db: Database, { text, params }: Text): Value[][] => {
   const statement = db.prepare(text);
   try {
@@ -132,7 +132,7 @@ const once = (db: Database, { text, params }: Text): Value[][] => {
   }
 };
 
-/** Keys of a page, newest first. It needs no more runs than it has entries: those whose newest entries are the newest. */
+/** Returns the keys of a page, newest first. It needs at most as many runs as entries: those with the newest entries. */
 export const selectPage = (db: Database, source: Source, span: Span, limit: number, offset: number): number[] => {
   const most = Math.min(limit + offset, Number.MAX_SAFE_INTEGER);
   const runs = source.runs.length <= 1 ? source.runs : selectNewest(db, source, span, most);
@@ -164,7 +164,7 @@ const selectNewest = (db: Database, { runs, conditions }: Source, span: Span, mo
   return first.map(({ run }) => run);
 };
 
-/** How many entries a source has, as far as `most`. */
+/** Counts the entries of a source, up to `most`. */
 export const countEntries = (db: Database, { runs, conditions }: Source, span: Span, most: number): number => {
   let count = 0;
   for (const run of runs) {

@@ -1,5 +1,4 @@
-// What is shown of entries of the audit log that audit-find.ts has found, whom a search means, where a page begins, and what retention
-// lets go.
+// The display data of audit log entries that find.ts has found, the users that a search refers to, page cursors, and retention.
 import { and, desc, eq, getTableColumns, inArray, lt, sql } from "drizzle-orm";
 import { type AnySQLiteColumn, alias } from "drizzle-orm/sqlite-core";
 import type { AuditAction, ResourceType } from "#schema/audit.ts";
@@ -21,7 +20,7 @@ const newestFirst = [desc(audit_logs.time), desc(audit_logs.key)] as const;
 
 const owners = alias(users, "owners");
 
-/** Where someone is a member now, as a column `memberships`; the column given has their id. */
+/** Selects a user's current memberships as the column `memberships`; the given column is their ID. */
 export const selectMemberships = (user_id: AnySQLiteColumn) =>
   sql<
     string[]
@@ -29,7 +28,7 @@ export const selectMemberships = (user_id: AnySQLiteColumn) =>
     .mapWith((ids: string) => JSON.parse(ids) as string[])
     .as("memberships");
 
-/** The organization that an entry of a log is of. */
+/** The organization of a log entry. */
 export const shownOrganization = {
   id: organizations.id,
   name: organizations.name,
@@ -37,7 +36,7 @@ export const shownOrganization = {
   icon: organizations.icon,
 } as const;
 
-/** What a row is shown with: who did it, where, and what has become of the thing since. */
+/** Display data of a row: the author, the organization, and the current state of the entity. */
 const shownColumns = {
   entry: getTableColumns(audit_logs),
   user: getTableColumns(users),
@@ -45,7 +44,7 @@ const shownColumns = {
   organization: shownOrganization,
   workspace: { name: workspaces.name, deleted: workspaces.deleted },
   owner: { username: owners.username },
-  /** 1 when it no longer exists; null for kinds that are not looked up. */
+  /** 1 if the entity no longer exists; null for kinds that are not looked up. */
   gone: sql<number | null>`case ${audit_logs.resource_type}
     when 'user' then not exists (select 1 from ${users} x where x.id = ${audit_logs.resource_id} and x.deleted = 0)
     when 'organization' then not exists (select 1 from ${organizations} x where x.id = ${audit_logs.resource_id} and x.deleted = 0)
@@ -60,14 +59,14 @@ const shownColumns = {
     when 'api_key' then json_extract(${audit_logs.additional_fields}, '$.key_id') is not null
       and not exists (select 1 from ${api_keys} x where x.id = json_extract(${audit_logs.additional_fields}, '$.key_id'))
     end`.as("gone"),
-  /** The template and version that an uploaded file became first; null for other kinds, and where none was made of it. */
+  /** The first template and version created from an uploaded file; null for other kinds and unused files. */
   made: sql<string | null>`case ${audit_logs.resource_type}
     when 'file' then (select t.name || ' ' || v.name from ${template_versions} v join ${templates} t on t.id = v.template_id
       where v.file_id = ${audit_logs.resource_id} order by v.created_at limit 1)
     end`.as("made"),
 } as const;
 
-/** What findAudit has found, newest first: {keys}, a JSON array of them. For `scan`. */
+/** The entries that findAudit has found, newest first: {keys}, a JSON array. For `scan`. */
 export const listShownAudit = query(
   build
     .select(shownColumns)
@@ -82,7 +81,7 @@ export const listShownAudit = query(
 
 export type ShownEntry = RowOfQuery<typeof listShownAudit>;
 
-/** A page, newest first, and how many match when that is asked for (audit-find.ts). */
+/** Returns a page, newest first, and the number of matches if requested (find.ts). */
 export const listAudit = async (
   store: Pick<Store, "scan">,
   search: AuditSearch,
@@ -92,12 +91,12 @@ export const listAudit = async (
   return { rows, count };
 };
 
-/** Where a page begins: {id}. */
+/** The start of a page: {id}. */
 export const findAuditCursor = query(
   build.select({ time: audit_logs.time, key: audit_logs.key }).from(audit_logs).where(given(audit_logs.id)),
 );
 
-/** Ids of everyone who has or had this username, or this email address; deleted users, too. For `scan`. */
+/** IDs of everyone who has or had this username or email address, including deleted users. For `scan`. */
 export const listUsersCalled = query(
   build
     .select({ id: users.id })
@@ -111,7 +110,9 @@ export const listUsersAt = query(
     .where(sql`lower(${users.email}) = ${sql.placeholder("email")}`),
 );
 
-/** Entries of a kind that are older, for retention: {resource_type, action, before}. Every reason on its own, since it stands before the time. */
+/**
+ * Old entries of a kind, for retention: {resource_type, action, before}. Every reason separately, since it precedes the time in the index.
+ */
 const old = and(
   given(audit_logs.resource_type),
   given(audit_logs.action),
@@ -120,7 +121,7 @@ const old = and(
 );
 export const findOldAudit = query(build.select({ key: audit_logs.key }).from(audit_logs).where(old).limit(1));
 
-/** A slice of them, small enough that nobody waits for it. */
+/** Deletes a slice small enough not to delay other writes. */
 export const deleteOldAudit = statement<{ resource_type: ResourceType; action: AuditAction; before: number }>(
   build
     .delete(audit_logs)

@@ -1,4 +1,4 @@
-// How long entries of the audit log are kept: one value of the table `settings`. Forever when nobody has said anything.
+// Retention of the audit log: one value of the table `settings`. Unlimited by default.
 import type { AuditAction, AuditRetention, ResourceType } from "#schema/audit.ts";
 import type { Statement } from "../../engine/sql.ts";
 import type { Store } from "../../engine/store.ts";
@@ -17,7 +17,7 @@ export const putAuditRetention = (retention: AuditRetention): Statement =>
 
 const SIGN_INS: readonly AuditAction[] = ["login", "logout"];
 
-/** Days that an entry of this kind is kept; 0 is forever. What is said of signing in goes before what is said of keys. */
+/** Returns the days that an entry of this kind is kept; 0 means forever. The setting for sign-ins takes precedence over that for keys. */
 export const daysKept = (retention: AuditRetention, type: ResourceType, action: AuditAction): number => {
   const { days, sign_in_days, kinds } = retention;
   if (SIGN_INS.includes(action) && sign_in_days !== null) return sign_in_days;

@@ -1,5 +1,5 @@
-// Minutes of any use by user, and with which templates: a minute counts once, and no bucket has more than 30 (facts/platform 6.2). For
-// the reports of insights.
+// Minutes of any usage by user, with their templates: a minute counts once, at most 30 per bucket (facts/platform 6.2). For the insights
+// reports.
 import { ANY, MOST } from "./block.ts";
 import type { Part } from "./parts.ts";
 import type { Group } from "./walk.ts";

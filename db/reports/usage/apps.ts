@@ -1,5 +1,5 @@
-// Use of each app for the report of templates: minutes, how often it was begun, and with which templates (facts/platform 6.2). Several
-// templates at once count at most 30 minutes of a bucket, and buckets that adjoin are one use whatever template they were with.
+// Usage of each app for the templates report: minutes, number of sessions, and templates (facts/platform 6.2). Several templates at the
+// same time count at most 30 minutes of a bucket, and adjacent buckets are one session whatever their template.
 import { BUILTIN_APPS } from "#schema/workspaces/usage-app.ts";
 import type { Rows } from "../../engine/rows.ts";
 import { ANY, BLOCK, MOST, runsIn } from "./block.ts";
@@ -9,7 +9,7 @@ import type { Group } from "./walk.ts";
 
 type Figures = { minutes: number; runs: number; templates: Set<number> };
 
-/** User and app in one number. */
+/** Combines user and app into one number. */
 const toUseNumber = (user: number, app: number): number => user * APPS + app;
 const appIn = (use: number): number => use % APPS;
 const APPS = 2 ** 28;
@@ -18,9 +18,9 @@ export class AppFigures implements Part {
   readonly #from: number;
   readonly #to: number;
   readonly #figures = new Map<number, Figures>();
-  /** Use -> the bucket after a block at whose end it went on. */
+  /** Maps a session to the bucket after the block in which it was still active at the end. */
   readonly #open = new Map<number, number>();
-  /** What was in use in the first and in the last bucket: it may continue from a neighbour, or in one. */
+  /** Sessions in the first and in the last bucket, which may continue in neighboring parts. */
   readonly #atStart = new Set<number>();
   #atEnd = new Set<number>();
 
@@ -34,7 +34,7 @@ export class AppFigures implements Part {
     return this.#figures.size * 200 + (this.#open.size + this.#atStart.size + this.#atEnd.size) * 32;
   }
 
-  /** Groups come by block. */
+  /** Groups must arrive in order of blocks. */
   add(group: Group): void {
     if (!group.apart) this.#addMerged(group);
     else if (group.covered) this.#addDigests(group);
@@ -50,7 +50,7 @@ export class AppFigures implements Part {
     return one;
   }
 
-  /** A run goes on over the edge between two blocks. */
+  /** Continues a session across the boundary of two blocks. */
   #join(group: Group, app: number, figures: Figures, atStart: boolean, atEnd: boolean): void {
     const use = toUseNumber(group.user, app);
     if (atStart) {
@@ -78,7 +78,7 @@ export class AppFigures implements Part {
     for (const [app, { start, end }] of edges) this.#join(group, app, this.#of(app), start, end);
   }
 
-  /** Nothing has to be added up by bucket. */
+  /** Needs no sums per bucket. */
   #addApart(group: Group): void {
     const { low, high, rows } = group;
     for (const { detail, template } of rows) {
@@ -129,7 +129,7 @@ export class AppFigures implements Part {
     }
   }
 
-  /** Figures over parts that follow each other; what goes on from one into the next was begun once. */
+  /** Joins figures of consecutive parts. A session that continues into the next part counts once. */
   static joined(parts: readonly AppFigures[]): AppFigures {
     const all = new AppFigures(0, 0);
     for (const part of parts) {
@@ -145,7 +145,7 @@ export class AppFigures implements Part {
     return all;
   }
 
-  /** The built-in ones first, always; then those of templates by slug, name and icon. */
+  /** Always lists built-in apps first, then apps of templates by slug, name and icon. */
   async show(read: Rows, idsOf: (keys: Iterable<number>) => string[]): Promise<object[]> {
     const rows = await read("select key, name from usage_keys where kind = ?", [KEY_KINDS.app]);
     const names = new Map(rows as [number, string][]);

@@ -1,31 +1,31 @@
-// Use packed: the half-hour buckets (facts/platform 6.1) of one user and template over 32 days, as a detail with every bucket and as a
-// small digest with what reports over whole blocks need. Pure; used by the one who folds (actors/usage) and by the reports.
+// Packed usage: the half-hour buckets (facts/platform 6.1) of one user and template over 32 days, as a detail with every bucket and a small
+// digest for reports over whole blocks. Pure; used by the aggregation (actors/usage) and by the reports.
 
 export const BUCKET_MS = 1_800_000;
-/** Buckets of a block: 32 days. */
+/** Buckets per block: 32 days. */
 export const BLOCK = 1536;
 const BYTES = BLOCK / 8;
-/** Minutes a bucket can count. */
+/** Maximum minutes of a bucket. */
 export const MOST = 30;
-/** The app that stands for any use at all. */
+/** The pseudo app for any usage at all. */
 export const ANY = 0;
 
 const USERS = 2 ** 24;
 const TEMPLATES = 2 ** 18;
 
-/** The number of a row: rows lie by block, then user, then template. */
+/** Returns a row's number. Rows are ordered by block, then user, then template. */
 export const toRowId = (block: number, user: number, template: number): number =>
   (block * USERS + user) * TEMPLATES + template;
 export const templateIn = (id: number): number => id % TEMPLATES;
 export const userIn = (id: number): number => Math.floor(id / TEMPLATES) % USERS;
 export const blockIn = (id: number): number => Math.floor(id / TEMPLATES / USERS);
 
-/** Minutes by app and bucket, and the bucket's latency in half milliseconds (0: none). */
+/** Minutes by app and bucket, and each bucket's latency in half milliseconds (0: none). */
 export type Block = { readonly apps: Map<number, Uint8Array>; readonly latency: Uint16Array };
 
 export const emptyBlock = (): Block => ({ apps: new Map(), latency: new Uint16Array(BLOCK) });
 
-/** The minutes of one app; made when none exist. */
+/** Returns the minutes of one app, creating them if needed. */
 export const getMinutes = (block: Block, app: number): Uint8Array => {
   let minutes = block.apps.get(app);
   if (!minutes) {
@@ -35,14 +35,14 @@ export const getMinutes = (block: Block, app: number): Uint8Array => {
   return minutes;
 };
 
-/** Ones in a mask of minutes. */
+/** Counts the minutes in a mask. */
 export const onesIn = (mask: number): number => {
   let ones = 0;
   for (let rest = mask; rest !== 0; rest &= rest - 1) ones++;
   return ones;
 };
 
-/** The median of latencies in milliseconds, in half milliseconds; 0 of none. */
+/** Returns the median of latencies in milliseconds, in half milliseconds; 0 without any. */
 export const computeMedian = (samples: readonly { ms: number; count: number }[]): number => {
   const sorted = [...samples].sort((a, b) => a.ms - b.ms);
   const total = sorted.reduce((sum, { count }) => sum + count, 0);
@@ -58,7 +58,7 @@ export const computeMedian = (samples: readonly { ms: number; count: number }[])
   return Math.min(65_535, at(Math.floor((total - 1) / 2)) + at(Math.floor(total / 2)));
 };
 
-/** Runs of adjoining buckets in [from, to) of the block. */
+/** Counts runs of adjacent used buckets in [from, to) of the block. */
 export const runsIn = (minutes: Uint8Array, from = 0, to = BLOCK): number => {
   let runs = 0;
   for (let i = from; i < to; i++) if (minutes[i] !== 0 && (i === from || minutes[i - 1] === 0)) runs++;
@@ -73,10 +73,12 @@ const computeSum = (minutes: Uint8Array): number => {
 
 const sortedApps = (block: Block): [number, Uint8Array][] => [...block.apps].sort(([a], [b]) => a - b);
 
-/** What stands before the sections of a detail: the number of apps, key and buckets of each, and the buckets with a latency. */
+/** Size of a detail's header: the number of apps, key and bucket count of each, and the number of buckets with a latency. */
 const measureHead = (apps: number): number => 2 + apps * 6 + 2;
 
-/** Everything: after the head a section for each app, a bit for each bucket with use and their minutes; then latencies in the same way. */
+/**
+ * Packs everything: after the header, a section per app with a bit for each used bucket and their minutes; then latencies in the same way.
+ */
 export const packDetail = (block: Block): Uint8Array => {
   const apps = sortedApps(block);
   const counts = apps.map(([, minutes]) => minutes.reduce((sum, one) => sum + (one === 0 ? 0 : 1), 0));
@@ -115,7 +117,7 @@ export const packDetail = (block: Block): Uint8Array => {
 
 const ONES = Uint8Array.from({ length: 256 }, (_, byte) => onesIn(byte));
 
-/** A detail, read where it lies and only as far as asked. */
+/** Reads a detail in place, only as far as needed. */
 export class Detail {
   readonly #bytes: Uint8Array;
   readonly #sections = new Map<number, number>();
@@ -137,7 +139,7 @@ export class Detail {
     return this.#sections.keys();
   }
 
-  /** Buckets in [low, high) in which the app was used. */
+  /** Calls `see` for buckets in [low, high) in which the app was used. */
   each(app: number, low: number, high: number, see: (i: number, minutes: number) => void): void {
     const at = this.#sections.get(app);
     if (at === undefined) return;
@@ -188,7 +190,10 @@ export const unpackDetail = (bytes: Uint8Array): Block => {
 const HEAD = BYTES + 6;
 const APP = 10;
 
-/** Bits of any use; minutes of any use; for each app minutes, runs, and whether it was used at the block's ends; latencies counted. */
+/**
+ * Packs bits of any usage; minutes of any usage; for each app minutes, runs, and whether it was used at the block's ends; latencies with
+ * counts.
+ */
 export const packDigest = (block: Block): Uint8Array => {
   const apps = sortedApps(block).filter(([app]) => app !== ANY);
   const latencies = new Map<number, number>();
@@ -218,7 +223,7 @@ export const packDigest = (block: Block): Uint8Array => {
   return bytes;
 };
 
-/** A digest, read where it lies: reports read a hundred thousand of them, and views of their bytes cost more than the bytes. */
+/** Reads a digest in place: reports read a hundred thousand of them, and views of their bytes would cost more than the bytes. */
 export class Digest {
   readonly #bytes: Uint8Array;
 
@@ -226,12 +231,14 @@ export class Digest {
     this.#bytes = bytes;
   }
 
-  /** Minutes of any use. */
+  /** Minutes of any usage. */
   get minutes(): number {
     return u16(this.#bytes, BYTES);
   }
 
-  /** Bits of any use; the lowest bit of the first byte is the first bucket. What lies after a block's bits is something else. */
+  /**
+   * Bits of any usage; the lowest bit of the first byte is the first bucket. The buffer continues with other data after the block's bits.
+   */
   get bits(): Uint8Array {
     return this.#bytes;
   }
@@ -246,7 +253,7 @@ export class Digest {
     }
   }
 
-  /** Latencies in half milliseconds, and in how many buckets. */
+  /** Calls `see` with each latency in half milliseconds, and its number of buckets. */
   eachLatency(see: (value: number, count: number) => void): void {
     const bytes = this.#bytes;
     let at = HEAD + u16(bytes, BYTES + 2) * APP;
@@ -256,7 +263,7 @@ export class Digest {
 
 export const noBits = (): Uint8Array => new Uint8Array(BYTES);
 
-/** Whether any bit in [from, to) is set. */
+/** Returns whether any bit in [from, to) is set. */
 export const anyIn = (bits: Uint8Array, from: number, to: number): boolean => {
   if (to <= from) return false;
   const [first, last] = [from >> 3, (to - 1) >> 3];
@@ -268,7 +275,7 @@ export const anyIn = (bits: Uint8Array, from: number, to: number): boolean => {
   return ((bits[last] as number) & tail) !== 0;
 };
 
-/** Whether some bit of one is set at, before or after a bit of the other. */
+/** Returns whether a set bit of one coincides with, or is adjacent to, a set bit of the other. */
 export const touches = (a: Uint8Array, b: Uint8Array): boolean => {
   let before = 0;
   let byte = b[0] as number;

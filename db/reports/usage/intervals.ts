@@ -1,19 +1,19 @@
-// Distinct users of each day or week, and the templates they used there (facts/platform 6.2). For the reports of insights.
+// Distinct users per day or week, and their templates (facts/platform 6.2). For the insights reports.
 import { anyIn } from "./block.ts";
 import type { Part } from "./parts.ts";
 import type { Group, UsageRow } from "./walk.ts";
 
-/** Intervals from one on, as positions in a block: [lows[n], ends[n]). */
+/** Intervals from an index on, as positions in a block: [lows[n], ends[n]). */
 type Windows = { start: number; from: number; lows: readonly number[]; ends: readonly number[] };
 
 export class Intervals implements Part {
   readonly #edges: readonly number[];
   readonly #users: Uint32Array;
-  /** Template -> 1 for each interval in which it was used. */
+  /** Maps a template to 1 for each interval in which it was used. */
   readonly #marks = new Map<number, Uint8Array>();
-  /** User -> the last interval in which they were counted: blocks come in order, and an interval may reach over two. */
+  /** Maps a user to the last interval in which they were counted. Blocks arrive in order, and an interval may span two. */
   readonly #counted = new Map<number, number>();
-  /** The intervals at both ends, and who was counted there: a neighbour may have a share in them. */
+  /** The intervals at both ends and their counted users, because a neighboring part may share them. */
   readonly #first: number;
   readonly #last: number;
   readonly #atFirst = new Set<number>();
@@ -21,7 +21,7 @@ export class Intervals implements Part {
 
   #windows: Windows = { start: -1, from: 0, lows: [], ends: [] };
 
-  /** Intervals lie between edges, in buckets; looked at from and up to some bucket. */
+  /** Intervals are between edges, in buckets; covers the buckets from `from` to `to`. */
   constructor(edges: readonly number[], from: number, to: number) {
     this.#edges = edges;
     this.#users = new Uint32Array(Math.max(0, edges.length - 1));
@@ -54,7 +54,7 @@ export class Intervals implements Part {
     this.#counted.set(user, counted);
   }
 
-  /** Where the intervals lie in a block; the same for all its groups, which come one after the other. */
+  /** Returns the intervals' positions in a block, reused for its consecutive groups. */
   #makeWindows(start: number, high: number): Windows {
     if (this.#windows.start === start) return this.#windows;
     const from = this.#indexAt(start);
@@ -78,7 +78,7 @@ export class Intervals implements Part {
     return marks;
   }
 
-  /** The interval that holds a bucket, or the first after it. */
+  /** Returns the interval that contains a bucket, or the first after it. */
   #indexAt(bucket: number): number {
     let [low, high] = [0, this.#users.length];
     while (low < high) {
@@ -89,7 +89,7 @@ export class Intervals implements Part {
     return low;
   }
 
-  /** Users and templates of each interval over parts that follow each other; who is in two of them counts once. */
+  /** Joins users and templates of each interval over consecutive parts. A user in two parts counts once. */
   static joined(parts: readonly Intervals[]): { users: number; templates: Set<number> }[] {
     const length = parts[0] === undefined ? 0 : parts[0].#users.length;
     const all = Array.from({ length }, () => ({ users: 0, templates: new Set<number>() }));

@@ -1,4 +1,4 @@
-// How often each latency was seen by user, and its percentiles (facts/platform 6.2). For the reports of insights.
+// Counts of each latency by user, and percentiles (facts/platform 6.2). For the insights reports.
 import { anyIn } from "./block.ts";
 import type { Part } from "./parts.ts";
 import type { Group } from "./walk.ts";
@@ -14,7 +14,7 @@ export class Latencies implements Part {
     return weight;
   }
 
-  /** Anyone who used something counts, also without any latency. */
+  /** Users without any latency count too. */
   add(group: Group): void {
     const { user, low, high, rows } = group;
     for (const { digest, template, detail } of rows) {
@@ -48,7 +48,7 @@ export class Latencies implements Part {
   }
 }
 
-/** How often each value came, in half milliseconds: most are small, and there are many. */
+/** Counts of values in half milliseconds, optimized for many small ones. */
 export class Counts {
   #small = new Uint32Array(LEAST);
   #large: Map<number, number> | undefined;
@@ -86,7 +86,7 @@ export class Counts {
     this.#small = grown;
   }
 
-  /** In milliseconds, between two values where the rank is between them; -1 of none. */
+  /** Returns milliseconds, interpolated between ranks; -1 without values. */
   percentiles(ranks: readonly number[]): number[] {
     const values: number[] = [];
     const upTo: number[] = [];
@@ -108,6 +108,6 @@ export class Counts {
     });
   }
 }
-/** Arrays begin with so many values and double up to half a second; what is slower stands on its own. */
+/** Arrays start with this many values and double up to half a second; larger values are stored separately. */
 const LEAST = 128;
 const SMALL = 1024;

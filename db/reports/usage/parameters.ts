@@ -1,5 +1,5 @@
-// Which values parameters had in the latest build of each workspace that was made in a range (facts/platform 6.2). Runs in a reader
-// Worker. Workspaces that are only kept ready chose nothing.
+// Parameter values in the latest build of each workspace created in a range (facts/platform 6.2). Runs in a reader Worker. Prebuilds are
+// excluded, because no person chose their values.
 import type { Manifest } from "#schema/templates/manifest.ts";
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import type { Rows } from "../../engine/rows.ts";
@@ -20,8 +20,8 @@ type Parameter = { name: string; display_name: string; description: string; type
 type Usage = Parameter & { template_ids: Set<string>; values: Map<string, number>; newest: number };
 
 /**
- * One for each name, type and set of options of a template, with the texts of its newest version; templates share one when those texts
- * are the same, too.
+ * Returns an entry for each name, type and set of options of a template, with the texts of its newest version. Templates share an entry if
+ * these texts are equal too.
  */
 export const parametersUsage = async (
   read: Rows,

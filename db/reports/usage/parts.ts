@@ -1,24 +1,24 @@
-// What a report takes from a stretch of time, kept in memory and taken again until something of it is written (rule IN-13): a year is
-// read once, and then only what changes. Lives where reports are computed.
+// Caches a report's data for a time range until data in it is written (rule IN-13): a year is read once, and then only changes. Lives in
+// the process that computes reports.
 import type { Rows } from "../../engine/rows.ts";
 import { BLOCK } from "./block.ts";
 import { type Group, type Span, walk } from "./walk.ts";
 
-/** What a report has gathered from a stretch. Kept ones are joined to others and never changed. */
+/** A report's data for a range. Cached parts are joined to others and never changed. */
 export interface Part {
   add(group: Group): void;
-  /** About how many bytes of memory it takes. */
+  /** Approximate memory size in bytes. */
   readonly weight: number;
 }
 
-/** A part for the buckets [from, to). `name` tells apart all that it depends on besides the stretch and the templates. */
+/** Describes a part for the buckets [from, to). `name` identifies everything it depends on except the range and the templates. */
 export type Wanted<P extends Part> = {
   readonly name: string;
   readonly details?: boolean;
   make(from: number, to: number): P;
 };
 
-/** Bytes of all kept parts together. */
+/** Maximum bytes of all cached parts. */
 const MOST = 32 * 2 ** 20;
 
 export class Deps {
@@ -30,7 +30,7 @@ export class Deps {
     this.#most = most;
   }
 
-  /** The parts of a span, in the order of time and each beginning where the one before it ends. */
+  /** Returns the parts of a span, consecutive and in order. */
   async of<P extends Part>(read: Rows, span: Span, wanted: Wanted<P>): Promise<P[]> {
     const templates = span.templates ? [...span.templates].sort((a, b) => a - b).join() : "all";
     const parts: P[] = [];
@@ -41,7 +41,7 @@ export class Deps {
       if (known?.version === version) {
         this.#forget(key);
         this.#keep(key, known);
-        // The name says what kind of part it is.
+        // The name implies the type of the part.
         parts.push(known.part as P);
         continue;
       }
@@ -59,7 +59,7 @@ export class Deps {
     this.#kept.delete(key);
   }
 
-  /** The ones that were wanted longest ago go first. */
+  /** Evicts the least recently used parts first. */
   #keep(key: string, one: { part: Part; version: number; weight: number }): void {
     this.#kept.set(key, one);
     this.#weight += one.weight;
@@ -70,14 +70,14 @@ export class Deps {
   }
 }
 
-/** Versions only grow, so that their sum changes with each of them. */
+/** Versions only increase, so their sum changes with each of them. */
 const loadVersion = async (read: Rows, from: number, to: number): Promise<number> => {
   const sum = "select coalesce(sum(version), 0) from usage_blocks where block between ? and ?";
   const [row] = await read(sum, [Math.floor(from / BLOCK), Math.floor((to - 1) / BLOCK)]);
   return Number(row?.[0]);
 };
 
-/** The block in which it begins, if not with it; whole blocks; and the last on its own, since people work in it now. */
+/** Splits a span into a partial first block, whole blocks, and a separate last one, which is still changing. */
 const cut = ({ from, to }: Span): [from: number, to: number][] => {
   if (to <= from) return [];
   const last = Math.floor((to - 1) / BLOCK) * BLOCK;

@@ -1,5 +1,5 @@
-// The reports of insights (facts/platform 6.2), computed and written as JSON in a reader Worker, so that the main thread only passes a
-// text on. Every report takes plain data and answers the text of its body.
+// The insights reports (facts/platform 6.2), computed and serialized as JSON in a reader Worker, so that the main thread only passes text
+// on. Each report takes plain data and returns the text of its body.
 import { rfc3339 } from "#base/clock.ts";
 import type { Rows } from "../../engine/rows.ts";
 import type { ReportName } from "../../engine/sql.ts";
@@ -14,24 +14,24 @@ import type { Deps } from "./parts.ts";
 import { TemplateUse } from "./templates.ts";
 import type { Span } from "./walk.ts";
 
-/** What a report is asked for. Times in milliseconds, [from, to). */
+/** A report's arguments. Times in milliseconds, [from, to). */
 export type ReportArgs = {
   readonly from: number;
   readonly to: number;
-  /** It ends after now. */
+  /** Whether it ends in the future. */
   readonly open?: boolean | undefined;
-  /** Ids; absent: all templates. */
+  /** IDs; absent: all templates. */
   readonly templates?: readonly string[] | undefined;
   /** Where days or weeks begin, and the end of the last. */
   readonly edges?: readonly number[] | undefined;
   readonly interval?: string | undefined;
-  /** Days as they are called, one for each interval. */
+  /** Names of the days, one per interval. */
   readonly dates?: readonly string[] | undefined;
   readonly tz_hour_offset?: number | undefined;
   readonly sections?: readonly string[] | undefined;
 };
 
-/** The bucket that begins at or after a time: a bucket belongs to the day in which it begins. */
+/** Returns the bucket that begins at or after a time. A bucket belongs to the day in which it begins. */
 const bucketAt = (ms: number): number => Math.ceil(ms / BUCKET_MS);
 
 const loadKeys = async (read: Rows, kind: number): Promise<Map<number, string>> =>
@@ -43,7 +43,7 @@ const loadScope = async (read: Rows, args: ReportArgs): Promise<Scope> => {
   const templates = await loadKeys(read, KEY_KINDS.template);
   const wanted = args.templates && new Set(args.templates);
   const keys = wanted && new Set([...templates].flatMap(([key, id]) => (wanted.has(id) ? [key] : [])));
-  // Nothing has been used yet after now: a range that reaches there takes its last block whole.
+  // The future has no usage yet, so a range that extends there includes its whole last block.
   const to = args.open ? Math.ceil(bucketAt(args.to) / BLOCK) * BLOCK : bucketAt(args.to);
   return { span: { from: bucketAt(args.from), to, templates: keys }, templates };
 };
@@ -53,7 +53,7 @@ const listIds = ({ templates }: Scope, keys: Iterable<number>): string[] =>
 
 type Person = { readonly id: string; readonly username: string; readonly avatar_url: string };
 
-/** Rows about users by the user's id; anyone who is unknown is left out. */
+/** Returns rows by user ID, without unknown users. */
 const byUser = async <T>(
   read: Rows,
   rows: ReadonlyMap<number, T>,
@@ -71,7 +71,7 @@ const byUser = async <T>(
 
 const times = ({ from, to }: ReportArgs) => ({ start_time: rfc3339(from), end_time: rfc3339(to) });
 
-/** Users with what they did: rows by user, and the templates of all of them. */
+/** Returns rows by user, and the templates of all of them. */
 const ofUsers = async <T extends { readonly templates: ReadonlySet<number> }>(
   read: Rows,
   args: ReportArgs,
@@ -91,14 +91,14 @@ const ofUsers = async <T extends { readonly templates: ReadonlySet<number> }>(
   return JSON.stringify({ report: { ...times(args), template_ids: listIds(scope, all), users } });
 };
 
-/** Seconds of any use by user. */
+/** Seconds of any usage by user. */
 const userActivity = async (read: Rows, args: ReportArgs, kept: Deps): Promise<string> => {
   const scope = await loadScope(read, args);
   const parts = await kept.of(read, scope.span, { name: "activity", details: true, make: () => new Activity() });
   return ofUsers(read, args, scope, Activity.joined(parts), ({ minutes }) => ({ seconds: minutes * 60 }));
 };
 
-/** Percentiles over the buckets' latencies; -1 for those who used something without any. */
+/** Percentiles of the buckets' latencies; -1 for users without any. */
 const userLatency = async (read: Rows, args: ReportArgs, kept: Deps): Promise<string> => {
   const scope = await loadScope(read, args);
   const parts = await kept.of(read, scope.span, { name: "latency", details: true, make: () => new Latencies() });
@@ -108,7 +108,7 @@ const userLatency = async (read: Rows, args: ReportArgs, kept: Deps): Promise<st
   });
 };
 
-/** Active users by interval and in all, use of apps, and values of parameters. */
+/** Active users by interval and in total, usage of apps, and values of parameters. */
 const templateReports = async (read: Rows, args: ReportArgs, kept: Deps): Promise<string> => {
   const scope = await loadScope(read, args);
   const { interval = "", sections = ["interval_reports", "report"] } = args;
@@ -142,7 +142,7 @@ const templateReports = async (read: Rows, args: ReportArgs, kept: Deps): Promis
   });
 };
 
-/** Distinct users of each day. */
+/** Distinct users per day. */
 const daus = async (read: Rows, args: ReportArgs, kept: Deps): Promise<string> => {
   const { edges = [], dates = [], tz_hour_offset } = args;
   const buckets = edges.map(bucketAt);

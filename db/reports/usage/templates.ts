@@ -1,4 +1,4 @@
-// What templates were used for: distinct users in all and by interval, and their apps. For the reports of insights.
+// Usage of templates: distinct users in total and by interval, and their apps. For the insights reports.
 import { AppFigures } from "./apps.ts";
 import { anyIn } from "./block.ts";
 import { Intervals } from "./intervals.ts";
@@ -7,7 +7,7 @@ import type { Group } from "./walk.ts";
 
 export class TemplateUse implements Part {
   readonly #intervals: Intervals;
-  /** Absent when only intervals are asked for. */
+  /** Absent if only intervals are requested. */
   readonly #apps: AppFigures | undefined;
   readonly #users = new Set<number>();
   readonly #templates = new Set<number>();
@@ -35,7 +35,7 @@ export class TemplateUse implements Part {
     this.#apps.add(group);
   }
 
-  /** Over parts that follow each other. */
+  /** Joins consecutive parts. */
   static joined(parts: readonly TemplateUse[]) {
     const [users, templates] = [new Set<number>(), new Set<number>()];
     for (const part of parts) {

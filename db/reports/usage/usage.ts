@@ -1,5 +1,5 @@
-// Rows of use: minutes as they come in, and the packed rows they are folded into. Written by actors/usage only; read by its folding and,
-// in reader Workers, by the reports of insights (db/reports/usage/reports.ts).
+// Rows of usage: incoming minutes, and the packed rows they are aggregated into. Written only by actors/usage; read by its aggregation and,
+// in reader Workers, by the insights reports (db/reports/usage/reports.ts).
 
 import { and, lte, sql } from "drizzle-orm";
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
@@ -11,14 +11,14 @@ import { BLOCK, blockIn } from "./block.ts";
 import type { KeyKind } from "./keys.ts";
 import type { ReportArgs } from "./reports.ts";
 
-/** Gives names that have none a key. */
+/** Creates keys for new names. */
 export const insertUsageKeys = (names: readonly { kind: KeyKind; name: string }[]): Statement => ({
   touches: [],
   sql: "insert or ignore into usage_keys (kind, name) values (?, ?)",
   rows: names.map(({ kind, name }) => [kind, name]),
 });
 
-/** Their keys: {kind, names}, a JSON array. */
+/** Keys by name: {kind, names}, a JSON array. */
 export const listUsageKeys = query(
   build
     .select({ key: usage_keys.key, name: usage_keys.name })
@@ -34,7 +34,7 @@ export const listUsageKeys = query(
 export type MinutesRow = { bucket: number; user: number; template: number; app: number; mask: number };
 export type LatencyRow = { bucket: number; user: number; template: number; ms: number; count: number };
 
-/** Blocks are notified of what is written in them (rule IN-13). */
+/** Counts writes per block (rule IN-13). */
 const countWrites = (blocks: readonly number[]): Statement => ({
   touches: [],
   sql: `insert into usage_blocks (block, version) values (?, 1) on conflict (block) do update set version = usage_blocks.version + 1`,
@@ -43,7 +43,7 @@ const countWrites = (blocks: readonly number[]): Statement => ({
 
 const getBlock = ({ bucket }: { bucket: number }): number => Math.floor(bucket / BLOCK);
 
-/** Minutes are added to those that are there: a minute counts once. */
+/** Adds minutes to existing ones. A minute counts once. */
 export const addMinutes = (rows: readonly MinutesRow[]): readonly Statement[] => [
   {
     touches: [],
@@ -72,7 +72,7 @@ export const listUsedWorkspaces = query(
     .where(sql`${workspaces.id} in (select value from json_each(${sql.placeholder("ids")}))`),
 );
 
-/** What apps of agents are called: {agent_ids}, a JSON array. */
+/** Names of agents' apps: {agent_ids}, a JSON array. */
 export const listUsedApps = query(
   build
     .select({
@@ -85,7 +85,7 @@ export const listUsedApps = query(
     .where(sql`${agent_apps.agent_id} in (select value from json_each(${sql.placeholder("agent_ids")}))`),
 );
 
-/** So many rows are folded at once. */
+/** Maximum rows aggregated at a time. */
 const FOLDED = 4_000;
 
 /** The oldest minutes up to a bucket: {bucket}. For `scan`. */
@@ -116,7 +116,7 @@ export const listDetails = query(
     .where(sql`${usage_details.id} in (select value from json_each(${sql.placeholder("ids")}))`),
 );
 
-/** Removes minutes that have been folded; each must be there as it was read. */
+/** Deletes aggregated minutes. Each must be unchanged since it was read. */
 export const removeMinutes = (rows: readonly MinutesRow[]): Statement => ({
   sql: 'delete from usage_minutes where bucket = ? and "user" = ? and template = ? and app = ? and mask = ?',
   rows: rows.map(({ bucket, user, template, app, mask }) => [bucket, user, template, app, mask]),
@@ -129,7 +129,7 @@ export const removeLatencies = (rows: readonly LatencyRow[]): Statement => ({
   expect: 1,
 });
 
-/** Puts packed rows in the place of those that are there. */
+/** Replaces packed rows. */
 export const savePacked = (
   rows: readonly { id: number; digest: Uint8Array; detail: Uint8Array }[],
 ): readonly Statement[] => [
@@ -154,7 +154,7 @@ export const usageReport = (report: ReportName, args: ReportArgs): Query<string>
   map: ([text]) => String(text),
 });
 
-/** How many users changed to and from a status, by quarter of an hour; all before `from` at once: {from, to}. For `scan`. */
+/** How many users changed to and from a status, per quarter of an hour, with everything before `from` combined: {from, to}. For `scan`. */
 export const listStatusChanges = query(
   build
     .select({

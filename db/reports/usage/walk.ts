@@ -1,5 +1,5 @@
-// Goes through the packed rows of use in a range, by block and user, together with what is not folded yet. Runs in reader Workers for
-// the reports of insights (db/reports/usage/reports.ts): nothing here may be called on the main thread.
+// Iterates over the packed rows of usage in a range, by block and user, including data that is not aggregated yet. Runs in reader Workers
+// for the insights reports (db/reports/usage/reports.ts): must not be called on the main thread.
 import type { Rows } from "../../engine/rows.ts";
 import {
   ANY,
@@ -22,22 +22,22 @@ import {
   userIn,
 } from "./block.ts";
 
-/** Buckets [from, to); of all templates, or of those with these keys. */
+/** Buckets [from, to), of all templates or of those with these keys. */
 export type Span = { readonly from: number; readonly to: number; readonly templates?: ReadonlySet<number> | undefined };
 
 export type UsageRow = {
   readonly template: number;
   readonly digest: Digest;
-  /** Every bucket. */
+  /** Returns every bucket. */
   detail(): Detail;
 };
 
-/** All that one user did in one block, by template. */
+/** One user's usage in one block, by template. */
 export class Group {
   readonly user: number;
   /** The first bucket of the block. */
   readonly start: number;
-  /** Positions of the range in the block: [low, high). */
+  /** The range's positions in the block: [low, high). */
   readonly low: number;
   readonly high: number;
   readonly rows: readonly UsageRow[];
@@ -50,12 +50,12 @@ export class Group {
     this.rows = rows;
   }
 
-  /** The whole block is in the range. */
+  /** Whether the range includes the whole block. */
   get covered(): boolean {
     return this.low === 0 && this.high === BLOCK;
   }
 
-  /** No two templates were used in the same bucket or one after the other, so that what they have can be added up. */
+  /** Whether no two templates were used in the same or adjacent buckets, so that their figures can be added. */
   get apart(): boolean {
     const { rows } = this;
     for (let i = 1; i < rows.length; i++) {
@@ -66,17 +66,17 @@ export class Group {
   }
 }
 
-/** Rows read at once, rows looked at together, and of one report: a deployment with more needs narrower questions. */
+/** Limits on rows per read, rows processed together, and rows per report. A larger deployment needs narrower queries. */
 const PAGE = 5_000;
 const BATCH = 500;
 const MAX_ROWS = 2_000_000;
 
-/** A packed row as it was read, before it is known whether its detail is needed. */
+/** A packed row, before it is known whether its detail is needed. */
 type Packed = { readonly id: number; readonly digest: Uint8Array | undefined; detail: Uint8Array | undefined };
 
 /**
- * Calls `see` for each user and block, by block. With `details` the rows of a group have their details when it may want them: where its
- * block is not wholly in the range, or templates were used at the same time.
+ * Calls `see` for each user and block, ordered by block. With `details`, rows have their details if needed: when the range covers the block
+ * partially, or templates were used at the same time.
  */
 export const walk = async (
   read: Rows,
@@ -89,7 +89,7 @@ export const walk = async (
   const fresh = await unfolded(read, span);
   const waiting = [...fresh.keys()].sort((a, b) => a - b);
   let rows: Packed[] = [];
-  /** Shows what has been gathered, but for the last group where more of it may come. */
+  /** Passes on the collected groups, except the last one if more of it may follow. */
   const show = async (isLast: boolean): Promise<void> => {
     const end = isLast
       ? rows.length
@@ -130,13 +130,13 @@ const DETAILED = `
   select g.id, g.digest, d.detail from usage_digests g left join usage_details d on d.id = g.id
   where g.id >= ? and g.id < ? order by g.id limit ${PAGE}`;
 
-/** A user in a block. */
+/** Returns a number for a user in a block. */
 const toGroupNumber = (id: number): number => Math.floor(id / 2 ** 18);
 
 type How = { readonly fresh: ReadonlyMap<number, Fresh>; readonly span: Span; readonly details: boolean };
 
 const loadGroups = async (read: Rows, rows: readonly Packed[], { fresh, span, details }: How): Promise<Group[]> => {
-  // What is not folded yet goes into the detail; the digest follows from it.
+  // Data that is not aggregated yet is added to the detail, from which the digest is derived.
   await readDetails(
     read,
     rows.filter(({ id }) => fresh.has(id)),
@@ -187,7 +187,7 @@ const readDetails = async (read: Rows, rows: readonly Packed[]): Promise<void> =
   }
 };
 
-/** Blocks [low, high) of a span: those of which a part is in the range, and those in between that are covered. */
+/** Splits a span into ranges of blocks [low, high): partially covered ones, and fully covered ones in between. */
 const stretches = ({ from, to }: Span): [low: number, high: number, covered: boolean][] => {
   const [first, last] = [Math.floor(from / BLOCK), Math.floor((to - 1) / BLOCK)];
   const [begun, ended] = [from % BLOCK !== 0, to % BLOCK !== 0];
@@ -205,7 +205,7 @@ type Fresh = {
   latencies: Map<number, { ms: number; count: number }[]>;
 };
 
-/** What is not folded yet, by the id of the row it will be folded into. */
+/** Returns the data that is not aggregated yet, by the ID of the row it will be aggregated into. */
 const unfolded = async (read: Rows, { from, to }: Span): Promise<Map<number, Fresh>> => {
   const fresh = new Map<number, Fresh>();
   const of = (bucket: number, user: number, template: number): Fresh => {
@@ -217,7 +217,7 @@ const unfolded = async (read: Rows, { from, to }: Span): Promise<Map<number, Fre
     }
     return one;
   };
-  // Whole blocks, since digests are of whole blocks.
+  // Whole blocks, because digests cover whole blocks.
   const low = Math.floor(from / BLOCK) * BLOCK;
   const high = Math.ceil(to / BLOCK) * BLOCK;
   const minutes = await read(

@@ -1,4 +1,4 @@
-// Backups of the server's own folder: listed, made and checked while it runs, and how far that is.
+// Routes that list, create and verify backups of the server's data directory, and report their progress.
 import { t } from "elysia";
 import { checkServerAdmin } from "#domain/access.ts";
 import { checkBackup, makeBackupNow } from "#domain/administration/backups.ts";

@@ -1,4 +1,4 @@
-// A WebSocket that tells and is told nothing, for who looks after the server: it ends with their key and with their right to see it.
+// A send-only WebSocket for administrators. It closes when the caller's API key or their access ends.
 import type { Access } from "#domain/live-access.ts";
 import type { ApiContext } from "../context.ts";
 import type { UserCaller } from "../http/caller.ts";
@@ -7,13 +7,13 @@ import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";
 import { Heartbeat } from "../workspaces/heartbeat.ts";
 
 export type Feed = {
-  /** False when its reader has disconnected. */
+  /** Returns false when the client has disconnected. */
   readonly send: (text: string) => boolean;
-  /** What should be told cannot be read. */
+  /** Closes the socket because the data cannot be read. */
   readonly fail: () => void;
 };
 
-/** Begins to tell, and gives how to stop. */
+/** Starts sending and returns a function that stops it. */
 type Begin = (feed: Feed) => () => void;
 
 const PING = '{"type":"ping"}';
@@ -30,7 +30,7 @@ export const feed = (ctx: ApiContext, caller: UserCaller, request: Request, acce
   return ctx.sockets.upgrade(request, handler, { who: caller.user_id });
 };
 
-/** The same for owners of the site. */
+/** Like `feed`, but restricted to site owners. */
 export const ownersFeed = (ctx: ApiContext, caller: UserCaller, request: Request, begin: Begin): Response =>
   feed(ctx, caller, request, ownerAccess(caller), begin);
 

@@ -1,4 +1,4 @@
-// The server itself, for owners of the site: its backups, log and support bundle, and who has linked external accounts.
+// Administration of the server itself, for site owners: backups, log, support bundle and linked external accounts.
 import { checkServerAdmin } from "#domain/access.ts";
 import { externalAccounts } from "#domain/administration/external-accounts.ts";
 import { ExternalAccounts } from "#schema/administration/external-accounts.ts";

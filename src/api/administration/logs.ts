@@ -1,4 +1,4 @@
-// The last lines of the server's own log, and those that come.
+// Routes that return the latest lines of the server log and stream new ones.
 import { type Static, t } from "elysia";
 import { rfc3339 } from "#base/clock.ts";
 import { logLevels } from "#base/config/log-levels.ts";
@@ -17,7 +17,7 @@ import { ownersFeed } from "./feed.ts";
 
 const tags = ["Administration"];
 const MOST = 2_000;
-/** Lines that come within this time are one message. */
+/** Lines that arrive within this window are sent as one message. */
 const GATHER_MS = 100;
 
 const query = t.Object({
@@ -85,7 +85,7 @@ export const serverLog = (ctx: ApiContext) =>
         const fits = wanted(query);
         return ownersFeed(ctx, caller, request, (feed) => {
           let last = query.after_id ?? 0;
-          // A process that has begun again counts from the beginning.
+          // Line IDs restart with the process.
           if (last > recentLog.last) last = 0;
           let isPlanned = false;
           const tell = (): void => {

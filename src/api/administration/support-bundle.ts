@@ -1,4 +1,4 @@
-// What someone who helps wants to know, as one file for owners of the site.
+// Route that downloads a diagnostic bundle for support, for site owners.
 import { t } from "elysia";
 import { checkServerAdmin } from "#domain/access.ts";
 import { supportBundle } from "#domain/administration/support-bundle.ts";

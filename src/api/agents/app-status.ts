@@ -1,4 +1,4 @@
-// `PATCH me/app-status`: an app of the workspace, such as an assistant, says how far it is (facts/platform 3.6, rules AP-1 to AP-4).
+// `PATCH me/app-status`: lets an app in the workspace, such as an assistant, report its progress (facts/platform 3.6, rules AP-1 to AP-4).
 import { invalidField } from "#base/errors.ts";
 import { reportAppStatus } from "#domain/agents/app-status.ts";
 import { PatchAppStatus, STATUS_MESSAGE } from "#schema/workspaces/app.ts";

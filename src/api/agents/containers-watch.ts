@@ -1,5 +1,5 @@
-// One WebSocket that follows the containers of a workspace: each listing its daemon sends, shown as this caller understands it. Ends
-// with the client, with the daemon and with the caller's right, and always lets the daemon know (rule CO-5).
+// Streams the containers of a workspace over one WebSocket. Each listing from the daemon is presented as this caller may see it. The stream
+// ends when the client or the daemon disconnects or the caller loses access; the daemon is always notified (rule CO-5).
 import { MAX_LISTING, shownListing } from "#domain/agents/containers.ts";
 import { asWireError, type WebSocketFrames } from "#src/wire/index.ts";
 import type { ApiContext } from "../context.ts";
@@ -18,7 +18,7 @@ export class ContainerWatch implements SocketHandler {
     this.#compat = compat;
   }
 
-  /** Asks the daemon first, so that its refusal is the answer. Throws as `askContainers`. */
+  /** Queries the daemon first, so that its refusal becomes the response. Throws like `askContainers`. */
   static async begin(deps: Deps, agent_id: string, compat: boolean): Promise<ContainerWatch> {
     return new ContainerWatch(await dialAgentSocket(deps, agent_id, "/api/v0/containers/watch", MAX_LISTING), compat);
   }

@@ -1,5 +1,5 @@
-// `GET {agent}/containers` and `containers/watch`: what the container engine of a workspace runs, asked of its daemon (facts/platform
-// 5.3, rules CO-1 to CO-6). Looking is no use of the workspace: it moves no deadline.
+// `GET {agent}/containers` and `containers/watch`: the containers that run in a workspace, as reported by its daemon (facts/platform 5.3,
+// rules CO-1 to CO-6). Listing them is not activity and does not extend the deadline.
 import { t } from "elysia";
 import { invalidField } from "#base/errors.ts";
 import { mayUseWorkspace } from "#domain/access.ts";
@@ -85,9 +85,12 @@ export const agentContainers = (ctx: ApiContext) =>
       },
     );
 
-/** The query as the daemon gets it. 400 for what is no `key=value`, and for none at all from callers of the first kind. */
+/**
+ * Returns the label filter for the daemon. Rejects with 400 for an entry that is not `key=value`, and, for native callers, a request
+ * without labels.
+ */
 const parseLabels = (request: Request, compat: boolean): string => {
-  // As they were sent: the values of labels may have commas.
+  // Passed on unsplit, because label values may contain commas.
   const labels = new URL(request.url).searchParams.getAll("label");
   if (labels.length === 0 && !compat) throw invalidField("label", "is required");
   if (labels.length > MAX_LABELS) throw invalidField("label", `may be given ${MAX_LABELS} times`);

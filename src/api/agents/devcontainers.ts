@@ -1,5 +1,5 @@
-// What can be done to a devcontainer of a workspace: make it again, delete it (facts/platform 3.7 and 5.3, rules CO-7 to CO-9). For those
-// who may change the workspace; its daemon does it.
+// Routes that recreate or delete a devcontainer of a workspace (facts/platform 3.7 and 5.3, rules CO-7 to CO-9). They require permission to
+// change the workspace; its daemon does the work.
 import { t } from "elysia";
 import { forbidden } from "#base/errors.ts";
 import { mayUpdateWorkspace } from "#domain/access.ts";
@@ -66,7 +66,10 @@ export const agentDevcontainers = (ctx: ApiContext) =>
       },
     );
 
-/** The agent, for those who may change its workspace. 404 when they may not use it, 403 when they may only use it. */
+/**
+ * Returns the agent if the caller may change its workspace. Rejects with 404 for callers without access and with 403 for callers who may
+ * only use it.
+ */
 const changeable = async (ctx: ApiContext, id: string, caller: UserCaller): Promise<string> => {
   const place = await usableAgentAt(ctx.store, id, caller);
   if (!mayUpdateWorkspace(caller, toWorkspace(place))) throw forbidden();

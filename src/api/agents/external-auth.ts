@@ -1,6 +1,6 @@
-// `GET me/external-auth`: the token of the workspace's owner at a provider, for git and other programs of the workspace (facts/platform 3.6,
-// rules EA-10, EA-12 to EA-14). With `listen` it waits until the owner has linked an account. Refuses agents that may not read the
-// owner's data.
+// `GET me/external-auth`: returns the workspace owner's access token for a provider, for git and other programs in the workspace
+// (facts/platform 3.6, rules EA-10, EA-12 to EA-14). With `listen`, waits until the owner has linked an account. Rejects agents that may
+// not read the owner's data.
 import { t } from "elysia";
 import { rfc3339OrAbsent } from "#base/clock.ts";
 import { AppError, forbidden, invalid, notFound } from "#base/errors.ts";
@@ -27,7 +27,7 @@ export const agentExternalAuth = (ctx: ApiContext) =>
         if (!listen) return (await loadToken(ctx, caller, provider)) ?? unlinked(ctx, provider);
         const wait = new Wait(ctx, caller, provider.id, request);
         try {
-          // Heard before it is looked at, or a link in between would be lost.
+          // The subscription must exist before this read, or a link made in between would be lost.
           const known = await loadToken(ctx, caller, provider);
           if (known) return known;
           ctx.requests.exempt(request);
@@ -62,7 +62,7 @@ export const agentExternalAuth = (ctx: ApiContext) =>
       },
     );
 
-/** Exactly one of the two, or both when they agree (facts/platform 10.1). */
+/** Requires exactly one of the two, or both if they agree (facts/platform 10.1). */
 const providerIn = ({ links }: ApiContext, { match = "", id = "" }: { match?: string; id?: string }): Provider => {
   if (match === "" && id === "") {
     throw invalid("Query parameters have invalid values.", [{ field: "match", detail: "give match or id" }]);
@@ -107,7 +107,7 @@ const unlinked = ({ accessUrl }: ApiContext, { id }: Provider): AgentExternalAut
   url: new URL(`/external-auth/${id}`, accessUrl).href,
 });
 
-/** Waits for links of one owner at one provider; ends with the agent's build, the caller or the server. */
+/** Waits until an owner links an account at a provider. The wait ends with the agent's build, the caller's connection or the server. */
 class Wait {
   #news = false;
   #over = false;
@@ -121,7 +121,7 @@ class Wait {
       this.#wake?.();
     };
     this.#undo = [
-      // First, because it may refuse.
+      // First, because it can reject.
       streams.add({ end: () => this.end(), ping: () => {}, isPoll: true }, agent_id, request),
       topics.subscribe("external_auth", owner_id, ({ provider_id }) => {
         if (provider_id === provider) look();
@@ -131,7 +131,7 @@ class Wait {
     ];
   }
 
-  /** True after the next link, or when one may have been missed; false when the wait is over. */
+  /** Returns true after the next link, or when one may have been missed; false when the wait has ended. */
   async next(): Promise<boolean> {
     while (!this.#news && !this.#over) {
       await new Promise<void>((resolve) => {

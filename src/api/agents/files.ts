@@ -1,4 +1,4 @@
-// `GET {agent}/files` and `GET {agent}/files/content`: a look into the files of a workspace that runs (rule PT-10).
+// `GET {agent}/files` and `GET {agent}/files/content`: lists and reads files of a running workspace (rule PT-10).
 import { t } from "elysia";
 import { listAgentFolder, readAgentFile } from "#domain/agents/files.ts";
 import { usableAgentAt } from "#domain/agents/find.ts";
@@ -79,7 +79,7 @@ export const agentFiles = (ctx: ApiContext) =>
       },
     );
 
-/** Read as fast as the client takes it; a client that goes away ends the agent's answer, too. */
+/** Reads only as fast as the client does. When the client disconnects, the agent's response ends too. */
 const toStream = (bytes: AsyncGenerator<Uint8Array, void, undefined>): ReadableStream<Uint8Array> =>
   new ReadableStream<Uint8Array>({
     async pull(to) {
@@ -88,7 +88,7 @@ const toStream = (bytes: AsyncGenerator<Uint8Array, void, undefined>): ReadableS
         if (done) to.close();
         else to.enqueue(value);
       } catch {
-        // The connection is cut, so that nobody takes it for the whole; a reason would be printed by the runtime.
+        // Cuts the connection so that the client doesn't mistake the content for complete. The runtime would print a reason.
         to.error(undefined);
       }
     },

@@ -1,5 +1,5 @@
-// The key pair with which a user's workspaces reach git servers: agents get it whole, people see and renew its public half
-// (facts/platform 3.6 and 9.2, rules GK-1 to GK-5). Made on first need, sealed in the store, shown nowhere else.
+// The SSH key pair that a user's workspaces present to git servers. Agents get the whole pair; users can see and rotate the public key
+// (facts/platform 3.6 and 9.2, rules GK-1 to GK-5). Created on first use, stored encrypted, and never returned anywhere else.
 import { t } from "elysia";
 import { rfc3339 } from "#base/clock.ts";
 import { forbidden } from "#base/errors.ts";

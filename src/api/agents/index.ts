@@ -1,4 +1,4 @@
-// Workspace agents: what they send with their token, and what people read of them.
+// Workspace agents: requests they send with their token, and what users can read about them.
 import { endWithParents } from "#domain/agents/sub-agents.ts";
 import type { ApiContext } from "../context.ts";
 import { routes } from "../http/routes.ts";

@@ -1,5 +1,6 @@
-// Agents without a token sign in with what their cloud says of the machine they run on (facts/platform 8.3, rules II-1 to II-7). Open to
-// strangers: the signature is the credential. Served under the specification's paths and those of genuine agents.
+// Signs in agents that have no token with the instance identity document of their cloud (facts/platform 8.3, rules II-1 to II-7). Open to
+// anonymous callers, because the signature is the credential. Served under the specification's paths and the paths that upstream agents
+// use.
 import { AppError, conflict } from "#base/errors.ts";
 import { sha256 } from "#base/ids.ts";
 import { log } from "#base/log.ts";
@@ -40,7 +41,7 @@ export const instanceIdentity = (ctx: ApiContext) => {
       path,
       ({ body }) =>
         signIn(ctx, "a", body.agent_name, async () => {
-          const { verifyCloudA } = await import("#src/identity/aws.ts");
+          const { verifyAwsIdentity: verifyCloudA } = await import("#src/identity/aws.ts");
           return verifyCloudA(files, body, ctx.clock.now());
         }),
       {
@@ -55,8 +56,8 @@ export const instanceIdentity = (ctx: ApiContext) => {
       path,
       ({ body }) =>
         signIn(ctx, "b", body.agent_name, async () => {
-          // Read when it is needed: these libraries would cost every start.
-          const { verifyCloudB } = await import("#src/identity/azure.ts");
+          // Imported lazily, because these libraries would slow down every startup.
+          const { verifyAzureIdentity: verifyCloudB } = await import("#src/identity/azure.ts");
           return verifyCloudB(files, body.signature, ctx.clock.now());
         }),
       { ...documented(cloud, { encoding: "pkcs7", signature: "as the cloud gave it" }), body: CloudBIdentity },
@@ -68,7 +69,7 @@ export const instanceIdentity = (ctx: ApiContext) => {
       path,
       ({ body }) =>
         signIn(ctx, "c", body.agent_name, async () => {
-          const { verifyCloudC } = await import("#src/identity/google.ts");
+          const { verifyGoogleIdentity: verifyCloudC } = await import("#src/identity/google.ts");
           return verifyCloudC(files, body.json_web_token, ctx.clock.now());
         }),
       { ...documented(cloud, { json_web_token: "as the cloud gave it" }), body: CloudCIdentity },
@@ -84,7 +85,7 @@ const signIn = async (
   verify: () => Promise<string>,
 ): Promise<{ session_token: string }> => {
   const instance_id = await verify().catch((error: unknown) => {
-    // What a parser throws at a forged message is a refusal like any other.
+    // A forged message can make a parser throw anything; all of it is a rejection.
     if (!(error instanceof IdentityError)) log("identity").debug("a cloud-{cloud} identity: {error}", { cloud, error });
     const detail = error instanceof IdentityError ? `${error.message}.` : "It is malformed.";
     throw new AppError("unauthenticated", `The cloud-${cloud} instance identity is not valid.`, { detail });
@@ -110,8 +111,9 @@ const findAgent = async ({ store }: ApiContext, instance_id: string, name: strin
 };
 
 /**
- * The token of an agent that signs in this way; the one before it counts for a second more at most. Only its digest is stored, and yet it is the same each time: the programs of one
- * machine all sign in for themselves and must not sign each other out. It dies with its build like every agent token.
+ * Derives the token for an agent that signs in with its instance identity. The previous token stays valid for at most one more second. Only
+ * a digest is stored, yet the token is the same each time: several programs on one machine sign in separately and must not sign each other
+ * out. Like every agent token, it expires with its build.
  */
 const makeToken = ({ encryption }: ApiContext, agent_id: string): string =>
   encryption.deriveUuid(`agent_token:${agent_id}`);

@@ -1,4 +1,4 @@
-// Keys for the programs that people open a workspace with: editors, and external apps of a template.
+// Routes that create API keys for the programs people open a workspace with: editors and a template's external apps.
 import { t } from "elysia";
 import { usableAgentAt } from "#domain/agents/find.ts";
 import { createExternalLink } from "#domain/applications/external-link.ts";

@@ -1,5 +1,5 @@
-// One WebSocket that follows an agent's lines: first what is stored, then what comes, without a gap and without doubles
-// (rules LG-6 to LG-10). Refuses clients that speak.
+// Follows an agent's log over one WebSocket: first the stored lines, then live ones, without gaps or duplicates (rules LG-6 to LG-10).
+// Closes the connection of a client that sends anything.
 import type { Timer } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { type AgentPlace, findAgentById, isSignedIn } from "#domain/agents/find.ts";
@@ -10,14 +10,14 @@ import { type LogFollowers, worthCompressing } from "./log-followers.ts";
 import { logFrames } from "./log-pages.ts";
 import type { LogRequest } from "./log-query.ts";
 
-/** Bytes that may wait for the reader before the next page is read. */
+/** Maximum bytes buffered for the client before the next page is read. */
 const ENOUGH_BYTES = 64 * 1024;
-/** A reader that takes nothing for this long while history is sent is closed. */
+/** A client that reads nothing for this long while history is sent is disconnected. */
 const STALLED_MS = 30_000;
-/** Characters of live lines kept while a page is read; with more, another page is read instead. */
+/** Characters of live lines buffered while a page is read. Beyond this limit, another page is read instead. */
 const BUFFER_CHARS = 128 * 1024;
 
-/** What a follower needs until it is live; ten thousand live ones need none of it. */
+/** State a follower needs until it is live. Kept separate because ten thousand live followers need none of it. */
 type Reading = {
   readonly place: AgentPlace;
   readonly request: LogRequest;
@@ -66,7 +66,7 @@ export class LogFollower implements SocketHandler {
       }),
     ];
     this.#run(socket, reading).catch((error) => {
-      // Nobody waits for the lines any more, as when the server stops while history is read.
+      // The follower has already left, for example because the server stopped while history was being read.
       if (socket.closing || this.#reading !== reading) return;
       log("agents").error("following the logs of {agent} failed: {error}", { agent: this.#agent_id, error });
       socket.close(CLOSE.internal, "the logs could not be read");
@@ -93,10 +93,10 @@ export class LogFollower implements SocketHandler {
     const { history } = this.#followers;
     const { after } = reading.request;
     let cursor = after;
-    // Who asks for what comes behind a line that there is not yet has read none.
+    // A client can pass an `after` that does not exist yet; it has not read that line.
     const isLine = after > 0 && (await this.#followers.pages.has(agent_key, after));
     for (let first = true; ; first = false) {
-      // What was published until now is stored, so the page has it.
+      // Every line published until now is stored, so the page contains it.
       forget(reading);
       const settling = reading.ending;
       if (settling) await this.#followers.settled(agent_id);
@@ -112,7 +112,7 @@ export class LogFollower implements SocketHandler {
     }
   }
 
-  /** One synchronous step: the lines that came in in the meantime, then the live topic. `isRead`: line `cursor` is stored, and the reader has it. */
+  /** Sends the buffered lines and joins the live topic in one synchronous step. `isRead`: line `cursor` is stored and the client has it. */
   #goLive(socket: Socket, { live, request }: Reading, { cursor, isRead }: { cursor: number; isRead: boolean }): void {
     const fresh = live.filter(({ id }) => id > cursor);
     for (const frame of logFrames(fresh)) send(socket, frame, request);
@@ -121,7 +121,7 @@ export class LogFollower implements SocketHandler {
     if (!socket.closing) this.#followers.join(this.#agent_id, socket, last, request.compress);
   }
 
-  /** Sends lines as fast as the reader takes them. False when the socket has disconnected or its reader has stalled. */
+  /** Sends lines with backpressure. Returns false when the socket has disconnected or its client has stalled. */
   async #sendPaced(socket: Socket, reading: Reading, frames: readonly string[], evenEmpty: boolean): Promise<boolean> {
     for (const frame of frames.length === 0 && evenEmpty ? ["[]"] : frames) {
       if (!this.#reading) return false;
@@ -146,7 +146,7 @@ export class LogFollower implements SocketHandler {
     return this.#reading !== undefined && !socket.closing;
   }
 
-  /** The reading is over: the socket is live, or gone. */
+  /** Frees the reading state once the socket is live or closed. */
   #release(): void {
     for (const stop of this.#reading?.stops ?? []) stop();
     this.#reading = undefined;

@@ -1,5 +1,5 @@
-// Who follows which agent's lines live. Each committed batch becomes a frame once, however many follow, and goes out by Bun's own
-// publish; while nobody follows, nothing is built (rules LG-8, LG-9).
+// Tracks which sockets follow which agent's log live. Each committed batch is encoded once, however many clients follow, and sent with
+// Bun's publish. Without followers, nothing is encoded (rules LG-8, LG-9).
 import { log } from "#base/log.ts";
 import type { AgentLog } from "#schema/agents/agent-log.ts";
 import type { ApiContext } from "../context.ts";
@@ -7,9 +7,11 @@ import { CLOSE, type Socket } from "../http/socket.ts";
 import { LogHistory } from "./log-history.ts";
 import { LogPages, logFrames } from "./log-pages.ts";
 
-/** Shorter frames are sent as they are: compressing costs more than it saves. */
+/** Shorter frames are sent uncompressed, because compressing them costs more than it saves. */
 const COMPRESS_FROM = 1024;
-/** Bun compresses a published frame for each reader again, 40 us for 100 lines; a larger crowd gets it as it is. */
+/**
+ * Bun compresses a published frame separately for each client, 40 us for 100 lines. Beyond this many clients, frames are sent uncompressed.
+ */
 const COMPRESS_CROWD = 16;
 
 export const worthCompressing = (frame: string): boolean => frame.length >= COMPRESS_FROM;
@@ -17,7 +19,7 @@ export const worthCompressing = (frame: string): boolean => frame.length >= COMP
 type Followed = {
   readonly id: string;
   readonly sockets: Set<Socket>;
-  /** Those who have just come, and the last line that each has read from the store: it may be there before it is published. */
+  /** Clients that have just joined, with the last line that each has read from the store: a line can be stored before it is published. */
   readonly fresh: Map<Socket, number>;
   readonly stop: () => void;
 };
@@ -34,12 +36,15 @@ export class LogFollowers {
     this.history = new LogHistory(this.pages);
   }
 
-  /** The id itself, as one string for all who follow the agent: each request brings a copy of its own. */
+  /** Returns one shared string for all followers of the agent, because each request brings its own copy of the ID. */
   nameOf(agent_id: string): string {
     return this.#followed.get(agent_id)?.id ?? agent_id;
   }
 
-  /** From the next committed batch on, the socket gets every frame behind line `cursor`. Synchronous, so that nothing falls between. */
+  /**
+   * Sends every frame after line `cursor` to the socket, starting with the next committed batch. Synchronous, so that no line is missed in
+   * between.
+   */
   join(agent_id: string, socket: Socket, cursor: number, compress: boolean): void {
     let followed = this.#followed.get(agent_id);
     if (!followed) {
@@ -59,7 +64,7 @@ export class LogFollowers {
     this.#followed.delete(agent_id);
   }
 
-  /** Resolves when every batch that was sent before has been stored and published; then a stream may end without losing a line. */
+  /** Resolves when every batch sent before has been stored and published. A stream can then end without losing a line. */
   async settled(agent_id: string): Promise<void> {
     try {
       await this.#ctx.agents.ask(agent_id, "settle", {});
@@ -94,7 +99,10 @@ export class LogFollowers {
     for (const join of back) join();
   }
 
-  /** Who has read some of these lines gets the others alone. Answers what brings those sockets back. */
+  /**
+   * Unfollows the sockets that have already read some of these lines and sends them only the rest. Returns functions that make the sockets
+   * follow again.
+   */
   #setAside(agent_id: string, logs: readonly AgentLog[]): (() => void)[] {
     const fresh = this.#followed.get(agent_id)?.fresh ?? new Map<Socket, number>();
     const back: (() => void)[] = [];
@@ -111,7 +119,7 @@ export class LogFollowers {
     return back;
   }
 
-  /** Who comes again with the last id that it has seen gets what it has missed. */
+  /** Closes all followers. A client that reconnects with the last ID it has seen gets the lines it missed. */
   #sendAway(agent_id: string): void {
     for (const socket of [...(this.#followed.get(agent_id)?.sockets ?? [])]) {
       socket.close(CLOSE.tryLater, "lines may be missing, resume from the last id seen");

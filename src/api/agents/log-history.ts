@@ -1,29 +1,29 @@
-// What is stored of an agent's lines, as frames for those who begin to follow. A crowd that opens at the same time reads each page once:
-// a full page never changes, so it is kept for a while for anyone who asks next. One page goes out in each turn of the event loop, so that
-// live lines and everyone else's requests come in between (rule LG-24).
+// Serves the stored part of an agent's log as frames for new followers. Clients that open a log at the same time share each page: a full
+// page never changes, so it is cached. One page is sent per turn of the event loop, so that live lines and other requests are not delayed
+// (rule LG-24).
 import { Pace } from "#base/pace.ts";
 import { type LogPages, logFrames, PAGE_LINES } from "./log-pages.ts";
 
 export type HistoryPage = {
   frames: readonly string[];
-  /** The id of its last line; undefined for an empty page. */
+  /** The ID of the page's last line; undefined for an empty page. */
   last: number | undefined;
-  /** There may be more behind it. */
+  /** True when more lines may follow. */
   isFull: boolean;
 };
 
 type Reading = { page: Promise<HistoryPage>; begun: number };
 
-/** Characters of frames kept for those who ask next, of all agents together. */
+/** Maximum characters of cached frames, over all agents. */
 const KEPT_CHARS = 4 * 1024 * 1024;
 
 export class LogHistory {
   readonly #pages: LogPages;
   readonly #turns = new Pace();
-  /** How many read the history of an agent now. */
+  /** Number of clients that are reading an agent's history. */
   readonly #readers = new Map<number, number>();
   readonly #readings = new Map<string, Reading>();
-  /** Full pages, the one that was used last at the end. */
+  /** Full pages, least recently used first. */
   readonly #kept = new Map<string, HistoryPage>();
   #keptChars = 0;
   #order = 0;
@@ -32,7 +32,7 @@ export class LogHistory {
     this.#pages = pages;
   }
 
-  /** The page behind `after`: it has every line that was committed before the call, as far as it reaches. */
+  /** Returns the page after line `after`. Up to the page's limit, it contains every line committed before the call. */
   async page(agent_id: string, agent_key: number, after: number): Promise<HistoryPage> {
     const key = `${agent_key}:${after}`;
     const asked = ++this.#order;
@@ -40,14 +40,16 @@ export class LogHistory {
       const kept = this.#use(key);
       const reading = kept ? undefined : (this.#readings.get(key) ?? this.#read(key, agent_id, agent_key, after));
       const page = kept ?? (await reading?.page);
-      // A page that ends with the newest line counts only for who asked before it was read.
+      // A page that is not full may only be used by callers that asked before it was read.
       if (!page || !(page.isFull || (reading && reading.begun > asked))) continue;
       await this.#turns.next();
       return page;
     }
   }
 
-  /** Someone begins to read the history of an agent; pages are kept until the last one has called what this answers. */
+  /**
+   * Registers a reader of an agent's history and returns a function that unregisters it. Pages stay cached until the last reader has left.
+   */
   hold(agent_key: number): () => void {
     this.#readers.set(agent_key, (this.#readers.get(agent_key) ?? 0) + 1);
     return () => {

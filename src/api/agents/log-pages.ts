@@ -1,5 +1,5 @@
-// Reading an agent's stored lines page by page, and packing them into JSON arrays of bounded size. Used by the plain read, the text
-// form and the start of every follower.
+// Reads an agent's stored lines page by page and packs them into JSON arrays of bounded size. Used by the JSON response, the text response
+// and the start of every follower.
 import { rfc3339 } from "#base/clock.ts";
 import { listLogSources } from "#db/agents/log-sources.ts";
 import { type AgentLogRow, listAgentLogs } from "#db/agents/logs.ts";
@@ -9,11 +9,11 @@ import { DEFAULT_SOURCE } from "#schema/agents/log-source.ts";
 import { LOG_LEVELS, type LogLevel } from "#schema/log-level.ts";
 import { Pace } from "./pace.ts";
 
-/** Lines read immediately. */
+/** Lines read in one query. */
 export const PAGE_LINES = 500;
-/** Characters of output in one array; a longer line stands alone. */
+/** Maximum characters of one JSON array; a longer line gets its own array. */
 export const FRAME_CHARS = 96 * 1024;
-/** Pages read at the same time for all who read history: the rest wait, so that a crowd of readers cannot fill the store's queue. */
+/** Pages read concurrently by all history readers. Further reads wait, so that many readers cannot fill the store's queue. */
 const READING = 4;
 
 type Source = { id: string; display_name: string };
@@ -26,24 +26,24 @@ export class LogPages {
     this.#store = store;
   }
 
-  /** One page of lines with `after` < id < `before`, ascending; fewer than PAGE_LINES means there are no more. */
+  /** Returns one page of lines with `after` < id < `before`, ascending. Fewer than PAGE_LINES means there are no more. */
   read(agent: number, after: number, before: number): Promise<AgentLogRow[]> {
     return this.#pace.run(() => this.#store.scan(listAgentLogs({ agent, after, before, limit: PAGE_LINES })));
   }
 
-  /** Whether there is a line with this number. */
+  /** Returns whether a line with this ID exists. */
   async has(agent: number, id: number): Promise<boolean> {
     const rows = await this.#store.all(listAgentLogs({ agent, after: id - 1, before: id + 1, limit: 1 }));
     return rows.length > 0;
   }
 
-  /** The sources of an agent by integer key. */
+  /** Returns an agent's log sources by integer key. */
   async sources(agent_id: string): Promise<Map<number, Source>> {
     const rows = await this.#store.all(listLogSources({ agent_id }));
     return new Map(rows.map(({ key, id, display_name }) => [key, { id, display_name }]));
   }
 
-  /** Stored lines as callers see them. */
+  /** Returns stored lines as callers see them. */
   async shown(agent_id: string, rows: readonly AgentLogRow[]): Promise<AgentLog[]> {
     if (rows.length === 0) return [];
     const sources = await this.sources(agent_id);
@@ -57,7 +57,7 @@ export class LogPages {
   }
 }
 
-/** Lines as JSON arrays of at most about FRAME_CHARS each; none for no lines. */
+/** Returns lines as JSON arrays of at most about FRAME_CHARS each; an empty list for no lines. */
 export const logFrames = (logs: readonly AgentLog[]): string[] => {
   const frames: string[] = [];
   let from = 0;

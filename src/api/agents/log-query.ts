@@ -1,4 +1,4 @@
-// The query of `GET {agent}/logs` as callers really send it: cursors, flags, a format; and which of them exclude each other
+// Parses the query of `GET {agent}/logs` as clients actually send it: cursors, flags, a format, and which of them are mutually exclusive
 // (facts/platform 3.1 and 4).
 import { type Static, Type as t } from "@sinclair/typebox";
 import { invalid, type Validation } from "#base/errors.ts";
@@ -13,7 +13,7 @@ export const LogQuery = t.Object({
 });
 
 export type LogRequest = {
-  /** Exclusive bounds of the ids. */
+  /** Exclusive bounds of the line IDs. */
   after: number;
   before: number;
   follow: boolean;
@@ -22,8 +22,8 @@ export type LogRequest = {
 };
 
 /**
- * Reads the query. 400 names every parameter that has no meaning or excludes another. A flag without a value, as genuine clients
- * send it, means true (facts/wire 0).
+ * Parses the query. Rejects with 400 and names every parameter that is invalid or conflicts with another. A flag without a value, as
+ * upstream clients send it, means true (facts/wire 0).
  */
 export const logRequest = (query: Static<typeof LogQuery>): LogRequest => {
   const wrong: Validation[] = [];

@@ -1,4 +1,4 @@
-// The plain answer of `GET {agent}/logs`: stored lines as one JSON array or as text, read and sent page by page.
+// The plain response of `GET {agent}/logs`: stored lines as one JSON array or as text, read and sent page by page.
 import { rfc3339 } from "#base/clock.ts";
 import type { AgentLogRow } from "#db/agents/logs.ts";
 import type { AgentPlace } from "#domain/agents/find.ts";
@@ -7,11 +7,11 @@ import { LOG_LEVELS } from "#schema/log-level.ts";
 import { type LogPages, PAGE_LINES } from "./log-pages.ts";
 import type { LogRequest } from "./log-query.ts";
 
-/** More is not answered immediately; the caller continues with `after`. */
+/** Maximum lines in one response; the caller continues with `after`. */
 const MAX_LINES = 50_000;
 const MAX_CHARS = 16 * 1024 * 1024;
 
-/** The stored lines between the cursors. Clients of the upstream kind get text without colors of ours. */
+/** Returns the stored lines between the cursors. Upstream clients get text without Slipway's colors. */
 export const readLogs = async (
   pages: LogPages,
   place: AgentPlace,

@@ -1,4 +1,5 @@
-// `POST me/tasks/{task}/log-snapshot`: the last messages of a task, kept for when its workspace is stopped (specification "Limits").
+// `POST me/tasks/{task}/log-snapshot`: stores the last messages of a task so that they can be shown while its workspace is stopped
+// (specification "Limits").
 import { t } from "elysia";
 import { keepTaskSnapshot } from "#domain/tasks/snapshot.ts";
 import type { ApiContext } from "../context.ts";

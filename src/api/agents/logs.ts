@@ -1,4 +1,4 @@
-// Reading an agent's log lines: as JSON, as text, or as a WebSocket that continues with what comes (facts/platform 4).
+// Returns an agent's log lines as JSON, as text, or as a WebSocket that continues with live lines (facts/platform 4).
 import { t } from "elysia";
 import { maySeeWorkspace } from "#domain/access.ts";
 import { agentAt } from "#domain/agents/find.ts";

@@ -1,7 +1,7 @@
-// What an agent sends by REST with its own token: log sources and log lines. The lines are the product's hottest path: parsed once,
-// validated once, one message to the actor, one batch to the store.
+// Routes an agent calls with its own token: log sources and log lines. Log lines are the hottest path of the product: they are parsed once,
+// validated once, and sent as one message to the actor and one batch to the store.
 import { t } from "elysia";
-import { batchName } from "#actors/agent/log-lines.ts";
+import { toBatchId } from "#actors/agent/log-lines.ts";
 import { rfc3339 } from "#base/clock.ts";
 import { AppError, invalidField } from "#base/errors.ts";
 import { sha256 } from "#base/ids.ts";
@@ -23,7 +23,7 @@ export const agentReports = (ctx: ApiContext) =>
     .post(
       "/log-source",
       async ({ caller, body, status }) => {
-        // An agent cannot be asked to write them otherwise, and its lines must not be lost for them.
+        // Invalid values are cleaned instead of rejected: an agent cannot fix them, and its log lines must not be lost because of them.
         const shown = { display_name: asLine(body.display_name ?? ""), icon: asIcon(body.icon ?? "") };
         await ctx.agents.ask(caller.agent_id, "createLogSource", { ...body, ...shown });
         const source = {
@@ -104,21 +104,21 @@ export const agentReports = (ctx: ApiContext) =>
       },
     );
 
-/** Names the batch of a request by its key, and says what is in it. */
+/** Returns the batch name of a request: its key plus a digest of its content. */
 const toBatchName = (request: Request, body: object): string | undefined => {
   const key = request.headers.get("idempotency-key") ?? "";
   if (key.length > 128) throw invalidField("Idempotency-Key", "must have at most 128 characters");
-  return key === "" ? undefined : batchName(key, sha256(JSON.stringify(body)));
+  return key === "" ? undefined : toBatchId(key, sha256(JSON.stringify(body)));
 };
 
 const STORED: Generic = { message: "Logs stored." };
 
-/** 413 once an agent has stored all it may; the agent stops sending then. */
+/** Rejects with 413 once an agent has stored as many log bytes as allowed; the agent then stops sending. */
 const logsOverflowed = (limit: number): AppError =>
   new AppError("too_large", "Agent log storage limit exceeded.", {
     detail: `Maximum is ${limit} bytes of output for each agent.`,
   });
 
-/** 410 for what the specification marks as removed. */
+/** Rejects with 410 for endpoints the specification marks as removed. */
 export const removed = (replacement: string): AppError =>
   new AppError("gone", "This endpoint has been removed.", { detail: `Use workspaceagents/${replacement}.` });

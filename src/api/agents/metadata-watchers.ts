@@ -1,5 +1,5 @@
-// Everyone who watches the metadata of agents. One timer and one reading for each watched agent, however many watch it; each watcher
-// hears of changes at most once a second, and at least every 5 s because results grow older (facts/platform 5.8, rules MD-1 to MD-3).
+// Serves all watchers of agent metadata. Each watched agent has one timer and one read, however many clients watch it. Each watcher is
+// notified at most once a second, and at least every 5 s because results age (facts/platform 5.8, rules MD-1 to MD-3).
 import type { Timer } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { openSecretTexts } from "#base/template-secrets.ts";
@@ -8,11 +8,11 @@ import { presentMetadata } from "#domain/agents/present.ts";
 import type { ApiContext } from "../context.ts";
 
 export interface MetadataWatcher {
-  /** All of the agent's metadata as one line of JSON. */
+  /** Receives all of the agent's metadata as one line of JSON. */
   data(json: string): void;
-  /** It cannot be read now; it is tried again. */
+  /** Called when the metadata cannot be read; the read is retried. */
   failed(): void;
-  /** A newer build has taken over: nothing changes any more. */
+  /** Called when a newer build has taken over, so nothing changes any more. */
   gone(): void;
 }
 
@@ -27,7 +27,7 @@ export class MetadataWatchers {
     this.#ctx = ctx;
   }
 
-  /** The watcher gets everything now, and again as time and changes go, until the returned function is called. */
+  /** Sends everything to the watcher now, and again on changes and at intervals, until the returned function is called. */
   watch(agent_id: string, watcher: MetadataWatcher): () => void {
     let watched = this.#watched.get(agent_id);
     if (!watched) {
@@ -42,7 +42,7 @@ export class MetadataWatchers {
   }
 }
 
-/** When a watcher was last told, and of which change. */
+/** When a watcher was last notified, and of which change. */
 type Sent = { at: number; change: number };
 
 class Watched {
@@ -72,7 +72,7 @@ class Watched {
     void this.#tell([watcher]);
   }
 
-  /** True when nobody is left. */
+  /** Returns true when no watchers are left. */
   remove(watcher: MetadataWatcher): boolean {
     this.#sent.delete(watcher);
     if (this.#sent.size > 0) return false;

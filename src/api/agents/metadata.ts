@@ -1,4 +1,4 @@
-// Watching the metadata of one agent, as server-sent events and as a WebSocket (facts/platform 5.8).
+// Streams the metadata of one agent as server-sent events or over a WebSocket (facts/platform 5.8).
 import { t } from "elysia";
 import { maySeeWorkspace } from "#domain/access.ts";
 import { agentAt } from "#domain/agents/find.ts";

@@ -1,4 +1,4 @@
-// One agent, for anyone who may see its workspace.
+// Route that returns one agent to users who can see its workspace.
 import { t } from "elysia";
 import { notFound } from "#base/errors.ts";
 import { findAgent } from "#db/agents/agents.ts";

@@ -1,4 +1,4 @@
-// Lets only so many tasks run at a time; the rest wait in order. For reads that a crowd may ask for at once.
+// Limits how many tasks run concurrently; the rest wait in order. For reads that many clients may request at the same time.
 
 export class Pace {
   #free: number;
@@ -14,7 +14,7 @@ export class Pace {
     try {
       return await task();
     } finally {
-      // A place that becomes free goes to the first who waits.
+      // A free slot goes to the longest-waiting task.
       const next = this.#waiting.shift();
       if (next) next();
       else this.#free += 1;

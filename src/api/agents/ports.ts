@@ -1,4 +1,5 @@
-// `GET {agent}/listening-ports`: what listens in the workspace, asked of its daemon (facts/platform 5.7, rules PT-1, PT-4).
+// `GET {agent}/listening-ports`: the ports that are open in the workspace, as reported by its daemon (facts/platform 5.7, rules PT-1,
+// PT-4).
 import { Value } from "@sinclair/typebox/value";
 import { t } from "elysia";
 import { AppError } from "#base/errors.ts";

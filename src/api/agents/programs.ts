@@ -1,12 +1,12 @@
-// What a machine fetches to become a workspace's agent: the program and the script that brings it there. For everyone, because whoever
-// asks has no credential yet; nothing of it is a secret (rules TF-13, TF-14).
+// Serves the agent program and the script that installs it on a machine. Open to anonymous callers, because the machine has no credential
+// yet; nothing here is secret (rules TF-13, TF-14).
 import { t } from "elysia";
 import { notFound } from "#base/errors.ts";
 import { PackedPrograms } from "#domain/agents/packed-programs.ts";
 import { agentPrograms, findAgentProgram } from "#domain/agents/programs.ts";
 import { filledInitScript, INIT_MACHINES, INIT_SYSTEMS } from "#src/provisioners/terraform/init-script.ts";
 import type { ApiContext } from "../context.ts";
-import { chosenCoding, isKnown } from "../http/encoding.ts";
+import { chooseEncoding, isKnown } from "../http/encoding.ts";
 import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
@@ -42,7 +42,7 @@ const scriptAt = {
   }),
 };
 
-/** Below the root of the access URL, where the scripts of workspaces look. */
+/** Routes below the root of the access URL, where workspace scripts look for them. */
 export const agentProgramFiles = (ctx: ApiContext) => {
   const packed = new PackedPrograms(ctx.config.data_dir);
   return routes()
@@ -63,12 +63,12 @@ export const agentProgramFiles = (ctx: ApiContext) => {
           vary: "accept-encoding",
           "x-original-content-length": String(program.size),
         };
-        // Plug-ins of editors know what they have by its SHA-1.
+        // Editor plug-ins identify their copy by its SHA-1.
         const tags = [etag, `"${program.sha256}-gzip"`, `"${program.sha1}"`];
         if (tags.some((tag) => isKnown(request, tag))) {
           return new Response(null, { status: 304, headers });
         }
-        const coding = chosenCoding(request.headers.get("accept-encoding"), ["gzip"] as const);
+        const coding = chooseEncoding(request.headers.get("accept-encoding"), ["gzip"] as const);
         const twin = coding && packed.find(program);
         if (!twin) return new Response(Bun.file(program.path), { headers });
         const tagged = { ...headers, etag: `"${program.sha256}-${coding}"`, "content-encoding": coding };
@@ -98,7 +98,7 @@ export const agentProgramFiles = (ctx: ApiContext) => {
     );
 };
 
-/** `GET init-script/{os}/{arch}`, under the API as well. */
+/** `GET init-script/{os}/{arch}`, also served under the API. */
 export const initScripts = (ctx: ApiContext) =>
   routes().get(
     "/init-script/:os/:arch",

@@ -1,6 +1,6 @@
-// `GET me/reinit`: an agent of a prepared workspace waits here for anyone who gets it, and then starts over (facts/platform 5.4, rules RI-1
-// to RI-4, PB-9). The event belongs to the build of the claim: it comes when that succeeded, and again to anyone who asks while it is
-// the latest. Every other workspace is answered 409: do not ask again.
+// `GET me/reinit`: the agent of a prebuilt workspace waits here until the workspace is claimed, and then starts over (facts/platform 5.4,
+// rules RI-1 to RI-4, PB-9). The event belongs to the build of the claim: it is sent when that build succeeds, and again to every caller
+// while that build is the latest. All other workspaces get 409, which means: do not retry.
 import { t } from "elysia";
 import { isClaim } from "#actors/workspace/claim.ts";
 import { AppError, conflict } from "#base/errors.ts";
@@ -28,7 +28,7 @@ export const agentReinit = (ctx: ApiContext) =>
         const isDurable = parseFlag(query.wait);
         const claim = new Claim(ctx, caller, request);
         try {
-          // Heard before it is looked at, or a claim in between would be lost.
+          // The subscription must exist before this read, or a claim made in between would be lost.
           await claim.look(isDurable);
           if (wantsEvents(request, caller)) return streamEvents(ctx, request, claim);
           ctx.requests.exempt(request);
@@ -58,7 +58,7 @@ export const agentReinit = (ctx: ApiContext) =>
 const notPrepared = (): AppError =>
   conflict("The workspace is not a prebuilt workspace: there is nothing to wait for.");
 
-/** Genuine agents read events and do not say so. */
+/** Upstream agents read events without sending the Accept header. */
 const wantsEvents = (request: Request, { compat }: AgentCaller): boolean =>
   compat || (request.headers.get("accept") ?? "").includes("text/event-stream");
 
@@ -71,15 +71,15 @@ const streamEvents = (ctx: ApiContext, request: Request, claim: Claim): Response
     return () => claim.forget();
   });
 
-/** `unheard`: the agent that the claim has made has not said a word of itself yet. */
+/** `unheard`: the agent created by the claim has not reported anything yet. */
 type Found =
   | { readonly phase: "waiting" }
   | { readonly phase: "none" }
   | { readonly phase: "done"; readonly owner_id: string; readonly unheard: boolean };
 
 /**
- * What one agent waits for: its workspace is claimed and the build of the claim succeeded (the event), or that will not happen
- * any more (undefined). The agent is replaced by the claim itself, so its own end is looked into, not taken for an answer.
+ * Waits until a workspace is claimed and the claim's build has succeeded (resolves with the event), or until that can no longer happen
+ * (resolves with undefined). The claim itself replaces the agent, so the end of the agent is not an answer: the state is read again.
  */
 class Claim {
   readonly settled: Promise<ReinitEvent | undefined>;
@@ -103,7 +103,7 @@ class Claim {
     };
     const look = (): void => void this.#lookAgain();
     this.#undo = [
-      // First, because it may refuse.
+      // First, because it can reject.
       streams.add({ end: () => this.#settle(undefined), ping: () => {}, isPoll: true }, agent_id, request),
       topics.subscribe("reinit", workspace_id, ({ owner_id }) => this.#claimed(owner_id)),
       topics.subscribe("workspace", workspace_id, look),
@@ -112,8 +112,8 @@ class Claim {
   }
 
   /**
-   * Looks at what is on disk. Throws 409 when there is nothing to wait for. A claim that is done counts when the call is durable, and
-   * for as long as the agent it made has not begun: it has not heard of it then, whatever became of the call before.
+   * Checks the stored state. Throws 409 when there is nothing to wait for. A finished claim is reported when the call is durable, or while
+   * the agent that the claim created has not started: it cannot have heard of the claim then, even if an earlier call was answered.
    */
   async look(isDurable: boolean): Promise<void> {
     const found = await this.#find();
@@ -129,12 +129,12 @@ class Claim {
       if (found.phase === "done") this.#claimed(found.owner_id);
       else if (found.phase === "none") this.#settle(undefined);
     } catch {
-      // Anyone who waits asks again, and is answered by what is on disk then.
+      // The client retries and gets the state that is stored by then.
       this.#settle(undefined);
     }
   }
 
-  /** By the latest build of the workspace: the one that was the caller's own may have been replaced by the claim just now. */
+  /** Judges by the latest build of the workspace, because the claim may just have replaced the caller's own build. */
   async #find(): Promise<Found> {
     const { store } = this.#ctx;
     const place = await findAgentById(store, this.#caller.agent_id);
@@ -153,7 +153,9 @@ class Claim {
     this.#settle({ reason: "prebuild_claimed", workspace_id: this.#caller.workspace_id, owner_id });
   }
 
-  /** The event. 503 when the wait ended without one: the server stops, another build took over, or the caller hung up. */
+  /**
+   * Returns the event. Rejects with 503 when the wait ended without one: the server stops, another build took over, or the caller hung up.
+   */
   async answered(signal: AbortSignal): Promise<ReinitEvent> {
     if (signal.aborted) this.#settle(undefined);
     signal.addEventListener("abort", () => this.#settle(undefined), { once: true });

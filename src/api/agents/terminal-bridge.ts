@@ -1,6 +1,6 @@
-// One WebSocket on a terminal of the workspace: what is typed goes to the daemon, what the program writes returns as binary messages,
-// as fast as the reader takes them (facts/platform 5.6, rules TM-1 to TM-10). A paste of any size waits for the
-// program; what is no JSON object is refused.
+// Connects a WebSocket to a terminal of the workspace: input goes to the daemon, output returns as binary messages with backpressure
+// (facts/platform 5.6, rules TM-1 to TM-10). A paste of any size waits until the program reads it; a message that is not a JSON object is
+// rejected.
 import { AppError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
 import {
@@ -16,17 +16,17 @@ import {
 import type { ApiContext } from "../context.ts";
 import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";
 
-/** With so much input that the workspace has not taken the client waits; with less than half of it it goes on. */
+/** The client is paused when this much input is waiting for the workspace, and resumed below half of it. */
 const PAUSE_BYTES = 256 * 1024;
-/** A client that sends more all the same is cut off. */
+/** A client that sends more despite being paused is disconnected. */
 const MAX_WAITING = 4 * MAX_INPUT;
-/** Longer output is sent in pieces, so that one message never blocks the line. */
+/** Longer output is split, so that one message never blocks the connection. */
 const PIECE = 64 * 1024;
 
 export type TerminalEvents = {
-  /** Called when the terminal has opened and for everything that is typed. */
+  /** Called when the terminal has opened and for each input. */
   used(): void;
-  /** The terminal has opened; the result is called when the socket has disconnected. */
+  /** Called when the terminal has opened. The returned function is called when the socket has disconnected. */
   noted(): (reason: string) => void;
 };
 
@@ -141,11 +141,11 @@ export class TerminalBridge implements SocketHandler {
         }
       }
     } catch {
-      // The reading side says why.
+      // The reading side reports the reason.
     }
   }
 
-  /** False when the socket has gone. */
+  /** Returns false when the socket has closed. */
   async #show(socket: Socket, chunk: Uint8Array): Promise<boolean> {
     for (let at = 0; at < chunk.byteLength; at += PIECE) {
       while (this.#isFull && !this.#gone.signal.aborted) await this.#room.wait();

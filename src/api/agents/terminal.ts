@@ -17,7 +17,7 @@ import { closeWhenAccessLost } from "../http/revocation.ts";
 import { routes } from "../http/routes.ts";
 import { TerminalBridge } from "./terminal-bridge.ts";
 
-// Without bounds in the schema: Elysia reports those without the name of the parameter.
+// Has no bounds in the schema, because Elysia would report violations without the parameter's name.
 const Side = t.Optional(t.Integer({ description: `First size, 1 to ${MAX_SIDE}; default 80.` }));
 
 const parseSide = (name: "height" | "width", side = 80): number => {
@@ -49,7 +49,7 @@ export const agentTerminal = (ctx: ApiContext) =>
           BackendType: parseBackend(query.backend_type, container),
         };
         const used = trackUse(ctx, workspace_id, { reason: "terminal", agent_id, by: byUser(caller) });
-        // Once it is a socket the request tells nothing any more.
+        // Captured now, because the request's details are not available after the upgrade.
         const by = connectedBy(ctx, caller, request);
         const noted = (): End => ctx.connections.begin({ ...by, agent_id, type: "reconnecting_pty" });
         const bridge = new TerminalBridge(ctx, agent_id, terminal, { used, noted });

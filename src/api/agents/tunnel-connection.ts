@@ -1,5 +1,5 @@
-// The server's end of one tunnel: a WebSocket as a byte stream, yamux on it, the server opening the streams. Ends when a newer tunnel of
-// the agent takes its place or the agent's build is no longer the latest (rules TN-4, TN-5).
+// The server's end of a tunnel: yamux over a WebSocket, with the server opening the streams. It closes when a newer tunnel of the agent
+// takes over or the agent's build is no longer the latest (rules TN-4, TN-5).
 import { log } from "#base/log.ts";
 import type { YamuxSession } from "#src/wire/index.ts";
 import type { ApiContext } from "../context.ts";
@@ -35,7 +35,7 @@ export class TunnelConnection extends YamuxConnection {
     this.yamux?.end(code, reason, "The agent has gone away.");
   }
 
-  /** Only the server asks here. */
+  /** Rejects streams from the daemon, because only the server opens streams on a tunnel. */
   async #refuseStreams(session: YamuxSession): Promise<void> {
     for (;;) {
       const stream = await session.accept();

@@ -1,5 +1,5 @@
-// `GET me/tunnel`: the connection through which the server reaches into the workspace. An extension of ours alongside the protocol that
-// genuine agents speak; they never ask for it.
+// `GET me/tunnel`: the connection through which the server reaches into the workspace. A Slipway extension to the agent protocol that
+// upstream agents never use.
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";

@@ -1,4 +1,4 @@
-// `POST {agent}/files`: a file for the workspace, such as one that was dropped on a terminal (rule PT-8).
+// `POST {agent}/files`: uploads a file to the workspace, such as one dropped on a terminal (rule PT-8).
 import { t } from "elysia";
 import { invalidField } from "#base/errors.ts";
 import { usableAgentAt } from "#domain/agents/find.ts";
@@ -14,7 +14,7 @@ import { routes } from "../http/routes.ts";
 
 const MAX_NAME_LENGTH = 255;
 
-/** A file name without a path: names that lead elsewhere or could not be displayed are rejected. */
+/** Returns a file name without a path. Rejects names that point elsewhere or cannot be displayed. */
 const parseName = (name: string): string => {
   const isPlain = !/[/\\]|\p{Cc}/u.test(name) && name !== "." && name !== "..";
   if (name === "" || Buffer.byteLength(name) > MAX_NAME_LENGTH || !isPlain) {

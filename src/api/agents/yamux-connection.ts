@@ -1,9 +1,9 @@
-// What both connections of a daemon have: bytes that come go to their yamux session, and what waits goes on when the socket has room.
+// What both connections of a daemon share: received bytes go to their yamux session, and pending bytes are sent when the socket drains.
 import type { Socket, SocketHandler } from "../http/socket.ts";
 import type { YamuxSocket } from "./yamux-socket.ts";
 
 export abstract class YamuxConnection implements SocketHandler {
-  /** There once the socket is open. */
+  /** Set once the socket is open. */
   protected yamux: YamuxSocket | undefined;
 
   abstract open(socket: Socket): void;

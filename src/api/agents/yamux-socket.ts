@@ -1,5 +1,5 @@
-// A WebSocket of an agent's daemon as a yamux session: bytes in and out, how it is sent away, and its end when the agent's build is no
-// longer the latest. Both connections of a daemon stand on one (connection.ts and tunnel-connection.ts).
+// Runs a yamux session over a WebSocket of an agent's daemon, and closes it when the agent's build is no longer the latest. Both
+// connections of a daemon use it (connection.ts and tunnel-connection.ts).
 import { HEARTBEAT_MS, INACTIVE_MS } from "#actors/agent/status.ts";
 import { findAgentById, isSignedIn } from "#domain/agents/find.ts";
 import { ByteStream, endedBy, YamuxSession } from "#src/wire/index.ts";
@@ -8,9 +8,9 @@ import { CLOSE, type Socket } from "../http/socket.ts";
 
 export type YamuxSocketOptions = {
   readonly agent_id: string;
-  /** Who opens streams with odd ids. */
+  /** Decides who opens streams with odd IDs. */
   readonly role: "server" | "client";
-  /** Called at each sign of life, with the time a ping took. */
+  /** Called on each heartbeat with the round-trip time of a ping. */
   readonly alive?: (round_trip_ms: number) => void;
 };
 
@@ -41,7 +41,7 @@ export class YamuxSocket {
     this.#stops = [ctx.topics.subscribe("agent_gone", agent_id, () => this.goAway(TAKEN_OVER))];
   }
 
-  /** To be called when it has ended. */
+  /** Registers a function to call when the session has ended. */
   onEnd(stop: () => void): void {
     this.#stops.push(stop);
   }
@@ -54,23 +54,23 @@ export class YamuxSocket {
     this.#stream.drain();
   }
 
-  /** The daemon dials again, unless its token is refused then. */
+  /** Closes the socket. The daemon reconnects unless its token has become invalid. */
   goAway(reason: string): void {
     this.#stream.close(CLOSE.goingAway, reason);
   }
 
-  /** The daemon dials again soon. */
+  /** Closes the socket and makes the daemon reconnect soon. */
   tryLater(): void {
     this.#stream.close(CLOSE.tryLater, "the server is overloaded, retry");
   }
 
-  /** The build may have changed between signing in and listening for it. */
+  /** Checks the build again, because it may have changed between authentication and the subscription. */
   async checkBuild(): Promise<void> {
     const place = await findAgentById(this.#ctx.store, this.#agent_id);
     if (!place || !isSignedIn(place)) this.goAway(TAKEN_OVER);
   }
 
-  /** The socket has closed. */
+  /** Called when the socket has closed. */
   end(code: number, reason: string, words?: string): void {
     for (const stop of this.#stops) stop();
     this.#stream.end(endedBy(code, reason));

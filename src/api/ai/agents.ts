@@ -1,4 +1,4 @@
-// Routes of coding agents: those that chats can be begun with, and what administrators set up.
+// Routes of coding agents: those available to chats, and their configuration by administrators.
 import { t } from "elysia";
 import { availableAgents, codingAgents, removeCodingAgent, setCodingAgent } from "#domain/ai/coding-agents.ts";
 import {

@@ -1,14 +1,14 @@
-// What a caller of the gateway is told when a budget is used up, or when calls that are under way may use up the rest of it.
+// The error for gateway callers when a budget is used up, or when calls in progress may use up the rest.
 import type { Reached } from "#actors/chat/spending/limits.ts";
 import { loadPause } from "#actors/chat/spending/warnings.ts";
 import type { Store } from "#db/engine/store.ts";
 import { budgetName, budgetTitle, formatAmount } from "#schema/ai/budget-words.ts";
 import type { Refusal } from "#src/llm/gateway/refusal.ts";
 
-/** Seconds after which some of the calls that are under way may have ended. */
+/** Seconds until some of the calls in progress may have ended. */
 const HELD_RETRY_S = 5;
 
-/** Returns the 429 with the budget, its amount, and who may raise it. */
+/** Returns the 429 with the budget, its amount, and who can raise it. */
 export const budgetRefusal = async ({ store }: { readonly store: Store }, reached: Reached): Promise<Refusal> => {
   const pause = await loadPause(store, reached);
   if (reached.isHeld) {

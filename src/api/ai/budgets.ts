@@ -1,4 +1,4 @@
-// Routes of budgets: what model calls may cost or use together.
+// Routes of budgets, which limit the cost or usage of model calls.
 import { t } from "elysia";
 import { putBudget, raiseBudget, readBudgets, removeBudget } from "#domain/budgets/budgets.ts";
 import { Budget, PutBudget, RaiseBudget } from "#schema/ai/budget.ts";

@@ -1,5 +1,5 @@
-// Who calls the gateway: the programs of a workspace with its token, the coding agent of a chat with the chat's, or a person with an API key that has
-// the scope `ai:use`.
+// Identifies the caller of the gateway: a program in a workspace with the workspace's token, the coding agent of a chat with the chat's
+// token, or a person with an API key that has the scope `ai:use`.
 import { AppError } from "#base/errors.ts";
 import { isWorkspaceToken } from "#base/secrets/workspace-token.ts";
 import { findSignedInAgent } from "#db/agents/tokens.ts";
@@ -20,13 +20,13 @@ import { identify, type Who } from "../http/identify.ts";
 import { whenKeyGone } from "../http/revocation.ts";
 import { presentedToken } from "./headers.ts";
 
-/** What a key must be allowed to do. */
+/** The scope that an API key needs. */
 export const GATEWAY_SCOPE = "ai:use";
 
 export type GatewayCaller = {
   readonly payer: Payer;
   readonly asker: Asker;
-  /** Calls `end` when the token counts no more, with the reason. Returns how to stop listening. */
+  /** Calls `end` with a reason when the token becomes invalid. Returns a function that stops listening. */
   readonly whenLost: WhenLost;
 };
 
@@ -34,7 +34,7 @@ type WhenLost = (ctx: ApiContext, who: Who, end: (reason: string) => void) => ()
 
 const unknown = (message: string): Refusal => ({ status: 401, code: "invalid_api_key", message });
 
-/** Returns the caller, or why the request is refused. */
+/** Returns the caller, or the reason for rejecting the request. */
 export const gatewayCaller = async (request: Request, dialect: Dialect, who: Who): Promise<GatewayCaller | Refusal> => {
   const token = presentedToken(request, dialect);
   if (token === undefined) {
@@ -69,7 +69,7 @@ const whenTokenLost =
       ...user_ids.map((id) => topics.subscribe("key_gone", id, look)),
       ...user_ids.map((id) => topics.subscribe("access_changed", id, look)),
     ];
-    // It may have ended while the call was being set up.
+    // The token may have become invalid while the call was being set up.
     look();
     return () => {
       for (const stop of stops) stop();

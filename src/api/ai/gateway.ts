@@ -1,5 +1,6 @@
-// The AI gateway: forwards calls in the dialects of Anthropic, OpenAI and Gemini to the providers that an administrator has set up. Bytes pass
-// as they are; the provider's key is added here and is nowhere else. Each call is reserved in the ledger before it begins and settled when it ends.
+// The AI gateway: forwards calls in the Anthropic, OpenAI and Gemini formats to the providers that an administrator has configured. Bytes
+// pass unchanged. The provider's key is added here and appears nowhere else. Each call is reserved in the ledger before it begins and
+// settled when it ends.
 import type { OpenCall } from "#actors/chat/spending/ledger.ts";
 import { AppError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
@@ -38,13 +39,13 @@ import { OpenCalls } from "./open-calls.ts";
 export const GATEWAY_PREFIX = "/api/v2/ai/";
 
 const MAX_BODY_BYTES = 64 * 1024 * 1024;
-/** Bytes of a provider's error that are read and passed on. */
+/** Maximum bytes of a provider's error that are read and passed on. */
 const MAX_ERROR_BYTES = 256 * 1024;
 
-/** Statuses after which the next provider is asked, if there is one. */
+/** Returns whether the status makes the gateway fall back to the next provider. */
 const isTransient = (status: number): boolean => status === 408 || status === 429 || status >= 500;
 
-/** Returns the dialect and the rest of the path, for a request to the gateway; undefined for another one. */
+/** Returns the dialect and the rest of the path for a gateway request, or undefined for any other request. */
 const gatewayPath = (path: string): { dialect: Dialect; rest: string } | undefined => {
   if (!path.startsWith(GATEWAY_PREFIX)) return undefined;
   const [, name, rest = ""] = /^([a-z]+)(\/.*)?$/.exec(path.slice(GATEWAY_PREFIX.length)) ?? [];
@@ -52,10 +53,10 @@ const gatewayPath = (path: string): { dialect: Dialect; rest: string } | undefin
   return dialect && { dialect, rest };
 };
 
-/** Whether a request is for the gateway, and not for the routes alongside it. */
+/** Returns whether a request is for the gateway rather than for the API routes next to it. */
 export const isGatewayPath = (path: string): boolean => gatewayPath(path) !== undefined;
 
-/** An answer of a provider, and what is to be remembered of the call. */
+/** A provider's response, with what is needed to record the call. */
 type Asked = {
   readonly target: Target;
   readonly response: Response;
@@ -75,7 +76,7 @@ export class AiGateway {
     if (metrics) this.#figures.register(metrics, () => this.#calls.count);
   }
 
-  /** Answers a request to the gateway, in the words of its dialect whatever happens. */
+  /** Answers a gateway request. Errors, too, have the form of its dialect. */
   async answer(request: Request): Promise<Response> {
     return notAPage(await this.#answered(request));
   }
@@ -112,7 +113,7 @@ export class AiGateway {
         message: `The gateway does not forward ${request.method} requests to this path.`,
       };
     if (endpoint.kind === "models") return Response.json(modelList(dialect, namesFor(catalog, dialect, caller.asker)));
-    // Counted before it is read: what is sent is held in memory.
+    // Counted before the body is read, because the body is held in memory.
     const place = this.#calls.open(caller.payer.user_id, maxBodyBytes(request));
     if ("status" in place) return place;
     try {
@@ -147,7 +148,7 @@ export class AiGateway {
     const [first] = targets as [Target, ...Target[]];
     const begun = clock.monotonic();
     const { signal } = request;
-    // From here on the call lasts as long as open calls and the model take.
+    // From here on, the duration depends on other open calls and the model.
     this.#ctx.requests.exempt(request);
     const reserved =
       endpoint.kind === "count"
@@ -155,7 +156,7 @@ export class AiGateway {
         : await openCall(this.#ctx, { payer: caller.payer, target: first, body, signal });
     if (reserved && "isHeld" in reserved) {
       const { chat_id } = caller.payer;
-      // The chat asks whether to go on; its agent would only try again.
+      // The chat asks its user whether to continue; its coding agent would only retry.
       if (chat_id !== "" && !reserved.isHeld) this.#ctx.topics.publish("agent_refused", chat_id, {});
       return budgetRefusal(this.#ctx, reserved);
     }
@@ -186,14 +187,14 @@ export class AiGateway {
       if (status >= 300) return await this.#redirected(asked, record);
       return await this.#passed(call, asked, { record, abort, begun });
     } catch (error) {
-      // The provider works on what was sent to it, and asks its price, whether anyone waits or not.
+      // The provider processes and charges for what it received, whether or not the caller still waits.
       await record(target, { outcome: abort.signal.aborted ? "aborted" : "failed", was_begun: abort.signal.aborted });
       if (lost !== "") return { status: 401, code: "invalid_api_key", message: `The call was canceled: ${lost}.` };
       throw error;
     }
   }
 
-  /** Asks one provider after the other until one answers with more than that it cannot now. */
+  /** Tries one provider after the other until one returns something other than a transient error. */
   async #ask(
     { request, endpoint, body, targets }: Call,
     signal: AbortSignal,
@@ -218,7 +219,7 @@ export class AiGateway {
         let response = await send(body.bytesFor(model));
         let hidesUsage = body.hidesUsage;
         if (hidesUsage && response.status === 400 && (await refusesUsage(response.clone() as Response))) {
-          // An older server: the call goes out as it came, and its usage is estimated.
+          // An older provider server: the call is sent unchanged and its usage is estimated.
           await response.body?.cancel();
           response = await send(body.bytesWithoutUsage(model));
           hidesUsage = false;
@@ -240,9 +241,9 @@ export class AiGateway {
     return unreachable ?? { status: 502, code: "provider_unreachable", message: "No model provider answered." };
   }
 
-  /** The error of a provider, without anything that looks like its key. */
+  /** Passes on a provider's error with the provider's key masked. */
   async #failed({ recording }: Call, { target, response, key }: Asked, record: Recorder): Promise<Response | Refusal> {
-    // An error that breaks off, or that cannot be unpacked, is still one.
+    // An error that is truncated or cannot be decompressed is still an error.
     const read = await readText(response, MAX_ERROR_BYTES).catch(() => undefined);
     const text = read === undefined ? undefined : withoutSecrets(read, key);
     if (text !== undefined) recording?.read(Buffer.from(text));
@@ -259,7 +260,7 @@ export class AiGateway {
     });
   }
 
-  /** A provider that sends elsewhere is not followed, and neither is its caller sent there. */
+  /** Rejects a redirect from a provider: the gateway does not follow it and does not pass it to the caller. */
   async #redirected({ target, response, key }: Asked, record: Recorder): Promise<Refusal> {
     await response.body?.cancel();
     await record(target, { outcome: "failed", provider_request_id: providerRequestId(response.headers, key) });
@@ -267,7 +268,7 @@ export class AiGateway {
     return { status: 502, code: "provider_redirects", message };
   }
 
-  /** The answer of a provider on its way to the caller: nothing is read from the provider before the caller has taken what came before. */
+  /** Streams a provider's response to the caller with backpressure. */
   async #passed(
     call: Call,
     { target, response, key, hidesUsage }: Asked,
@@ -286,16 +287,16 @@ export class AiGateway {
     let first_byte_ms: number | null = null;
     const reader = response.body?.getReader();
     const read = async () => (await reader?.read()) ?? { done: true as const, value: undefined };
-    /** The first piece, until the caller takes it. */
+    /** The first chunk, until the caller reads it. */
     let next: Awaited<ReturnType<typeof read>> | undefined;
     const end = (outcome: Ended["outcome"]): Promise<void> => {
       if (outcome !== "ok") {
-        // The provider has sent what is held back of an answer that broke off, and asks its price.
+        // The provider charges for everything it has sent, including bytes held back from an interrupted response.
         if (next?.value) tap.read(next.value);
         tap.end();
       }
       const { usage, failed, text_bytes } = tap.tapped;
-      // An error in place of an answer has used nothing.
+      // An error instead of an answer has used nothing.
       const was_begun = !(failed && text_bytes === 0);
       const reached = outcome === "ok" && failed ? "failed" : outcome;
       const text = call.endpoint.kind === "embed" ? 0 : text_bytes;
@@ -313,7 +314,7 @@ export class AiGateway {
         provider: providerName(target),
         error: withoutSecrets(String(error), key),
       });
-    // As long as nothing has passed, an answer that cannot be read can still become an error that says so.
+    // Until the first chunk has been sent, an unreadable response can still become a proper error.
     try {
       next = await read();
     } catch (error) {
@@ -334,7 +335,7 @@ export class AiGateway {
     const stream = new ReadableStream<Uint8Array>(
       {
         start(controller) {
-          // Also while its caller takes nothing.
+          // Needed even while the caller is not reading.
           abort.signal.addEventListener("abort", () => void cut(controller));
         },
         async pull(controller) {
@@ -347,7 +348,7 @@ export class AiGateway {
                   recording?.read(rest);
                   if (rest.length > 0) controller.enqueue(rest);
                 }
-                // The caller learns that the answer is whole once the ledger has it.
+                // The ledger is written before the caller sees the end of the response.
                 await end("ok");
                 if (!isOver) controller.close();
                 isOver = true;
@@ -375,7 +376,7 @@ export class AiGateway {
     return new Response(stream, { status: response.status, headers });
   }
 
-  /** Returns what settles the call, once, and gives its place back. */
+  /** Returns a function that settles the call once and releases its slot. */
   #recorder(
     { body, caller, recording, release, endpoint: { dialect } }: Call,
     { reserved, begun, span, unwatch }: Recorded,
@@ -404,7 +405,7 @@ export class AiGateway {
       try {
         await endCall(this.#ctx, reserved, { payer: caller.payer, target, body, recording }, whole);
       } catch (error) {
-        // The reservation lapses and is settled as it was made: never less than what was used.
+        // The reservation expires and is settled at the reserved amount, which is never less than what was used.
         log("models").error("a model call could not be written into the ledger: {error}", { error });
       }
     };
@@ -417,7 +418,7 @@ type Call = {
   readonly caller: GatewayCaller;
   readonly body: CallBody;
   readonly targets: readonly Target[];
-  /** Undefined: administrators have not turned recording on. */
+  /** Undefined when administrators have not enabled recording. */
   readonly recording: Recording | undefined;
   readonly release: () => void;
 };
@@ -430,7 +431,7 @@ type Recorded = {
 type Passing = { readonly record: Recorder; readonly abort: AbortController; readonly begun: number };
 type Recorder = (target: Target, ended: Partial<Ended> & Pick<Ended, "outcome">) => Promise<void>;
 
-/** Begins the span of a call, which names the provider that is asked first. */
+/** Starts the trace span of a call, named after the first provider. */
 const beginGatewaySpan = ({ endpoint, body }: Call, { provider, model }: Target): Span | undefined => {
   const span = beginModelSpan(endpoint.kind === "embed" ? "embeddings" : "chat", model, provider.provider);
   span?.set({ "slipway.gateway.dialect": endpoint.dialect, "gen_ai.request.stream": body.streams });
@@ -457,7 +458,7 @@ const unreadable = (name: string): Refusal => ({
   message: `The answer of the model provider ${name} was interrupted or could not be read.`,
 });
 
-/** The most that the body of a request can take: its declared length, unless it is compressed. */
+/** Returns the maximum size of a request's body: its declared length, unless it is compressed. */
 const maxBodyBytes = ({ headers }: Request): number => {
   const declared = headers.has("content-encoding") ? null : headers.get("content-length");
   return Math.min(Number(declared ?? MAX_BODY_BYTES), MAX_BODY_BYTES);
@@ -488,12 +489,12 @@ const toRefusal = (error: unknown, request: Request): Refusal => {
       retry_after: 1,
     };
   }
-  // Its name and message: a stack may stand beside lines of what was sent.
+  // Only name and message, because a stack can contain lines of the request.
   if (!request.signal.aborted) log("models").error("a call of the gateway failed: {error}", { error: String(error) });
   return { status: 500, code: "internal_error", message: "The gateway failed. Try again." };
 };
 
-/** Whether a provider refuses to tell the usage of a stream. */
+/** Returns whether a provider rejects the option to report the usage of a stream. */
 const refusesUsage = async (response: { readonly body: ReadableStream<Uint8Array> | null }): Promise<boolean> =>
   /stream_options|include_usage/.test(await readText(response, MAX_ERROR_BYTES));
 

@@ -1,5 +1,5 @@
-// Which headers a model call takes to its provider, and which return. The caller's credentials stay here, and the provider's name nothing of
-// the account that the key belongs to. Pure.
+// Decides which headers of a model call are sent to the provider and which are returned. The caller's credentials are removed on the way
+// out, and headers that reveal the provider account on the way back. Pure.
 import type { ConfiguredProvider } from "#src/llm/configured-model.ts";
 import { CallBodyError } from "#src/llm/gateway/call-body.ts";
 import type { Dialect } from "#src/llm/gateway/endpoint.ts";
@@ -15,7 +15,7 @@ const HOP_BY_HOP = [
   "upgrade",
 ];
 
-/** Credentials, what describes the way to us, and whose account a call is for. */
+/** Credentials, headers about the connection to this server, and headers that select the account to charge. */
 const NOT_SENT = new Set([
   ...HOP_BY_HOP,
   ...[
@@ -52,7 +52,7 @@ const OF_THE_ORIGIN =
 const NOT_RETURNED = new Set([
   ...HOP_BY_HOP,
   ...["content-length", "content-encoding", "content-type", "strict-transport-security", "alt-svc", "server", "via"],
-  // What leads a browser elsewhere, has it keep something, or sign in.
+  // Headers that would redirect a browser, make it store something, or sign it in.
   ...["location", "content-location", "link", "content-disposition", "clear-site-data"],
   ...["www-authenticate", "service-worker-allowed", "sourcemap", "x-sourcemap"],
   ...["openai-organization", "openai-project", "anthropic-organization-id"],
@@ -76,7 +76,7 @@ export const notAPage = (response: Response): Response => {
   return response;
 };
 
-/** Anthropic's API refuses a call that names no version. */
+/** Anthropic's API rejects calls without a version. */
 const ANTHROPIC_VERSION = "2023-06-01";
 
 /** Returns the headers for the provider, with its key. */
@@ -86,7 +86,7 @@ export const providerHeaders = (from: Headers, dialect: Dialect, key: string): H
   for (const [name, value] of from) {
     if (!NOT_SENT.has(name) && !NOT_SENT_PREFIX.test(name) && !named.has(name)) sent.append(name, value);
   }
-  // What the answer has used is read while it passes.
+  // Usage is read from the response while it passes, so it must not be compressed.
   sent.set("accept-encoding", "identity");
   if (dialect === "anthropic" && !sent.has("anthropic-version")) sent.set("anthropic-version", ANTHROPIC_VERSION);
   if (key === "") return sent;
@@ -96,7 +96,7 @@ export const providerHeaders = (from: Headers, dialect: Dialect, key: string): H
   return sent;
 };
 
-/** Returns the headers for the caller: none that has the provider's key in it. */
+/** Returns the headers for the caller, without any that contain the provider's key. */
 export const callerHeaders = (from: Headers, key: string): Headers => {
   const returned = new Headers();
   for (const [name, value] of from) {
@@ -109,14 +109,14 @@ export const callerHeaders = (from: Headers, key: string): Headers => {
   return returned;
 };
 
-/** Returns the provider's own id of a request; empty where it names none, or its key. */
+/** Returns the provider's request ID; empty if none exists or it contains the key. */
 export const providerRequestId = (from: Headers, key: string): string => {
   const id = from.get("request-id") ?? from.get("x-request-id") ?? "";
   return key !== "" && id.includes(key) ? "" : id.slice(0, 200);
 };
 
 /**
- * Returns the token that a caller presents in the header of any dialect, or as Gemini's `key`; undefined: there is none. Only clients of Gemini send
+ * Returns the token that a caller presents in the header of any dialect, or as Gemini's `key`; undefined: none exists. Only clients of Gemini send
  * keys in addresses, which logs of proxies keep.
  */
 export const presentedToken = (request: Request, dialect: Dialect): string | undefined => {
@@ -127,7 +127,7 @@ export const presentedToken = (request: Request, dialect: Dialect): string | und
   return (given ?? inAddress ?? undefined)?.trim() || undefined;
 };
 
-/** Parameters that every API of Google takes, and that leave the answer as the gateway reads it. */
+/** Parameters common to all Google APIs that do not affect how the gateway reads the response. */
 const GOOGLE_PARAMETERS: Readonly<Record<string, RegExp>> = {
   alt: /^(?:sse|json)$/,
   $alt: /^json(?:;enum-encoding=int)?$/,
@@ -137,7 +137,7 @@ const GOOGLE_PARAMETERS: Readonly<Record<string, RegExp>> = {
 };
 
 /**
- * Refuses parameters with which an answer of Google comes in another form or without its usage: what it costs would not be known. Throws
+ * Rejects parameters that would change the form of a Google response or omit its usage, because its cost would be unknown. Throws
  * CallBodyError.
  */
 export const refuseSelection = (dialect: Dialect, request: Request): void => {
@@ -149,7 +149,7 @@ export const refuseSelection = (dialect: Dialect, request: Request): void => {
   }
 };
 
-/** Returns where a call goes: the provider's address, the path of the endpoint and the caller's query without credentials. */
+/** Returns the URL of a call: the provider's address, the endpoint's path and the caller's query without credentials. */
 export const providerUrl = (
   { base_url }: Pick<ConfiguredProvider, "base_url">,
   { defaultUrl, path, model, query }: { defaultUrl: string; path: string; model: string; query: URLSearchParams },

@@ -1,4 +1,4 @@
-// Routes alongside the AI gateway: its settings, its calls, and what models have cost.
+// API routes of the AI gateway: its settings, its calls, and model costs.
 import { t } from "elysia";
 import { readRecording } from "#domain/ai/recordings.ts";
 import { aiUsage, gatewayCalls, gatewaySettings, setGatewaySettings } from "#domain/ai/settings.ts";
@@ -90,7 +90,7 @@ export const ai = (ctx: ApiContext) =>
     )
     .get(
       "/calls/:call/recording",
-      // What is no number names no call.
+      // An ID that is not a number matches no call.
       ({ caller, params }) => readRecording(ctx, caller, /^[1-9]\d{0,15}$/.test(params.call) ? Number(params.call) : 0),
       {
         user,

@@ -1,10 +1,10 @@
-// The names that a caller may use, as the list of models of each dialect. Pure.
+// Formats the model names a caller may use as the model list of each dialect. Pure.
 import type { Dialect } from "#src/llm/gateway/endpoint.ts";
 
-/** Dialects want a time; names have none. */
+/** Dialects require a time; names have none. */
 const EPOCH = "1970-01-01T00:00:00Z";
 
-/** Returns the list. Names with `*` are left out: they are no model. */
+/** Returns the list. Names with `*` are patterns, not models, and are left out. */
 export const modelList = (dialect: Dialect, names: readonly string[]): object => {
   const models = names.filter((name) => !name.includes("*"));
   if (dialect === "anthropic") {

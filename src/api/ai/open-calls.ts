@@ -1,4 +1,5 @@
-// How many model calls may be open, and how much their requests may weigh together: a request of 64 MiB stays in memory until its answer ends.
+// Limits the number of open model calls and the total size of their requests: a request of up to 64 MiB stays in memory until its response
+// ends.
 import type { Refusal } from "#src/llm/gateway/refusal.ts";
 
 type Weight = { calls: number; bytes: number };
@@ -13,9 +14,9 @@ const fits = ({ calls, bytes }: Weight, more: number, limits: Limits): boolean =
   calls < limits.calls && bytes + more <= limits.bytes;
 
 type OpenPlace = {
-  /** Says what the request weighs, once it is read. */
+  /** Sets the actual size of the request once it has been read. */
   weigh(bytes: number): void;
-  /** Gives the place back, once. */
+  /** Releases the slot, once. */
   release(): void;
 };
 
@@ -23,12 +24,12 @@ export class OpenCalls {
   readonly #all: Weight = { calls: 0, bytes: 0 };
   readonly #users = new Map<string, Weight>();
 
-  /** Calls that are open. */
+  /** Returns the number of open calls. */
   get count(): number {
     return this.#all.calls;
   }
 
-  /** Takes a place for a request of `bytes` at most, as long as the limits of its caller and of all allow it. */
+  /** Takes a slot for a request of at most `most` bytes, if the limits of the caller and of the server allow it. */
   open(user_id: string, most: number): OpenPlace | Refusal {
     const own = this.#users.get(user_id) ?? { calls: 0, bytes: 0 };
     if (!fits(own, most, LIMITS_OF_USER) || !fits(this.#all, most, LIMITS)) {

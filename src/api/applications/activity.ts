@@ -1,5 +1,5 @@
-// Use of apps and ports as use of their workspace, at most once a minute, so that traffic does not become messages (facts/platform 2.7):
-// traffic of apps says that the workspace was used, a person on one of its ports also moves its deadline (rule AX-14).
+// Records use of apps and ports as use of their workspace, at most once a minute, so that traffic does not become messages (facts/platform
+// 2.7). App traffic marks the workspace as used; a person who uses one of its ports also extends its deadline (rule AX-14).
 import { log } from "#base/log.ts";
 import type { AppPlace } from "#domain/applications/find.ts";
 import { byUser } from "#domain/workspaces/find.ts";
@@ -17,12 +17,12 @@ export class AppActivity {
     this.#ctx = ctx;
   }
 
-  /** Cheap: may be called for every chunk. */
+  /** Cheap enough to call for every chunk. */
   note({ workspace_id, agent_id, isPort, slug }: AppPlace, caller: UserCaller | undefined): void {
     const { clock, workspaces, usage } = this.#ctx;
-    // Insights know people only.
+    // Insights cover only signed-in users.
     if (caller) usage.note({ workspace_id, agent_id, user_id: caller.user_id, app: slug });
-    // Nobody knows who strangers are, so they keep no workspace awake.
+    // Anonymous callers do not keep a workspace awake.
     const reason = isPort && caller ? "port_forward" : "app_traffic";
     const key = `${workspace_id} ${reason}`;
     const at = clock.now();

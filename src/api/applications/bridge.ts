@@ -1,21 +1,21 @@
-// A browser's WebSocket on one side, an app's on the other: every message passes whole and in order, as fast as the slower side takes
-// them, and each side hears why the other has gone (rule AX-10). Bounds what waits: neither side is read while the other one does not.
+// Connects a browser's WebSocket to an app's. Every message passes whole and in order, with backpressure in both directions, and each side
+// gets the other's close reason (rule AX-10). Buffers are bounded: neither side is read while the other does not read.
 import { asWireError, Wakeup, type WebSocketFrames, type WebSocketMessage } from "#src/wire/index.ts";
 import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";
 
-/** When more than this waits for the app, nothing more is read from the browser. */
+/** When more than this is waiting for the app, the browser is not read. */
 const PAUSE_BYTES = 1024 * 1024;
-/** When no more than this waits, the browser is read again. */
+/** When at most this is waiting, reading from the browser resumes. */
 const RESUME_BYTES = PAUSE_BYTES / 4;
-/** What a waiting message takes besides its content. */
+/** Overhead of a waiting message in addition to its content. */
 const MESSAGE_BYTES = 64;
 
 export type BridgeEvents = {
-  /** Something has passed. */
+  /** Called when data has passed. */
   used(): void;
-  /** Begins to watch whether the caller may still; `end` closes. Returns how to stop. */
+  /** Watches whether the caller keeps their access; `end` closes. Returns a function that stops watching. */
   watch(end: (reason: string) => void): () => void;
-  /** Runs it some seconds later: an app that does not end its side by then is cut off. */
+  /** Runs a function after a few seconds, to cut off an app that does not close its side by then. */
   later(run: () => void): void;
 };
 
@@ -76,7 +76,7 @@ export class AppBridge implements SocketHandler {
     this.#said.ring();
   }
 
-  /** From the browser to the app, until one of them has gone. */
+  /** Forwards from the browser to the app until one of them disconnects. */
   async #tell(socket: Socket): Promise<void> {
     try {
       for (;;) {
@@ -94,17 +94,17 @@ export class AppBridge implements SocketHandler {
         }
       }
     } catch {
-      // The listening side says why.
+      // The listening side reports the reason.
     }
   }
 
-  /** From the app to the browser. */
+  /** Forwards from the app to the browser. */
   async #listen(socket: Socket): Promise<void> {
     try {
       for (;;) {
         const message = await this.#app.next();
         if (message === undefined) break;
-        // An app that pings and reads nothing gets no more answers until it reads.
+        // An app that sends pings but does not read gets no more pongs until it reads.
         if (message.kind === "ping" && !this.#isFullForApp) this.#say({ kind: "pong", bytes: message.bytes });
         if (message.kind === "close") {
           const code = message.code === 1005 ? CLOSE.normal : message.code;
@@ -124,22 +124,22 @@ export class AppBridge implements SocketHandler {
     }
   }
 
-  /** False when the socket has gone. */
+  /** Returns false when the socket has closed. */
   async #show(socket: Socket, data: string | Uint8Array): Promise<boolean> {
     while (this.#isFull && !this.#isGone) await this.#room.wait();
     if (this.#isGone) return false;
     const taken = socket.transmit(data);
     this.#isFull = taken < 0;
-    // An empty message has sent nothing, too.
+    // For an empty message, zero bytes sent is a success too.
     return taken !== 0 || data.length === 0;
   }
 }
 
-/** The others are never sent (RFC 6455, 7.4). */
+/** All other codes are never sent (RFC 6455, 7.4). */
 const isSendable = (code: number): boolean =>
   (code >= 1000 && code <= 1003) || (code >= 1007 && code <= 1014) || (code >= 3000 && code <= 4999);
 
-// A character is at most three bytes, so this is never far off.
+// A character takes at most three bytes, so the estimate is close enough.
 const measureSize = (message: WebSocketMessage): number => MESSAGE_BYTES + getContent(message).length;
 
 const getContent = (message: WebSocketMessage): string | Uint8Array =>

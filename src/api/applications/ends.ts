@@ -1,5 +1,5 @@
-// Ends what an app's user has open when they may no longer open it: the key or the sign-in behind it is void, roles, sharing or levels
-// have changed, or the workspace's build is another by now (rule AX-9).
+// Closes the connections of an app's user when they lose access: their key or sign-in is revoked, their roles, shares or the sharing level
+// change, or a new build replaces the workspace's build (rule AX-9).
 
 import type { AppName } from "#base/links/app-label.ts";
 import { findKeyWithUser } from "#db/users/api-keys.ts";
@@ -14,7 +14,10 @@ const LOST = "you may no longer open this app";
 
 export type Opened = { readonly name: AppName; readonly place: AppPlace; readonly by: AppCaller | undefined };
 
-/** Calls `end` once, with a reason. Also when it was lost while the connection was being set up. Returns how to stop listening. */
+/**
+ * Calls `end` once, with a reason, including when access was lost while the connection was being set up. Returns a function that stops
+ * listening.
+ */
 export const whenAppLost = (ctx: ApiContext, opened: Opened, end: (reason: string) => void): (() => void) => {
   const { name, place, by } = opened;
   const { topics } = ctx;
@@ -50,7 +53,7 @@ export const whenAppLost = (ctx: ApiContext, opened: Opened, end: (reason: strin
   return stop;
 };
 
-/** The same person with the roles and memberships of this moment. */
+/** Returns the same person with their current roles and memberships. */
 const personNow = async ({ store }: ApiContext, caller: UserCaller): Promise<UserCaller | undefined> => {
   const key = await store.get(findKeyWithUser({ id: caller.key_id }));
   if (!key) return undefined;

@@ -1,5 +1,5 @@
-// How a sign-in reaches an app's host, where the session's cookie does not go: an encrypted key in the address, once, within a minute
-// and for that host only, exchanged there for a cookie that opens nothing else (facts/platform 8.4; rules AX-11 to AX-13).
+// Transfers a sign-in to an app's host, which never receives the session cookie. An encrypted key in the URL, valid once, for one minute
+// and for that host only, is exchanged there for a cookie that works for nothing else (facts/platform 8.4; rules AX-11 to AX-13).
 import { AppError } from "#base/errors.ts";
 import { keyId, keySecret } from "#base/ids.ts";
 import { findKeyWithUser } from "#db/users/api-keys.ts";
@@ -22,35 +22,35 @@ type Session = { token: string; parent: string };
 
 const MAY_START = "workspace:start";
 
-/** Someone who has sent a session or a key of their own. */
+/** Wraps a caller who sent a session or API key directly. */
 export const asAppCaller = (caller: UserCaller): AppCaller => ({ caller, mayStart: allows(caller.scopes, MAY_START) });
 
-/** Who is signed in at an app's host. */
+/** The person signed in at an app's host. */
 export type AppCaller = {
   readonly caller: UserCaller;
-  /** The sign-in it came from, when it came from one. */
+  /** The sign-in this session was derived from, if any. */
   readonly parent?: string;
-  /** Whether that sign-in, or the key itself, may start workspaces. */
+  /** Whether that sign-in, or the API key itself, may start workspaces. */
   readonly mayStart: boolean;
 };
 
 export class HandOver {
   readonly #ctx: ApiContext;
-  /** Ids of keys that were exchanged within the last minutes, with when they may be forgotten. */
+  /** IDs of recently exchanged keys, with the time at which each can be forgotten. */
   readonly #used = new Map<string, number>();
 
   constructor(ctx: ApiContext) {
     this.#ctx = ctx;
   }
 
-  /** The encrypted key for this host. It becomes a key only when it is exchanged. */
+  /** Returns the encrypted key for this host. It becomes a session key only when it is exchanged. */
   offer(caller: UserCaller, host: string): string {
     const until = this.#ctx.clock.now() + GOOD_FOR_MS;
     const offer: Offer = { id: keyId(), secret: keySecret(), user_id: caller.user_id, parent: caller.key_id, until };
     return this.#ctx.encryption.seal(JSON.stringify(offer), `app_key:${host}`);
   }
 
-  /** The Set-Cookie header for an offer. Throws 400 when it was used, is too old, or was made for another host. */
+  /** Returns the Set-Cookie header for an offer. Throws 400 when it was already used, has expired, or was made for another host. */
   async exchange(sealed: string, host: string): Promise<string> {
     const { store, clock, encryption, accessUrl } = this.#ctx;
     const offer = this.#open<Offer>(sealed, `app_key:${host}`);
@@ -78,7 +78,7 @@ export class HandOver {
     }`;
   }
 
-  /** Who the cookie of this host speaks for; nobody once the sign-in it came from has ended. */
+  /** Returns the person the cookie of this host belongs to; undefined once the sign-in it was derived from has ended. */
   async callerOf(request: Request, host: string, who: Who): Promise<AppCaller | undefined> {
     const name = this.#ctx.accessUrl.protocol === "https:" ? SECURE_APP_COOKIE : APP_COOKIE;
     const session = this.#open<Session>(cookie(request.headers.get("cookie") ?? "", name) ?? "", `app_session:${host}`);
@@ -101,7 +101,7 @@ export class HandOver {
   }
 }
 
-/** The person an API key speaks for; one of another kind, for other things or that is void is as good as none for an app. */
+/** Returns the user of an API key; undefined if the key is invalid, not a user's, or lacks the scope for apps. */
 export const loadPerson = async (token: string, request: Request, who: Who): Promise<UserCaller | undefined> => {
   if (!KEY_FORM.test(token)) return undefined;
   const identity: Identity = await identify({ token, place: "header", compat: false }, request, who);

@@ -1,21 +1,24 @@
-// What a request takes along to an app, and what an answer brings back. The caller's credentials stay here, hop-by-hop headers concern
-// one connection only, and an app below the access URL may not speak for the whole origin (rules AX-6 to AX-8). Pure.
+// Filters the headers of requests to an app and of its responses. The caller's credentials are not forwarded, hop-by-hop headers apply to
+// one connection only, and an app below the access URL cannot set headers for the whole origin (rules AX-6 to AX-8). Pure.
 import { NODE_HEADER, PART_HEADER } from "#base/network/node-headers.ts";
 import { SESSION_COOKIE, SESSION_HEADER } from "../http/identify.ts";
 import { WAITS } from "./opening.ts";
 
 const UPSTREAM = "coder_session_token";
-/** The app's host keeps its session here; over TLS a name that no other host can set. */
+/** The session cookie on an app's host; over TLS it has a name that no other host can set. */
 export const APP_COOKIE = "service_app_session";
 export const SECURE_APP_COOKIE = `__Host-${APP_COOKIE}`;
 
-/** A person has asked to see an app below the access URL although it wants a host of its own: in the query once, then as a cookie. */
+/**
+ * Set when a person has chosen to open an app below the access URL although it wants its own host: first as a query parameter, then as a
+ * cookie.
+ */
 export const BY_PATH = "service_app_by_path";
 
 const OUR_COOKIES = new Set([SESSION_COOKIE, UPSTREAM, APP_COOKIE, SECURE_APP_COOKIE, BY_PATH]);
 const OUR_QUERIES = new Set([SESSION_COOKIE, UPSTREAM, BY_PATH, WAITS]);
 const OUR_HEADERS = new Set([SESSION_HEADER.toLowerCase(), "coder-session-token"]);
-/** What only nodes of a cluster say to each other: an app that said so would have its request done again. */
+/** Headers used only between nodes of a cluster. If an app sent one, its request would be executed again. */
 const OF_NODES = new Set([NODE_HEADER, PART_HEADER]);
 /** The form of an API key (facts/platform 8.2). */
 export const KEY_FORM = /^[A-Za-z0-9]{10}-[A-Za-z0-9]{22}$/;
@@ -31,7 +34,7 @@ const HOP_BY_HOP = new Set([
   "transfer-encoding",
   "upgrade",
 ]);
-/** How often a request has passed a server like this one on its way. A port that leads back here would be asked again without end. */
+/** Counts how often a request has passed through a server like this one. Without it, a port that leads back here would loop endlessly. */
 export const HOPS_HEADER = "slipway-hops";
 const MAX_HOPS = 4;
 
@@ -41,17 +44,17 @@ const countHops = (headers: Headers): number => {
   return /^\d$/.test(hops) ? Number(hops) : MAX_HOPS;
 };
 
-/** Whether a request returns to us, as one that an app or a port has led here again and again. */
+/** Returns whether a request has return through an app or port too often. */
 export const isLoop = (headers: Headers): boolean => countHops(headers) >= MAX_HOPS;
 
-/** Said again by us, or for us alone. */
+/** Headers that are set again or are meant only for this server. */
 const NOT_FORWARDED = new Set([HOPS_HEADER, "forwarded", "x-real-ip", "expect", "http2-settings", "content-length"]);
 
 export type Forwarded = {
-  /** The caller's address. */
+  /** The client's address. */
   readonly address: string;
   readonly protocol: string;
-  /** Where the app is mounted, when not at the root. */
+  /** The path where the app is mounted, if not the root. */
   readonly prefix: string;
 };
 
@@ -60,7 +63,7 @@ type Pair = readonly [string, string];
 const namedIn = (connection: string | null): Set<string> =>
   new Set((connection ?? "").split(",").map((name) => name.trim().toLowerCase()));
 
-/** The headers of the request to the app. */
+/** Returns the headers of the request to the app. */
 export const requestHeaders = (from: Headers, { address, protocol, prefix }: Forwarded): Pair[] => {
   const named = namedIn(from.get("connection"));
   const sent: Pair[] = [];
@@ -89,10 +92,10 @@ const appCookies = (cookies: string): string =>
 
 const toName = (cookie: string): string => cookie.slice(0, Math.max(0, cookie.indexOf("="))).trim();
 
-/** The query without our credentials, everything else as it was written. With its question mark, or empty. */
+/** Returns the query without Slipway's credentials and otherwise unchanged. Includes the question mark, or is empty. */
 export const appQuery = (query: string): string => withoutPairs(query, isOurPair);
 
-/** The query without the pairs that `isOut` names, each other byte as it was written. */
+/** Returns the query without the pairs that `isOut` matches, otherwise byte for byte unchanged. */
 export const withoutPairs = (query: string, isOut: (pair: string) => boolean): string => {
   const pairs = query.slice(1).split("&");
   const kept = pairs.filter((pair) => !isOut(pair));
@@ -105,19 +108,19 @@ const isOurPair = (pair: string): boolean => {
   return OUR_QUERIES.has(name) || (name === "access_token" && KEY_FORM.test(value));
 };
 
-/** What an app may say for a host of its own, but not below ours: it would be said for the whole origin. */
+/** Headers an app may set on its own host but not below the access URL, where they would apply to the whole origin. */
 const ORIGIN_WIDE = new Set(["clear-site-data", "strict-transport-security", "public-key-pins", "nel", "report-to"]);
 
 type Shown = {
   /** Where the app is mounted below the access URL; empty on a host of its own. */
   readonly prefix: string;
-  /** Its pages get no origin: below our own a script could act as anyone who looks at it. */
+  /** Its pages get an opaque origin: below the access URL, a script could otherwise act as anyone who opens it. */
   readonly sandboxed: boolean;
-  /** Whom the answer is for; undefined when nobody had to sign in for it. */
+  /** The person the response is for; undefined when no sign-in was required. */
   readonly by: object | undefined;
 };
 
-/** The headers of the answer. What was shown to one person is no cache's to show to the next. */
+/** Returns the headers of the response. A response made for one person must not be cached for others. */
 export const responseHeaders = (from: Headers, { prefix, sandboxed, by }: Shown): Headers => {
   const named = namedIn(from.get("connection"));
   const headers = new Headers();
@@ -141,29 +144,29 @@ export const responseHeaders = (from: Headers, { prefix, sandboxed, by }: Shown)
   return headers;
 };
 
-/** As far as an app's service worker may reach: the app's own path, never the origin around it, which is ours. */
+/** Limits the scope of an app's service worker to the app's own path, because the origin belongs to Slipway. */
 const scopeBelow = (prefix: string, value: string): string => {
   const path = URL.canParse(value, "http://app") ? new URL(value, "http://app").pathname : "/";
   return path === prefix || path.startsWith(`${prefix}/`) ? path : `${prefix}${path}`;
 };
 
-/** How long a browser keeps it stays the app's to say; that others keep it does not. */
+/** Leaves the cache lifetime to the app but forbids shared caches. */
 const keepPrivate = (headers: Headers): void => {
   const said = (headers.get("cache-control") ?? "").split(",").map((one) => one.trim());
   const kept = said.filter((one) => one !== "" && !/^(public|private(=.*)?|s-maxage=.*|proxy-revalidate)$/i.test(one));
   headers.set("cache-control", ["private", ...kept].join(", "));
 };
 
-/** Scripts run, but in no origin: neither our cookies nor our API are theirs. */
+/** Scripts run without an origin, so they cannot use Slipway's cookies or API. */
 const SANDBOX = "sandbox allow-scripts allow-forms allow-popups allow-modals allow-downloads";
 
-/** An app's cookie for its own host and path alone; undefined for one that has the name of ours. */
+/** Restricts an app's cookie to its own host and path. Returns undefined for a cookie with one of Slipway's names. */
 const appCookie = (cookie: string, prefix: string): string | undefined => {
   const [pair = "", ...attributes] = cookie.split(";").map((part) => part.trim());
   if (OUR_COOKIES.has(toName(pair))) return undefined;
   const kept = attributes.filter((one) => one !== "" && !/^domain\s*(=|$)/i.test(one));
   if (prefix === "") return [pair, ...kept].join("; ");
-  // Browsers refuse such a name with any other path than the root.
+  // Browsers reject this prefix with any path other than the root.
   if (toName(pair).startsWith("__Host-")) return undefined;
   const path = kept.find((one) => /^path\s*=/i.test(one))?.replace(/^path\s*=\s*/i, "");
   const below =

@@ -1,4 +1,4 @@
-// Where apps have hosts of their own, and how a sign-in gets there (facts/platform 8.4).
+// Routes about the hosts of apps, and the transfer of a sign-in to them (facts/platform 8.4).
 import { t } from "elysia";
 import { invalidField } from "#base/errors.ts";
 import { formatLabel } from "#base/links/app-label.ts";
@@ -11,7 +11,7 @@ import { operation } from "../http/operation.ts";
 import { wantsPage } from "../http/plain-page.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
-import { isSomebody, redirectTo, signInFirst } from "../http/sign-in-first.ts";
+import { hasValidCaller, redirectTo, redirectToSignIn } from "../http/sign-in-first.ts";
 import { agentOfTerminal, newTicket } from "../http/terminal-ticket.ts";
 import { HandOver, KEY_PARAMETER } from "./hand-over.ts";
 
@@ -66,21 +66,21 @@ export const applications = (ctx: ApiContext) => {
       "/auth-redirect",
       ({ request, query }) => {
         const caller = getUser(request);
-        // Without a target the browser wants the server itself.
+        // Without a target, redirects to the server itself.
         if (!query.redirect_uri) return redirectTo(ctx.accessUrl.href);
         const target = hosts(request).target(query.redirect_uri);
         const label = target && formatLabel(target.name);
         if (!target || !label) throw invalidField("redirect_uri", "must be the URL of an app on a host of its own");
-        // As it was written: an app may read its query in its own way.
+        // Appended to the raw query, because an app may parse its query in its own way.
         target.url.search += `${target.url.search === "" ? "?" : "&"}${KEY_PARAMETER}=${encodeURIComponent(handOver.offer(caller, label))}`;
         return redirectTo(target.url.href);
       },
       {
-        // A person who came from an app signs in first and then continues; a program is told.
+        // A person who came from an app signs in first and then continues; a program gets an error.
         transform: ({ request }) => {
           if (!wantsPage(request)) getUser(request);
         },
-        beforeHandle: ({ request }) => (isSomebody(request) ? undefined : signIn(ctx, request)),
+        beforeHandle: ({ request }) => (hasValidCaller(request) ? undefined : signIn(ctx, request)),
         query: t.Object({
           redirect_uri: t.Optional(
             t.String({
@@ -107,10 +107,10 @@ export const applications = (ctx: ApiContext) => {
     );
 };
 
-/** Sends a person to the access URL first, where they may be signed in, and to the sign-in page there. */
+/** Sends a person to the access URL, where they may already be signed in, and from there to the sign-in page. */
 const signIn = (ctx: ApiContext, request: Request): Response => {
   const next = nextSignIn(ctx, request.headers.get("host") ?? "");
-  if (next === undefined) return signInFirst(request);
+  if (next === undefined) return redirectToSignIn(request);
   const { pathname, search } = new URL(request.url);
   return redirectTo(`${next}${pathname}${search}`);
 };

@@ -1,17 +1,17 @@
-// Whether a request is a person who opens a page now. All else happens in the background and starts nothing: parts of a page, calls of its
-// scripts, what a browser fetches ahead, pages that reload themselves, monitors (rule WO-3). Pure.
+// Decides whether a request is a person opening a page. Everything else happens in the background and does not start a workspace:
+// subresources, script requests, prefetches, pages that reload themselves, and monitors (rule WO-3). Pure.
 import { wantsPage } from "../http/plain-page.ts";
 
-/** The build that a page waits for, in its own query. */
+/** Query parameter with the build that a page is waiting for. */
 export const WAITS = "service_app_wait";
 
-/** True for a browser that gets a page ahead of time, in case it will be opened. */
+/** Returns whether the browser is prefetching the page. */
 const isAhead = (headers: Headers): boolean =>
   ["purpose", "sec-purpose", "x-purpose", "x-moz"].some((name) =>
     /prefetch|prerender|preview/i.test(headers.get(name) ?? ""),
   );
 
-/** True for a page, as one looks at it: also one that reloads itself. */
+/** Returns whether the request is for a page, including one that reloads itself. */
 export const isPage = (request: Request): boolean => {
   const { method, headers } = request;
   const mode = headers.get("sec-fetch-mode");
@@ -19,8 +19,8 @@ export const isPage = (request: Request): boolean => {
 };
 
 /**
- * True where a person opens it. A frame in another page, and a page that loads itself again (as development servers have them do when the
- * workspace stops), count only when the person has pressed something there. Browsers that say nothing of all this are believed.
+ * Returns whether a person is opening the page. A page in a frame and a page that reloads itself (as development servers make pages do when
+ * the workspace stops) qualify only after a user activation in them. Browsers that send none of these headers are trusted.
  */
 export const opensPage = (request: Request): boolean => {
   const { headers } = request;

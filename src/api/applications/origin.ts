@@ -1,5 +1,5 @@
-// Which pages may send something to an app in the name of anyone who is signed in: its own, and those of other apps of the same owner
-// (rule AX-4). Programs send no Origin and pass; so does what carries no cookie of ours.
+// Decides which pages may send credentialed requests to an app: its own pages and those of other apps of the same owner (rule AX-4).
+// Programs without an Origin header pass, as do requests without Slipway's cookie.
 import type { AppName } from "#base/links/app-label.ts";
 import type { AppHosts } from "#domain/applications/names.ts";
 
@@ -7,7 +7,7 @@ const SAFE = new Set(["GET", "HEAD", "OPTIONS"]);
 
 type Place = { readonly hosts: AppHosts; readonly name: AppName; readonly accessUrl: URL; readonly onHost: boolean };
 
-/** False for a write or a WebSocket that another site's page has sent with the cookie. */
+/** Returns false for a write or WebSocket that another site's page has sent with the cookie. */
 export const isFromOwnPage = (request: Request, { hosts, name, accessUrl, onHost }: Place): boolean => {
   const { method, headers } = request;
   if (SAFE.has(method) && headers.get("upgrade") === null) return true;
@@ -24,8 +24,8 @@ export const isFromOwnPage = (request: Request, { hosts, name, accessUrl, onHost
 };
 
 /**
- * True for the preflight of a page of another app of the same owner, at a host of its own. Browsers send none with a cookie, so the app
- * answers it for everyone: what it allows is decided again when the request itself comes.
+ * Returns whether this is the preflight of a page of another app of the same owner on its own host. Browsers send preflights without
+ * cookies, so the app answers them for everyone; access is checked again with the actual request.
  */
 export const isOwnPreflight = ({ method, headers }: Request, { hosts, name, onHost }: Place): boolean => {
   const origin = headers.get("origin");

@@ -1,5 +1,5 @@
-// What is said when an app cannot be shown: a small quiet page for people, the generic body for programs. Nothing on it comes from
-// elsewhere, and nothing of what was asked for is repeated (rule AX-5).
+// The error shown when an app cannot be displayed: a small page for people, the generic error body for programs. It loads nothing from
+// elsewhere and repeats nothing from the request (rule AX-5).
 import { COMMON_HEADERS } from "#base/network/common-headers.ts";
 import { type Plain, plainPage, wantsPage } from "../http/plain-page.ts";
 
@@ -82,7 +82,7 @@ const WORDS: Record<Trouble, Words> = {
   malformed: { status: 400, title: "The request is malformed", text: "It can't be forwarded to an app." },
 };
 
-/** The answer; `home` is where the way back leads. */
+/** Returns the response; `home` is the target of the link back. */
 export const troubleAnswer = (request: Request, trouble: Trouble, home: URL, action?: Plain["action"]): Response => {
   const { status, title, text } = WORDS[trouble];
   const headers = new Headers(COMMON_HEADERS);

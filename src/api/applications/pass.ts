@@ -11,28 +11,28 @@ import { type Opened, whenAppLost } from "./ends.ts";
 import { isLoop, requestHeaders, responseHeaders } from "./headers.ts";
 import type { Trouble } from "./page.ts";
 
-/** An app that has said nothing of its answer by then is given up. */
+/** Timeout for an app to send its response headers. */
 const HEAD_MS = 300_000;
-/** Bytes of a body that is not streamed. */
+/** Bodies up to this many bytes are not streamed. */
 const SHORT = 64 * 1024;
 const FAREWELL_MS = 5_000;
 
 export type Passing = Opened & {
   /** Where the app is mounted below the access URL; empty on a host of its own. */
   readonly prefix: string;
-  /** Path and query as the app gets them. */
+  /** Path and query as sent to the app. */
   readonly path: string;
-  /** Its pages get no origin. */
+  /** Its pages get an opaque origin. */
   readonly sandboxed: boolean;
   used(): void;
   trouble(trouble: Trouble): Response | Promise<Response>;
 };
 
-/** Answers with what the app answers, or with why it does not. Throws 503 when too much is open. */
+/** Returns the app's response, or an error page explaining why none exists. Throws 503 when too many requests are open. */
 export const passOn = async (ctx: ApiContext, request: Request, passing: Passing): Promise<Response> => {
   const { headers, method } = request;
   const hasBody = headers.has("transfer-encoding") || Number(headers.get("content-length") ?? 0) > 0;
-  // The runtime does not hand such a body over, and without it an app would answer something else than was asked.
+  // The runtime does not expose a body of such requests, and without it the app would answer a different request.
   if (hasBody && (method === "GET" || method === "HEAD")) return passing.trouble("body_of_get");
   if (isLoop(headers)) return passing.trouble("loop");
   const flow = new Flow(ctx, request, passing);
@@ -63,13 +63,13 @@ const findTrouble = (error: unknown): Trouble | undefined => {
   if (error instanceof WireError) {
     return error.failure === "refused" ? "silent" : error.failure === "timeout" ? "late" : "broken";
   }
-  // The agent is not connected, or has just gone.
+  // The agent is not connected or has just disconnected.
   return error instanceof AppError && (error.kind === "invalid" || error.kind === "not_found")
     ? "agent_away"
     : undefined;
 };
 
-/** Asks the app first, so that its choice of protocol, or its refusal, is the answer. */
+/** Connects to the app first, so that its choice of protocol or its refusal becomes the response. */
 const upgraded = async (ctx: ApiContext, request: Request, passing: Passing, flow: Flow): Promise<Response> => {
   const asked = flow.asked({});
   const names = ["sec-websocket-extensions", "connection", "upgrade"];
@@ -102,7 +102,7 @@ const toStream = (body: Uint8Array): ReadableStream<Uint8Array> =>
     },
   });
 
-/** What must be ended together: the request to the app, the place among open streams, the watch over the caller's right. */
+/** Resources that end together: the request to the app, the slot among open streams, and the watch over the caller's access. */
 class Flow {
   readonly #ctx: ApiContext;
   readonly #request: Request;
@@ -110,7 +110,7 @@ class Flow {
   readonly #abort = new AbortController();
   readonly #timer: Timer;
   #undo: (() => void)[] = [];
-  /** Whose connection this is. */
+  /** The user whose connection this is. */
   readonly who: string;
   isLate = false;
 
@@ -134,7 +134,7 @@ class Flow {
 
   readonly cut = (): void => this.#abort.abort();
 
-  /** The request as the app gets it. */
+  /** Returns the request as sent to the app. */
   asked(body: { body?: AsyncIterable<Uint8Array>; length?: number }) {
     const { prefix, path, place, used } = this.#passing;
     used();
@@ -152,14 +152,14 @@ class Flow {
     };
   }
 
-  /** The app's answer; a short one whole, since the runtime drops the length of a body that comes in pieces. */
+  /** Returns the app's response. A short body is sent whole, because the runtime drops the length of a streamed body. */
   async answer(response: HttpResponse): Promise<Response> {
     const { status } = response;
     if (status < 200 || status > 599) throw new WireError("protocol", "The answer's status is none.");
     const headers = responseHeaders(response.headers, this.#passing);
     if (this.#request.method === "HEAD" || status === 204 || status === 205 || status === 304) {
       this.end();
-      // It should have no body, but may.
+      // A 205 should have no body but may have one.
       if (status === 205) this.cut();
       return new Response(null, { status, headers });
     }
@@ -170,7 +170,7 @@ class Flow {
       this.end();
       const body = Buffer.concat(parts);
       if (headers.has("content-type")) return new Response(body, { status, headers });
-      // The runtime would call bytes without a type a download; a stream has the type that the app gave it: none.
+      // The runtime would label bytes without a type as a download; a stream keeps the app's type, even if none exists.
       headers.set("content-length", String(body.byteLength));
       return new Response(toStream(body), { status, headers });
     }
@@ -202,13 +202,13 @@ class Flow {
           } catch (error) {
             over();
             log("applications").debug("an app's answer broke off: {error}", { error });
-            // Cuts the connection, so that nobody takes it for the whole. With a reason the runtime would print it.
+            // Cuts the connection so that the client doesn't mistake the response for complete. The runtime would print a reason.
             controller.error(undefined);
           }
         },
         cancel() {
           over();
-          // Also where nothing of the body was asked for yet.
+          // Needed even if nothing of the body was read yet.
           cut();
         },
       },

@@ -1,5 +1,5 @@
-// Passes requests on to apps and ports of workspaces, below the access URL and on hosts of their own (facts/platform 8.4, rules AX-1 to
-// AX-14). Decides who may and where it goes; how HTTP passes is in pass.ts, how a WebSocket does in bridge.ts.
+// Routes requests to apps and ports of workspaces, below the access URL and on hosts of their own (facts/platform 8.4, rules AX-1 to
+// AX-14). Checks access and finds the target; pass.ts forwards HTTP, bridge.ts forwards WebSockets.
 
 import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
@@ -20,10 +20,10 @@ import { type Passing, passOn } from "./pass.ts";
 import { AppVisits } from "./visits.ts";
 import { AppWaiting } from "./waiting.ts";
 
-/** What is asked for, once it is known by which way. */
+/** An app request, whether it came by host or by path. */
 type Asked = {
   readonly name: AppName;
-  /** Empty on a host of its own. */
+  /** Empty on an app's own host. */
   readonly prefix: string;
   readonly rest: string;
   readonly by: AppCaller | undefined;
@@ -37,7 +37,7 @@ export class AppProxy {
   readonly #activity: AppActivity;
   readonly #visits: AppVisits;
   readonly #waiting: AppWaiting;
-  /** What the Host header named that came last: nearly all requests of a server have the same. */
+  /** Cache of the last parsed Host header, because nearly all requests of a server have the same one. */
   #last: { readonly host: string; readonly accessUrl: URL; readonly name: AppName | undefined } | undefined;
 
   constructor(ctx: ApiContext, who: Who) {
@@ -49,7 +49,7 @@ export class AppProxy {
     this.#waiting = new AppWaiting(ctx);
   }
 
-  /** The app that the Host header names, if it names one. */
+  /** Returns the app that the Host header names, if any. */
   nameOf(request: Request): AppName | undefined {
     const host = request.headers.get("host") ?? "";
     const { accessUrl } = this.#ctx;
@@ -88,8 +88,9 @@ export class AppProxy {
   }
 
   /**
-   * Below our own origin a script can do whatever the one who looks at it may: never that of someone else's workspace, and that of
-   * one's own only where an administrator accepts that everything which runs there can take its owner's account.
+   * Returns whether the app's pages may share the access URL's origin, where a script can do anything its viewer may do. Never for another
+   * user's workspace, and for the viewer's own only if an administrator accepts that everything running there can take over its owner's
+   * account.
    */
   #sharesOrigin(place: AppPlace, by: AppCaller | undefined): boolean {
     return this.#ctx.config.path_apps_same_origin && by?.caller.user_id === place.owner_id;
@@ -99,7 +100,7 @@ export class AppProxy {
     return appHosts(this.#ctx, headers.get("host") ?? "");
   }
 
-  /** Programs send a token in a header or in the query. */
+  /** Authenticates programs, which send a token in a header or in the query. */
   async #byToken(request: Request): Promise<AppCaller | undefined> {
     const headers = new Headers(request.headers);
     headers.delete("cookie");
@@ -122,7 +123,7 @@ export class AppProxy {
     if (typeof place === "string") return this.#trouble(request, place);
     if (byCookie && !isFromOwnPage(request, from)) return this.#trouble(request, "foreign");
     if (request.method === "GET" || request.method === "HEAD") {
-      // What an app refers to by relative paths is below its own folder.
+      // Relative links of an app resolve below its own folder.
       if (rest === "") return elsewhere(`${prefix}/${query}`);
       if (rest === "/" && query === "" && place.base.query !== "") return elsewhere(`${prefix}/${place.base.query}`);
     }
@@ -159,8 +160,8 @@ export class AppProxy {
   }
 
   /**
-   * Where a person who opens a page below the access URL goes instead: to the app's own host, or to a page that says why it needs one.
-   * Undefined where it can be shown here: to programs, and to those whose pages share our origin.
+   * Returns the redirect for a person who opens a page below the access URL: to the app's own host, or to a page that says why it needs
+   * one. Returns undefined when the page can be shown here: for programs, and for pages that share the access URL's origin.
    */
   #instead(
     request: Request,
@@ -176,7 +177,7 @@ export class AppProxy {
       if (by && byCookie) url.search = withPair(query, KEY_PARAMETER, this.#handOver.offer(by.caller, place.label));
       return elsewhere(url.href);
     }
-    // What everyone may open gets its parts without a cookie, too.
+    // The parts of a public app load without a cookie, too.
     if (place.isPublic || cookie(request.headers.get("cookie") ?? "", BY_PATH) !== undefined) return undefined;
     const here = `${prefix}${rest || "/"}${query}`;
     if (hasPair(getQuery(request.url), BY_PATH)) {
@@ -208,7 +209,7 @@ export class AppProxy {
 
 const SECOND_MS = 1_000;
 
-/** An answer comes in thousands of pieces, and each of them says the same. */
+/** A response has thousands of chunks, and each of them reports the same activity. */
 const oncePerSecond = (clock: Clock, run: () => void): (() => void) => {
   let last = Number.NEGATIVE_INFINITY;
   return () => {
@@ -219,7 +220,7 @@ const oncePerSecond = (clock: Clock, run: () => void): (() => void) => {
   };
 };
 
-/** Troubles that pass when the workspace has only just started. */
+/** Errors that can go away if the workspace has only just started. */
 const COMES_YET: ReadonlySet<Trouble> = new Set(["agent_away", "silent"]);
 
 const getQuery = (url: string): string => {
@@ -227,17 +228,17 @@ const getQuery = (url: string): string => {
   return at < 0 ? "" : url.slice(at);
 };
 
-/** True where a browser opens a page, and not a part of one. */
+/** Returns whether a browser is opening a page, not loading a part of one. */
 const isNavigation = (request: Request): boolean =>
   wantsPage(request) && [null, "document", "iframe", "frame"].includes(request.headers.get("sec-fetch-dest"));
 
-/** The query with one pair more, everything else as it was written. */
+/** Returns the query with one more pair, otherwise byte for byte unchanged. */
 const withPair = (query: string, name: string, value: string): string =>
   `${query}${query === "" ? "?" : "&"}${name}=${encodeURIComponent(value)}`;
 
 const hasPair = (query: string, name: string): boolean => new URLSearchParams(query).has(name);
 
-/** A path that begins with two slashes would name another host. */
+/** A path that begins with two slashes would redirect to another host. */
 const samePath = (path: string): string => path.replace(/^\/+/, "/");
 
 const elsewhere = (location: string): Response =>

@@ -1,21 +1,21 @@
-// Visits of apps and ports for the connection log: many requests of one browser are one connection, which is over when nothing has passed
-// for a while (rule CG-3).
+// Groups requests to apps and ports into visits for the connection log: many requests of one browser are one connection, which ends after a
+// period of silence (rule CG-3).
 import type { Timer } from "#base/clock.ts";
 import type { AppPlace } from "#domain/applications/find.ts";
 import type { ConnectedBy, End } from "#domain/connections/log.ts";
 import type { ApiContext } from "../context.ts";
 
-/** Without anything for so long a visit is over. */
+/** A visit ends after this much silence. */
 const SILENCE_MS = 15 * 60_000;
 const EVERY_MS = 60_000;
-/** Visits at once; the one that was silent for longest gives way. */
+/** Maximum number of open visits; beyond it, the least recently used one ends. */
 const MOST = 10_000;
 
 type Visit = { last: number; readonly end: End };
 
 export class AppVisits {
   readonly #ctx: Pick<ApiContext, "clock" | "connections">;
-  /** By who and what; the one with the newest use is last. */
+  /** Keyed by visitor and target, least recently used first. */
   readonly #open = new Map<string, Visit>();
   #timer: Timer | undefined;
 
@@ -23,7 +23,7 @@ export class AppVisits {
     this.#ctx = ctx;
   }
 
-  /** Something of it was answered so. */
+  /** Records a response with its status. */
   answered(place: AppPlace, by: ConnectedBy, status_code: number): void {
     const key = toKey(place, by);
     if (this.used(place, by)) return;
@@ -41,7 +41,7 @@ export class AppVisits {
     this.#timer ??= this.#ctx.clock.after(EVERY_MS, () => this.#sweep());
   }
 
-  /** Something has passed; false when no visit is open. Cheap: may be called for every chunk. */
+  /** Records traffic; returns false when no visit is open. Cheap enough to call for every chunk. */
   used(place: AppPlace, by: ConnectedBy): boolean {
     const key = toKey(place, by);
     const visit = this.#open.get(key);

@@ -1,5 +1,5 @@
-// Answers a person who opens an app of a workspace that is not up: starts a stopped one, and shows a page with its progress that continues
-// into the app. The page reloads with the id of the build that it waits for, so that a reload never starts the workspace a second time
+// Responds to a person who opens an app of a workspace that is not running: starts a stopped workspace and shows a progress page that
+// continues into the app. The page reloads with the ID of the build it waits for, so that a reload never starts the workspace a second time
 // (rules WO-1 to WO-7).
 import { AppError } from "#base/errors.ts";
 import type { AppName } from "#base/links/app-label.ts";
@@ -18,14 +18,14 @@ import { plainPage, type Step, waitingPage } from "../http/plain-page.ts";
 import type { AppCaller } from "./hand-over.ts";
 import { isPage, opensPage, WAITS } from "./opening.ts";
 
-/** Who opens what; `here` is the address without what is ours, on the same host. */
+/** Who opens which app. `here` is the URL without Slipway's own parameters, on the same host. */
 export type Opening = {
   readonly name: AppName;
   readonly by: AppCaller | undefined;
   readonly here: string;
 };
 
-/** Whether something accepts at a port must be known by then. */
+/** Timeout for checking whether a port accepts connections. */
 const PROBE_MS = 3_000;
 
 export class AppWaiting {
@@ -35,7 +35,7 @@ export class AppWaiting {
     this.#ctx = ctx;
   }
 
-  /** The page that waits, or the way on; undefined for what is answered as ever. */
+  /** Returns the waiting page or a redirect to the app; undefined when the request is handled normally. */
   async answer(request: Request, opening: Opening, place: AppPlace | Refusal): Promise<Response | undefined> {
     const waits = new URL(request.url).searchParams.get(WAITS) ?? undefined;
     if (!isPage(request)) return undefined;
@@ -43,7 +43,7 @@ export class AppWaiting {
     const awaited = await findAwaited(this.#ctx, opening.name, opening.by?.caller);
     if (!awaited) return undefined;
     const { standing, build_id } = awaited;
-    // A page that waits for the stop to end has been opened by a person, too.
+    // A page that waits for the workspace to stop was opened by a person, too.
     const isMeant = waits === undefined ? opensPage(request) : waits === build_id;
     if (standing === "stopped" && isMeant) return this.#wake(opening, awaited);
     if (standing === "stopped") return this.#stopped(opening, "It was stopped. Start it to open the app.");
@@ -52,7 +52,7 @@ export class AppWaiting {
     return waits === build_id ? this.#underWay(awaited) : wayTo(opening.here, build_id);
   }
 
-  /** For an app that does not answer: the page that waits, where it may still come up. */
+  /** Returns the waiting page for an app that does not respond but may still start. */
   async instead(request: Request, { here }: Opening, { agent_id, build_id }: AppPlace): Promise<Response | undefined> {
     if (!isPage(request)) return undefined;
     return (await findAgentStage(this.#ctx, agent_id)) === "open" ? undefined : wayTo(here, build_id);
@@ -71,7 +71,7 @@ export class AppWaiting {
     }
   }
 
-  /** It runs: once something accepts at its port the way is clear; what cannot be waited for is shown as it is. */
+  /** Handles a running workspace: redirects to the app once its port accepts connections, and shows the waiting page until then. */
   async #arriving({ agent_id, port }: AppPlace, { here, name }: Opening): Promise<Response> {
     const stage = await findAgentStage(this.#ctx, agent_id);
     if (stage === "open") return wayOn(here);
@@ -135,7 +135,7 @@ const NOTES: Record<AgentStage, string> = {
   open: "",
 };
 
-/** The page with the step that is under way; what comes before it is done. */
+/** Returns the waiting page with the current step; earlier steps are marked done. */
 const page = (name: string, now: (typeof STEPS)[number][0], note: string): Response => {
   const shown = STEPS.filter(([step]) => step !== "stop" || now === "stop");
   const at = shown.findIndex(([step]) => step === now);
@@ -147,7 +147,7 @@ const page = (name: string, now: (typeof STEPS)[number][0], note: string): Respo
 
 const HEADERS = { "cache-control": "no-store", "referrer-policy": "no-referrer" };
 
-/** To the page that waits for a build. A redirect, so that the way back leads to where one came from. */
+/** Redirects to the page that waits for a build. A redirect, so that the browser's Back button skips it. */
 const wayTo = (here: string, build_id: string): Response => {
   const location = `${here}${here.includes("?") ? "&" : "?"}${WAITS}=${build_id}`;
   return new Response(null, { status: 307, headers: { location, ...HEADERS } });

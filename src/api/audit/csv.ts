@@ -1,4 +1,4 @@
-// Entries of the audit log as lines for a spreadsheet (RFC 4180). A cell that a spreadsheet would run as a formula begins with an apostrophe. Pure.
+// Formats audit entries as CSV (RFC 4180). A cell that a spreadsheet would run as a formula is prefixed with an apostrophe. Pure.
 import type { AuditLog } from "#schema/audit.ts";
 
 const COLUMNS: readonly (readonly [string, (entry: AuditLog) => unknown])[] = [

@@ -1,5 +1,5 @@
-// The audit log as a file: one JSON object or row of a table a line, newest first, page by page as fast as the reader takes it, so that neither a long log
-// nor a slow reader costs memory (rule AU-13). It ends when its reader may not see it any more.
+// Exports the audit log as a file with one JSON object or CSV row per line, newest first. Pages are read with backpressure, so neither a
+// long log nor a slow client costs memory (rule AU-13). The export ends when its reader loses access.
 import { AppError } from "#base/errors.ts";
 import type { AuditFilter } from "#db/reports/audit/plan.ts";
 import type { AuditCursor } from "#db/reports/audit/runs.ts";
@@ -24,7 +24,7 @@ const FORMATS: Readonly<Record<Format, { readonly head: string; readonly line: (
 
 type Deps = Pick<ApiContext, "store" | "clock" | "draining">;
 
-/** What matches now; entries that come in the meantime are newer and not part of it. */
+/** Exports the entries that match now. Entries written during the export are newer and not included. */
 export const exported = (
   ctx: Deps,
   filter: AuditFilter,
@@ -58,7 +58,7 @@ export const exported = (
   );
 };
 
-/** The key is still there, its user active, and the roles those that the filter was made for. */
+/** Returns whether the key still exists, its user is active, and their roles are the ones the filter was made for. */
 const mayGoOn = async ({ store, clock, draining }: Deps, caller: UserCaller): Promise<boolean> => {
   const key = await store.get(findKeyWithUser({ id: caller.key_id }));
   if (draining || !key || key.deleted || key.status === "suspended" || key.expires_at <= clock.now()) return false;

@@ -1,5 +1,5 @@
-// The audit log: a list that can be searched, the same as a file, and how long entries are kept. For owners and auditors; anyone who looks
-// after an organization sees its entries (facts/platform 3.8 and 7). Nothing here can change an entry.
+// The audit log: a searchable list, the same as a file, and the retention period. For owners and auditors; administrators of an
+// organization see its entries (facts/platform 3.8 and 7). No route can change an entry.
 import { t } from "elysia";
 import { invalid, invalidField } from "#base/errors.ts";
 import { COUNT_CAP } from "#db/reports/audit/find.ts";

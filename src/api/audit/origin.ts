@@ -1,16 +1,16 @@
-// Says for whom the work of a request is done, for the audit log. Made of the request only when an entry is written: most requests
-// change nothing (rule AU-3).
+// Records the actor of a request for the audit log. Computed only when an entry is written, because most requests change nothing (rule
+// AU-3).
 import { AppError } from "#base/errors.ts";
 import { lazyOrigin, type Origin, withOrigin } from "#base/origin.ts";
 import type { Addresses } from "../http/address.ts";
-import { type Identity, somebodyIn } from "../http/caller.ts";
+import { findSender, type Identity } from "../http/caller.ts";
 import { getPath } from "../http/errors.ts";
 import type { Operations } from "../http/operations.ts";
 import { getRequestUuid } from "../http/request-id.ts";
 
 /**
- * Runs `work`, the answer to this request, on behalf of anyone who has sent it. What agents report is left out, but for the one thing
- * that they may ask for (the deadline of their workspace): it is never audited and comes often.
+ * Runs `work`, which handles this request, on behalf of its sender. Reports of agents are excluded, because they are frequent and never
+ * audited; the one change an agent can request (its workspace's deadline) is included.
  */
 export const onBehalf = <T>(
   request: Request,
@@ -27,7 +27,7 @@ export const onBehalf = <T>(
 };
 
 const toOrigin = (request: Request, identity: Identity, addresses: Addresses, operations: Operations): Origin => {
-  const caller = somebodyIn(identity);
+  const caller = findSender(identity);
   const { headers, method, url } = request;
   const status_code = operations.status(method, getPath(url), caller?.compat ?? false);
   return {

@@ -1,28 +1,31 @@
-// Tells in the audit log of changes that were refused: who tried to do what to a thing there is (rules AU-16 to AU-19). The entry is
-// written after the answer, which neither waits for it nor fails with it; so much a minute for each caller, so that nobody can fill a disk.
+// Records rejected changes of existing resources in the audit log: who tried to do what (rules AU-16 to AU-19). The entry is written after
+// the response, which does not depend on it. Entries are limited per minute and caller so that a caller cannot fill the disk.
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
-import { besideRequest } from "#base/network/request-part.ts";
+import { runOutsideRequest } from "#base/network/request-part.ts";
 import { type OriginOf, originNow } from "#base/origin.ts";
 import type { Store } from "#db/engine/store.ts";
 import { auditRefused } from "#domain/audit/refused.ts";
 import { Throttle } from "#domain/users/throttle.ts";
 import type { Asked, AuditTarget } from "./targets.ts";
 
-/** Entries a minute for one caller. */
+/** Maximum entries per minute and caller. */
 const EACH = 60;
-/** Entries that wait to be written. */
+/** Maximum entries waiting to be written. */
 const WAITING = 1_000;
 
-/** Nobody asked, nothing of ours was asked for, or it was too much or too often: none of it says what someone tried to change. */
+/**
+ * Statuses that say nothing about an attempted change: the caller was unknown, no resource was addressed, or the request was too large or
+ * too frequent.
+ */
 const UNAUDITED = new Set([401, 405, 406, 408, 413, 415, 421, 426, 429]);
 
 const bodies = new WeakMap<Request, unknown>();
 
-/** Keeps what was sent to the few operations where it says what would have been done; gone with the request. */
+/** Keeps the body for the few operations whose audit entry needs it. It is released with the request. */
 export const rememberBody = (request: Request, body: unknown): void => void bodies.set(request, body);
 
-/** What a request was about to change. */
+/** The change that a request attempted. */
 export type Attempt = { readonly target: AuditTarget; readonly params: Readonly<Record<string, string>> };
 
 type Refused = {
@@ -48,23 +51,23 @@ export class RefusedChanges {
   }
 
   /**
-   * Takes note of a request that is answered with this status; returns immediately. `attemptOf` says what the request was about to change,
-   * undefined where that leaves no entry.
+   * Records a request that gets this status; returns immediately. `attemptOf` returns the attempted change, or undefined if there is
+   * nothing to record.
    */
   note(request: Request, status_code: number, attemptOf: () => Attempt | undefined): void {
     if (status_code < 400 || status_code >= 500 || UNAUDITED.has(status_code)) return;
     const found = attemptOf();
     const origin = found && originNow();
-    // Made now: later the connection may be gone, and the address with it.
+    // Captured now, because the connection and its address may not be available later.
     const user_id = origin?.().user_id ?? null;
     if (!found || !origin || user_id === null || !this.#hasRoomFor(user_id)) return;
     const asked = { store: this.#store, params: found.params, user_id, body: bodies.get(request) };
     const refused = { target: found.target, asked, origin, status_code, now: this.#clock.now() };
     this.#waiting += 1;
-    this.#last = besideRequest(() => this.#last.then(() => this.#write(refused)));
+    this.#last = runOutsideRequest(() => this.#last.then(() => this.#write(refused)));
   }
 
-  /** Resolves when everything that was refused until now is on disk, or given up. */
+  /** Resolves when every rejection so far has been stored or dropped. */
   settled(): Promise<void> {
     return this.#last;
   }
@@ -89,7 +92,7 @@ export class RefusedChanges {
 
   /** Never rejects. */
   async #write({ target, asked, origin, status_code, now }: Refused): Promise<void> {
-    // The answer goes out first: whether the thing is there must not be seen by how long it takes (rule AU-18).
+    // Sends the response first, so that its timing does not reveal whether the resource exists (rule AU-18).
     await new Promise((resolve) => setImmediate(resolve));
     try {
       const thing = await target.find(asked);

@@ -1,5 +1,5 @@
-// Settings, models and links that operations change, as in ./targets.ts. What an administrator or
-// someone for themselves may set is always there; the name of what was set comes from us, never from the request.
+// Audit targets for settings, models and links, in addition to ./targets.ts. Settings always exist. Their names come from the code, never
+// from the request.
 import { isUuid } from "#base/ids.ts";
 import { findBudget } from "#db/budgets/budgets.ts";
 import { personBudgetId } from "#db/budgets/periods.ts";
@@ -11,22 +11,22 @@ import type { ResourceType } from "#schema/audit.ts";
 import { ORGANIZATION_CONTEXTS, OVERRIDE_CONTEXTS } from "#schema/chats/model-override.ts";
 import { type Asked, type AuditTarget, type Find, group, idIn, member, organization, user, writes } from "./targets.ts";
 
-/** `chats/config`, `audit/retention` and the like: there always is one. */
+/** Returns a target for settings such as `chats/config` or `audit/retention`, which always exist. */
 export const settingTarget =
   (resource_type: ResourceType, target: string): Find =>
   async () => ({ resource_type, target });
 
-/** A setting of all chats. */
+/** A setting that applies to all chats. */
 export const writesSetting = (name: string): AuditTarget => writes(settingTarget("chat_settings", name));
 
-/** What people set for themselves. */
+/** A user's own setting. */
 const ownSettingTarget =
   (target: string): Find =>
   async ({ user_id }) => ({ resource_type: "user_chat_settings", resource_id: user_id, target });
 
 export const writesOwnSetting = (name: string): AuditTarget => writes(ownSettingTarget(name));
 
-/** Which model someone wants in an organization. */
+/** A user's model choice in an organization. */
 export const memberModel: Find = async (asked) => {
   const found = await member(asked);
   const target = findOverride(asked, OVERRIDE_CONTEXTS);
@@ -42,7 +42,7 @@ export const organizationModel: Find = async (asked) => {
 const findOverride = ({ params: { context = "" } }: Asked, contexts: readonly string[]): string | undefined =>
   contexts.includes(context) ? `model_override.${context}` : undefined;
 
-/** What the caller has linked: their account at a provider, or with `mcp:` before its id at an MCP server. */
+/** A link of the caller: to a provider account, or with the prefix `mcp:` to an MCP server. */
 export const linkIn =
   (parameter: "externalauth" | "mcp_server"): Find =>
   async ({ store, params, user_id }) => {
@@ -63,7 +63,7 @@ export const modelConfig: Find = async ({ store, params }) => {
   return found && { resource_type: "ai_model", resource_id: id, target: found.display_name || found.model };
 };
 
-/** When the caller's chats with a model that there is are compacted. */
+/** The compaction threshold of the caller's chats for an existing model. */
 export const newThreshold: Find = async (asked) => {
   const params = { model_config: asked.params.model ?? "" };
   return (await modelConfig({ ...asked, params })) ? ownSettingTarget("compaction_threshold")(asked) : undefined;
@@ -98,7 +98,7 @@ export const groupLimit: Find = async (asked) => {
   return found && (await readLimit(asked.store, "group", found.resource_id ?? "")) !== undefined ? found : undefined;
 };
 
-/** A budget that is set, which need not be there. */
+/** A budget that is set and may not exist yet. */
 export const newBudget: Find = settingTarget("chat_settings", "budget");
 
 export const budget: Find = async ({ store, params }) => {
@@ -107,6 +107,6 @@ export const budget: Find = async ({ store, params }) => {
   return found && { resource_type: "chat_settings", resource_id: id, target: "budget" };
 };
 
-/** A budget, or the spend limit of a person, that is raised. */
+/** A budget, or a user's spend limit, that is raised. */
 export const raisedBudget: Find = async (asked) =>
   (asked.params.budget ?? "").startsWith(personBudgetId("")) ? newBudget(asked) : budget(asked);

@@ -30,7 +30,7 @@ import { findNoticeKind } from "#schema/notifications/kinds.ts";
 import { EVERYONE } from "#schema/workspaces/acl.ts";
 import { TRANSITIONS } from "#schema/workspaces/transition.ts";
 
-/** What was asked for: the parameters of the path, by whom, and on some routes the body. */
+/** The request as a target sees it: path parameters, user, and on some routes the body. */
 export type Asked = {
   readonly store: Store;
   readonly params: Readonly<Record<string, string>>;
@@ -38,7 +38,7 @@ export type Asked = {
   readonly body?: unknown;
 };
 
-/** What an entry says of it; `action` where the body decides. */
+/** What the entry says about the resource; `action` is set where the body decides it. */
 export type Thing = Omit<AuditEntry, "now" | "action" | "before" | "after"> & { readonly action?: AuditAction };
 
 export type Find = (asked: Asked) => Promise<Thing | undefined>;
@@ -46,7 +46,7 @@ export type Find = (asked: Asked) => Promise<Thing | undefined>;
 export type AuditTarget = {
   readonly action: AuditAction;
   readonly find: Find;
-  /** Only the body says what would have been done: it is kept until the request is answered. */
+  /** True when only the body says what was attempted; it is then kept until the response. */
   readonly needsBody: boolean;
 };
 
@@ -70,7 +70,7 @@ export const creates = (find: Find, { needsBody = false }: Needs = {}): AuditTar
   needsBody,
 });
 
-/** An id as it is stored; the zero UUID, which nothing has, for what is none. */
+/** Returns an ID in its stored form, or the zero UUID, which matches nothing, for an invalid one. */
 export const idIn = (params: Asked["params"], name: string): string => {
   const text = params[name] ?? "";
   return isUuid(text) ? text.toLowerCase() : NIL_UUID;
@@ -179,7 +179,7 @@ export const group: Find = async (asked) => {
   return { resource_type: "group", resource_id: id, organization_id, target: name, icon: avatar_url };
 };
 
-/** Someone who is to become a member: both are there. */
+/** A user who would become a member; both the user and the organization exist. */
 export const newMember: Find = async (asked) => {
   const [place, who] = [await organizationIn(asked), await userIn(asked)];
   if (!place || !who) return undefined;
@@ -231,7 +231,7 @@ export const workspace: Find = async ({ store, params }) => {
   return found && { ...found.about, resource_type: "workspace" };
 };
 
-/** A port that is shared, or for a new one the workspace. */
+/** An existing port share, or the workspace for a new one. */
 const portShareOr =
   (isNew: boolean): Find =>
   async ({ store, params, body }) => {
@@ -251,7 +251,7 @@ const portShareOr =
 export const portShare = portShareOr(false);
 export const newPortShare = portShareOr(true);
 
-/** A snapshot that was not made, or the one that the path names. */
+/** A snapshot that was not created, or the one that the path names. */
 export const newSnapshot: Find = async ({ store, params }) => {
   const found = await workspaceAt(store, idIn(params, "workspace"));
   return found && { ...found.about, resource_type: "workspace_snapshot", resource_id: NIL_UUID };
@@ -274,7 +274,7 @@ export const homeBackup: Find = async ({ store, params }) => {
 const buildTarget = (name: string, id: string) =>
   ({ resource_type: "workspace_build", additional: { workspace_name: name, workspace_id: id } }) as const;
 
-/** A build that was not made: it has no id, and its transition is the action. */
+/** A build that was not created: it has no ID, and its transition is the action. */
 export const newBuild: Find = async ({ store, params, body }) => {
   const found = await workspaceAt(store, idIn(params, "workspace"));
   if (!found) return undefined;
@@ -284,7 +284,7 @@ export const newBuild: Find = async ({ store, params, body }) => {
   return action ? { ...about, action } : about;
 };
 
-/** The start that was not made. */
+/** A restart that was not started. */
 export const restart: Find = async ({ store, params }) => {
   const found = await workspaceAt(store, idIn(params, "workspace"));
   if (!found) return undefined;
@@ -322,7 +322,7 @@ export const chat: Find = async ({ store, params }) => {
   return { resource_type: "chat", resource_id: id, target: id.slice(0, 8), organization_id };
 };
 
-/** A kind of notification, which the program knows. */
+/** A kind of notification, which is defined in the code. */
 export const notificationKind: Find = async ({ params }) => {
   const kind = findNoticeKind(idIn(params, "notification_template"));
   return kind && { resource_type: "notification_template", resource_id: kind.id, target: kind.name };

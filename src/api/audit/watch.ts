@@ -1,5 +1,5 @@
-// New entries of the audit log as they are written. Nobody announces entries: they are in the batches of all kinds of changes. What is looked at
-// each second is a number in memory; the log is read when that has moved.
+// Streams new audit entries. Entries are written in the batches of many kinds of changes, so there is no event for them. Instead, a version
+// number in memory is checked each second, and the log is read when it has changed.
 import type { AuditFilter } from "#db/reports/audit/plan.ts";
 import { listAudit } from "#db/reports/audit/search.ts";
 import { auditedPlaces } from "#domain/audit/query.ts";
@@ -10,10 +10,10 @@ import type { ApiContext } from "../context.ts";
 import type { UserCaller } from "../http/caller.ts";
 
 const LOOK_MS = 1_000;
-/** Of one look; who misses some reads the list. */
+/** Maximum entries per check; a client that misses some reads the list. */
 const MOST = 100;
 
-/** They may read the audit log as far as they could when they began. */
+/** Holds while the caller may read at least the part of the audit log they could read at the start. */
 export const auditAccess = ({ user_id, roles }: UserCaller, within: readonly string[] | undefined): Access => ({
   key: `audit ${roles.join()} ${within?.join() ?? ""}`,
   topic: user_id,
@@ -29,8 +29,8 @@ export const auditAccess = ({ user_id, roles }: UserCaller, within: readonly str
 });
 
 /**
- * Sends lists of entries that match, the oldest first, behind the one with the key `after`; gives how to stop. Without `after` an empty list
- * comes first: what is written from then on is sent, so that who reads the log after it misses nothing.
+ * Sends lists of matching entries after the key `after`, oldest first, and returns a function that stops it. Without `after`, an empty list
+ * is sent first: everything written from then on is sent, so a client that reads the log after it misses nothing.
  */
 export const followAudit = (
   { store, clock }: ApiContext,

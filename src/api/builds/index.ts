@@ -1,4 +1,4 @@
-// Builds by their id: reading, cancelling, logs, parameters, resources, timings (facts/platform 9.4).
+// Builds by ID: read, cancel, logs, parameters, resources, timings (facts/platform 9.4).
 import { t } from "elysia";
 import { AppError, forbidden, notFound } from "#base/errors.ts";
 import { listBuildParameters } from "#db/workspaces/builds.ts";
@@ -168,7 +168,7 @@ const expected = (text: string | undefined): "running" | "pending" | undefined =
   });
 };
 
-// What has not begun may always be taken back; for the rest the template decides, except for the site's owner.
+// A build that has not started can always be canceled. Otherwise the template decides, except for site owners.
 const checkMayCancel = ({ workspace, template }: WorkspaceView, caller: UserCaller, expect?: string): void => {
   if (!mayStartStop(caller, workspace)) throw forbidden("You may not cancel builds of this workspace.");
   if (template.allow_user_cancel_workspace_jobs || isOwner(caller) || expect === "pending") return;

@@ -1,5 +1,5 @@
-// What a build has left behind for the next one to be told (process ids, containers): reading it, and putting something else in its
-// place after a repair by hand. Only for those who look after templates: it may hold secrets (rules BD-5 and BD-6).
+// The state that a build leaves for the next one (process IDs, containers): read it, and replace it after a manual repair. Only for
+// template administrators, because it can contain secrets (rules BD-5 and BD-6).
 import { t } from "elysia";
 import { forbidden, invalidField, notFound } from "#base/errors.ts";
 import { openState, sealState } from "#db/workspaces/build-state.ts";

@@ -1,5 +1,5 @@
-// With whom a chat is shared (facts/chats 4.17): anyone who is named may read along, in the chat and its sub-chats. Its owner and the site
-// owner say so; where the organization forbids sharing, nobody does (403).
+// Sharing of a chat (facts/chats 4.17): users and groups on the list can read the chat and its sub-chats. The chat's owner and site owners
+// edit the list; if the organization forbids sharing, every edit is rejected with 403.
 import { AppError, forbidden, invalid, type Validation } from "#base/errors.ts";
 import type { ChatPlace } from "#db/chats/chats.ts";
 import { type ChatShareChange, listChatShares } from "#db/chats/shares.ts";
@@ -22,7 +22,7 @@ import { chatPath, tags } from "./paths.ts";
 
 const user = true;
 const params = chatPath;
-/** More names than anyone writes into one request; each is looked up. */
+/** More entries than a person would send in one request; each one is looked up. */
 const CHANGES_LIMIT = 500;
 const CHAT_ROLES = ["read"] as const;
 
@@ -80,7 +80,10 @@ export const chatAcl = (ctx: ApiContext) =>
       },
     );
 
-/** 404 for strangers, 403 for who only reads along and where sharing is off, 400 for a sub-chat. */
+/**
+ * Rejects with 404 for callers without access, with 403 for callers who can only read and where sharing is disabled, and with 400 for
+ * sub-chats.
+ */
 const shareable = async (ctx: ApiContext, id: string, caller: UserCaller): Promise<ChatPlace> => {
   const place = await visibleChat(ctx, id, caller);
   if (!mayShareChat(caller, place)) throw forbidden("Only the owner of a chat can share it.");

@@ -1,7 +1,7 @@
-// The daemon behind a chat: who may use it through the chat, and a WebSocket to it (facts/chats 2.11, 2.12). Used by the streams of git
-// and desktop; everything is known before the caller's own request is upgraded.
+// Connects to the daemon of a chat's workspace over a WebSocket, and checks who may use it through the chat (facts/chats 2.11, 2.12). Used
+// by the git and desktop streams. All checks run before the caller's own request is upgraded.
 import { t } from "elysia";
-import { chosenAgent, noSuchAgent } from "#actors/chat/turn/agent-choice.ts";
+import { findChosenAgent, noSuchAgent } from "#actors/chat/turn/agent-choice.ts";
 import { forbidden, invalid, invalidField } from "#base/errors.ts";
 import { listAgentsOfBuild } from "#db/agents/agents.ts";
 import type { ChatPlace } from "#db/chats/chats.ts";
@@ -14,7 +14,7 @@ import type { UserCaller } from "../http/caller.ts";
 import { closeWhenAccessLost } from "../http/revocation.ts";
 import type { SocketHandler } from "../http/socket.ts";
 
-/** `agent` of the query of a chat's socket. */
+/** The `agent` query parameter of a chat's sockets. */
 export const agentQuery = t.Object({
   agent: t.Optional(
     t.String({
@@ -25,7 +25,10 @@ export const agentQuery = t.Object({
   ),
 });
 
-/** The agent of the chat's workspace, by its name or the first one. 400 in words where none exists, 403 for who may read the chat but not use the workspace. */
+/**
+ * Returns the agent of the chat's workspace, by name or the first one. Rejects with 400 when none exists, and with 403 for callers who can
+ * read the chat but not use the workspace.
+ */
 export const agentOfChat = async (
   { store }: Pick<ApiContext, "store">,
   place: ChatPlace,
@@ -38,13 +41,13 @@ export const agentOfChat = async (
   if (!mayUseWorkspace(caller, workspace)) throw forbidden("You may not use the workspace of this chat.");
   if (workspace.dormant_at !== null) throw invalid("The workspace of the chat is dormant. Wake it up first.");
   const agents = await store.all(listAgentsOfBuild({ build_id: workspace.latest_build_id }));
-  const agent = chosenAgent(agents, name);
+  const agent = findChosenAgent(agents, name);
   if (!agent && name !== undefined && agents.length > 0) throw invalidField("agent", noSuchAgent(agents, name));
   if (!agent) throw invalid(`The workspace of the chat has no agent: it is ${workspace.status}.`);
   return { agent_id: agent.id, workspace_id: workspace.id };
 };
 
-/** Ends with the caller's right to see the chat, or to use its workspace. */
+/** Ends when the caller loses access to the chat or its workspace. */
 export const whileChatIsUsable = (
   ctx: ApiContext,
   caller: UserCaller,
@@ -55,7 +58,7 @@ export const whileChatIsUsable = (
   return closeWhenAccessLost(ctx, caller, chatAccess(ctx, place), closeWhenAccessLost(ctx, caller, used, handler));
 };
 
-/** Upgrades the request to `stream`, for as long as the chat may be used; a stream that comes to nothing is closed. */
+/** Upgrades the request to `stream` for as long as the chat is usable. Closes a stream that fails to start. */
 export const upgradeToStream = (
   ctx: ApiContext,
   request: Request,

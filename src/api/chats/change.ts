@@ -1,4 +1,4 @@
-// Changing a chat and steering its turn: metadata, archive, queue, interrupt, tool results.
+// Changes a chat and controls its turn: metadata, archive, queue, interrupt, tool results.
 import { t } from "elysia";
 import { admitResults } from "#actors/chat/hooks/results.ts";
 import type { NewMessage, ToolResult } from "#actors/chat/machine/decision.ts";
@@ -24,7 +24,7 @@ import { CHAT_BODY_LIMIT, chatPath, parseNumber, tags } from "./paths.ts";
 
 const queuedPath = t.Object({ ...chatPath.properties, queuedMessage: t.String({ description: "Queued message id." }) });
 
-/** All fields are checked before any is changed (facts/chats 9). */
+/** All fields are validated before any is changed (facts/chats 9). */
 const buildPatch = async (
   ctx: ApiContext,
   caller: UserCaller,
@@ -52,7 +52,10 @@ const buildPatch = async (
   return { ...change, asks: await asksFromNowOn(ctx, chat.id, patch) };
 };
 
-/** A person's chat that moves into a workspace on the server's machine asks there, unless the request says what it may do. */
+/**
+ * Returns whether the chat must ask for permission from now on: it must when a chat started in the UI moves into a workspace on the
+ * server's machine and neither the request nor its owner sets permissions.
+ */
 const asksFromNowOn = async ({ store }: ApiContext, id: string, patch: ChatPatch): Promise<boolean> => {
   const { workspace_id, permissions } = patch;
   if (!workspace_id || permissions !== undefined) return false;
@@ -60,7 +63,7 @@ const asksFromNowOn = async ({ store }: ApiContext, id: string, patch: ChatPatch
   return chat !== undefined && chat.workspace_id !== workspace_id && mustAskIn(store, chat, workspace_id);
 };
 
-/** What hooks leave behind the results; what would be refused anyway is refused before they are asked. */
+/** Returns the messages that hooks add to the results. Results that would be rejected are rejected before any hook is called. */
 const resultRows = async (
   { hooks, chats, store }: ApiContext,
   id: string,

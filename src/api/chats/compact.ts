@@ -1,4 +1,4 @@
-// What a chat's model continues from, as its owner decides: the history made shorter, or nothing of it (rules CM-8 to CM-10).
+// Changes what a chat's model continues from: compacts the history or clears it (rules CM-8 to CM-10).
 import { admitInstructions } from "#actors/chat/hooks/prompts.ts";
 import { notFound } from "#base/errors.ts";
 import { findChat } from "#db/chats/chats.ts";
@@ -27,7 +27,7 @@ export const compactChat = (ctx: ApiContext) =>
           await ctx.chats.ask(id, "compact", request);
           return readChat(ctx, id);
         }
-        // Words for a model: what would be refused anyway is refused before a hook is asked about them.
+        // A request that would be rejected is rejected before any hook is called about its instructions.
         await ctx.chats.ask(id, "check", { type: "compact", request });
         const chat = await ctx.store.get(findChat({ id }));
         if (!chat) throw notFound();

@@ -1,5 +1,4 @@
-// Pinning again what a chat goes by: what its workspace tells now takes the place of what it told when the chat was pinned (facts/chats
-// 5.5, rule CX-8).
+// Refreshes a chat's pinned context: the workspace's current context replaces the pinned one (facts/chats 5.5, rule CX-8).
 import { AppError } from "#base/errors.ts";
 import { findWorkspaceContext } from "#db/chats/context.ts";
 import { ownChat, readChat } from "#domain/chats/find.ts";

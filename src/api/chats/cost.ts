@@ -1,6 +1,6 @@
-// What chats have cost: of one chat, of one user, of everyone (facts/chats 6, facts/agents D 63).
+// Costs of one chat, of one user's chats, and of all chats (facts/chats 6, facts/agents D 63).
 import { t } from "elysia";
-import { everybodysCost, loadChatCost, loadUserCost } from "#domain/chats/cost.ts";
+import { loadAllCosts, loadChatCost, loadUserCost } from "#domain/chats/cost.ts";
 import { costRange } from "#domain/chats/cost-range.ts";
 import { ChatCost, CostSummary, UserCosts } from "#schema/chats/chat-cost.ts";
 import type { ApiContext } from "../context.ts";
@@ -40,7 +40,7 @@ export const chatCost = (ctx: ApiContext) =>
       ({ caller, query }) => {
         const { search = "", limit, offset, ...asked } = query;
         const page = toPage({ ...(limit === undefined ? {} : { limit }), ...(offset === undefined ? {} : { offset }) });
-        return everybodysCost(ctx, caller, costRange(asked, ctx.clock.now()), { search, ...page });
+        return loadAllCosts(ctx, caller, costRange(asked, ctx.clock.now()), { search, ...page });
       },
       {
         user: true,

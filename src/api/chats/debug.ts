@@ -1,4 +1,4 @@
-// The recorded model calls of a chat (facts/chats 4.18): for its owner and the site's owner, not for who only reads along.
+// Recorded model calls of a chat (facts/chats 4.18), for its owner and site owners but not for users it is shared with.
 import { t } from "elysia";
 import { rfc3339 } from "#base/clock.ts";
 import { notFound } from "#base/errors.ts";

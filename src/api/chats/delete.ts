@@ -1,5 +1,5 @@
-// Deleting a chat for good with its sub-chats, history and files (rules DL-1 to DL-4): an extension; others are archived and go in their
-// time (facts/chats 4.16).
+// Permanently deletes a chat with its sub-chats, history and files (rules DL-1 to DL-4). An extension: upstream only archives chats and
+// deletes them when they expire (facts/chats 4.16).
 import { readChat } from "#actors/chat/storage/read.ts";
 import { toPromptOf } from "#actors/chat/turn/offer.ts";
 import { AppError, conflict } from "#base/errors.ts";
@@ -21,7 +21,8 @@ export const deleteChat = (ctx: ApiContext) =>
         const { id, archived, parent_chat_id } = await changeableChat(ctx, params.chat, caller);
         if (parent_chat_id !== null)
           throw new AppError("invalid", "Only root chats can be deleted; sub-chats go with them.");
-        // Archived first: nothing may begin in it any more, and what a crash leaves of it is found and deleted later.
+        // Archived first, so that nothing new starts in it. If a crash interrupts the deletion, the archived chat is found and deleted
+        // later.
         const chat = await readChat(ctx.store, id);
         if (!archived) await ctx.chats.ask(id, "change", { archived: true, patch: {}, pin: null });
         const done = await ctx.chats.ask(id, "purge", { before: Number.MAX_SAFE_INTEGER });

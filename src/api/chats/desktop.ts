@@ -1,5 +1,5 @@
-// `GET /api/experimental/chats/{chat}/stream/desktop`: the bytes of the VNC server in the chat's workspace, both ways (facts/chats 2.12,
-// rules DT-2). For those who may see the chat and use its workspace; nothing is looked into and nothing kept.
+// `GET /api/experimental/chats/{chat}/stream/desktop`: relays the VNC server of the chat's workspace (facts/chats 2.12, rules DT-2). The
+// caller must have access to the chat and its workspace. The bytes are neither inspected nor stored.
 import { AppError } from "#base/errors.ts";
 import { noteUse, USE_EVERY_MS } from "#domain/agents/use.ts";
 import { visibleChat } from "#domain/chats/find.ts";
@@ -16,9 +16,9 @@ import { agentOfChat, agentQuery, upgradeToStream } from "./agent-socket.ts";
 import { chatPath, tags } from "./paths.ts";
 import { Relay } from "./relay.ts";
 
-/** Bytes of one message of the daemon: as much as it reads at once. */
+/** Maximum bytes of one message from the daemon, equal to what it reads at a time. */
 const LONGEST = 4 * 1024 * 1024;
-/** Bytes that wait for the desktop; who sends more is cut off. */
+/** Maximum bytes waiting for the desktop; a client that sends more is disconnected. */
 const MAX_BUFFERED_BYTES = 4 * 1024 * 1024;
 
 export const chatDesktop = (ctx: ApiContext) =>
@@ -51,7 +51,7 @@ export const chatDesktop = (ctx: ApiContext) =>
       },
     );
 
-/** The workspace has no VNC server, or it does not start: its agent says so with 500, which is no failure of this server. */
+/** The agent returns 500 when the workspace has no VNC server or it does not start; that is not a failure of this server. */
 const noDesktop = (error: unknown): never => {
   if (!(error instanceof AppError) || error.kind !== "internal") throw error;
   throw new AppError("conflict", error.message, { detail: error.detail, cause: error });
@@ -87,7 +87,7 @@ class DesktopStream implements SocketHandler {
     const gone = (): void => {
       this.#waiting -= bytes.byteLength;
     };
-    // Who listens to the daemon notices when it no longer exists.
+    // The side that listens to the daemon notices when it disconnects.
     this.#frames.send({ kind: "binary", bytes }).then(gone, gone);
   }
 

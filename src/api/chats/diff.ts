@@ -1,4 +1,4 @@
-// `GET /chats/{chat}/diff`: what the chat has pushed, as its git host shows it (facts/chats 6, rule PR-5).
+// `GET /chats/{chat}/diff`: the changes a chat has pushed, from its git host (facts/chats 6, rule PR-5).
 import { visibleChat } from "#domain/chats/find.ts";
 import { ChatDiff } from "#schema/chats/chat-diff.ts";
 import type { ApiContext } from "../context.ts";

@@ -1,5 +1,5 @@
-// Files for chats: uploading one, and reading it again. What was answered is on disk. What a file is, is told by its bytes, and a browser
-// that opens one is told to believe nothing else (rules FL-1 to FL-6).
+// Uploads and downloads files of chats. A response means the file is on disk. The type is detected from the content, and browsers are told
+// not to sniff another one (rules FL-1 to FL-6).
 import { t } from "elysia";
 import { ANY_TYPE } from "#base/file-signature.ts";
 import { formatDisposition } from "#domain/chats/file-name.ts";
@@ -14,7 +14,7 @@ import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 import { tags } from "./paths.ts";
 
-/** Bytes of one upload (specification, "Limits"). */
+/** Maximum bytes of one upload (specification, "Limits"). */
 const FILE_LIMIT = 10_485_760;
 const UPLOADS_A_MINUTE = 120;
 const YEAR_SECONDS = 31_536_000;
@@ -71,7 +71,7 @@ export const chatFiles = (ctx: ApiContext) => {
     });
 };
 
-/** A body that is too large is 413, whatever else is wrong. */
+/** Rejects a body that is too large with 413 before any other check. */
 const upload = async (ctx: ApiContext, caller: UserCaller, organization: string, request: Request): Promise<string> => {
   const bytes = Buffer.concat(await Array.fromAsync(bounded(request, FILE_LIMIT)));
   return keepChatFile(ctx, caller, {

@@ -1,5 +1,6 @@
-// One follower of a chat's stream: the durable snapshot, what the turn has said so far, and then every change, each exactly once and
-// in order (rules CH-20 to CH-26). It subscribes before it reads; what comes in the meantime waits, bounded, and is told apart by its numbers.
+// One follower of a chat's stream: sends the stored snapshot, the parts of the current turn, and then every change exactly once and in
+// order (rules CH-20 to CH-26). It subscribes before it reads; events that arrive during the read wait in a bounded queue and are
+// deduplicated by their numbers.
 
 import type { ChatNotice } from "#actors/chat/messages.ts";
 import type { PartBatch } from "#actors/chat/turn/stream-buffer.ts";
@@ -11,23 +12,23 @@ import type { ChatEvent } from "#schema/chats/chat-event.ts";
 import type { ApiContext } from "../context.ts";
 import { NOTHING_YET, type Synced, stateEvents } from "./sync.ts";
 
-/** Where a follower's frames go. */
+/** Receives a follower's frames. */
 export interface Sink {
   send(frame: string): void;
-  /** Resolves when the reader has taken enough for more; false when it no longer exists. */
+  /** Resolves with true when the client can take more, and with false when it has disconnected. */
   room(): Promise<boolean>;
   end(why: "failed" | "behind"): void;
 }
 
-/** What a follower wants: messages behind a cursor, and ids in the form that upstream clients know. */
+/** Options of a follower: messages after a cursor, and upstream's ID format. */
 export type Asked = { readonly after_id: number; readonly compat: boolean };
 
-/** Events in one frame (facts/chats 2.1). */
+/** Maximum events per frame (facts/chats 2.1). */
 const FRAME_EVENTS = 256;
-/** Notices and batches that may wait while history is read. */
+/** Maximum notices and batches that wait while history is read. */
 const WAITING_LIMIT = 2_048;
 
-/** What is no part of the chat's own state. */
+/** State that is not part of the chat itself. */
 type Around = { readonly warnings: readonly string[]; readonly isWaiting: boolean };
 
 const WAITS = "The chat waits until one of the chats that are being answered now has ended its turn.";
@@ -38,15 +39,15 @@ type Item =
   | { readonly warnings: readonly string[] }
   | { readonly isWaiting: boolean };
 
-/** The batch that was made into a frame last. All followers are notified of one batch before the next, so more need not be kept. */
+/** Cache of the last encoded batch. All followers are notified of one batch before the next, so one entry is enough. */
 let framed: { batch: PartBatch; frame: string } | undefined;
-/** One frame of a batch, made once for all followers. */
+/** Encodes a batch once for all followers. */
 const toFrame = (batch: PartBatch): string => {
   if (framed?.batch !== batch) framed = { batch, frame: `[${batch.events.join(",")}]` };
   return framed.frame;
 };
 
-/** A live part as upstream clients read it. */
+/** Converts a live part to the format of upstream clients. */
 const plainIds = (event: string): string => {
   if (!event.includes('"valid":true}')) return event;
   const parsed = JSON.parse(event) as { message_part: { part: Record<string, unknown> } };
@@ -135,7 +136,7 @@ export class ChatFollower {
     }
   }
 
-  /** Something has left the history: the follower begins again with all of it. */
+  /** Sends the whole history again, because something was removed from it. */
   async #sendAll(notice: ChatNotice): Promise<void> {
     this.#send([{ type: "history_reset", chat_id: this.#place.id }]);
     await this.#sendHistory(0, notice.snapshot_version);
@@ -144,7 +145,7 @@ export class ChatFollower {
     this.#drain();
   }
 
-  /** Messages behind `after` as they stood at that snapshot, page by page, as fast as the reader takes them. */
+  /** Sends the messages after `after` as of that snapshot, page by page with backpressure. */
   async #sendHistory(after: number, revision: number): Promise<void> {
     for (let cursor = after; !this.#isOver; ) {
       const page = { chat: this.#place.key, after: cursor, before: Number.MAX_SAFE_INTEGER };
@@ -172,7 +173,7 @@ export class ChatFollower {
     this.#send(events);
   }
 
-  /** What is wrong around the turn, and whether it waits for a slot: once each time one of them changes. */
+  /** Sends warnings about the turn and whether it waits for a slot, each time one of them changes. */
   #sendAround(now: Partial<Around>): void {
     const before = this.#around;
     this.#around = { ...before, ...now };
@@ -186,7 +187,7 @@ export class ChatFollower {
     this.#send([{ type: "status", chat_id: this.#place.id, status }]);
   }
 
-  /** Parts of another attempt, and those that were sent before, are left out. */
+  /** Skips parts of other attempts and parts that were already sent. */
   #sendParts(batch: PartBatch): void {
     const { history_version, generation_attempt } = this.#synced;
     if (batch.history_version !== history_version || batch.generation_attempt !== generation_attempt) return;

@@ -1,4 +1,4 @@
-// Copying a chat up to a message (rules FK-1 to FK-4): an extension, for trying another way without losing this one.
+// Forks a chat up to a message (rules FK-1 to FK-4). An extension, for trying an alternative without losing the original.
 import { AppError, forbidden, invalidField } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import { partOf } from "#base/parts.ts";
@@ -32,7 +32,7 @@ export const forkChat = (ctx: ApiContext) =>
         const id = key === undefined ? uuid() : toChatId(caller.user_id, key.key);
         if (!(await isMadeBy(ctx, id, key))) {
           ctx.chats.expect(id, partOf(place.owner_id));
-          // Two of the same at once: the second finds that the first has made it.
+          // If two identical requests race, the second returns what the first created.
           await ctx.chats
             .ask(id, "fork", { source_id: place.id, message_id, title, request: key })
             .catch(async (error) => {

@@ -1,5 +1,5 @@
-// `GET /chats/{chat}/stream/git`: the repositories that a chat works on, as the daemon of its workspace sees them (facts/chats 2.11, rules
-// GS-1 to GS-6). For those who may read the chat and use its workspace.
+// `GET /chats/{chat}/stream/git`: the git repositories a chat works on, as reported by its workspace's daemon (facts/chats 2.11, rules GS-1
+// to GS-6). The caller must have access to the chat and its workspace.
 import { Value } from "@sinclair/typebox/value";
 import { visibleChat } from "#domain/chats/find.ts";
 import { GitMessage, GitRequest } from "#schema/agents/git-message.ts";
@@ -15,7 +15,7 @@ import { agentOfChat, agentQuery, upgradeToStream } from "./agent-socket.ts";
 import { chatPath, tags } from "./paths.ts";
 import { Relay } from "./relay.ts";
 
-/** A little more than the daemon puts into one message. */
+/** Slightly larger than the daemon's largest message. */
 const LONGEST = 8 * 1024 * 1024;
 
 export const chatGit = (ctx: ApiContext) =>
@@ -72,13 +72,13 @@ class GitStream implements SocketHandler {
       socket.send(JSON.stringify({ type: "error", message: "unknown message type" } satisfies GitMessage));
       return;
     }
-    // One that is on its way is as good as many.
+    // A refresh is already pending.
     if (this.#asked) return;
     this.#asked = true;
     const sent = (): void => {
       this.#asked = false;
     };
-    // Who listens to the daemon notices when it no longer exists.
+    // The side that listens to the daemon notices when it disconnects.
     this.#frames.send({ kind: "text", text: JSON.stringify({ type: "refresh" }) }).then(sent, sent);
   }
 
@@ -100,7 +100,7 @@ const parseKind = (data: string | Uint8Array): unknown => {
   }
 };
 
-/** What a daemon says is a stranger's: looked at before it is passed on. */
+/** A daemon's messages are untrusted and are validated before they are relayed. */
 const shown = (message: WebSocketMessage): string | undefined => {
   if (message.kind !== "text") return undefined;
   let said: unknown;

@@ -1,4 +1,4 @@
-// Chats: making, listing, reading and following them. Everything that changes one goes to its actor.
+// Chats: create, list, read and follow. All changes go through a chat's actor.
 import { t } from "elysia";
 import { invalidField } from "#base/errors.ts";
 import { isUuid } from "#base/ids.ts";
@@ -45,7 +45,7 @@ import { chatWatch } from "./watch.ts";
 
 const WORKSPACES_LIMIT = 25;
 
-/** The same routes under the name that older clients know. */
+/** The same routes under the prefix that older clients use. */
 export const experimentalChats = (ctx: ApiContext) => routes({ prefix: "/api/experimental" }).use(chats(ctx));
 
 export const chats = (ctx: ApiContext) =>

@@ -35,7 +35,7 @@ export const listChats = async (ctx: ApiContext, caller: UserCaller, query: List
   return views.map((view) => presentChat(view, children));
 };
 
-/** Pinned chats first, then by last activity. Read separately, so that each part uses its own index. */
+/** Lists pinned chats first, then by last activity. Two queries, so that each part uses its own index. */
 const loadViews = async (
   { store }: ApiContext,
   filter: ChatFilter,

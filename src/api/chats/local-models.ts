@@ -1,4 +1,4 @@
-// Servers of models on this machine, for the owner who sets up a first model.
+// Detects model servers on this machine, for an owner who configures the first model.
 import { checkModelAdmin } from "#domain/access.ts";
 import { localModelServers } from "#domain/administration/local-models.ts";
 import { LocalModelServers } from "#schema/administration/local-models.ts";

@@ -1,10 +1,10 @@
-// What is said in a chat: sending, editing, reading pages of the history, and the prompts a person has written.
+// Messages of a chat: sending, editing, paging through the history, and listing the prompts a user has written.
 import { t } from "elysia";
 import type { ChatPatch } from "#actors/chat/messages.ts";
 import { invalid, invalidField, notFound } from "#base/errors.ts";
 import { findChat } from "#db/chats/chats.ts";
 import { isFullPage, listMessages, listNewestMessages, listPrompts, listQueued } from "#db/chats/messages.ts";
-import { admittedPrompt } from "#domain/chats/admitted.ts";
+import { admitUserPrompt } from "#domain/chats/admitted.ts";
 import { loadAttachables } from "#domain/chats/attachments.ts";
 import { chooseModel } from "#domain/chats/create.ts";
 import { ownChat, visibleChat } from "#domain/chats/find.ts";
@@ -35,7 +35,7 @@ type Input = {
   reasoning_effort?: string | undefined;
 };
 
-/** What a message changes of its chat. */
+/** Returns the changes a message makes to its chat. */
 const buildPatch = async (ctx: ApiContext, id: string, input: Input): Promise<ChatPatch> => {
   const { model_config_id, reasoning_effort, mcp_server_ids, plan_mode } = input;
   const chat = mcp_server_ids ? await ctx.store.get(findChat({ id })) : undefined;
@@ -61,7 +61,7 @@ export const chatMessages = (ctx: ApiContext) =>
         const typed = toContent(body.content, await loadAttachables(ctx, caller, body.content, chat));
         const patch = await buildPatch(ctx, id, body);
         const asked = { type: "send", behavior } as const;
-        const { content, custom_prompt } = await admittedPrompt(ctx, chat, { typed, asked, request_key });
+        const { content, custom_prompt } = await admitUserPrompt(ctx, chat, { typed, asked, request_key });
         const { queued, messages } = await ctx.chats.ask(id, "send", {
           content,
           custom_prompt,
@@ -110,7 +110,7 @@ export const chatMessages = (ctx: ApiContext) =>
         const typed = toContent(body.content, await loadAttachables(ctx, caller, body.content, chat));
         const patch = await buildPatch(ctx, id, body);
         const asked = { type: "edit", message_id } as const;
-        const { content, custom_prompt } = await admittedPrompt(ctx, chat, { typed, asked });
+        const { content, custom_prompt } = await admitUserPrompt(ctx, chat, { typed, asked });
         const warnings = body.restore_files === true ? await restoreFiles(ctx, id, message_id) : [];
         const { deleted_ids, messages } = await ctx.chats.ask(id, "edit", {
           message_id,

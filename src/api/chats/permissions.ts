@@ -1,5 +1,4 @@
-// What a chat's model may do without asking: answering calls that were asked for, and the rules that a user's new chats
-// begin with (rules PE-1 to PE-9).
+// Tool permissions: answers to pending calls, and the default rules of a user's new chats (rules PE-1 to PE-9).
 import { t } from "elysia";
 import { invalid } from "#base/errors.ts";
 import { readUserChatSetting } from "#db/chats/settings.ts";

@@ -1,13 +1,13 @@
-// What comes from a daemon's WebSocket, handed on to one client at the client's pace: nothing is read from the daemon while the client
-// does not read, and a client that takes nothing for a while is closed (rule GS-5). Used by the streams of git and desktop.
+// Relays a daemon's WebSocket to one client with backpressure: the daemon is not read while the client does not read, and a stalled client
+// is disconnected (rule GS-5). Used by the git and desktop streams.
 import type { Clock, Timer } from "#base/clock.ts";
 import { asWireError, Wakeup, type WebSocketFrames, type WebSocketMessage } from "#src/wire/index.ts";
 import { CLOSE, type Socket } from "../http/socket.ts";
 
-/** A reader that takes nothing for this long is closed. */
+/** A client that reads nothing for this long is disconnected. */
 const STALLED_MS = 20_000;
 
-/** What goes to the client; undefined: nothing. Throws WireError for what no honest daemon says. */
+/** Converts a message for the client; undefined skips it. Throws WireError for invalid messages. */
 export type Shown = (message: WebSocketMessage) => string | Uint8Array | undefined;
 
 export class Relay {
@@ -21,7 +21,7 @@ export class Relay {
     this.#frames = frames;
   }
 
-  /** Closes the socket when the daemon ends the stream or goes away. */
+  /** Relays until the daemon ends the stream or disconnects, then closes the socket. */
   run(socket: Socket, shown: Shown): void {
     this.#pass(socket, shown).then(
       (reason) => socket.close(CLOSE.internal, reason || "the agent has ended the stream"),
@@ -29,12 +29,12 @@ export class Relay {
     );
   }
 
-  /** The client takes more. */
+  /** Called when the client can take more. */
   drain(): void {
     this.#room.ring();
   }
 
-  /** The client has gone. */
+  /** Called when the client has disconnected. */
   close(): void {
     this.#over = true;
     this.#room.ring();

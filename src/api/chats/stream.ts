@@ -1,5 +1,5 @@
-// Following one chat: a WebSocket of text frames, each a JSON array of events, or the same arrays as server-sent events
-// (facts/chats 2.1). Everything is checked before the upgrade. The owner's read cursor moves on connect and on disconnect.
+// Streams one chat as WebSocket text frames, each a JSON array of events, or the same arrays as server-sent events (facts/chats 2.1). All
+// checks run before the upgrade. The owner's read cursor moves on connect and on disconnect.
 import { t } from "elysia";
 import type { Timer } from "#base/clock.ts";
 import { invalidField } from "#base/errors.ts";
@@ -18,9 +18,9 @@ import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";
 import { type Asked, ChatFollower } from "./follower.ts";
 import { chatPath, tags } from "./paths.ts";
 
-/** Bytes that may wait for the reader before more history is read. */
+/** Maximum bytes buffered for the client before more history is read. */
 const ENOUGH_BYTES = 64 * 1024;
-/** A reader that takes nothing for this long is closed (facts/chats 2.7). */
+/** A client that reads nothing for this long is disconnected (facts/chats 2.7). */
 const STALLED_MS = 10_000;
 
 export const chatStream = (ctx: ApiContext) =>

@@ -1,18 +1,18 @@
-// What a follower must be told to get from one picture of a chat to the next, in the order of facts/chats 2.3. Pure.
+// Computes the events that take a follower from one state of a chat to the next, in the order of facts/chats 2.3. Pure.
 import type { ChatPicture } from "#actors/chat/messages.ts";
 import { rfc3339 } from "#base/clock.ts";
 import { presentQueued } from "#domain/chats/present.ts";
 import type { ActionRequired, ChatEvent } from "#schema/chats/chat-event.ts";
 import { shownStatus } from "#schema/chats/chat-status.ts";
 
-/** What a follower has been told so far. */
+/** The state a follower has received so far. */
 export type Synced = {
   readonly history_version: number;
   readonly queue_version: number;
   readonly retry_version: number;
   readonly generation_attempt: number;
   readonly status: string;
-  /** The histories for which the error, or the awaited calls, have been told. */
+  /** The history versions for which the error, or the pending calls, were sent. */
   readonly error_sent: number;
   readonly action_sent: number;
 };
@@ -27,7 +27,7 @@ export const NOTHING_YET: Synced = {
   action_sent: 0,
 };
 
-/** Everything but messages and parts; messages go before it, parts after. */
+/** Returns all events except messages and parts; messages go before them, parts after. */
 export const stateEvents = (
   chat_id: string,
   synced: Synced,
@@ -77,14 +77,14 @@ export const stateEvents = (
   };
 };
 
-/** The unfinished preview a follower may hold is void. */
+/** Returns whether the unfinished answer that a follower may show is invalid. */
 const isNewBuffer = (synced: Synced, { history_version, generation_attempt }: ChatPicture): boolean =>
   history_version !== synced.history_version ||
   (generation_attempt !== synced.generation_attempt && generation_attempt !== 0);
 
 type Asking = Pick<ChatPicture, "pending_calls" | "budget_pause">;
 
-/** The calls that wait for a person's permission or else for the client's results; arguments as JSON text. */
+/** Returns the calls that wait for a person's permission or for the client's results, with arguments as JSON text. */
 export const actionRequired = ({ pending_calls, budget_pause }: Asking): ActionRequired => {
   if (budget_pause) return { kind: "budget", tool_calls: [], budget: budget_pause };
   const asked = pending_calls.filter(({ permission }) => permission === "asked");

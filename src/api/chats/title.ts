@@ -1,4 +1,4 @@
-// Asking for a title of what was said so far. Nothing is stored: the owner takes the proposal by changing the chat, or leaves it.
+// Suggests a title for a chat. Nothing is stored: the client applies the suggestion by updating the chat.
 import { t } from "elysia";
 import { AppError, notFound } from "#base/errors.ts";
 import { findChat } from "#db/chats/chats.ts";
@@ -41,7 +41,7 @@ export const chatTitle = (ctx: ApiContext) =>
       },
     );
 
-/** In the provider's own words nothing is told. */
+/** Hides the provider's own error message from the caller. */
 const failed = (error: unknown, now: number): never => {
   if (!(error instanceof ModelError)) throw error;
   const { message, detail } = toChatError(error, error, now);

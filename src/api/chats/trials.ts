@@ -1,4 +1,4 @@
-// Trials of a chat: one prompt tried in several ways, each in a fork of the chat's workspace, of which one is kept or none.
+// Trials of a chat: one prompt tried in several forks of the chat's workspace, at most one of which is kept.
 import { t } from "elysia";
 import { ownChat } from "#domain/chats/find.ts";
 import { discardTrial, keepWay, stopTrial } from "#domain/trials/change.ts";

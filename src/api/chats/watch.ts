@@ -1,5 +1,5 @@
-// Watching all of one's own chats: one JSON object per text frame, no snapshot, no cursor (facts/chats 2.10). Who returns reads the
-// list again.
+// Watches all chats of the caller: one JSON object per text frame, no snapshot, no cursor (facts/chats 2.10). A client that reconnects
+// reads the list again.
 import type { Events } from "#actors/runtime/events.ts";
 import { log } from "#base/log.ts";
 import { type ChatView, findChatView } from "#db/chats/views.ts";
@@ -15,7 +15,7 @@ import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";
 import { tags } from "./paths.ts";
 import { actionRequired } from "./sync.ts";
 
-/** Events that may wait for their chat to be read. */
+/** Maximum events waiting for their chat to be read. */
 const WAITING_LIMIT = 1_024;
 
 export const chatWatch = (ctx: ApiContext) =>
@@ -67,7 +67,7 @@ class WatchSocket implements SocketHandler {
 
   open(socket: Socket): void {
     const { topics } = this.#ctx;
-    // Anyone who returns reads the list.
+    // The client reconnects and reads the list.
     const missed = (): void => socket.close(CLOSE.goingAway, "events may have been missed: read the list again");
     this.#leaves = [
       topics.subscribe("owner_chats", this.#owner, (event) => this.#take(socket, event)),

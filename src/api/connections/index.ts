@@ -1,4 +1,4 @@
-// The connection log: who was connected to which workspace, how, from where and for how long. For those who read the audit log.
+// The connection log: who connected to which workspace, how, from where and for how long. For users who can read the audit log.
 import { t } from "elysia";
 import { invalidField } from "#base/errors.ts";
 import { COUNT_CAP, findConnectionCursor, listConnections } from "#db/connections/search.ts";

@@ -1,4 +1,4 @@
-// The server's state for administrators: health with the findings of `slipway doctor`, and the peers of the private network.
+// Server state for administrators: health with the findings of `slipway doctor`, and the peers of the private network.
 import { t } from "elysia";
 import { forbidden } from "#base/errors.ts";
 import { mayChangeDeployment, mayReadDeployment } from "#domain/access.ts";

@@ -1,4 +1,4 @@
-// What clients ask of a deployment before they offer something: what the caller may do, what there is, whether there is a newer version.
+// Facts that clients read before they offer features: the caller's permissions, available features, and whether a newer version exists.
 import { t } from "elysia";
 import { rfc3339 } from "#base/clock.ts";
 import { forbidden } from "#base/errors.ts";
@@ -20,7 +20,7 @@ import { routes } from "../http/routes.ts";
 const tags = ["General"];
 const user = true;
 
-/** Features by the names that clients ask for; `browser_only` and the like are not here. */
+/** Features under the names clients ask for; unsupported ones such as `browser_only` are missing. */
 const HAS = [
   ...["appearance", "audit_log", "advanced_template_scheduling", "external_provisioner_daemons"],
   ...["multiple_external_auth", "multiple_organizations", "user_role_management"],

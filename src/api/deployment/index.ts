@@ -1,4 +1,4 @@
-// Small facts about this deployment that clients ask for at their start: looks, names for ssh, experiments, where applications are.
+// Deployment facts that clients read at startup: appearance, SSH names, experiments, and app hosts.
 import { t } from "elysia";
 import { deploymentId } from "#db/settings.ts";
 import { changeAppearance, readAppearance } from "#domain/deployment/appearance.ts";

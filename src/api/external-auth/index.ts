@@ -1,5 +1,5 @@
-// External accounts of the caller: which providers there are, linking by sign-in at the provider or by device code, what a link says,
-// and unlinking. Everyone handles their own and no one else's (rules EA-5 to EA-11). The pages do everything through these routes.
+// The caller's external accounts: list providers, link by web sign-in or device code, show a link's details, and unlink. Users can only
+// manage their own (rules EA-5 to EA-11). The pages use only these routes.
 import { t } from "elysia";
 import { AppError, invalid } from "#base/errors.ts";
 import { listLinks } from "#db/users/external-auth.ts";
@@ -27,7 +27,7 @@ import { newState, openDevice, sealDevice, verifierIn } from "./web-flow.ts";
 const tags = ["External accounts"];
 const params = t.Object({ externalauth: t.String({ description: "The provider's id in the setting external_auth." }) });
 
-/** The one place the provider sends people back to; registered there by the operator, so it has exactly this form. */
+/** The callback URL that the operator registers at the provider, so its form must never change. */
 const callbackUrl = (accessUrl: URL, provider: Provider): URL =>
   new URL(`/external-auth/${provider.id}/callback`, accessUrl);
 
@@ -227,7 +227,7 @@ const deviceProvider = ({ links }: ApiContext, id: string): Provider => {
   return provider;
 };
 
-/** A refusal of the provider is 400 with its word as detail, a failure 503. */
+/** Maps a provider's rejection to 400 with its message as detail, and a failure to 503. */
 const asAnswer = (error: unknown): never => {
   if (!(error instanceof ProviderError)) throw error;
   if (error.kind === "denied")

@@ -1,5 +1,5 @@
-// The state of a sign-in at a provider that is under way. It travels with the browser, sealed: who began it, in which session, at which
-// provider, and the PKCE verifier. Nothing is kept here, so a restart in between hurts nobody (rule EA-5).
+// State of a sign-in at a provider. It travels through the browser encrypted: the user, their session, the provider, and the PKCE verifier.
+// Nothing is stored here, so a restart does not break a sign-in (rule EA-5).
 import type { Clock } from "#base/clock.ts";
 import { type Encryption, UnsealError } from "#base/encryption.ts";
 import { invalid } from "#base/errors.ts";
@@ -8,14 +8,14 @@ import type { UserCaller } from "../http/caller.ts";
 
 type State = { readonly user_id: string; readonly key_id: string; readonly verifier: string; readonly until: number };
 
-/** As long as a person may take to sign in at the provider. */
+/** How long a person may take to sign in at the provider. */
 const LIFE_MS = 600_000;
 
 type Deps = { readonly clock: Clock; readonly encryption: Encryption };
 
 const toSealContext = (provider_id: string): string => `external_auth_state:${provider_id}`;
 
-/** A new state and its verifier. */
+/** Creates a new state and its verifier. */
 export const newState = ({ clock, encryption }: Deps, caller: UserCaller, provider_id: string) => {
   const verifier = linkToken();
   const { user_id, key_id } = caller;
@@ -23,7 +23,7 @@ export const newState = ({ clock, encryption }: Deps, caller: UserCaller, provid
   return { verifier, state: encryption.seal(JSON.stringify(state), toSealContext(provider_id)) };
 };
 
-/** The verifier in a state. 400 unless this session began it at this provider less than ten minutes ago. */
+/** Returns the verifier in a state. Rejects with 400 unless this session started it at this provider less than ten minutes ago. */
 export const verifierIn = (
   { clock, encryption }: Deps,
   caller: UserCaller,
@@ -41,11 +41,11 @@ export const verifierIn = (
 const deviceContext = (provider_id: string, user_id: string): string =>
   `external_auth_device:${provider_id}:${user_id}`;
 
-/** The provider's device code, sealed so that nobody but this user can ask for its token. */
+/** Encrypts the provider's device code so that only this user can request its token. */
 export const sealDevice = ({ encryption }: Deps, caller: UserCaller, provider_id: string, code: string): string =>
   encryption.seal(JSON.stringify(code), deviceContext(provider_id, caller.user_id));
 
-/** The provider's device code. 400 when it is not this user's. */
+/** Returns the provider's device code. Rejects with 400 if it is not this user's. */
 export const openDevice = ({ encryption }: Deps, caller: UserCaller, provider_id: string, text: string): string => {
   const code = opened(encryption, text, deviceContext(provider_id, caller.user_id));
   if (typeof code === "string") return code;

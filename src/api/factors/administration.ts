@@ -1,4 +1,4 @@
-// What is known of a user's second factors, and what those who manage the user may do: require one, and take all away from who has lost them.
+// Administration of a user's second factors: see them, require one, and remove all for a user who has lost them.
 import { rfc3339 } from "#base/clock.ts";
 import { forbidden } from "#base/errors.ts";
 import { listPasskeys } from "#db/users/passkeys.ts";

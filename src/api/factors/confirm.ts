@@ -1,7 +1,7 @@
-// Confirming who one is, for what a session may do only for 15 minutes afterwards (rule FA-9).
+// Reauthentication, for actions a session may do only in the following 15 minutes (rule FA-9).
 import { conflict, invalidField } from "#base/errors.ts";
 import { confirmCaller } from "#domain/factors/confirm.ts";
-import { askForPasskey, provedByPasskey } from "#domain/factors/passkey-proof.ts";
+import { askForPasskey, verifyPasskey } from "#domain/factors/passkey-proof.ts";
 import { ownAccountAt, prove } from "#domain/factors/proof.ts";
 import { userPath } from "#domain/users/find.ts";
 import { PasskeyChallenge, PasskeyProof } from "#schema/users/passkey.ts";
@@ -72,7 +72,7 @@ const passkeyConfirmation = (ctx: ApiContext) =>
       "/:user/confirm/passkey",
       async ({ caller, params, body, status }) => {
         const { id } = await ownAccountAt(ctx, params.user, caller);
-        const proof = await provedByPasskey<{ user_id: string }>(ctx, PURPOSE, body);
+        const proof = await verifyPasskey<{ user_id: string }>(ctx, PURPOSE, body);
         if (proof?.passkey.user_id !== id || proof.of.user_id !== id) {
           throw invalidField("credential", "This passkey does not confirm who you are.");
         }

@@ -1,4 +1,4 @@
-// Second factors of a user: look, enrol an authenticator app, disable it, recovery codes; what administrators may do; confirming who one is.
+// Second factors of a user: list, enroll or disable an authenticator app, recovery codes, administration, and reauthentication.
 import type { ApiContext } from "../context.ts";
 import { routes } from "../http/routes.ts";
 import { factorAdministration } from "./administration.ts";

@@ -1,8 +1,8 @@
-// Signing in with a passkey: alone, or as the second factor of a sign-in whose password was right (rules PK-2 to PK-4).
+// Passkey sign-in: alone, or as the second factor after a correct password (rules PK-2 to PK-4).
 import { AppError } from "#base/errors.ts";
 import { CommitError } from "#db/engine/store.ts";
-import { findUser, isPasswordStill, type User } from "#db/users/users.ts";
-import { askForPasskey, provedByPasskey } from "#domain/factors/passkey-proof.ts";
+import { findUser, guardPassword, type User } from "#db/users/users.ts";
+import { askForPasskey, verifyPasskey } from "#domain/factors/passkey-proof.ts";
 import { PasskeyChallenge, PasskeyProof, StartPasskeyLogin } from "#schema/users/passkey.ts";
 import { SessionToken } from "#schema/users/user.ts";
 import type { ApiContext } from "../context.ts";
@@ -17,7 +17,7 @@ const PURPOSE = "sign_in";
 const PATH = "/login/passkey";
 const START = "/login/passkey/start";
 
-/** The sign-in with a password that this is the second factor of; empty: none. */
+/** The password sign-in that this completes; empty if none exists. */
 type Of = { readonly second_factor: string };
 
 const refused = (): AppError => new AppError("unauthenticated", "This passkey does not sign you in.");
@@ -50,15 +50,15 @@ export const passkeySignIn = (ctx: ApiContext) =>
       PATH,
       async ({ body, request, set, status }) => {
         const { challenges } = ctx.accounts.factors;
-        const proof = await provedByPasskey<Of>(ctx, PURPOSE, body);
+        const proof = await verifyPasskey<Of>(ctx, PURPOSE, body);
         const user = proof && (await ctx.store.get(findUser({ id: proof.passkey.user_id })));
         if (!proof || !user || user.login_type !== "password") throw refused();
         mustBeActive(user);
         const begun = proof.of.second_factor === "" ? undefined : await begunSignIn(ctx, proof.of.second_factor);
         if (begun && (begun.user.id !== user.id || !challenges.spend(begun.opened))) throw refused();
-        const still = isPasswordStill({ id: user.id, password_hash: user.password_hash });
+        const still = guardPassword({ id: user.id, password_hash: user.password_hash });
         const guards = [...(begun ? [still, ...begun.first.changes] : []), ...proof.statements];
-        // A passkey is what someone has and, being unlocked, who they are.
+        // A passkey proves possession and, when unlocked, identity.
         const everything = { password: true, factor: true };
         try {
           const { token, cookie } = await openSession(ctx, user, request, everything, guards, {

@@ -1,4 +1,4 @@
-// The passkeys of a user: register, list, name, delete. Each for themselves; what changes how they sign in takes a recent proof (FA-9).
+// A user's passkeys: register, list, rename, delete. Only for oneself; changes to sign-in require recent reauthentication (FA-9).
 import { t } from "elysia";
 import { rfc3339, rfc3339OrAbsent } from "#base/clock.ts";
 import type { Passkey as PasskeyRow } from "#db/users/passkeys.ts";

@@ -1,4 +1,4 @@
-// New recovery codes in the place of the old ones (rule FA-5).
+// Replaces the recovery codes with new ones (rule FA-5).
 import { ownAccountAt } from "#domain/factors/proof.ts";
 import { renewRecoveryCodes } from "#domain/factors/recovery.ts";
 import { userPath } from "#domain/users/find.ts";

@@ -1,10 +1,10 @@
-// The second half of a sign-in: a code of the second factor for the challenge that the first half was answered with, be that a password or
-// a sign-in at a provider. What the first half changes is written with the session (rule OI-9).
+// The second step of a sign-in: checks a second-factor code for the challenge returned by the first step, which was a password or a
+// provider sign-in. Changes from the first step are written together with the session (rule OI-9).
 import { AppError } from "#base/errors.ts";
 import { sha256 } from "#base/ids.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { CommitError } from "#db/engine/store.ts";
-import { findUser, isPasswordStill, type User } from "#db/users/users.ts";
+import { findUser, guardPassword, type User } from "#db/users/users.ts";
 import { admitPerson } from "#domain/oidc/admit.ts";
 import type { Identity } from "#domain/oidc/identity.ts";
 import { noteFailedSignIn } from "#domain/users/sign-in.ts";
@@ -19,15 +19,15 @@ import { openSession } from "../users/new-session.ts";
 const PURPOSE = "sign_in";
 const PATH = "/login/second-factor";
 
-/** Who signed in at which provider. */
+/** The identity from a provider sign-in. */
 type AtProvider = { readonly provider: string; readonly identity: Identity };
 
-/** Who has begun, and with which password: a new password ends the sign-ins that are half done. */
+/** The user and their password's digest: a new password invalidates unfinished sign-ins. */
 type Begun = { readonly user_id: string; readonly password: string; readonly oidc?: AtProvider };
 
 const computeDigest = (user: User): string => sha256(`sign-in ${user.password_hash}`);
 
-/** What a right password is answered with where a second factor is needed, too. */
+/** Returns the response to a correct first step when a second factor is required. */
 export const askForFactor = (ctx: ApiContext, user: User, methods: FactorMethod[], oidc?: AtProvider): LoginRefused => {
   const data: Begun = { user_id: user.id, password: computeDigest(user), ...(oidc ? { oidc } : {}) };
   return {
@@ -39,7 +39,7 @@ export const askForFactor = (ctx: ApiContext, user: User, methods: FactorMethod[
   };
 };
 
-/** The user who has begun this sign-in. 401 when it was not begun here, too long ago, or is over. */
+/** Returns the user who started this sign-in. Rejects with 401 when it was not started here, has expired, or is finished. */
 export const begunSignIn = async (ctx: ApiContext, challenge: string) => {
   const opened = ctx.accounts.factors.challenges.open<Begun>(PURPOSE, challenge);
   const user = opened && (await ctx.store.get(findUser({ id: opened.data.user_id })));
@@ -56,7 +56,7 @@ type FirstHalf = {
   readonly changes: readonly Statement[];
 };
 
-/** What the first half has proved, and what it changes. A sign-in at a provider is looked at again: much may have changed in the meantime. */
+/** Returns what the first step proved and what it changes. A provider sign-in is checked again, because much may have changed since. */
 const firstHalf = async (ctx: ApiContext, user: User, oidc: AtProvider | undefined): Promise<FirstHalf> => {
   if (!oidc) return { login_type: "password", isPasswordProved: true, changes: [] };
   const provider = ctx.oidc.find(oidc.provider);
@@ -81,7 +81,7 @@ export const secondFactorSignIn = (ctx: ApiContext) =>
         throw wrong();
       }
       if (!factors.challenges.spend(opened)) throw over();
-      const still = isPasswordStill({ id: user.id, password_hash: user.password_hash });
+      const still = guardPassword({ id: user.id, password_hash: user.password_hash });
       try {
         const proved = { password: first.isPasswordProved, factor: true };
         const guards = [still, ...used, ...first.changes];

@@ -1,5 +1,5 @@
-// The authenticator app of a user: begun with a secret, confirmed with a code made of it, disabled with the password and a code. Each for
-// themselves (rules FA-1 to FA-4, FA-9).
+// A user's authenticator app: enrolled with a secret, confirmed with a code, and disabled with the password and a code. Only for oneself
+// (rules FA-1 to FA-4, FA-9).
 import { conflict } from "#base/errors.ts";
 import { ownAccountAt, prove } from "#domain/factors/proof.ts";
 import { beginTotp, confirmTotp, removeTotp } from "#domain/factors/totp.ts";

@@ -1,4 +1,4 @@
-// Groups by their id: reading, changing, deleting, and who is in them. Those of an organization are in api/organizations/groups.ts.
+// Groups by ID: read, update, delete, and members. Routes for the groups of an organization are in api/organizations/groups.ts.
 import { t } from "elysia";
 import { readMemberships } from "#db/users/members.ts";
 import { listOrganizations } from "#db/users/organizations.ts";

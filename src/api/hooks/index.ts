@@ -1,4 +1,4 @@
-// The ledger of lifecycle hooks, for site owners: what was asked of the consumers and what they decided. Nothing here can change it.
+// The ledger of lifecycle hooks, for site owners: requests to consumers and their decisions. No route can change it.
 import { t } from "elysia";
 import { rfc3339 } from "#base/clock.ts";
 import { forbidden, invalidField } from "#base/errors.ts";
@@ -61,7 +61,7 @@ export const hooks = (ctx: ApiContext) =>
       },
     );
 
-/** The consumer that the settings name. */
+/** Returns the consumer from the settings. */
 const consumer = (ctx: ApiContext) =>
   routes()
     .use(callers)

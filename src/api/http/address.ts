@@ -1,5 +1,5 @@
-// The address a request comes from: the connection's, or what a trusted proxy says it was. Used where tries are counted and where
-// someone asks who did it; never to decide what a caller may do.
+// Determines the client address of a request: the connection's, or the one reported by a trusted proxy. Used for rate limits and audit
+// records, never for access decisions.
 import { isIP } from "node:net";
 import { NetworkList, plainAddress } from "#base/network/networks.ts";
 
@@ -13,7 +13,7 @@ export class Addresses {
     this.#proxies = new NetworkList(proxies);
   }
 
-  /** The last address in the chain that is no proxy of ours; empty when the connection has disconnected. */
+  /** Returns the last address in the chain that is not a trusted proxy; empty when the connection has closed. */
   of(request: Request): string {
     let address = plain(this.#peerOf(request) ?? "");
     const forwarded = request.headers.get("x-forwarded-for")?.split(",") ?? [];
@@ -26,6 +26,6 @@ export class Addresses {
   }
 }
 
-/** IPv4 that came in on an IPv6 socket is IPv4; some proxies tell the port, too. */
+/** Converts an IPv4-mapped IPv6 address to IPv4 and strips the port that some proxies add. */
 const plain = (address: string): string =>
   plainAddress(address.replace(/^(?:\[([\da-f:.]+)\](?::\d+)?|([\d.]+):\d+)$/i, "$1$2"));

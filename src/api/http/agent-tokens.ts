@@ -1,6 +1,6 @@
-// Which agent a token belongs to, remembered for a moment: agents send many requests a second, and looking one up costs as much as
-// parsing its log lines (9 of 28 us, test/bench). What is remembered dies with `agent_gone`, at once, or after a second. Of several nodes the one
-// that has the workspace's part hears that before anyone else: no other remembers anything.
+// Caches which agent a token belongs to, briefly: agents send many requests a second, and a lookup costs as much as parsing the log lines
+// (9 of 28 us, test/bench). An entry is evicted on `agent_gone` or after a second. In a cluster, only the node that owns the workspace's
+// part caches it, because that node hears of `agent_gone` first.
 
 import type { Events } from "#actors/runtime/events.ts";
 import type { Clock, Timer } from "#base/clock.ts";
@@ -25,14 +25,14 @@ type Deps = {
 
 export class AgentTokens {
   readonly #entries = new Map<string, Entry>();
-  /** Agent id -> hash of its token. */
+  /** Agent ID to token hash. */
   readonly #hashes = new Map<string, string>();
   readonly #store: Pick<Store, "get">;
   readonly #clock: Clock;
   readonly #parts: Pick<Parts, "has" | "comings">;
   #comings: number | undefined;
   #sweeping: Timer | undefined;
-  /** How many agents have gone so far. */
+  /** Number of agents that have ended so far. */
   #ended = 0;
 
   constructor({ store, topics, clock, parts }: Deps) {
@@ -45,7 +45,7 @@ export class AgentTokens {
     });
   }
 
-  /** The agent whose token has this hash, while its build is the latest; undefined otherwise. */
+  /** Returns the agent whose token has this hash if its build is the latest; undefined otherwise. */
   async find(token_hash: string): Promise<Known | undefined> {
     const { comings } = this.#parts;
     if (comings !== this.#comings) this.#forgetAll();
@@ -56,7 +56,7 @@ export class AgentTokens {
     if (known) this.#forget(known.agent.agent_id);
     const ended = this.#ended;
     const agent = await this.#store.get(findAgentByToken({ token_hash }));
-    // One that has ended since it was read must not be remembered.
+    // An agent that ended during the read must not be cached.
     const isCurrent = ended === this.#ended && comings === this.#parts.comings;
     if (agent && isCurrent && this.#parts.has(agent.part)) this.#remember(token_hash, agent);
     return agent;
@@ -65,7 +65,7 @@ export class AgentTokens {
   #remember(token_hash: string, agent: Known): void {
     const now = this.#clock.monotonic();
     this.#forget(agent.agent_id);
-    // In the order in which their time ends.
+    // Entries are in the order of their expiry.
     for (const old of this.#entries.values()) {
       if (old.until > now && this.#entries.size < LIMIT) break;
       this.#forget(old.agent.agent_id);
@@ -75,7 +75,7 @@ export class AgentTokens {
     this.#sweeping ??= this.#clock.after(FRESH_MS, () => this.#sweep());
   }
 
-  /** Also when no other agent comes that would take the place of old ones. */
+  /** Evicts expired entries even if no new ones arrive. */
   #sweep(): void {
     const now = this.#clock.monotonic();
     for (const { agent, until } of this.#entries.values()) {

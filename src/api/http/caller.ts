@@ -1,16 +1,16 @@
-// Who is asking. Each request is identified once, before it is routed; routes then say which kind of caller they take
-// (`{ user: true }`, `{ agent: true }`), and hand-written checks of roles are in src/domain/access.ts.
+// Identifies the caller. Each request is identified once, before routing; routes declare which kind of caller they accept (`{ user: true
+// }`, `{ agent: true }`), and explicit role checks are in src/domain/access.ts.
 import { Elysia } from "elysia";
 import { AppError } from "#base/errors.ts";
 import type { AgentCaller, Caller, UserCaller } from "#schema/users/caller.ts";
 
 export type { AgentCaller, Caller, UserCaller };
 
-/** The outcome of identifying a request: a caller, or why there is none. */
+/** The result of identifying a request: a caller, or the reason none exists. */
 export type Identity = Caller | AppError;
 
-/** Someone who must enrol a second factor before anything else: nobody for routes that do not say `enrolling`. */
-export class EnrolmentNeeded extends AppError {
+/** A user who must enroll a second factor first. Only routes that declare `enrolling` accept them. */
+export class EnrollmentRequired extends AppError {
   readonly caller: UserCaller;
 
   constructor(caller: UserCaller) {
@@ -18,12 +18,12 @@ export class EnrolmentNeeded extends AppError {
       detail: "Do so on the page /account/security.",
       validations: [{ field: "second_factor", detail: "is required of this user" }],
     });
-    // Whatever they may do otherwise, until then they are only themselves.
+    // Until they enroll, the user has no roles, organizations or groups.
     this.caller = { ...caller, roles: [], organizations: {}, groups: [] };
   }
 }
 
-/** Someone whose key may not be used for this: nobody for every route that needs someone. */
+/** A user whose API key lacks the scope. Every route that requires a caller rejects them. */
 export class ScopeRefused extends AppError {
   readonly caller: UserCaller;
 
@@ -35,52 +35,52 @@ export class ScopeRefused extends AppError {
   }
 }
 
-/** Who sent the request, whatever they may do; undefined: nobody we know. */
-export const somebodyIn = (identity: Identity): Caller | undefined => {
-  if (identity instanceof EnrolmentNeeded || identity instanceof ScopeRefused) return identity.caller;
+/** Returns the sender, whatever they may do; undefined if unknown. */
+export const findSender = (identity: Identity): Caller | undefined => {
+  if (identity instanceof EnrollmentRequired || identity instanceof ScopeRefused) return identity.caller;
   return identity instanceof AppError ? undefined : identity;
 };
 
 const identities = new WeakMap<Request, Identity>();
 
-/** Remembers who sent this request; called once by src/server.ts before routing. */
+/** Stores the identity of a request's sender; called once by src/server.ts before routing. */
 export const remember = (request: Request, identity: Identity): void => void identities.set(request, identity);
 
 const NOBODY = new AppError("unauthenticated", "You are signed out or your session has expired. Please sign in again.");
 
-/** The caller, or the 401 that says why there is none. */
+/** Returns the caller, or throws the error that says why none exists. */
 export const getCaller = (request: Request): Caller => {
   const identity = identities.get(request) ?? NOBODY;
   if (identity instanceof AppError) throw identity;
   return identity;
 };
 
-/** The user who sent it, for routes that anyone may ask; undefined for strangers, agents and keys that may not. */
+/** Returns the user, for routes open to anyone; undefined for anonymous callers, agents, and keys without the scope. */
 export const userIn = (request: Request): UserCaller | undefined => {
   const identity = identities.get(request);
   return identity && !(identity instanceof AppError) && identity.kind === "user" ? identity : undefined;
 };
 
-/** Whether the sender signs in under the upstream names; false for strangers. */
+/** Returns whether the sender uses upstream's header and cookie names; false for anonymous callers. */
 export const isCompat = (request: Request): boolean => {
   const identity = identities.get(request) ?? NOBODY;
   return !(identity instanceof AppError) && identity.compat;
 };
-/** Throws the 401 of strangers; anyone who is known passes, whatever they may do, which the route says once the body is read. */
-export const mustBeKnown = (request: Request): void => {
-  if (!somebodyIn(identities.get(request) ?? NOBODY)) getCaller(request);
+/** Throws 401 for anonymous callers. Known callers pass whatever they may do, because the route checks that once the body is read. */
+export const requireKnownCaller = (request: Request): void => {
+  if (!findSender(identities.get(request) ?? NOBODY)) getCaller(request);
 };
 
-/** The caller, also when it is someone who has to enrol a second factor first. */
+/** Returns the caller, including a user who must enroll a second factor first. */
 const getSender = (request: Request): Caller => {
   const identity = identities.get(request);
-  return identity instanceof EnrolmentNeeded ? identity.caller : getCaller(request);
+  return identity instanceof EnrollmentRequired ? identity.caller : getCaller(request);
 };
 
-/** The signed-in user; an agent token is as good as none here (facts/platform 3.8). */
+/** Returns the signed-in user; an agent token is not accepted here (facts/platform 3.8). */
 export const getUser = (request: Request): UserCaller => asUser(getCaller(request));
 
-/** The same for what people may do who have to enrol a second factor first. */
+/** Returns the signed-in user, including one who must enroll a second factor first. */
 const getEnrollingUser = (request: Request): UserCaller => asUser(getSender(request));
 
 const asUser = (caller: Caller): UserCaller => {
@@ -88,7 +88,7 @@ const asUser = (caller: Caller): UserCaller => {
   return caller;
 };
 
-/** The workspace agent whose token was sent; a user token is as good as none here. */
+/** Returns the workspace agent whose token was sent; a user's token is not accepted here. */
 export const getAgent = (request: Request): AgentCaller => {
   const caller = getCaller(request);
   if (caller.kind !== "agent") throw NOBODY;
@@ -98,9 +98,9 @@ export const getAgent = (request: Request): AgentCaller => {
 type WithRequest = { request: Request };
 
 /**
- * Route options: `user: true`, `enrolling: true` (also users who have to enrol a second factor first), `agent: true` or `anyone: true`
- * (either), each giving the handler a typed `caller`.
- * The check runs before parameters and bodies are validated, so a stranger always gets 401.
+ * Route options: `user: true`, `enrolling: true` (also users who must enroll a second factor first), `agent: true` or `anyone: true`
+ * (either). Each gives the handler a typed `caller`. The check runs before parameters and bodies are validated, so an anonymous caller
+ * always gets 401.
  */
 export const callers = new Elysia({ name: "callers" }).macro({
   user: {

@@ -1,8 +1,8 @@
-// Who connects by a request, as the connection log tells it.
+// Describes who sent a request, for the connection log.
 import type { ApiContext } from "../context.ts";
 import type { UserCaller } from "./caller.ts";
 
-/** Without a caller it is a stranger. */
+/** Without a caller, the connection is anonymous. */
 export const connectedBy = <C extends UserCaller | undefined>(
   { addresses }: Pick<ApiContext, "addresses">,
   caller: C,

@@ -1,4 +1,4 @@
-// A WebSocket to the daemon of an agent, for those who pass its messages on.
+// Opens a WebSocket to an agent's daemon, for routes that relay its messages.
 import { AppError } from "#base/errors.ts";
 import { secretBytes } from "#base/ids.ts";
 import { refusal } from "#domain/agents/containers.ts";
@@ -7,7 +7,10 @@ import type { ApiContext } from "../context.ts";
 
 const TIMEOUT_MS = 30_000;
 
-/** Asks the daemon first, so that its refusal is the answer: 400 when it is not connected, 408 when it is silent for 30 s. */
+/**
+ * Queries the daemon first, so that its refusal becomes the response. Rejects with 400 when it is not connected and with 408 when it does
+ * not respond within 30 s.
+ */
 export const dialAgentSocket = async (
   { clock, agentHttp }: Pick<ApiContext, "clock" | "agentHttp">,
   agent_id: string,

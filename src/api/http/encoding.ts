@@ -1,16 +1,16 @@
-// Which encoding a client takes, and files and JSON in it (rules WB-1 to WB-3). Files have their twins; JSON is compressed on Bun's
-// own threads, alongside the event loop, when it is large enough to gain by it. Streams are never touched: a compressor would hold back
-// what should be seen now.
+// Negotiates the content encoding and compresses files and JSON (rules WB-1 to WB-3). Files are precompressed; JSON is compressed on Bun's
+// own threads, off the event loop, if it is large enough to benefit. Streams are never compressed, because a compressor would delay their
+// events.
 import { promisify } from "node:util";
 import { brotliCompress, constants, gzip } from "node:zlib";
 import type { ServedFile } from "#src/web/files.ts";
 
 type Coding = "br" | "zstd" | "gzip";
 
-/** Below this a compressed answer saves no packet. Bytes. */
+/** In bytes. A smaller response does not save a packet when compressed. */
 const WORTH_BYTES = 4_096;
 
-/** Quality by coding, as RFC 9110 12.5.3 has it: absent is 1, `*` stands for all that are not named. */
+/** Returns the quality of a coding per RFC 9110 12.5.3: absent is 1, `*` stands for all that are not named. */
 const qualities = (header: string): ((coding: string) => number) => {
   const named = new Map<string, number>();
   for (const part of header.toLowerCase().split(",")) {
@@ -21,8 +21,8 @@ const qualities = (header: string): ((coding: string) => number) => {
   return (coding) => named.get(coding) ?? named.get("*") ?? 0;
 };
 
-/** The first of these that the client likes best; undefined when it wants the bytes as they are. */
-export const chosenCoding = <C extends string>(header: string | null, offered: readonly C[]): C | undefined => {
+/** Returns the offered coding with the highest quality, the first of them on a tie; undefined when the client prefers no encoding. */
+export const chooseEncoding = <C extends string>(header: string | null, offered: readonly C[]): C | undefined => {
   if (!header) return undefined;
   const quality = qualities(header);
   let best: C | undefined;
@@ -30,18 +30,22 @@ export const chosenCoding = <C extends string>(header: string | null, offered: r
   return best;
 };
 
-/** True when the client has this version: `If-None-Match` names it or is `*`; weak tags count (RFC 9110 13.1.2). */
+/** Returns whether the client has this version: `If-None-Match` names it or is `*`; weak tags match (RFC 9110 13.1.2). */
 export const isKnown = (request: Request, etag: string): boolean => {
   const asked = request.headers.get("if-none-match");
   if (asked === null) return false;
   return asked.split(",").some((one) => one.trim() === "*" || one.trim().replace(/^W\//, "") === etag);
 };
 
-/** A file in the best form for this client: 304 when it has it already. */
-export const fileAnswer = (request: Request, file: ServedFile, headers: Readonly<Record<string, string>>): Response => {
-  const coding = chosenCoding(request.headers.get("accept-encoding"), ["br", "gzip"] as const);
+/** Returns a file in the best encoding for this client, or 304 when the client already has it. */
+export const fileResponse = (
+  request: Request,
+  file: ServedFile,
+  headers: Readonly<Record<string, string>>,
+): Response => {
+  const coding = chooseEncoding(request.headers.get("accept-encoding"), ["br", "gzip"] as const);
   const twin = coding && file.twins[coding];
-  // One tag for each form: a cache that joins parts must not mix them.
+  // Each encoding has its own ETag, because a cache that joins ranges must not mix encodings.
   const etag = twin ? file.etag.replace(/"$/, `-${coding}"`) : file.etag;
   const all = { ...headers, "content-type": `${file.type}; charset=utf-8`, vary: "accept-encoding", etag };
   if (isKnown(request, etag)) return new Response(null, { status: 304, headers: all });
@@ -58,13 +62,13 @@ const compressors: Record<Coding, (body: Uint8Array<ArrayBuffer>) => Promise<Uin
 };
 
 /**
- * The same answer, compressed when it is JSON that a page has asked for and is worth it. Only reads: what answers a change may hold a
- * secret alongside what a stranger has sent (BREACH).
+ * Compresses a response if it is JSON for a page and large enough. Only for reads: the response to a write can contain a secret next to
+ * attacker-controlled input (BREACH).
  */
 export const compressed = async (request: Request, response: Response): Promise<Response> => {
   if (request.method !== "GET" || response.status !== 200 || response.headers.has("content-encoding")) return response;
   if (!response.headers.get("content-type")?.startsWith("application/json")) return response;
-  const coding = chosenCoding(request.headers.get("accept-encoding"), ["zstd", "gzip", "br"] as const);
+  const coding = chooseEncoding(request.headers.get("accept-encoding"), ["zstd", "gzip", "br"] as const);
   if (!coding) return response;
   const { headers, status } = response;
   headers.append("vary", "accept-encoding");

@@ -1,5 +1,5 @@
-// The one place where an error becomes an answer: a status, the generic body {message, detail, validations}, and for unknown
-// errors a line in the log. Nothing internal is ever shown (facts/platform 3.1).
+// Converts errors to responses: a status and the generic body {message, detail, validations}. Unknown errors are also logged. Internal
+// details are never shown (facts/platform 3.1).
 import { NotFoundError, ParseError, ValidationError } from "elysia";
 import { AppError, type ErrorKind, STATUS, type Validation } from "#base/errors.ts";
 import { log } from "#base/log.ts";
@@ -25,15 +25,15 @@ const REFUSALS: Record<Refusal, { kind: ErrorKind; message: string }> = {
   unknown: { kind: "internal", message: "The change could not be confirmed. It may or may not have been saved." },
 };
 
-/** Seconds after which a refused request may be sent again. */
+/** Seconds after which a rejected request may be retried. */
 const RETRY_AFTER = "1";
 
 const moved = new WeakSet<Request>();
 
-/** Whether the request has failed because another node has its part now. */
+/** Returns whether the request failed because another node now owns its part. */
 export const hasMoved = (request: Request): boolean => moved.has(request);
 
-/** Any thrown value as our own error. */
+/** Converts any thrown value to an AppError. */
 const toAppError = (error: unknown, path: string): AppError => {
   if (error instanceof AppError) return error;
   if (error instanceof CommitError) {
@@ -51,16 +51,16 @@ const toAppError = (error: unknown, path: string): AppError => {
   return new AppError("internal", "An internal error occurred.", { cause: error });
 };
 
-/** Whether the client has closed its side before its request was read to the end. */
+/** Returns whether the client closed its side before its request was fully read. */
 const isCutOff = (error: unknown, { signal }: Request): boolean =>
   signal.aborted && error instanceof DOMException && error.name === "AbortError";
 
-/** The answer to an error; logs what is not the caller's fault. */
+/** Returns the response to an error; logs errors that are not the caller's fault. */
 export const errorResponse = (error: unknown, request: Request, extra: Record<string, string> = {}): Response => {
   const mapped = toAppError(error, getPath(request.url));
   if (isMoved(mapped.cause)) moved.add(request);
   if (STATUS[mapped.kind] >= 500) {
-    // Refusing what is too much, or comes while the server stops, is no failure, nor is what another node answers: the log would be full of it.
+    // Overload, shutdown and misrouted requests are not failures and would flood the log.
     const isNone =
       mapped.kind === "overloaded" ||
       error instanceof HookFailure ||
@@ -89,7 +89,7 @@ export const errorResponse = (error: unknown, request: Request, extra: Record<st
   return new Response(JSON.stringify(toBody(mapped)), { status, headers });
 };
 
-/** What a person reads who opened an address in a browser, outside the API. */
+/** Returns the text for a person who opened a URL outside the API in a browser. */
 const wordsForPeople = ({ kind, message, detail }: AppError): { title: string; text: string } => {
   if (kind === "not_found") return { title: "Page not found", text: "No page exists at this URL." };
   const text = [message, detail].filter(Boolean).join(" ");
@@ -102,7 +102,7 @@ const TITLES: Partial<Record<ErrorKind, string>> = {
   too_many_requests: "Too many requests",
 };
 
-/** The generic body; empty members are left out. */
+/** Returns the generic body without empty members. */
 const toBody = (
   error: AppError,
 ): { message: string; kind?: string; detail?: string; validations?: readonly Validation[] } => ({
@@ -113,7 +113,7 @@ const toBody = (
   ...error.members,
 });
 
-/** The path without query: a query may hold a token. */
+/** Returns the path without the query, because a query can contain a token. */
 export const getPath = (url: string): string => {
   const start = url.indexOf("/", url.indexOf("//") + 2);
   const end = url.indexOf("?", start);
@@ -125,13 +125,13 @@ const MESSAGES: Record<string, string> = {
   query: "Query parameters have invalid values.",
   params: "Path parameters have invalid values.",
   headers: "Request headers have invalid values.",
-  // Elysia says this, without the name, for a number in the query that breaks its bounds.
+  // Elysia's message for a query number that is out of bounds; it lacks the parameter's name.
   property: "Query parameters have invalid values.",
 };
 
 const fromValidation = (error: ValidationError, path: string): AppError => {
   const on = String(error.type);
-  // Not with the error as its cause: that one's message is the whole value.
+  // The original error is not the cause, because its message contains the whole value.
   if (!(on in MESSAGES))
     return new AppError("internal", "An internal error occurred.", { cause: new Error(`in ${on}`) });
   const broken = (error.all as readonly Broken[]).filter((one) => "path" in one && one.summary !== undefined);

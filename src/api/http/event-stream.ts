@@ -1,10 +1,10 @@
-// Server-sent events (text/event-stream) as strict readers want them: an `event:` line, at most one `data:` line, an empty line, and
-// nothing else. Bounded: a reader that does not read is ended, not buffered for (rules EV-1 to EV-3).
+// Server-sent events (text/event-stream) for strict parsers: an `event:` line, at most one `data:` line, an empty line, and nothing else.
+// Buffers are bounded: the stream of a client that does not read is ended (rules EV-1 to EV-3).
 import { log } from "#base/log.ts";
 import type { ApiContext } from "../context.ts";
 import { getCaller } from "./caller.ts";
 
-/** Bytes that may wait for a reader before its stream is ended. */
+/** Maximum bytes waiting for a client before its stream is ended. */
 const SLOW_BYTES = 512 * 1024;
 const PING = "event: ping\n\n";
 
@@ -27,7 +27,9 @@ export class EventStream {
     this.#closed = closed;
   }
 
-  /** Sends one event; `json` is one line of JSON. False when the stream has ended, or was ended now because its reader is stuck. */
+  /**
+   * Sends one event; `json` is one line of JSON. Returns false when the stream has ended, or was just ended because its client is stalled.
+   */
   send(event: "data" | "error" | "end", json: string): boolean {
     return this.#write(`event: ${event}\ndata: ${json}\n\n`);
   }
@@ -36,12 +38,12 @@ export class EventStream {
     return this.#write(PING);
   }
 
-  /** Bytes that the reader has not taken yet: the strategy counts them. */
+  /** Returns the number of bytes that the client has not read yet, as counted by the queuing strategy. */
   get waiting(): number {
     return -(this.#controller.desiredSize ?? 0);
   }
 
-  /** Resolves when at most so many bytes wait for the reader; false when the stream has ended. */
+  /** Resolves with true when at most this many bytes wait for the client, and with false when the stream has ended. */
   async room(bytes: number): Promise<boolean> {
     while (this.#open && this.waiting > bytes) {
       await new Promise<void>((resolve) => {
@@ -51,28 +53,28 @@ export class EventStream {
     return this.#open;
   }
 
-  /** The reader has taken what there was. */
+  /** Called when the client has read what was waiting. */
   pulled(): void {
     this.#wake?.();
   }
 
-  /** Ends it immediately: the reader is too slow. */
+  /** Ends the stream immediately because the client is too slow. */
   cut(): void {
     if (!this.#open) return;
     this.left();
     log("http").debug("the reader of an event stream is too slow: the stream is ended");
-    // Bun prints any error that is given here, with its stack; without one it only cuts the connection.
+    // Bun prints any error passed here, with its stack; without one it only cuts the connection.
     this.#controller.error();
   }
 
-  /** Ends the stream after what is waiting. */
+  /** Ends the stream after the waiting events have been sent. */
   end(): void {
     if (!this.#open) return;
     this.left();
     this.#controller.close();
   }
 
-  /** The reader has disconnected. */
+  /** Called when the client has disconnected. */
   left(): void {
     if (!this.#open) return;
     this.#open = false;
@@ -92,8 +94,8 @@ export class EventStream {
 }
 
 /**
- * Answers with an event stream: a ping at once and each 15 s, and what `opened` sends. `opened` returns what to do when the stream
- * has ended, by whichever side. The stream has no deadline and ends with the server. Throws 503 when too many are open.
+ * Responds with an event stream: a ping immediately and every 15 s, and whatever `opened` sends. `opened` returns a cleanup function that
+ * is called when either side ends the stream. The stream has no deadline and ends with the server. Throws 503 when too many are open.
  */
 export const eventStream = (
   ctx: ApiContext,
@@ -120,7 +122,7 @@ export const eventStream = (
           made.left();
           throw error;
         }
-        // To say how long the answer would be, Elysia reads it to its end.
+        // For HEAD, Elysia reads the response to its end to determine its length.
         if (request.method === "HEAD") made.end();
       },
       pull() {

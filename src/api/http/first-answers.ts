@@ -1,5 +1,5 @@
-// What a page of the app begins with, written into the page for the person who opens it: who is signed in, and what the live lists show.
-// It would be asked for as soon as the page is there (src/web/app/early.ts), with a request for each (rule WB-77).
+// Embeds the initial data of an app page for a signed-in user: the session and the content of the live lists. Otherwise the app would
+// request each as soon as the page has loaded (src/web/app/early.ts) (rule WB-77).
 import { isReadHere, readHere } from "#base/network/read-here.ts";
 import { within } from "#base/retry.ts";
 import type { ApiContext } from "../context.ts";
@@ -8,7 +8,7 @@ import { remember, type UserCaller, userIn } from "./caller.ts";
 import { findCredential } from "./identify.ts";
 import type { Tell } from "./streamed-page.ts";
 
-/** What the app begins with, as addresses below /api/v2; `workspaces` is that of their stream. */
+/** Paths below /api/v2 whose responses the app needs first; `workspaces` is the path of their stream. */
 type Beginning = { readonly session: readonly string[]; readonly workspaces: string; readonly chats: string };
 
 type Parts = {
@@ -16,17 +16,17 @@ type Parts = {
   readonly beginning: Beginning;
   /** Sends a request to a route of this server. */
   readonly ask: (request: Request) => Promise<Response>;
-  /** Counts a request of this person; throws where they have sent too many. */
+  /** Counts a request of this user; throws when they have sent too many. */
   readonly count: (request: Request, caller: UserCaller) => void;
 };
 
-/** A page does not wait longer for what can be asked for after it. */
+/** The page does not wait longer for data that it can also request later. */
 const PATIENCE_MS = 250;
-/** A list that is longer is asked for alongside the page, which would come late with it. Characters. */
+/** In characters. A longer list would delay the page, so the page requests it separately. */
 const MOST = 100_000;
 const PREFIX = "/api/v2";
 
-/** Who it comes from is known; what they have asked of the page is not asked of the API. */
+/** Keeps only the headers that identify the client; the page's other headers do not apply to API requests. */
 const toKeptHeaders = ({ headers }: Request): Headers => {
   const kept = new Headers();
   for (const name of ["user-agent", "x-forwarded-for"]) {
@@ -36,8 +36,10 @@ const toKeptHeaders = ({ headers }: Request): Headers => {
   return kept;
 };
 
-/** Gives what tells it, which is nothing where something is refused or late; undefined for strangers. */
-export const firstAnswers = ({ ctx, beginning, ask, count }: Parts) => {
+/**
+ * Returns a function that reads the data, or undefined for anonymous callers. The data is undefined when a request was rejected or late.
+ */
+export const preloadInitialData = ({ ctx, beginning, ask, count }: Parts) => {
   const answerTo = async (page: Request, caller: UserCaller, address: string): Promise<string> => {
     const request = new Request(new URL(PREFIX + address, page.url).href, { headers: toKeptHeaders(page) });
     ctx.requests.passedOnFor(request, ctx.requests.peerOf(page) ?? "");
@@ -59,13 +61,13 @@ export const firstAnswers = ({ ctx, beginning, ask, count }: Parts) => {
   };
   const inTime = async (page: Request, caller: UserCaller): Promise<string | undefined> => {
     let json: string | undefined;
-    // A page is shown though only the active node of a cluster can tell what it begins with.
+    // The page is shown even when only the active node of a cluster can read its data.
     const begun = isReadHere() ? readHere(() => read(page, caller)) : read(page, caller);
     const reading = begun.then(
       (text) => {
         json = text;
       },
-      // The app asks on its own, and hears why.
+      // The app sends the request itself and gets the error.
       () => undefined,
     );
     await within(ctx.clock, PATIENCE_MS, reading);
@@ -73,7 +75,7 @@ export const firstAnswers = ({ ctx, beginning, ask, count }: Parts) => {
   };
   return (page: Request): Tell | undefined => {
     const caller = userIn(page);
-    // A key in the address is not what the page's own requests will carry.
+    // A key in the URL is not what the page's own requests will send.
     if (!caller?.scopes.includes("all") || findCredential(page)?.place !== "cookie") return undefined;
     return () => inTime(page, caller);
   };

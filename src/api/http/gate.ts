@@ -1,15 +1,15 @@
-// Refused before Elysia sees them: requests for a Host that is not ours (a short Host header shifts Elysia's idea of the path, and a
-// foreign one is DNS rebinding), and cookie-authenticated writes or WebSockets that another site's page sent (rules HT-1, HT-2).
+// Rejects requests before Elysia sees them: unknown Host headers (a short one shifts where Elysia looks for the path, and a foreign one is
+// DNS rebinding), and cookie-authenticated writes or WebSockets from another site's page (rules HT-1, HT-2).
 import { AppError } from "#base/errors.ts";
 import { hostName } from "#base/network/host-name.ts";
 import type { Credential } from "./identify.ts";
 
 const SAFE = new Set(["GET", "HEAD", "OPTIONS"]);
 
-/** The host names this server answers to, in lower case, without port; `[::1]` keeps its brackets. */
+/** Hostnames this server answers to, in lower case, without port; `[::1]` keeps its brackets. */
 export type AllowedHosts = ReadonlySet<string>;
 
-/** Throws 400 for a missing or malformed Host and 421 for one that is not in the list. */
+/** Throws 400 for a missing or malformed Host and 421 for one that is not in the allowlist. */
 export const checkHost = (request: Request, allowed: AllowedHosts): void => {
   const host = request.headers.get("host") ?? "";
   const name = hostName(host);
@@ -21,8 +21,8 @@ export const checkHost = (request: Request, allowed: AllowedHosts): void => {
 };
 
 /**
- * Throws 403 when a browser sent this from a page of another site: for every WebSocket that carries an Origin, and for writes that
- * are authenticated by cookie. Programs send no Origin and pass; so does a ticket for a terminal, which no browser sends on its own.
+ * Throws 403 when a browser sent the request from another site's page. Applies to every WebSocket with an Origin, and to writes
+ * authenticated by cookie. Programs without an Origin pass, as does a terminal ticket, which a browser never sends automatically.
  */
 export const checkOrigin = (
   request: Request,
@@ -48,7 +48,8 @@ const isOurs = (origin: string, request: Request, allowed: AllowedHosts, accessU
   if (protocol !== "http:" && protocol !== "https:") return false;
   if (host === accessUrl.host) return protocol === accessUrl.protocol;
   if (host === request.headers.get("host")?.toLowerCase()) return true;
-  // Another of our names at the default port of a proxy that rewrites Host. Another program of this machine may be there instead.
+  // Another allowed name at the default port, behind a proxy that rewrites Host. Loopback names are excluded, because another program on
+  // this machine may use that port.
   return host === hostname && allowed.has(hostname) && !LOOPBACK.has(hostname);
 };
 

@@ -1,10 +1,10 @@
-// Who holds how many of the connections that stay open: so many in all, three quarters of them by one caller (rule SK-2). Used for
-// WebSockets and for event streams, each with a count of its own.
+// Limits the number of long-lived connections: a total, of which one caller may have three quarters (rule SK-2). WebSockets and event
+// streams are counted separately.
 import { AppError } from "#base/errors.ts";
 
 const SHARE = 0.75;
 
-export class Holders {
+export class ConnectionLimits {
   readonly #limit: number;
   readonly #heldBy = new Map<string, number>();
   #all = 0;
@@ -13,7 +13,7 @@ export class Holders {
     this.#limit = limit;
   }
 
-  /** Throws 503 when one more is too many, for the server or for this caller. */
+  /** Throws 503 when one more would exceed the server's or the caller's limit. */
   check(who: string | undefined): void {
     if (this.#all >= this.#limit) throw new AppError("overloaded", "The server has too many open connections.");
     if (who !== undefined && (this.#heldBy.get(who) ?? 0) >= Math.ceil(this.#limit * SHARE)) {
@@ -21,7 +21,7 @@ export class Holders {
     }
   }
 
-  /** One more, or one less. */
+  /** Adds or removes one. */
   count(who: string | undefined, by: 1 | -1): void {
     this.#all += by;
     if (who === undefined) return;

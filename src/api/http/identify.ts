@@ -1,5 +1,5 @@
-// Finds the credential in a request and the caller behind it (facts/platform 8.1 and 8.2). Refuses nothing on its own: the answer
-// may be the 401 that a route which needs a caller will give.
+// Finds the credential of a request and the caller it belongs to (facts/platform 8.1 and 8.2). Rejects nothing itself: the result can be
+// the 401 for a route that requires a caller.
 import type { Clock } from "#base/clock.ts";
 import { rfc3339 } from "#base/clock.ts";
 import type { SecondFactorPolicy } from "#base/config/sign-in-settings.ts";
@@ -14,7 +14,7 @@ import { noteKeyUse, type Seen } from "#domain/users/sign-in.ts";
 import { allows } from "#schema/users/scopes.ts";
 import type { Addresses } from "./address.ts";
 import type { AgentTokens } from "./agent-tokens.ts";
-import { EnrolmentNeeded, type Identity, type UserCaller } from "./caller.ts";
+import { EnrollmentRequired, type Identity, type UserCaller } from "./caller.ts";
 import { openTicket, TICKET_SCOPE, ticketIn } from "./terminal-ticket.ts";
 import type { KnownKey, UserKeys } from "./user-keys.ts";
 
@@ -23,7 +23,7 @@ export const SESSION_HEADER = "Service-Session-Token";
 const UPSTREAM_COOKIE = "coder_session_token";
 const UPSTREAM_HEADER = "Coder-Session-Token";
 
-/** `last_used` and the expiry of a sign-in are written at most this often, or so often from another address. */
+/** Minimum time between writes of `last_used` and a session's expiry, and a shorter one when the address has changed. */
 const TOUCH_MS = 3_600_000;
 const MOVED_MS = 5 * 60_000;
 
@@ -34,7 +34,7 @@ export const toSeen = (request: Request, addresses: Pick<Addresses, "of">): Seen
 
 export type Credential = { token: string; place: "cookie" | "query" | "header" | "ticket"; compat: boolean };
 
-/** The first credential in the order cookie, query, header, bearer, access_token; a ticket for a terminal before all of them. */
+/** Returns the first credential in the order cookie, query, header, bearer, access_token; a terminal ticket takes precedence over all. */
 export const findCredential = (request: Request): Credential | undefined => {
   const { headers } = request;
   const fromCli = headers.get("user-agent")?.startsWith("coder-cli/") ?? false;
@@ -65,7 +65,7 @@ export const findCredential = (request: Request): Credential | undefined => {
   return access ? { token: access, place: "query", compat: fromCli } : undefined;
 };
 
-/** The value of the first cookie of this name in a Cookie header. */
+/** Returns the value of the first cookie of this name in a Cookie header. */
 export const cookie = (cookies: string, name: string): string | undefined => {
   for (const part of cookies.split(";")) {
     const at = part.indexOf("=");
@@ -83,7 +83,7 @@ const refusal = (detail: string, reason?: "revoked"): AppError =>
 
 const NOTHING = refusal("A session token must be sent in the header, a cookie or a query parameter.");
 
-/** What callers are looked up with. */
+/** Dependencies for looking up callers. */
 export type Who = {
   readonly addresses: Pick<Addresses, "of">;
   readonly store: Store;
@@ -94,7 +94,7 @@ export type Who = {
   readonly encryption: Encryption;
 };
 
-/** Who sent this request, or the 401 (403 from where the key does not count) to answer where someone is needed. */
+/** Returns the sender of a request, or the error for routes that require one: 401, or 403 when the key is not valid from this address. */
 export const identify = async (credential: Credential | undefined, request: Request, who: Who): Promise<Identity> => {
   if (!credential) return NOTHING;
   const { token, place, compat } = credential;
@@ -113,14 +113,14 @@ export const identify = async (credential: Credential | undefined, request: Requ
   if (!sameDigest(sha256(match[2] as string), known.key.secret_hash)) {
     return refusal("The secret of the API key is invalid.");
   }
-  // An address is kept in logs and histories (RFC 9700 4.3.2); editors' programs can send headers.
+  // URLs are kept in logs and histories (RFC 9700 4.3.2), and editors can send headers.
   if (place === "query" && known.key.login_type === GRANTED) {
     return refusal("An application's token must be sent in a header, not in a URL.");
   }
   return callerWith(known, listScopes(known.key), { compat, request, who });
 };
 
-/** Someone who may open one terminal, as long as the session counts that the ticket was made in. */
+/** Identifies the holder of a ticket for one terminal, valid as long as the session that created the ticket. */
 const identifyTicket = async ({ token, compat }: Credential, request: Request, who: Who): Promise<Identity> => {
   const ticket = openTicket(who, token, request.url);
   const known = ticket && (await who.keys.find(ticket.key_id));
@@ -133,7 +133,7 @@ const identifyTicket = async ({ token, compat }: Credential, request: Request, w
 
 type Sent = { readonly compat: boolean; readonly request: Request; readonly who: Who };
 
-/** The caller with a key that is theirs, unless it counts no longer, or not from here. */
+/** Returns the caller for a key, unless the key is no longer valid or not valid from this address. */
 const callerWith = (
   { key, memberships }: KnownKey,
   scopes: readonly string[],
@@ -145,7 +145,7 @@ const callerWith = (
   if (key.allowed_addresses.length > 0 && !isAllowedFrom(key.allowed_addresses, addresses.of(request))) {
     return forbidden(`This token is not valid from ${addresses.of(request) || "an unknown address"}.`);
   }
-  // The first use of a token is noted at once: "never used" must not be a lie.
+  // The first use of a token is recorded immediately, so that "never used" is always true.
   const isFirstUse = key.login_type === "token" && key.last_used === key.created_at && now > key.created_at;
   const since = now - key.last_used;
   const isMoved = since >= MOVED_MS && key.ip_address !== addresses.of(request);
@@ -165,5 +165,5 @@ const callerWith = (
     compat,
   };
   const about = { ...key, login_type: key.user_login_type, organizations: memberships.organizations };
-  return !key.has_second_factor && needsFactor(policy, about) ? new EnrolmentNeeded(caller) : caller;
+  return !key.has_second_factor && needsFactor(policy, about) ? new EnrollmentRequired(caller) : caller;
 };

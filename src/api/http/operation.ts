@@ -1,6 +1,5 @@
-// What an operation is alongside its handler, declared where the route is: `detail: operation({ tags, summary, example, limit, audit })`.
-// The words go into the OpenAPI document; the rest is read from the routes by the server (./operations.ts). A route that needs none of
-// it has a plain `detail`.
+// Metadata of an operation, declared with its route: `detail: operation({ tags, summary, example, limit, audit })`. The texts go into the
+// OpenAPI document; the server reads the rest from the routes (./operations.ts). A route that needs none of it has a plain `detail`.
 import type { TSchema } from "@sinclair/typebox";
 import type { DocumentDecoration } from "elysia";
 import type { ActionScope } from "#schema/users/scopes.ts";
@@ -8,13 +7,13 @@ import type { AuditTarget } from "../audit/targets.ts";
 import type { Way } from "./placement/ways.ts";
 
 /**
- * Who may, by relation to what the path names; the authorization matrix asks every kind of caller (rule SC-1). Anyone else gets 404 where the
- * thing is invisible to them, else 403.
+ * Who is allowed, in relation to the resource in the path; the authorization matrix test tries every kind of caller (rule SC-1). Others get
+ * 404 if they cannot see the resource, and 403 otherwise.
  * - `anyone`: also without a token. `credentials`: the request itself carries the proof, as a sign-in does. `agent`: a workspace's agent.
  * - `users`: everyone who is signed in. `members`: of the organization.
- * - `owner`: whose thing it is, and owners of the deployment. `owner_only`: not even those.
- * - `organization_admins`, `user_admins`, `admins`: who administers the organization, the users, the deployment. `admins_hidden`: others do
- *   not learn that there is such a thing.
+ * - `owner`: the resource's owner and site owners. `owner_only`: not even site owners.
+ * - `organization_admins`, `user_admins`, `admins`: administrators of the organization, the users, the deployment. `admins_hidden`: hidden
+ *   from others, who get 404.
  */
 export type Access =
   | "anyone"
@@ -32,8 +31,8 @@ export type Access =
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 
 /**
- * A scope, several of which a key needs all, or several of which one is enough to ask: the route then asks for the right one. `any`: each key
- * but one that opens apps only. `all`: a key for everything.
+ * A scope; several scopes that a key needs together; or several of which one is enough, where the route then checks for the right one.
+ * `any`: every key except one that only opens apps. `all`: a key with full access.
  */
 export type ScopeNeed =
   | "any"
@@ -42,44 +41,46 @@ export type ScopeNeed =
   | readonly ActionScope[]
   | { readonly oneOf: readonly ActionScope[] };
 
-/** What the server does with an operation; members that are left away have their defaults. */
+/** How the server handles an operation; omitted members have defaults. */
 export type Declared = {
-  /** A body that works, for pages that fill their fields with it. Without one they make one up of every field, which the rules refuse. */
+  /** A valid body that pages can fill their fields with. Without one, pages generate values for every field, which validation rejects. */
   readonly example?: { readonly [field: string]: Json };
-  /** The most bytes that a body may have; 4 MiB as a rule, 64 KiB for what strangers may call. */
+  /** Maximum bytes of the body; by default 4 MiB, or 64 KiB for anonymous routes. */
   readonly limit?: number;
-  /** `public`: a stranger's JSON is read, too, and there must be one. `stream`: the handler reads the body on its own, within the limit. */
+  /**
+   * `public`: JSON from anonymous callers is accepted too, and is required. `stream`: the handler reads the body itself, within the limit.
+   */
   readonly reads?: "public" | "stream";
-  /** Who may. An operation without it has a row of its own in test/api/edge/matrix-table.ts. */
+  /** Who is allowed. An operation without it has its own row in test/api/edge/matrix-table.ts. */
   readonly access?: Access;
-  /** What a key with scopes needs (rule ID-21); every operation for people declares it. */
+  /** The scope a key needs (rule ID-21); required for every operation for users. */
   readonly scope?: ScopeNeed;
-  /** The same where the path says `me` in place of a user, if that is another. */
+  /** Replaces `scope` when the path says `me` in place of a user. */
   readonly scopeForSelf?: ScopeNeed;
   /**
-   * Which node of a cluster does it (rule CP-20): by the thing that it names. Without it the first node does. Every operation whose path
-   * names a thing that has a node of its own declares it.
+   * Which node of a cluster handles it (rule CP-20), determined by the resource it names. Defaults to the first node. Required for every
+   * operation whose path names a resource that belongs to a node.
    */
   readonly placement?: Way;
-  /** What it would have changed, for the audit log of refusals. Left away: a refusal leaves no entry (rule AU-17). */
+  /** The attempted change, for the audit log of rejected requests. If omitted, rejections are not recorded (rule AU-17). */
   readonly audit?: AuditTarget;
-  /** `upload`: counted apart from other calls, and fewer of them a minute (facts/platform 3.1). */
+  /** `upload`: counted separately, with a lower limit per minute (facts/platform 3.1). */
   readonly rate?: "upload";
-  /** Headers of a request that the handler reads on its own. */
+  /** Request headers that the handler reads itself. */
   readonly headers?: { readonly [name: string]: Json };
   /** Content types of a body that is not JSON. */
   readonly accepts?: readonly string[];
-  /** Content types of the answer, where it is not JSON alone. */
+  /** Content types of the response, unless it is only JSON. */
   readonly answers?: readonly string[];
-  /** A WebSocket that lives by the store and by what is heard on every node (HEARD_EVERYWHERE): a node that only reads serves it, too. */
+  /** A WebSocket that needs only the store and events that every node receives (HEARD_EVERYWHERE), so read-only nodes serve it too. */
   readonly anywhere?: true;
-  /** What each message of a stream holds, by WebSocket or as the `data` of an event. */
+  /** Schema of each message of a stream, over WebSocket or as the `data` of an event. */
   readonly sends?: TSchema;
-  /** What each message of a client holds, by WebSocket. */
+  /** Schema of each message a client sends over the WebSocket. */
   readonly takes?: TSchema;
 };
 
-/** Where a route keeps it. */
+/** The key under which a route stores its declaration. */
 export const DECLARED = "x-operation";
 
 const MEMBERS = [
@@ -99,7 +100,7 @@ const MEMBERS = [
 ] satisfies readonly (keyof Declared)[];
 const isDeclared = (member: string): boolean => (MEMBERS as readonly string[]).includes(member);
 
-/** The `detail` of a route. */
+/** Returns the `detail` of a route. */
 export const operation = (given: DocumentDecoration & Declared): DocumentDecoration => {
   const members = Object.entries(given).filter(([, value]) => value !== undefined);
   const words = Object.fromEntries(members.filter(([member]) => !isDeclared(member)));
@@ -109,6 +110,6 @@ export const operation = (given: DocumentDecoration & Declared): DocumentDecorat
 
 const NOTHING: Declared = {};
 
-/** What a route has declared, by its hooks. */
+/** Returns a route's declaration. */
 export const declaredBy = (hooks: object): Declared =>
   (hooks as { detail?: { [DECLARED]?: Declared } }).detail?.[DECLARED] ?? NOTHING;

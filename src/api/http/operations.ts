@@ -1,20 +1,20 @@
-// The operations of the server, found by method and path as requests name them: before a request is routed, and after it has failed.
+// Looks up operations by method and path, before a request is routed and after it has failed.
 import type { AnyElysia } from "elysia";
 import { listSchemas } from "./answers/answer-validators.ts";
 import { type Declared, declaredBy } from "./operation.ts";
 
 type Operation = {
   readonly method: string;
-  /** As routes are written: variables begin with `:`. */
+  /** As written in routes: variables begin with `:`. */
   readonly route: string;
   readonly segments: readonly string[];
   readonly declared: Declared;
-  /** The options of its route. */
+  /** The route's options. */
   readonly hooks: object;
 };
 
 export class Operations {
-  /** By the number of segments, in the order in which the router looks: a name goes before a variable. */
+  /** By number of segments, in the router's order: literal segments before variables. */
   readonly #byLength = new Map<number, Operation[]>();
   /** By method and route. */
   readonly #declared = new Map<string, Declared>();
@@ -32,23 +32,23 @@ export class Operations {
     }
   }
 
-  /** What the operation of this method and route (`/users/:user`) has declared. */
+  /** Returns the declaration of a method and route (`/users/:user`). */
   declared(method: string, route: string): Declared | undefined {
     return this.#declared.get(`${method} ${route}`);
   }
 
-  /** The operation that a request with this path is for. */
+  /** Returns the operation for a request's path. */
   find(method: string, path: string): Operation | undefined {
     const segments = splitPath(path);
     return this.#byLength.get(segments.length)?.find((one) => one.method === method && fits(one.segments, segments));
   }
 
-  /** The methods that this path takes; none when there is no such path. */
+  /** Returns the methods a path accepts; empty when the path does not exist. */
   methods(path: string): string[] {
     return [...new Set(this.#at(path).map(({ method }) => method))];
   }
 
-  /** The status that success is answered with: the lowest that is promised, and for clients of the upstream kind the highest. */
+  /** Returns the success status: the lowest declared one, or the highest for upstream clients. */
   status(method: string, path: string, compat: boolean): number | undefined {
     const operation = this.find(method, path);
     return operation && listSuccesses(operation).at(compat ? -1 : 0);
@@ -60,13 +60,13 @@ export class Operations {
   }
 }
 
-/** The first segment that is a name on one side and a variable on the other decides. */
+/** Orders by the first segment that is literal in only one of the routes. */
 const byNames = ({ segments: a }: Operation, { segments: b }: Operation): number => {
   const at = a.findIndex((segment, i) => isVariable(segment) !== isVariable(b[i] ?? ""));
   return at < 0 ? 0 : Number(isVariable(a[at] ?? "")) - Number(isVariable(b[at] ?? ""));
 };
 
-/** The variables of a route as a path fills them in; text that cannot be decoded names nothing. */
+/** Returns the values of a route's variables in a path; text that cannot be decoded matches nothing. */
 export const variablesIn = ({ segments }: Pick<Operation, "segments">, path: string): Record<string, string> => {
   const given = splitPath(path);
   return Object.fromEntries(
@@ -81,7 +81,7 @@ const isVariable = (segment: string): boolean => segment.startsWith(":");
 const fits = (route: readonly string[], path: readonly string[]): boolean =>
   route.every((segment, i) => isVariable(segment) || segment === path[i]);
 
-/** The statuses that success is answered with, in ascending order. */
+/** Returns the declared success statuses in ascending order. */
 const listSuccesses = ({ hooks }: Operation): number[] =>
   Object.keys(listSchemas(hooks))
     .map(Number)

@@ -1,9 +1,9 @@
-// Serves the pages of src/web with their scripts and styles: compressed, tagged, and under names that hold a hash of what they are.
-// Nothing comes from elsewhere and nothing inline but what the page's policy names by its hash (rules PG-1, WB-1 to WB-4).
+// Serves the pages of src/web with their scripts and styles: compressed, with ETags, and under names with a content hash. Nothing is loaded
+// from elsewhere, and inline content must match a hash in the page's policy (rules PG-1, WB-1 to WB-4).
 import type { AnyElysia } from "elysia";
 import { notFound } from "#base/errors.ts";
 import type { ServedFile } from "#src/web/files.ts";
-import { fileAnswer } from "./encoding.ts";
+import { fileResponse } from "./encoding.ts";
 import { getPath } from "./errors.ts";
 import { operation } from "./operation.ts";
 import { routes } from "./routes.ts";
@@ -11,15 +11,15 @@ import { streamedPage, type Tell } from "./streamed-page.ts";
 
 const COMMON = {
   "x-content-type-options": "nosniff",
-  // The setup link carries a token in its query.
+  // The setup link has a token in its query.
   "referrer-policy": "no-referrer",
   "cross-origin-opener-policy": "same-origin",
   "cross-origin-resource-policy": "same-origin",
 } as const;
 
 /**
- * `inline` are the hashes of the page's own scripts. Only what scripts make themselves may run or be shown as HTML; the app may name its
- * service worker, by the one policy of Trusted Types there is (src/web/app/shell/install.ts).
+ * Returns the page's content security policy. `inline` are the hashes of the page's inline scripts. Trusted Types are required; their only
+ * policy lets the app register its service worker (src/web/app/shell/install.ts).
  */
 const policy = ({ inline = [], types = [], pictures }: Pick<ServedFile, "inline" | "types" | "pictures">): string =>
   [
@@ -52,9 +52,9 @@ const PLACES = [
 ] as const;
 
 /**
- * One route for each page, and one for what they load. `pages` names the file shown at a path, `roots` a file alongside the pages, `moved`
- * the path where a page is now that was at another. `dress` gives a file the face of the deployment. `first` gives what tells the
- * page's beginning, where that is someone's own; nobody may keep such a page.
+ * Adds a route for each page and one for the files they load. `pages` maps paths to files, `roots` maps paths to files next to the pages,
+ * and `moved` maps old paths to new ones. `dress` applies the deployment's appearance to a file. `first` returns a reader of a user's
+ * initial data; such a page is never cached.
  */
 export const webPages = (
   { pages, roots, moved }: { readonly pages: Names; readonly roots: Names; readonly moved: Names },
@@ -63,7 +63,7 @@ export const webPages = (
   first: (request: Request) => Tell | undefined,
 ): AnyElysia => {
   const hidden = { detail: { hide: true } };
-  // What a page begins with is read where the thing of its path is.
+  // A page's initial data is read on the node that owns the resource in its path.
   const placed = (path: string) => {
     const [way] = PLACES.find(([, variable]) => path.split("/").includes(variable)) ?? [];
     return { detail: operation({ hide: true, placement: way }) };
@@ -81,7 +81,7 @@ export const webPages = (
         const page = await dress(await file(name, true));
         const headers = { ...COMMON, "content-security-policy": policy(page), "cache-control": "no-cache" };
         const tell = first(request);
-        return (tell && streamedPage(request, page, { tell, headers })) ?? fileAnswer(request, page, headers);
+        return (tell && streamedPage(request, page, { tell, headers })) ?? fileResponse(request, page, headers);
       },
       placed(path),
     );
@@ -90,7 +90,7 @@ export const webPages = (
     const headers = { ...COMMON, "cache-control": "no-cache" };
     app = app.get(
       path,
-      async ({ request }) => fileAnswer(request, await dress(await file(name, false)), headers),
+      async ({ request }) => fileResponse(request, await dress(await file(name, false)), headers),
       hidden,
     );
   }
@@ -102,13 +102,13 @@ export const webPages = (
     `${PREFIX}:file`,
     async ({ request }) => {
       const asset = await file(getPath(request.url).slice(PREFIX.length), false);
-      return fileAnswer(request, asset, { ...COMMON, "cache-control": FOR_EVER });
+      return fileResponse(request, asset, { ...COMMON, "cache-control": FOR_EVER });
     },
     hidden,
   );
 };
 
-/** Asks for the files once; after a failure the next request tries again. */
+/** Loads the files once; after a failure, the next request retries. */
 export const onceLoaded = (load: WebFiles): WebFiles => {
   let loaded: ReturnType<WebFiles> | undefined;
   return () => {

@@ -1,5 +1,5 @@
-// What is open now, pinged in turn: each once in a period and a hundredth of them at a time, since ten thousand pings in one go hold
-// everyone else up for 90 ms (test/bench, row idle). One timer for all, none while nothing is open. Used for sockets and event streams.
+// Pings open connections in turn: each once per period, and a hundredth of them at a time, because ten thousand pings in one go block the
+// event loop for 90 ms (test/bench, row idle). One timer serves all and stops when nothing is open. Used for sockets and event streams.
 import type { Clock, Timer } from "#base/clock.ts";
 
 const PERIOD_MS = 15_000;
@@ -9,7 +9,7 @@ export class PingTimer<T extends { ping(): void }> {
   readonly #clock: Clock;
   readonly #slices: readonly Set<T>[] = Array.from({ length: SLICES }, () => new Set<T>());
   #size = 0;
-  /** Where the next one goes: what comes at once is spread over the period. */
+  /** The slice for the next connection: connections that open together are spread over the period. */
   #filling = 0;
   #due = 0;
   #timer: Timer | undefined;
@@ -22,9 +22,10 @@ export class PingTimer<T extends { ping(): void }> {
     return this.#size;
   }
 
-  /** From now on it is pinged every 15 seconds, the first time within them. */
+  /** Starts pinging a connection every 15 seconds; the first ping comes within that time. */
   add(one: T): void {
-    // The slice that was just visited, and from there backwards, so that the first ping of a lone one is a whole period away.
+    // Filling starts at the slice that was just visited and moves backwards, so that the first ping of a lone connection is a whole period
+    // away.
     this.#filling = (this.#filling + SLICES - 1) % SLICES;
     const empty = this.#size === 0;
     (this.#slices[empty ? (this.#due + SLICES - 1) % SLICES : this.#filling] as Set<T>).add(one);
@@ -32,7 +33,7 @@ export class PingTimer<T extends { ping(): void }> {
     this.#size += 1;
   }
 
-  /** False when it was not here. */
+  /** Returns false when it was not registered. */
   delete(one: T): boolean {
     if (!this.#slices.some((slice) => slice.delete(one))) return false;
     this.#size -= 1;
@@ -40,7 +41,7 @@ export class PingTimer<T extends { ping(): void }> {
     return true;
   }
 
-  /** All of them, as they are at this moment. */
+  /** Returns all connections at this moment. */
   all(): T[] {
     return this.#slices.flatMap((slice) => [...slice]);
   }

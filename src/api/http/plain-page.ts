@@ -1,5 +1,5 @@
-// A small quiet page for people that says one thing: an app that cannot be shown, an address where nothing is. Nothing on it comes from
-// elsewhere, and there is no script on it.
+// A small static page with one message, such as that an app cannot be shown or an address does not exist. It loads nothing from elsewhere
+// and contains no script.
 import { sha256 } from "#base/ids.ts";
 
 const STYLE = `
@@ -20,7 +20,7 @@ li.now::before { content: "\\25CF"; color: var(--accent); }
 
 const POLICY = `default-src 'none'; style-src 'sha256-${Buffer.from(sha256(STYLE), "hex").toString("base64")}'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
 
-/** True when a person is looking: a browser that asks for a page. */
+/** Returns whether a browser is asking for a page. */
 export const wantsPage = ({ method, headers }: Request): boolean =>
   (method === "GET" || method === "HEAD") && (headers.get("accept")?.includes("text/html") ?? false);
 
@@ -29,11 +29,14 @@ export type Plain = {
   readonly title: string;
   readonly text: string;
   readonly home: string;
-  /** What a person can do instead of trying again. */
+  /** What a person can do instead of retrying. */
   readonly action?: { readonly href: string; readonly text: string };
 };
 
-/** The page, with the headers given and its own. `home` is where the way back leads; what may pass is offered to be tried again. */
+/**
+ * Returns the page, with the given headers and its own. `home` is the target of the link back; for transient errors, the page offers a
+ * retry.
+ */
 export const plainPage = ({ status, title, text, home, action }: Plain, headers: Headers): Response => {
   setHeaders(headers);
   const { href, text: words } = action ?? { href: "", text: "Try again" };
@@ -44,10 +47,10 @@ export const plainPage = ({ status, title, text, home, action }: Plain, headers:
 
 export type Step = { readonly text: string; readonly state: "done" | "now" | "later" };
 
-/** Seconds after which the page that waits asks again. */
+/** Seconds after which the waiting page reloads. */
 const AGAIN_SECONDS = 2;
 
-/** A page that shows how far something is, and asks for itself again until it gets another answer. */
+/** Returns a page that shows progress and reloads itself until it gets a different response. */
 export const waitingPage = (
   { title, steps, note }: { readonly title: string; readonly steps: readonly Step[]; readonly note: string },
   headers: Headers,

@@ -1,11 +1,11 @@
-// Query parameters that handlers read as text, because callers send them in more forms than one or the specification wants an error of its
-// own words. The OpenAPI document shows each as what it means (facts/platform 3.1).
+// Query parameters that handlers read as text, because callers send them in several forms or the specification requires a specific error.
+// The OpenAPI document describes each by its meaning (facts/platform 3.1).
 import { type StringOptions, type TSchema, Type as t } from "@sinclair/typebox";
 
-/** The member of a parameter's schema that holds what the document shows in its place. */
+/** The schema keyword with what the document shows instead. */
 export const SHOWN = "x-shown";
 
-/** What the document shows. `required`: callers of the specification get 400 without it; genuine clients have a default (rule HT-16). */
+/** What the document shows. `required`: native callers get 400 without it; upstream clients get a default (rule HT-16). */
 export type Shown = {
   readonly type: "integer" | "boolean" | "string" | "array";
   readonly format?: string;
@@ -15,20 +15,20 @@ export type Shown = {
   readonly example?: string | number;
 };
 
-/** A parameter of this schema that the document shows in other words. */
+/** Returns a parameter of this schema that the document describes differently. */
 export const shownAs = <T extends TSchema>(shown: Shown, schema: T) => t.Optional({ ...schema, [SHOWN]: shown } as T);
 
-/** A parameter that the handler reads as text; `checked` is what is refused before the handler is asked. */
+/** Returns a parameter that the handler reads as text; `checked` is validated before the handler runs. */
 export const textQuery = (description: string, shown: Shown, checked: StringOptions = {}) =>
   shownAs(shown, t.String({ ...checked, description }));
 
-/** A boolean; read it with `parseFlag`. */
+/** Returns a boolean parameter; read it with `parseFlag`. */
 export const flagQuery = (description: string) =>
   textQuery(description, { type: "boolean" }, { format: "flag", error: "must be true or false" });
 
-/** An id in a log, for `after` and `before`; an empty one counts as left away. */
+/** Returns a log ID parameter for `after` and `before`; an empty value means it is absent. */
 export const cursorQuery = (description: string) =>
   textQuery(description, { type: "integer" }, { format: "cursor", error: "must be a whole number, 0 or more" });
 
-/** 1, t, true in any letter case; absent and empty are false, as everything else that a flag can be. */
+/** Accepts 1, t, true in any letter case as true; everything else, including absent and empty, is false. */
 export const parseFlag = (text: string | undefined): boolean => ["1", "t", "true"].includes((text ?? "").toLowerCase());

@@ -1,14 +1,14 @@
-// The id of a request: the caller's or proxy's own, which returns with the answer (rule HT-12); those without one get one while
-// requests are traced, and when the audit log tells of them. It stands in every line of the trace.
+// Request IDs: the one sent by the caller or proxy, which is returned with the response (rule HT-12). Requests without one get one when
+// they are traced or audited. The ID is in every line of the trace.
 import { isUuid, uuid } from "#base/ids.ts";
 import { runAsPartOf, stopwatch, traceStep, tracing } from "#base/trace.ts";
 import { isRouted } from "../metrics/requests.ts";
 import { getPath } from "./errors.ts";
 
-/** What can stand in a header and a log line without harm. */
+/** Characters that are safe in a header and a log line. */
 const REQUEST_ID = /^[\w.:/+=-]{1,128}$/;
 
-/** Its own id when that is sane, else one of ours while requests are traced, else none. */
+/** Returns the caller's ID if it is well-formed, or else a generated one while requests are traced, or else undefined. */
 export const getRequestId = (request: Request): string | undefined => {
   const id = request.headers.get("x-request-id");
   if (id !== null && REQUEST_ID.test(id)) return id;
@@ -17,7 +17,7 @@ export const getRequestId = (request: Request): string | undefined => {
 
 const made = new WeakMap<Request, string>();
 
-/** As the audit log has it: its own where that is a UUID, else one of ours, the same each time. */
+/** Returns the ID for the audit log: the caller's if it is a UUID, or else a generated one, the same each time. */
 export const getRequestUuid = (request: Request): string => {
   const own = request.headers.get("x-request-id") ?? "";
   if (isUuid(own)) return own.toLowerCase();
@@ -26,10 +26,10 @@ export const getRequestUuid = (request: Request): string => {
   return id;
 };
 
-/** The one of ours that someone has asked for in the meantime. */
+/** Returns the generated ID, if one was needed so far. */
 export const findMadeId = (request: Request): string | undefined => made.get(request);
 
-/** Answers, and says so in the trace; whatever happens in the meantime on its behalf names the same id. */
+/** Handles the request and traces it; all work on its behalf has the same ID. */
 export const tracedAnswer = async (
   request: Request,
   id: string,
@@ -37,7 +37,7 @@ export const tracedAnswer = async (
 ): Promise<Response> => {
   const taking = stopwatch();
   const response = await runAsPartOf([id], () => answer(request));
-  // A query may hold a token, and so may a path that someone mistyped.
+  // The query is left out because it can contain a token, and so can a mistyped path.
   const { method, url } = request;
   const path = isRouted(request) ? getPath(url) : "none of ours";
   traceStep("request", [id], { method, path, status: response.status, took_ms: taking() });

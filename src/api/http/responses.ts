@@ -1,10 +1,10 @@
-// Answers that many routes share, as schemas for the OpenAPI document.
+// Response schemas shared by many routes, for the OpenAPI document.
 import { type TSchema, Type as t } from "@sinclair/typebox";
 import { Generic } from "#schema/generic.ts";
 
 export { Generic };
 
-/** What the statuses mean, for the OpenAPI document. */
+/** Descriptions of the statuses, for the OpenAPI document. */
 export const WORDS: Record<number, string> = {
   101: "Switching to a WebSocket.",
   200: "Done.",
@@ -39,7 +39,7 @@ const kept = <K, V>(map: Map<K, V>, key: K, make: () => V): V => {
   return value;
 };
 
-/** The error answers of a route, for its `response` option: `...fails(400, 401, 404)`. Routes that fail alike share them. */
+/** Returns a route's error responses for its `response` option: `...fails(400, 401, 404)`. Routes with the same errors share them. */
 export const fails = <S extends number>(...statuses: S[]): Readonly<Record<S, TSchema>> =>
   kept(answers, statuses.join(), () => Object.fromEntries(statuses.map((status) => [status, failureSchema(status)])));
 
@@ -49,5 +49,5 @@ export const NoContent = t.Void({ description: "Done; no body." });
 /** 200 without a body. */
 export const Done = t.Void({ description: "Done; no body." });
 
-/** The document entry of a WebSocket: the upgrade has no JSON answer. */
+/** The document entry of a WebSocket: an upgrade has no JSON response. */
 export const Upgraded = t.Void({ description: "Switching to a WebSocket." });

@@ -1,5 +1,5 @@
-// One watch over a key, or over what a key's user may do with one thing, shared by all connections that depend on it: a revocation
-// costs one look into the store however many follow, and an idle connection costs one entry in a set. Used by revocation.ts alone.
+// Watches a key, or what a key's user may do with one resource, for all connections that depend on it. A revocation costs one read of the
+// store however many connections there are, and an idle connection costs one entry in a set. Used only by revocation.ts.
 import type { Timer } from "#base/clock.ts";
 import { findKeyWithUser } from "#db/users/api-keys.ts";
 import { readMemberships } from "#db/users/members.ts";
@@ -9,18 +9,18 @@ import type { Caller, UserCaller } from "./caller.ts";
 
 type Deps = Pick<ApiContext, "store" | "clock" | "topics">;
 
-/** Told once, with the reason to give to people. */
+/** Called once, with a reason for people. */
 export interface Watcher {
   lost(reason: string): void;
 }
 
 const SIGNED_OUT = "the session has ended, sign in again";
-/** Timers of the runtime count milliseconds in 31 bits; a key that lasts longer is looked at once a day. */
+/** Runtime timers count milliseconds in 31 bits, so a long-lived key is checked once a day. */
 const MAX_WAIT_MS = 24 * 60 * 60 * 1000;
 
 const watches = new WeakMap<Deps["topics"], Map<string, Watch>>();
 
-/** The watch over this, or a new one that begins with its first watcher. */
+/** Returns the existing watch, or a new one that starts with its first watcher. */
 export const watchFor = (ctx: Deps, caller: Caller, access?: Access): Watch => {
   const key = toKey(caller, access);
   return watches.get(ctx.topics)?.get(key) ?? new Watch(ctx, key, caller, access);
@@ -46,13 +46,13 @@ export class Watch {
     this.#access = access;
   }
 
-  /** Adds a watcher; returns how to take it out. */
+  /** Adds a watcher; returns a function that removes it. */
   add(watcher: Watcher): () => void {
     const watch = this.join(watcher);
     return () => watch.leave(watcher);
   }
 
-  /** Adds a watcher and answers the watch it is with: a fresh one when this has ended since it was asked for. */
+  /** Adds a watcher and returns its watch, which is a new one if this one has already ended. */
   join(watcher: Watcher): Watch {
     const known = watches.get(this.#ctx.topics)?.get(this.#key);
     if (known && known !== this) return known.join(watcher);
@@ -93,7 +93,7 @@ export class Watch {
         topics.subscribe("access_changed", caller.user_id, look),
       );
     }
-    // It may have been lost while the connection was being set up.
+    // Access may have been lost while the connection was being set up.
     look();
   }
 
@@ -104,7 +104,7 @@ export class Watch {
     );
   }
 
-  /** Why it is lost, or undefined. Sets the timer for the end of the key's own time. */
+  /** Returns why access was lost, or undefined. Sets the timer for the key's expiry. */
   async #look(caller: UserCaller): Promise<string | undefined> {
     const { store, clock } = this.#ctx;
     const key = await store.get(findKeyWithUser({ id: caller.key_id }));

@@ -1,6 +1,6 @@
-// Ends what a key has opened when the key counts no more: revoked, expired, its user suspended, deleted or with a new password (rule
-// ID-10); and what shows a workspace or chat when its caller has no part in it any more (rules SH-6, CS-5). Used by every route that keeps a
-// connection open. All connections of one key to one thing share one watch.
+// Closes connections when their key becomes invalid because it is revoked or expired, or its user is suspended, deleted or has a new
+// password (rule ID-10), and when their caller loses access to the workspace or chat (rules SH-6, CS-5). Used by every route with
+// long-lived connections. All connections of one key to one resource share a watch.
 
 import type { Access } from "#domain/live-access.ts";
 import type { ApiContext } from "../context.ts";
@@ -11,15 +11,15 @@ import { CLOSE, type Socket, type SocketHandler } from "./socket.ts";
 type Deps = Pick<ApiContext, "store" | "clock" | "topics">;
 
 /**
- * Calls `end` once, with a reason, when the caller's key (or agent token) is void. Also when it became void while the connection was
- * being set up. Returns how to stop listening.
+ * Calls `end` once, with a reason, when the caller's key or agent token becomes invalid, including while the connection is being set up.
+ * Returns a function that stops listening.
  */
 export const whenKeyGone = (ctx: Deps, caller: Caller, end: (reason: string) => void): (() => void) =>
   watchFor(ctx, caller).add({ lost: end });
 
 /**
- * Calls `end` once, with a reason, when the key is void or the user may no longer do this: the workspace or chat is not shared with them any
- * more, or their roles or memberships have changed (rule SH-6). Returns how to stop listening.
+ * Calls `end` once, with a reason, when the key becomes invalid or the user loses access: the workspace or chat is no longer shared with
+ * them, or their roles or memberships have changed (rule SH-6). Returns a function that stops listening.
  */
 export const whenAccessLost = (
   ctx: Deps,
@@ -28,15 +28,18 @@ export const whenAccessLost = (
   end: (reason: string) => void,
 ): (() => void) => watchFor(ctx, caller, access).add({ lost: end });
 
-/** The handler of a socket that closes (1008) when the caller's key is void: `upgrade(request, closeWhenKeyGone(ctx, caller, handler))`. */
+/**
+ * Wraps a socket handler so that the socket closes (1008) when the caller's key becomes invalid: `upgrade(request, closeWhenKeyGone(ctx,
+ * caller, handler))`.
+ */
 export const closeWhenKeyGone = (ctx: Deps, caller: Caller, handler: SocketHandler): SocketHandler =>
   new Closing(watchFor(ctx, caller), handler);
 
-/** The same, also when access is lost. */
+/** Like `closeWhenKeyGone`, and also closes when access is lost. */
 export const closeWhenAccessLost = (ctx: Deps, caller: Caller, access: Access, handler: SocketHandler): SocketHandler =>
   new Closing(watchFor(ctx, caller, access), handler);
 
-/** Passes everything on. A class and no closures: ten thousand followers hold one each. */
+/** Forwards everything. A class instead of closures, because there is one for each of ten thousand followers. */
 class Closing implements SocketHandler {
   #watch: Watch;
   readonly #handler: SocketHandler;

@@ -1,5 +1,5 @@
-// Routes as they are declared, gathered before they become one app. An app of Elysia below another is added to it route by route, and each
-// route of ours would be added once for every app that it is below, four times as a rule: half of what a start of the server cost.
+// Collects route declarations before they become one app. Nested Elysia apps are merged route by route, which would add each route once per
+// level, four times on average: half of the startup time.
 import { type AnyElysia, Elysia } from "elysia";
 
 type Declaration = {
@@ -9,11 +9,11 @@ type Declaration = {
   readonly hook: object;
 };
 
-/** What of an app declares routes. */
+/** The part of an Elysia app that declares routes. */
 class Routes {
   readonly #prefix: string;
   readonly gathered: Declaration[] = [];
-  /** What gives route options their meaning, such as `user: true`. */
+  /** Macros that implement route options such as `user: true`. */
   readonly macros = new Set<AnyElysia>();
 
   constructor(prefix = "") {
@@ -45,11 +45,11 @@ class Routes {
 
 const typed = <const Prefix extends string = "">(options?: { readonly prefix?: Prefix }) => new Elysia(options);
 
-/** Declares routes as an app of Elysia does, with `get` and its like and with `use`; they answer once they are in an app by `addRoutes`. */
+/** Declares routes like an Elysia app, with `get`, `post` and `use`. They take effect once `addRoutes` has added them to an app. */
 export const routes = <const Prefix extends string = "">(options: { readonly prefix?: Prefix } = {}) =>
   new Routes(options.prefix) as unknown as ReturnType<typeof typed<Prefix>>;
 
-/** Adds what `routes` has gathered to an app, each route once, with its options as `as` makes them. */
+/** Adds the collected routes to an app, each once, with options transformed by `as`. */
 export const addRoutes = (app: AnyElysia, declared: AnyElysia, as = (hook: object) => hook): AnyElysia => {
   const { macros, gathered } = declared as unknown as Routes;
   for (const macro of macros) app.use(macro);

@@ -1,19 +1,22 @@
-// Refuses what the scopes of a key do not take in, for every operation and before it is routed (rule ID-21): the sender is then unknown to
-// routes that need one, and public ones answer as ever.
+// Enforces the scopes of API keys for every operation before routing (rule ID-21): routes that require a caller reject the sender, and
+// public routes answer as usual.
 import { forbidden } from "#base/errors.ts";
 import { allows } from "#schema/users/scopes.ts";
-import { type Identity, ScopeRefused, somebodyIn, type UserCaller } from "./caller.ts";
+import { findSender, type Identity, ScopeRefused, type UserCaller } from "./caller.ts";
 import { getPath } from "./errors.ts";
 import type { ScopeNeed } from "./operation.ts";
 import { type Operations, variablesIn } from "./operations.ts";
 
-/** The identity, or the refusal of what its key may not be used for. What no operation declares takes a key for everything. */
-export const withinScope = (request: Request, identity: Identity, operations: Operations): Identity => {
-  const caller = somebodyIn(identity);
+/**
+ * Returns the identity, or the error when the key's scopes do not cover the operation. An operation that declares no scope requires a key
+ * with full access.
+ */
+export const enforceScope = (request: Request, identity: Identity, operations: Operations): Identity => {
+  const caller = findSender(identity);
   if (caller?.kind !== "user" || caller.scopes.includes("all")) return identity;
   const method = request.method === "HEAD" ? "GET" : request.method;
   const needed = findNeed(operations, method, getPath(request.url));
-  return isGranted(caller.scopes, needed) ? identity : new ScopeRefused(caller, scopeWords(needed));
+  return isGranted(caller.scopes, needed) ? identity : new ScopeRefused(caller, formatScopeNeed(needed));
 };
 
 const findNeed = (operations: Operations, method: string, path: string): ScopeNeed => {
@@ -22,8 +25,8 @@ const findNeed = (operations: Operations, method: string, path: string): ScopeNe
   return operation && variablesIn(operation, path).user === "me" ? scopeForSelf : scope;
 };
 
-/** What a key needs, in words: `workspace:start or workspace:stop`. */
-export const scopeWords = (needed: ScopeNeed): string => {
+/** Returns the required scopes as text: `workspace:start or workspace:stop`. */
+export const formatScopeNeed = (needed: ScopeNeed): string => {
   if (needed === "all") return "a key for everything";
   if (typeof needed === "string") return needed;
   return "oneOf" in needed ? needed.oneOf.join(" or ") : needed.join(" ");
@@ -38,7 +41,7 @@ const isGranted = (scopes: readonly string[], needed: ScopeNeed): boolean => {
     : needed.every((one) => allows(scopes, one));
 };
 
-/** For what only the body of a request tells. Throws 403. */
-export const mustHaveScope = (caller: Pick<UserCaller, "scopes">, needed: string): void => {
+/** Checks a scope that depends on the request's body. Throws 403. */
+export const requireScope = (caller: Pick<UserCaller, "scopes">, needed: string): void => {
   if (!allows(caller.scopes, needed)) throw forbidden(`This takes a key with the scope ${needed}.`);
 };

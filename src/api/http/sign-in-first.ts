@@ -1,9 +1,9 @@
-// Paths that a person opens in a browser and that need someone: who is not signed in goes to the sign-in page and returns.
+// Paths that a person opens in a browser and that require sign-in: anonymous visitors go to the sign-in page and return afterwards.
 import { AppError } from "#base/errors.ts";
 import { getUser } from "./caller.ts";
 
-/** Whether the request comes from someone; throws what is wrong with the key otherwise. */
-export const isSomebody = (request: Request): boolean => {
+/** Returns whether the caller is signed in; throws when their key is invalid. */
+export const hasValidCaller = (request: Request): boolean => {
   try {
     return getUser(request) !== undefined;
   } catch (error) {
@@ -12,13 +12,13 @@ export const isSomebody = (request: Request): boolean => {
   }
 };
 
-/** Sends a browser to the sign-in page, and from there back to where it was. */
-export const signInFirst = ({ url }: Request): Response => {
+/** Redirects a browser to the sign-in page, and from there back. */
+export const redirectToSignIn = ({ url }: Request): Response => {
   const { pathname, search } = new URL(url);
   return redirectTo(`/login?${new URLSearchParams({ redirect: `${pathname}${search}` })}`);
 };
 
-/** A redirect that nobody keeps. */
+/** Returns a redirect that is not cached. */
 export const redirectTo = (location: string): Response =>
   new Response(null, {
     status: 307,

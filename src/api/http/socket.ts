@@ -1,14 +1,15 @@
-// Native Bun WebSockets behind Elysia's routes. A route validates first and then calls `upgrade`; what happens on the socket is in
-// a handler of a few synchronous functions. Bun's own limits hold for all sockets alike and are those of apps; the limits of the server's
-// own sockets stand here: a slow reader is closed with a reason and resumes by its cursor, a talkative client is cut (rules SK-1 to SK-4).
+// Native Bun WebSockets behind Elysia's routes. A route validates first and then calls `upgrade`; a handler with a few synchronous
+// functions does the rest. Bun's own limits apply to all sockets and are sized for apps, so the limits of the server's own sockets are
+// enforced here: a slow client is closed with a reason and resumes by its cursor, and a client that sends too much is cut off (rules SK-1
+// to SK-4).
 import type { Server, ServerWebSocket } from "bun";
 import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 import { ALL_PARTS, type Parts } from "#base/parts.ts";
-import { Holders } from "./holders.ts";
+import { ConnectionLimits } from "./holders.ts";
 import { PingTimer } from "./ping.ts";
 
-/** Close codes we use, with the words a person finds in the browser's console. */
+/** Close codes, with the reasons a person sees in the browser's console. */
 export const CLOSE = {
   normal: 1000,
   goingAway: 1001,
@@ -19,49 +20,58 @@ export const CLOSE = {
   tryLater: 1013,
 } as const;
 
-/** A reader for which more than this waits when the next frame is due is closed with a reason. */
+/** A client is closed with a reason when more than this is waiting for it as the next frame is sent. */
 export const SLOW_BYTES = 512 * 1024;
-/** A reader of our own frames for which more than this waits is cut without a word. Room for the largest burst of one turn above SLOW_BYTES. */
+/**
+ * A client of Slipway's own endpoints is cut off without a reason when more than this is waiting. Above SLOW_BYTES, this leaves room for
+ * the largest burst of one turn.
+ */
 const CUT_BYTES = 4 * 1024 * 1024;
-/** The longest message that a client of our own endpoints sends. */
+/** Maximum size of a message from a client of Slipway's own endpoints. */
 const MAX_MESSAGE_BYTES = CUT_BYTES + 64 * 1024;
-/** The longest message of an app, where no setting is read. */
+/** Maximum size of an app's message, unless a setting overrides it. */
 const MAX_APP_MESSAGE_BYTES = 32 * 1024 * 1024;
-/** Frames that a client may send at a time, and each second; an agent's carry everything of its workspace. What comes beyond waits on its side. */
+/**
+ * Frames a client may send in a burst and per second; an agent's connection carries all traffic of its workspace. Beyond this, the client
+ * is subject to backpressure.
+ */
 const BURST_FRAMES = 20_000;
 const FRAMES_PER_SECOND = 10_000;
 const AGENT_FACTOR = 10;
-/** The time is looked at once for so many. */
+/** The clock is read once per this many frames. */
 const LOOK_EVERY_FRAMES = 256;
-/** A reader that was told to go may take this long to read the rest and why; then it is cut. */
+/** A client that is being closed may take this long to read the rest and the reason; then it is cut off. */
 const FAREWELL_MS = 120_000;
-/** All readers that were told to go may keep this much waiting together; beyond it the first of them are cut. */
+/** Maximum bytes waiting for all clients that are being closed; beyond it, the oldest are cut off. */
 const FAREWELL_BYTES = 64 * 1024 * 1024;
-/** A closed socket whose client does not answer the close frame is cut after this. */
+/** A closed socket whose client does not answer the close frame is cut off after this time. */
 const CUT_AFTER_MS = 5_000;
-/** Characters published to a topic between two looks at how far its readers have got; below it nobody can have fallen behind by much. */
+/** Characters published to a topic between two checks for slow clients; below this, no client can be far behind. */
 const LOOK_EVERY = 64 * 1024;
 
 export interface SocketHandler {
-  /** The socket is open; the first frames may be sent. */
+  /** Called when the socket is open; frames can be sent from now on. */
   open?(socket: Socket): void;
-  /** A whole message came in. Must not wait. */
+  /** Called for each complete message. Must be synchronous. */
   message?(socket: Socket, data: string | Uint8Array): void;
-  /** Everything that waited for the reader has been sent. */
+  /** Called when everything waiting for the client has been sent. */
   drain?(socket: Socket): void;
-  /** The connection has disconnected, by whichever side. Called once. */
+  /** Called once when either side has closed the connection. */
   close?(socket: Socket, code: number, reason: string): void;
 }
 
 export type UpgradeOptions = {
   headers?: Record<string, string>;
-  /** Whose socket this is, such as a user id: nobody may hold nearly all of them. */
+  /** The holder of the socket, such as a user ID. One holder cannot have nearly all sockets. */
   who?: string;
-  /** It is an agent's own connection. */
+  /** True for an agent's own connection. */
   agent?: boolean;
-  /** Some of its frames are sent compressed. Otherwise no compression is negotiated: a client's messages are then as long as what it sends. */
+  /**
+   * True if some frames are sent compressed. Otherwise no compression is negotiated, so that a client's message is as long as what it
+   * sends.
+   */
   compressed?: boolean;
-  /** It is an app's: messages may be as long as those of apps. */
+  /** True for an app's socket: messages may be as long as those of apps. */
   app?: boolean;
 };
 
@@ -89,7 +99,7 @@ export class Socket {
   /** The topics it follows, under the names `Sockets` keeps. */
   topics: readonly string[] = NO_TOPICS;
   #farewell: { code: number; reason: string } | undefined;
-  /** Its handler takes nothing more; it has sent more frames than it may. */
+  /** True when the handler asked to pause, or when the client has sent more frames than allowed. */
   #isPaused = false;
   #isHeld = false;
   #frames = 0;
@@ -103,7 +113,7 @@ export class Socket {
     this.#counted_at = sockets.clock.monotonic();
   }
 
-  /** Sends one frame. False when the socket is closed or was closed now because its reader is too slow. */
+  /** Sends one frame. Returns false when the socket is closed, or was just closed because its client is too slow. */
   send(data: string | Uint8Array, compress = false): boolean {
     if (this.closing || this.checkSpeed()) return false;
     const result = typeof data === "string" ? this.#raw.sendText(data, compress) : this.#raw.sendBinary(data, compress);
@@ -111,13 +121,16 @@ export class Socket {
     return !this.closing;
   }
 
-  /** For byte streams, which wait on their own: Bun's own answer (-1 the socket is full, a `drain` follows; 0 dropped). */
+  /**
+   * Sends bytes of a stream with its own flow control. Returns Bun's result: -1 when the socket is full and a `drain` follows; 0 when
+   * dropped.
+   */
   transmit(data: string | Uint8Array): number {
     if (this.closing) return 0;
     return typeof data === "string" ? this.#raw.sendText(data, false) : this.#raw.sendBinary(data, false);
   }
 
-  /** Takes nothing more from the client until `resume`: what it sends waits on its side. Messages that are read already still come. */
+  /** Stops reading from the client until `resume`; what it sends waits on its side. Messages that were already read are still delivered. */
   pause(): void {
     this.#isPaused = true;
     this.#raw.pause();
@@ -128,7 +141,10 @@ export class Socket {
     if (!this.#isHeld) this.#raw.resume();
   }
 
-  /** Counts a frame of the client's, pings too: each takes its time from everyone else. A client that sends too many is not read for a while. */
+  /**
+   * Counts a frame from the client, including pings, because each takes time from other clients. Reading from a client that sends too many
+   * is paused.
+   */
   received(): void {
     this.#frames += 1;
     if (this.#frames < LOOK_EVERY_FRAMES || this.#isHeld) return;
@@ -152,48 +168,48 @@ export class Socket {
     return this.#raw.data.agent ? AGENT_FACTOR : 1;
   }
 
-  /** Frames published to this topic reach the socket until it closes. */
+  /** Subscribes the socket to a topic until it closes. */
   follow(topic: string): void {
     this.#raw.subscribe(topic);
     this.#sockets.joined(topic, this);
   }
 
-  /** Follows nothing any more; answers what it has followed. */
+  /** Unsubscribes the socket from all topics and returns them. */
   unfollow(): readonly string[] {
     const topics = this.#sockets.left(this);
     for (const topic of topics) this.#raw.unsubscribe(topic);
     return topics;
   }
 
-  /** Of which part it is; undefined where nobody has said. */
+  /** Returns the part the socket belongs to; undefined if it was not set. */
   get place(): Place | undefined {
     return this.#raw.data.place;
   }
 
-  /** Bytes that wait for the reader. */
+  /** Returns the number of bytes waiting for the client. */
   get waiting(): number {
     return this.#raw.getBufferedAmount();
   }
 
-  /** Closes a reader that has fallen behind; true when it did. */
+  /** Closes a client that has fallen behind; returns true if it did. */
   checkSpeed(): boolean {
     if (this.waiting <= SLOW_BYTES) return false;
     this.closeSlow();
     return true;
   }
 
-  /** Sends nothing more to a reader that has fallen behind. It reads what waits, then why, whenever it reads again. */
+  /** Stops sending to a client that has fallen behind. When it reads again, it gets what is waiting and then the reason. */
   closeSlow(): void {
     if (!this.closing) this.#sockets.slowCloses += 1;
     this.#sayLater(CLOSE.tryLater, "reader too slow, resume from the last id seen");
   }
 
-  /** The socket took what waited: time for the farewell that was held back. */
+  /** Called when the waiting bytes were sent: sends the close frame that was held back. */
   drained(): void {
     if (this.#farewell && this.waiting === 0) this.#end(this.#farewell.code, this.#farewell.reason);
   }
 
-  /** Says goodbye; a reader that does not listen is cut a little later. */
+  /** Closes the connection; a client that does not respond is cut off shortly after. */
   close(code: number, reason: string): void {
     if (this.closing) return;
     this.closing = true;
@@ -201,13 +217,13 @@ export class Socket {
     this.#end(code, reason);
   }
 
-  /** Ends the connection at once. */
+  /** Cuts the connection immediately. */
   cut(): void {
     this.closing = true;
     this.#raw.terminate();
   }
 
-  // Bun gives a closed socket only some seconds to send what waits, so the close frame of a stalled reader comes after that.
+  // Bun gives a closed socket only a few seconds to send what is waiting, so a stalled client's close frame is sent after that.
   #sayLater(code: number, reason: string): void {
     if (this.closing) return;
     this.closing = true;
@@ -220,7 +236,7 @@ export class Socket {
 
   #end(code: number, reason: string): void {
     this.#farewell = undefined;
-    // The client's own farewell has to be read.
+    // Resumed so that the client's close frame is read.
     this.#raw.resume();
     this.#raw.close(code, reason.slice(0, 120));
     this.#sockets.clock.after(CUT_AFTER_MS, () => this.cut());
@@ -231,24 +247,24 @@ export class Socket {
   }
 }
 
-/** All open sockets of the server, and the topics they follow. */
+/** All open sockets of the server and their topics. */
 export class Sockets {
   readonly clock: Clock;
   readonly #open: PingTimer<Socket>;
   readonly #followers = new Map<string, Followed>();
   readonly #leaving = new Set<Socket>();
-  readonly #holders: Holders;
+  readonly #holders: ConnectionLimits;
   readonly #places = new WeakMap<Request, Place>();
   readonly #parts: Pick<Parts, "has">;
   #server: Server<Data> | undefined;
-  /** Readers that were told to go because they were too slow, since the start. */
+  /** Number of clients closed for being too slow, since the start. */
   slowCloses = 0;
   /** Open connections of agents. */
   agents = 0;
 
   /**
-   * `limit` sockets may be open at once, three quarters of them by one caller; more are answered 503. `parts`: those of this node.
-   * `maxAppMessage`: bytes of the longest message of an app.
+   * At most `limit` sockets may be open, three quarters of them by one caller; more get 503. `parts`: the parts this node owns.
+   * `maxAppMessage`: maximum bytes of an app's message.
    */
   constructor(
     clock: Clock,
@@ -259,23 +275,26 @@ export class Sockets {
     this.clock = clock;
     const longest = Math.max(maxAppMessage, MAX_MESSAGE_BYTES);
     this.websocket.maxPayloadLength = longest;
-    // A whole message, and what waited before it.
+    // One whole message plus what was waiting before it.
     this.websocket.backpressureLimit = longest + CUT_BYTES;
     this.#parts = parts;
     this.#open = new PingTimer(clock);
-    this.#holders = new Holders(limit);
+    this.#holders = new ConnectionLimits(limit);
   }
 
   attach(server: Server<Data>): void {
     this.#server = server;
   }
 
-  /** Of which part the request is, whose socket ends here when that part leaves this node. */
+  /** Sets the part of a request; its socket closes when that part leaves this node. */
   belongs(request: Request, place: Place): void {
     this.#places.set(request, place);
   }
 
-  /** Turns this request into a WebSocket. Throws 400 when it is not an upgrade, 503 when too many are open. The answer is never sent. */
+  /**
+   * Upgrades the request to a WebSocket. Throws 400 when it is not an upgrade, 503 when too many are open. The returned response is never
+   * sent.
+   */
   upgrade(
     request: Request,
     handler: SocketHandler,
@@ -285,7 +304,7 @@ export class Sockets {
       throw new AppError("invalid", "This endpoint is a WebSocket: send an upgrade request.");
     }
     this.#holders.check(who);
-    // Bun negotiates by what stands here.
+    // Bun negotiates compression by this header.
     if (!compressed) request.headers.delete("sec-websocket-extensions");
     if (
       !this.#server?.upgrade(request, { data: { handler, who, agent, app, place: this.#places.get(request) }, headers })
@@ -295,7 +314,7 @@ export class Sockets {
     return new Response(null);
   }
 
-  /** Sends one frame to every socket that follows the topic; readers that have fallen behind are closed. */
+  /** Sends one frame to every socket subscribed to the topic; clients that have fallen behind are closed. */
   publish(topic: string, frame: string, compress = false): void {
     const followers = this.#followers.get(topic);
     if (!followers) return;
@@ -307,7 +326,7 @@ export class Sockets {
     this.#server?.publish(topic, frame, compress);
   }
 
-  /** How many sockets follow the topic: with none a publisher skips the work of making the frame. */
+  /** Returns the number of sockets subscribed to the topic; with none, a publisher can skip encoding the frame. */
   followersOf(topic: string): number {
     return this.#followers.get(topic)?.sockets.size ?? 0;
   }
@@ -319,11 +338,11 @@ export class Sockets {
       this.#followers.set(topic, followers);
     }
     followers.sockets.add(socket);
-    // Most follow one topic, and share its list.
+    // Most sockets follow one topic and share its list.
     socket.topics = socket.topics.length === 0 ? followers.alone : [...socket.topics, topic];
   }
 
-  /** Takes the socket out of the topics it follows and answers which they were. */
+  /** Unsubscribes a closed socket from its topics and returns them. */
   left(socket: Socket): readonly string[] {
     const { topics } = socket;
     for (const topic of topics) {
@@ -335,7 +354,7 @@ export class Sockets {
     return topics;
   }
 
-  /** Remembers a slow reader that was told to go; when too much waits for all of them, the first are cut. */
+  /** Tracks a slow client that is being closed; when too much is waiting for all of them, the oldest are cut off. */
   farewell(socket: Socket): void {
     this.#leaving.add(socket);
     let bytes = 0;
@@ -347,24 +366,24 @@ export class Sockets {
     }
   }
 
-  /** How many sockets follow a topic, counted once for each. */
+  /** Returns the number of subscriptions over all sockets and topics. */
   get followers(): number {
     let count = 0;
     for (const { sockets } of this.#followers.values()) count += sockets.size;
     return count;
   }
 
-  /** How many sockets are open, and how many topics are followed. */
+  /** Returns the number of open sockets and of topics with subscribers. */
   get counts(): { open: number; topics: number } {
     return { open: this.#open.size, topics: this.#followers.size };
   }
 
-  /** Tells every client that the server goes away (1001). */
+  /** Closes every socket because the server is going away (1001). */
   closeAll(reason: string): void {
     for (const socket of this.#open.all()) socket.close(CLOSE.goingAway, reason);
   }
 
-  /** Other nodes go on with these parts (1001): who comes again finds them. A socket of which no part is known ends, too. */
+  /** Closes the sockets of parts that move to other nodes (1001); clients reconnect there. Sockets without a known part close too. */
   closeParts(isLeaving: (part: number) => boolean): void {
     for (const socket of this.#open.all()) {
       const { place } = socket;
@@ -373,7 +392,7 @@ export class Sockets {
     }
   }
 
-  /** What Bun.serve needs: everything is passed on to the handler of the socket's route. */
+  /** The handlers for Bun.serve; they forward everything to the handler of the socket's route. */
   readonly websocket = {
     maxPayloadLength: 0,
     backpressureLimit: 0,
@@ -388,7 +407,7 @@ export class Sockets {
       this.#holders.count(raw.data.who, 1);
       if (raw.data.agent) this.agents += 1;
       raw.data.handler.open?.(socket);
-      // Its request may have been under way while the part left: nothing would come on it any more.
+      // The part may have moved away while the request was in progress, so this socket would receive nothing more.
       const { place } = raw.data;
       if (typeof place === "number" && !this.#parts.has(place)) socket.close(CLOSE.goingAway, GOES_ON);
     },

@@ -1,27 +1,28 @@
-// A page with what it begins with, in three pieces: its head at once, so that the browser makes itself ready and fetches what the page
-// names, then what was read in the meantime, then the rest. What is the same for everyone is pressed once: deflate can be cut and joined.
+// Sends a page with its initial data in three chunks: the head immediately, so that the browser can fetch what it references; then the data
+// that was read in the meantime; then the rest. The parts that are the same for everyone are compressed once, because deflate streams can be
+// split and joined.
 import { constants, crc32, deflateRawSync } from "node:zlib";
 import type { ServedFile } from "#src/web/files.ts";
-import { chosenCoding } from "./encoding.ts";
+import { chooseEncoding } from "./encoding.ts";
 
-/** Where a page takes what it begins with. */
+/** Marks where the initial data is inserted. */
 const PLACE = "<!-- first -->";
-/** As data, which nothing runs: the policy needs not name it. */
+/** A data block that is not executed, so the policy need not include its hash. */
 const asData = (json: string): string => `<script type="application/json" id="first">${json}</script>`;
 
 type Bytes = Uint8Array<ArrayBuffer>;
-/** The parts of a page around the place, as they are and pressed. */
+/** The page before and after the placeholder, plain and compressed. */
 type Parts = { readonly head: Bytes; readonly rest: Bytes; readonly pressedHead: Bytes; readonly pressedRest: Bytes };
 
 const toBytes = (text: string): Bytes => new TextEncoder().encode(text);
 
-/** As a piece of a deflate stream that ends at a whole byte; `isLast` ends the stream. */
+/** Compresses to a chunk of a deflate stream that ends at a byte boundary; `isLast` ends the stream. */
 const pressed = (bytes: Bytes, isLast: boolean): Bytes =>
   new Uint8Array(deflateRawSync(bytes, { finishFlush: isLast ? constants.Z_FINISH : constants.Z_SYNC_FLUSH }));
 
 const known = new WeakMap<Uint8Array, Parts>();
 
-/** Undefined where the page has no place for it. */
+/** Returns undefined when the page has no placeholder. */
 const splitPage = ({ body }: ServedFile): Parts | undefined => {
   const html = new TextDecoder().decode(body);
   const at = html.indexOf(PLACE);
@@ -34,7 +35,7 @@ const splitPage = ({ body }: ServedFile): Parts | undefined => {
 
 const GZIP_HEAD = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
 
-/** What follows a deflate stream in gzip (RFC 1952 2.3). */
+/** Returns the gzip trailer of a deflate stream (RFC 1952 2.3). */
 const gzipEnd = (pieces: readonly Bytes[]): Bytes => {
   const end = new DataView(new ArrayBuffer(8));
   end.setUint32(
@@ -50,10 +51,10 @@ const gzipEnd = (pieces: readonly Bytes[]): Bytes => {
   return new Uint8Array(end.buffer);
 };
 
-/** Reads what a page begins with, as JSON that may stand in it; undefined where there is nothing to tell now. */
+/** Reads a page's initial data as JSON that is safe in HTML; undefined when none exists. */
 export type Tell = () => Promise<string | undefined>;
 
-/** The page with what `tell` reads; undefined where the page has no place for it. */
+/** Returns the page with the data from `tell`; undefined when the page has no placeholder. */
 export const streamedPage = (
   request: Request,
   page: ServedFile,
@@ -62,10 +63,10 @@ export const streamedPage = (
   const parts = known.get(page.body) ?? splitPage(page);
   if (!parts) return undefined;
   const { head, rest, pressedHead, pressedRest } = parts;
-  const isPressed = chosenCoding(request.headers.get("accept-encoding"), ["gzip"]) !== undefined;
+  const isPressed = chooseEncoding(request.headers.get("accept-encoding"), ["gzip"]) !== undefined;
   const pieces = async function* (): AsyncGenerator<Bytes> {
     yield isPressed ? Uint8Array.from([...GZIP_HEAD, ...pressedHead]) : head;
-    // What was given goes out in this turn of the loop, which reading may fill.
+    // Lets the head be sent in this turn of the event loop, before the read can occupy it.
     await new Promise((resolve) => setImmediate(resolve));
     const json = await tell();
     const data = toBytes(json === undefined ? "" : asData(json));

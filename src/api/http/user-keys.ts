@@ -1,5 +1,5 @@
-// Whose an API key is, remembered until something is written that decides it (`callersVersion` of the store): looking up the key and
-// the memberships of its user is what a cheap GET spends most of its time with.
+// Caches users by API key until something is written that affects callers (`callersVersion` of the store): looking up a key and its user's
+// memberships takes most of the time of a cheap GET.
 
 import type { RowOfQuery } from "#db/engine/sql.ts";
 import type { Store } from "#db/engine/store.ts";
@@ -10,7 +10,7 @@ const LIMIT = 10_000;
 
 export type KeyOfUser = NonNullable<RowOfQuery<typeof findKeyWithUser>>;
 
-/** The key, its user and where the user belongs. */
+/** A key with its user and the user's memberships. */
 export type KnownKey = { readonly key: KeyOfUser; readonly memberships: Memberships };
 
 export class UserKeys {
@@ -22,7 +22,7 @@ export class UserKeys {
     this.#store = store;
   }
 
-  /** The key with its user, whatever their state; undefined when none exists. The secret is not looked at. */
+  /** Returns the key with its user in any state; undefined when it does not exist. Does not check the secret. */
   async find(id: string): Promise<KnownKey | undefined> {
     const store = this.#store;
     await store.askCallers?.();

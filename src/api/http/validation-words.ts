@@ -1,5 +1,5 @@
-// What is wrong with a value by its schema, in words for people: the one place that reads what the validator reports (rule HT-42). A schema
-// says it best itself, by `error`; for all others the words follow from the keyword that is broken.
+// Explains validation errors to people. The only module that reads the validator's reports (rule HT-42). A schema can define its own
+// message with `error`; otherwise the message follows from the violated keyword.
 import { ValueErrorType } from "@sinclair/typebox/errors";
 import type { Validation } from "#base/errors.ts";
 
@@ -19,22 +19,22 @@ type Schema = {
   readonly anyOf?: readonly Schema[];
 };
 
-/** What the validator reports of one place in a value. */
+/** One violation reported by the validator. */
 export type Broken = {
-  /** Of the place, such as `/content/0/text`. */
+  /** Path of the value, such as `/content/0/text`. */
   readonly path: string;
   readonly type?: ValueErrorType;
   readonly value?: unknown;
   readonly schema?: Schema;
   readonly summary?: string;
-  /** For a union: what is wrong by each of its members. */
+  /** For a union: the violations of each of its members. */
   readonly errors?: readonly Iterable<Broken>[];
 };
 
-/** Enough to correct a request: a list may have a hundred thousand wrong entries. */
+/** Enough to correct a request; a list can have a hundred thousand invalid entries. */
 const MAX_PROBLEMS = 64;
 
-/** The first places that are wrong, each once, with the first thing that is wrong there. */
+/** Returns the first invalid places, each once with its first violation. */
 export const problemsIn = (broken: Iterable<Broken>): Validation[] => {
   const seen = new Map<string, string>();
   for (const one of broken) {
@@ -44,11 +44,14 @@ export const problemsIn = (broken: Iterable<Broken>): Validation[] => {
   return [...seen].map(([field, detail]) => ({ field, detail }));
 };
 
-/** A word where an id ends the path: a route that does not exist was meant, such as `/chats/usage` (rule HT-14). */
+/**
+ * Returns whether the path ends with a word instead of an ID: the caller wanted a route that does not exist, such as `/chats/usage` (rule
+ * HT-14).
+ */
 export const isWord = ({ value, schema }: Broken): boolean =>
   schema?.format === "uuid" && typeof value === "string" && /^[a-z]+(?:[-_][a-z]+)*$/.test(value);
 
-/** A union whose value can only have been meant as one of its members is as wrong as that member says. */
+/** If a value can only match one member of a union, reports that member's violations. */
 const explained = (one: Broken): Validation[] => {
   const meant = typeof one.schema?.error === "string" ? undefined : meantMember(one);
   return meant ? problemsIn(meant) : [{ field: one.path.slice(1).replaceAll("/", "."), detail: describe(one) }];
@@ -65,7 +68,7 @@ const meantMember = ({ schema, value, errors = [] }: Broken): Iterable<Broken> |
     : undefined;
 };
 
-/** Objects of a union are told apart by a constant. */
+/** Returns whether an object has the constant that distinguishes this union member. */
 const isMeant = ({ properties = {} }: Schema, value: unknown): boolean =>
   Object.entries(properties as Record<string, Schema>).every(
     ([name, { const: constant }]) => constant === undefined || (value as Record<string, unknown>)[name] === constant,
@@ -84,7 +87,7 @@ const TYPES: Readonly<Record<string, string>> = {
   null: "null",
 };
 
-/** What a number must be, with both of its bounds where it has them. */
+/** Describes the allowed numbers, with both bounds if both exist. */
 const numberWords = ({ type, minimum, maximum }: Schema): string => {
   const kind = type === "integer" ? "a whole number" : "a number";
   if (minimum !== undefined && maximum !== undefined) return `${kind} from ${minimum} to ${maximum}`;
@@ -92,7 +95,7 @@ const numberWords = ({ type, minimum, maximum }: Schema): string => {
   return maximum === undefined ? kind : `${kind}, at most ${maximum}`;
 };
 
-/** What is wrong with the length of a text or a list; undefined when it is right. */
+/** Returns what is wrong with the length of a text or list; undefined when it is valid. */
 const lengthProblem = (schema: Schema, value: unknown): string | undefined => {
   const [least, most, what] = Array.isArray(value)
     ? ([schema.minItems, schema.maxItems, "entries"] as const)
@@ -129,11 +132,11 @@ const describe = ({ type, schema = {}, value }: Broken): string => {
     : `must be ${thing(schema)}`;
 };
 
-/** What a value of this schema is. */
+/** Returns a noun for values of this schema. */
 const thing = (schema: Schema): string => {
   const members = schema.anyOf ?? [schema];
   const constants = members.filter((one) => "const" in one).map((one) => String(one.const));
-  // A number in a query may come as text, so its schema is a union, of which only the number is meant.
+  // A number in a query can arrive as text, so its schema is a union; only the number is described.
   const isNumber = members.some(({ type }) => type === "integer" || type === "number");
   const others = members.filter(
     (one) => !("const" in one) && !(isNumber && isNumberText(one)) && !isFlagText(one, members),

@@ -1,4 +1,4 @@
-// Get build insights, and what chats used: reports that no upstream client knows, for the page of insights.
+// Reports for the Insights page that upstream clients don't know: build statistics and chat usage.
 import { t } from "elysia";
 import { forbidden } from "#base/errors.ts";
 import { mayReadAudit } from "#domain/access.ts";

@@ -1,5 +1,5 @@
-// Usage reports (spec, "Insights endpoints"; facts/platform 6.2). actors/usage collects the data; reader Workers compute the figures, one report
-// after the other.
+// Usage reports (spec, "Insights endpoints"; facts/platform 6.2). actors/usage collects the data; reader Workers compute the reports one at
+// a time.
 import { t } from "elysia";
 import { forbidden } from "#base/errors.ts";
 import { mayReadAllUsers, mayReadAudit } from "#domain/access.ts";
@@ -38,7 +38,7 @@ const parseSections = (request: Request): string[] => {
   return sections.length > 0 ? sections : SECTIONS;
 };
 
-/** A report over a range; the query is validated before access is checked, as everywhere. */
+/** Returns a report over a time range. As everywhere, the query is validated before access is checked. */
 const rangeReport = async (ctx: ApiContext, name: "user_activity" | "user_latency", question: Question) => {
   const { caller, request, query } = question;
   checkKnown(request, rangeQuery);

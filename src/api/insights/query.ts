@@ -1,4 +1,4 @@
-// What the reports of a range are asked for.
+// Query parameters of the reports over a time range.
 import type { Interval } from "#domain/insights/range.ts";
 import { wrongQuery } from "#domain/insights/zones.ts";
 import type { UserCaller } from "../http/caller.ts";
@@ -6,7 +6,7 @@ import { type Shown, textQuery } from "../http/query.ts";
 
 const time = (example: string): Shown => ({ type: "string", format: "date-time", required: true, example });
 
-// Texts, checked by hand: Elysia would report wrong ones without their names, and unknown ones not at all.
+// Text that is validated by hand: Elysia would report invalid values without the parameter's name, and ignore unknown parameters.
 export const rangeQuery = {
   start_time: textQuery("RFC 3339, at 00:00:00; its offset says where days begin.", time("2025-01-06T00:00:00Z")),
   end_time: textQuery(
@@ -21,13 +21,13 @@ export const rangeQuery = {
 
 export const interval = textQuery("The length of a row.", { type: "string", enum: ["day", "week"], required: true });
 
-/** For reports of days without a time zone. */
+/** For daily reports without a time zone. */
 export const tzOffset = textQuery("Whole hours from UTC, -12 to 14; a day begins there.", {
   type: "integer",
   required: true,
 });
 
-/** Clients of the upstream kind may ask for no intervals. */
+/** Upstream clients may omit the interval. */
 export const parseInterval = (text: string | undefined, { compat }: UserCaller): Interval | undefined => {
   if (text === "day" || text === "week") return text;
   if (compat && !text) return undefined;

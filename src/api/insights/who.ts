@@ -1,4 +1,4 @@
-// Who may see which report, and for which templates (facts/platform 3.8): a caller who may not view them gets 403 from every report.
+// Decides who can see which reports, and for which templates (facts/platform 3.8). A caller without access gets 403 from every report.
 import { forbidden, notFound } from "#base/errors.ts";
 import { isUuid } from "#base/ids.ts";
 import { findTemplate } from "#db/templates/templates.ts";
@@ -9,17 +9,17 @@ import type { UserCaller } from "../http/caller.ts";
 
 const MAX_TEMPLATES = 500;
 
-/** Names of query parameters that are no part of the question. */
+/** Query parameters that are credentials and not part of the report's query. */
 const CREDENTIALS = ["service_session_token", "coder_session_token", "access_token"];
 
-/** Insights refuse parameters that they do not know (facts/platform 3.1). */
+/** Rejects unknown parameters (facts/platform 3.1). */
 export const checkKnown = (request: Request, known: object): void => {
   for (const name of new URL(request.url).searchParams.keys()) {
     if (!(name in known) && !CREDENTIALS.includes(name)) throw wrongQuery(name, "is not a parameter of this report");
   }
 };
 
-/** Values of a parameter that is repeated or has commas. */
+/** Returns the values of a parameter that is repeated or comma-separated. */
 export const listIn = (request: Request, name: string): string[] =>
   new URL(request.url).searchParams
     .getAll(name)
@@ -27,10 +27,13 @@ export const listIn = (request: Request, name: string): string[] =>
     .map((one) => one.trim())
     .filter((one) => one !== "");
 
-/** Says nothing of whether the template exists. */
+/** Doesn't reveal whether the template exists. */
 const refused = () => forbidden("This takes the right to view the insights of every template asked for.");
 
-/** Ids of the templates asked for; undefined: all, for callers who may view all. Throws 403 for others, 404 for what does not exist. */
+/**
+ * Returns the IDs of the requested templates; undefined means all, for callers with access to all. Throws 403 for other callers and 404 for
+ * templates that do not exist.
+ */
 export const templatesFor = async (
   ctx: ApiContext,
   request: Request,

@@ -1,12 +1,12 @@
-// What someone with the link of an invitation does: looks at it, and comes in with a password, a passkey or a sign-in at a provider. The
-// token travels in bodies only (rule IV-2).
+// Routes for a person with an invitation link: view the invitation, and accept it with a password, a passkey or a provider sign-in. The
+// token is only sent in bodies (rule IV-2).
 import { type AppError, conflict } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import { CommitError } from "#db/engine/store.ts";
 import { checkWay, invitationFor, makeAccount, openInvitation } from "#domain/invitations/accept.ts";
 import { beginInvitedPasskey, invitedPasskey, keptPasskey } from "#domain/invitations/passkey.ts";
 import { redirectUri } from "#domain/oidc/providers.ts";
-import { takenOr, USER_NAMES } from "#domain/users/taken.ts";
+import { toTakenConflict, USER_NAMES } from "#domain/users/taken.ts";
 import { checkUsername } from "#domain/users/usernames.ts";
 import {
   AcceptByOidc,
@@ -33,7 +33,7 @@ const refused = (error: unknown): AppError => {
   if (error instanceof CommitError && error.reason === "stale") {
     return conflict("This invitation was used or changed at the same time. Open the link again.");
   }
-  return takenOr(error, USER_NAMES);
+  return toTakenConflict(error, USER_NAMES);
 };
 
 export const acceptInvitation = (ctx: ApiContext) =>

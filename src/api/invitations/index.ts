@@ -1,4 +1,4 @@
-// Invitations: made, listed, sent again and revoked by people who look after users or an organization's members.
+// Invitations: created, listed, resent and revoked by administrators of users or of an organization's members.
 import { t } from "elysia";
 import {
   invitePeople,
@@ -12,7 +12,7 @@ import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails, NoContent } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
-import { mustHaveScope } from "../http/scope-gate.ts";
+import { requireScope } from "../http/scope-gate.ts";
 import { acceptInvitation } from "./accept.ts";
 
 const tags = ["Invitations"];
@@ -38,7 +38,7 @@ export const invitations = (ctx: ApiContext) =>
     .post(
       "",
       async ({ caller, body, status }) => {
-        if ((body.group_ids?.length ?? 0) > 0) mustHaveScope(caller, "group:update");
+        if ((body.group_ids?.length ?? 0) > 0) requireScope(caller, "group:update");
         return status(201, await invitePeople(ctx, caller, body));
       },
       {

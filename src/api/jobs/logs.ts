@@ -1,5 +1,5 @@
-// Reading a provisioner job's log: as JSON, as text, or as a WebSocket that continues with what comes, one line a message, and closes
-// when the job has ended and everything is sent (facts/wire 0); or the same as server-sent events. Used by builds and by template versions.
+// Returns a provisioner job's log as JSON, as text, as a WebSocket with one line per message that closes when the job has ended and every
+// line is sent (facts/wire 0), or the same as server-sent events. Used by builds and template versions.
 import { t } from "elysia";
 import { presentJobLog } from "#actors/job/logs.ts";
 import { findJob, JOB_LOG_PAGE, type JobLogRow, listJobLogs } from "#db/workspaces/jobs.ts";
@@ -19,11 +19,11 @@ type LogWords = Pick<Declared, "access" | "scope" | "placement"> & {
   readonly tags: string[];
   readonly operationId: string;
   readonly summary: string;
-  /** Said behind the description that all logs of jobs have. */
+  /** Appended to the common description of job logs. */
   readonly more?: string;
 };
 
-/** What the routes of a job's log declare. */
+/** Returns the declarations of a job log route. */
 export const jobLogRoute = ({ tags, operationId, summary, access, scope, placement, more = "" }: LogWords) => ({
   user: true as const,
   query: LogQuery,
@@ -43,15 +43,15 @@ export const jobLogRoute = ({ tags, operationId, summary, access, scope, placeme
 
 export type LoggedJob = { readonly id: string; readonly key: number };
 
-/** A job's log never has more lines than its limit in bytes allows; this bounds one answer all the same. */
+/** Maximum lines of one response; the byte limit of a job's log already limits them in practice. */
 const ANSWER_LINES = 50_000;
-/** Lines read and sent at a time by a follower, and bytes that may wait before it reads on. */
+/** Lines a follower reads and sends at a time, and the bytes that may wait before it continues. */
 const STEP_LINES = 500;
 const STEP_BYTES = 128 * 1024;
-/** A reader of events that takes nothing for this long is ended. */
+/** An event stream whose client reads nothing for this long is ended. */
 const STALLED_MS = 10_000;
 
-/** The answer to `GET .../logs`: an array, a text, or the upgrade. `workspace_id` for the log of a build. */
+/** Returns the response to `GET .../logs`: an array, text, or the upgrade. `workspace_id` is set for a build's log. */
 export const jobLogs = async (
   ctx: ApiContext,
   request: Request,
@@ -96,17 +96,17 @@ const textLine = (row: JobLogRow): string => {
   return `${created_at} [${log_level}] [${log_source}|${stage}] ${output}\n`;
 };
 
-/** Where a follower's lines go. */
+/** Receives a follower's lines. */
 interface LineSink {
   readonly isOver: boolean;
-  /** False when the reader has not taken enough for more; the follower is then woken when it has. */
+  /** Returns false while the client has too much to read; the follower is woken when there is room. */
   hasRoom(): boolean;
-  /** False when the reader has left. */
+  /** Returns false when the client has disconnected. */
   send(line: string): boolean;
   end(why: "complete" | "failed"): void;
 }
 
-/** Reads on from its cursor whenever the job says something; nothing is kept in memory for a slow reader. */
+/** Reads on from its cursor whenever the job logs something; nothing is buffered for a slow client. */
 class JobLogFollower {
   readonly #ctx: ApiContext;
   readonly #job: LoggedJob;
@@ -146,7 +146,7 @@ class JobLogFollower {
     const { store } = this.#ctx;
     while (this.#again && !sink.isOver) {
       this.#again = false;
-      // Whether it has ended is read before its lines are, so that the last line cannot slip in between.
+      // Read before the lines, so that the last line cannot be missed.
       const ended = (await store.get(findJob({ id: this.#job.id })))?.completed_at !== null;
       const before = Number.MAX_SAFE_INTEGER;
       const rows = await store.all(listJobLogs({ job: this.#job.key, after: this.#after, before, limit: STEP_LINES }));
@@ -161,7 +161,7 @@ class JobLogFollower {
   }
 }
 
-/** Sends one line a message. */
+/** Sends one line per message. */
 class JobLogSocket implements SocketHandler {
   readonly #follower: JobLogFollower;
   readonly #compress: boolean;
@@ -178,7 +178,7 @@ class JobLogSocket implements SocketHandler {
       get isOver() {
         return socket.closing;
       },
-      // `drain` comes when it has.
+      // `drain` is called when there is room again.
       hasRoom: () => socket.waiting <= STEP_BYTES,
       send: (line) => socket.send(line, compress),
       end: (why) => {
@@ -202,7 +202,7 @@ class JobLogSocket implements SocketHandler {
   }
 }
 
-/** Sends each line as a `data` event, and `end` after the last one of a job that has ended. */
+/** Sends each line as a `data` event, and `end` after the last line of a finished job. */
 const followAsEvents = (ctx: ApiContext, follower: JobLogFollower, stream: EventStream): void => {
   let isOver = false;
   const sink: LineSink = {

@@ -1,4 +1,4 @@
-// MCP servers of organizations: what they offer to chats, and who has signed in where.
+// MCP servers of organizations: the tools they offer to chats, and users' sign-ins.
 import type { ApiContext } from "../context.ts";
 import { routes } from "../http/routes.ts";
 import { mcpServers } from "./servers.ts";

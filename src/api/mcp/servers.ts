@@ -1,5 +1,5 @@
-// The MCP servers that an organization offers to its chats: everyone there sees those that are enabled, its administrators see and change
-// all (rules MC-8, MC-9). Secrets go in and never come out; a server that moves elsewhere needs them again.
+// The MCP servers an organization offers to its chats. Members see the enabled ones; its administrators see and change all (rules MC-8,
+// MC-9). Secrets can be set but never read, and must be entered again when a server's URL changes.
 import { t } from "elysia";
 import { rfc3339 } from "#base/clock.ts";
 import { listMcpServers, type McpServerRow } from "#db/models/mcp-servers.ts";

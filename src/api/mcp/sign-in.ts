@@ -1,5 +1,5 @@
-// Signing in at an MCP server with OAuth 2, each person for themselves: the browser is sent there and returns here with a code (rule
-// MC-9). The state that travels with it counts ten minutes and only in the session that began.
+// OAuth 2 sign-in at an MCP server, for each user separately: the browser is redirected there and returns with a code (rule MC-9). The
+// state in the URL is valid for ten minutes and only in the session that started it.
 import { t } from "elysia";
 import { AppError, invalid } from "#base/errors.ts";
 import type { McpServerRow } from "#db/models/mcp-servers.ts";
@@ -17,7 +17,7 @@ import { fails, NoContent } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 import { serverPath, tags } from "./servers.ts";
 
-/** Registered at the server by anyone who administers it, so it has exactly this form. */
+/** The callback URL registered by the MCP server's administrator, so its form must never change. */
 const callbackUrl = (accessUrl: URL, { organization_id, id }: McpServerRow): URL =>
   new URL(`/api/v2/organizations/${organization_id}/mcp-servers/${id}/oauth2/callback`, accessUrl);
 

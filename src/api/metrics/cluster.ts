@@ -1,4 +1,4 @@
-// Figures of a node of a cluster: its lease, the nodes alongside it, and what stands by for the database.
+// Metrics of a cluster node: its lease, the other nodes, and the standbys of its database.
 import type { Metrics } from "#base/metrics.ts";
 import type { LivingNode } from "#db/pg/living-node.ts";
 

@@ -1,5 +1,5 @@
-// Which figures the server shows, and where each is read. Everything is read when someone scrapes; src/base/metrics.ts holds the few
-// that must be counted as they happen.
+// Registers the server's metrics and where each is read. Values are read on each scrape; src/base/metrics.ts has the few that must be
+// counted as they happen.
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { watchMailboxes } from "#actors/runtime/mailbox.ts";
@@ -13,7 +13,7 @@ import type { Trouble } from "#db/engine/store.ts";
 import type { ApiContext } from "../context.ts";
 import { registerCluster } from "./cluster.ts";
 
-/** Registers every figure of this server. */
+/** Registers all metrics of this server. */
 export const registerFigures = (
   metrics: Metrics,
   ctx: ApiContext & { backups: ScheduledBackups; telemetry: Telemetry | undefined },

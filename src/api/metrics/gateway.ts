@@ -1,4 +1,4 @@
-// What the AI gateway counts: its calls by dialect, model and outcome, how long they take, and what it refuses.
+// Metrics of the AI gateway: calls by dialect, model and outcome, their durations, and rejections.
 
 import { Buckets } from "#base/buckets.ts";
 import type { Labelled } from "#base/labelled.ts";
@@ -6,16 +6,16 @@ import type { Metrics } from "#base/metrics.ts";
 import type { CallOutcome } from "#db/schema/model-spend.ts";
 import { DIALECTS, type Dialect } from "#src/llm/gateway/endpoint.ts";
 
-/** Models take longer than anything else here. */
+/** Model calls take longer than anything else here. */
 const SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
-/** Of so many models the figures are kept apart. */
+/** Maximum number of models with separate metrics. */
 const MAX_MODELS = 100;
 const OTHER_MODEL = "other";
 
-/** A call that has reached a provider, or would have. */
+/** A call that reached a provider, or would have. */
 type CountedCall = {
   readonly dialect: Dialect;
-  /** As an administrator has named it; undefined for a name that only the caller has chosen. */
+  /** The model name an administrator configured; undefined for a name chosen by the caller. */
   readonly model: string | undefined;
   readonly outcome: CallOutcome;
   readonly first_byte_ms: number | null;
@@ -38,12 +38,12 @@ export class GatewayFigures {
     this.#seconds.get(dialect)?.observe(duration_ms / 1000);
   }
 
-  /** `reason` is a word of the code. */
+  /** `reason` is a constant from the code. */
   refuse(dialect: Dialect, reason: string): void {
     increase(this.#refusals, { dialect, reason });
   }
 
-  /** Registers the figures; `open` tells how many calls are under way. */
+  /** Registers the metrics; `open` returns the number of calls in progress. */
   register(metrics: Metrics, open: () => number): void {
     const calls = (): Labelled => [...this.#calls.values()];
     const refusals = (): Labelled => [...this.#refusals.values()];

@@ -1,19 +1,19 @@
-// The listener for Prometheus, on an address of its own (setting metrics_address) because it asks nobody who they are. Answers
-// `GET /metrics` and nothing else.
+// The Prometheus listener. It has an address of its own (setting metrics_address) because it requires no authentication. Answers only `GET
+// /metrics`.
 import { isIP } from "node:net";
 import { type Address, address } from "#base/config/kinds.ts";
 import { log } from "#base/log.ts";
 import type { Metrics } from "#base/metrics.ts";
 import { hostName } from "#base/network/host-name.ts";
 
-/** The address cannot be had; the message says which and why. */
+/** Thrown when the address cannot be used; the message says which one and why. */
 export class MetricsAddressError extends Error {
   override readonly name = "MetricsAddressError";
 }
 
 export type MetricsListener = { url: URL; stop(): Promise<void> };
 
-/** Listens until stopped; port 0 is any. `names` are the hosts of this server (setting allowed_hosts). Throws `MetricsAddressError`. */
+/** Listens until stopped; port 0 picks any. `names` are the hosts of this server (setting allowed_hosts). Throws `MetricsAddressError`. */
 export const listenForScrapes = (metrics: Metrics, at: Address, names: readonly string[]): MetricsListener => {
   try {
     return listen(metrics, at, new Set([...names, at.host.toLowerCase()]));
@@ -23,7 +23,7 @@ export const listenForScrapes = (metrics: Metrics, at: Address, names: readonly 
   }
 };
 
-/** A page of another site can reach this address by a name of its own that leads here, but not by an address. */
+/** Rejects DNS rebinding: another site's page can reach this listener through its own hostname, but not through an IP address. */
 const isOurs = (host: string, names: ReadonlySet<string>): boolean => {
   const name = hostName(host);
   return name !== undefined && (names.has(name) || isIP(name.replace(/^\[|\]$/g, "")) !== 0);

@@ -1,15 +1,16 @@
-// A span for each call of a language model, in the words of OpenTelemetry's conventions for generative AI. Nothing of what is said is in it.
+// Traces each language model call with a span that follows OpenTelemetry's conventions for generative AI. Spans never contain prompts or
+// answers.
 import { beginSpan, errorType, type Span, type SpanAttributes, withinSpan } from "#base/spans.ts";
 import type { LanguageModels, ModelEvent, ModelRequest, ModelUsage } from "#src/llm/model.ts";
 import { promptTokens } from "#src/llm/usage.ts";
 
-/** Kinds of providers by their names in the conventions; others are called as we call them. */
+/** Provider kinds whose name in the conventions differs. */
 const PROVIDER_NAMES: Readonly<Record<string, string>> = { google: "gcp.gemini", azure: "azure.ai.openai" };
 
-/** What the conventions call a kind of provider. */
+/** Returns a provider kind's name in the conventions. */
 export const conventionalProvider = (kind: string): string => PROVIDER_NAMES[kind] ?? kind;
 
-/** Begins the span of a model call. */
+/** Starts the span of a model call. */
 export const beginModelSpan = (operation: "chat" | "embeddings", model: string, provider: string): Span | undefined =>
   beginSpan({
     name: `${operation} ${model}`,
@@ -21,7 +22,7 @@ export const beginModelSpan = (operation: "chat" | "embeddings", model: string, 
     },
   });
 
-/** Tokens of a call, as far as the provider reports them. */
+/** Returns a call's token counts, as far as the provider reports them. */
 export const usageAttributes = (usage: ModelUsage): SpanAttributes => ({
   "gen_ai.usage.input_tokens": promptTokens(usage),
   "gen_ai.usage.output_tokens": usage.output_tokens,
@@ -29,7 +30,7 @@ export const usageAttributes = (usage: ModelUsage): SpanAttributes => ({
   "gen_ai.usage.cache_creation.input_tokens": usage.cache_creation_tokens,
 });
 
-/** The same models, with a span for each call. */
+/** Wraps the models so that each call has a span. */
 export const tracedModels = (models: LanguageModels): LanguageModels => ({
   resolve: (id) => models.resolve(id),
   side: (id) => models.side?.(id),
@@ -41,7 +42,7 @@ export const tracedModels = (models: LanguageModels): LanguageModels => ({
     try {
       const events = models.stream(request)[Symbol.asyncIterator]();
       for (;;) {
-        // What the call does on its way belongs to it: a generator runs in the context of its reader.
+        // Keeps work during the call inside its span: a generator runs in the context of its reader.
         const { done, value } = await withinSpan(span, () => events.next());
         if (done) return;
         if (span) noteEvent(span, value);

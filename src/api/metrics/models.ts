@@ -1,4 +1,4 @@
-// Counts what language models are asked and what they use; passes everything on as it is.
+// Counts language model calls and their usage; passes everything on unchanged.
 import type { Metrics } from "#base/metrics.ts";
 import { type LanguageModels, ModelError, type ModelEvent, type ModelRequest } from "#src/llm/model.ts";
 import { promptTokens } from "#src/llm/usage.ts";
@@ -13,7 +13,7 @@ export const countedModels = (models: LanguageModels, { models: counts }: Metric
     let used = { input: 0, output: 0 };
     try {
       for await (const event of models.stream(request)) {
-        // A provider may report more than once; the last report holds.
+        // A provider can report more than once; the last report is final.
         if (event.type === "usage") used = { input: promptTokens(event.usage), output: event.usage.output_tokens ?? 0 };
         yield event;
       }

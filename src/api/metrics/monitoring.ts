@@ -1,10 +1,10 @@
-// What an operator watches of a server: the panels of the dashboard and the alerts, as one table. The files in deploy/monitoring and the table in
-// docs/monitoring.md are printed from it (`bun run docs`), and a test compares them.
+// Monitoring of a server: the dashboard panels and alerts as one table. The files in deploy/monitoring and the table in docs/monitoring.md
+// are generated from it (`bun run docs`), and a test compares them.
 
 export type Panel = {
   readonly title: string;
   readonly group: string;
-  /** How Grafana shows the values. */
+  /** Grafana's unit for the values. */
   readonly unit: "short" | "s" | "bytes" | "reqps" | "percentunit" | "dateTimeFromNow";
   readonly queries: readonly { readonly expr: string; readonly legend: string }[];
 };
@@ -12,10 +12,10 @@ export type Panel = {
 type Alert = {
   readonly name: string;
   readonly expr: string;
-  /** How long it must hold first. */
+  /** How long the condition must hold before the alert fires. */
   readonly for: string;
   readonly severity: "page" | "ticket";
-  /** What is wrong, in one sentence. */
+  /** The problem in one sentence. */
   readonly summary: string;
   /** What to do. */
   readonly action: string;

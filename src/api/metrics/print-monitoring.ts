@@ -1,5 +1,5 @@
-// The files that monitoring is set up with, printed from the table (monitoring.ts): a Grafana dashboard, Prometheus alert rules, and the table of
-// alerts for docs/monitoring.md.
+// Generates the monitoring files from the table (monitoring.ts): a Grafana dashboard, Prometheus alert rules, and the alert table of
+// docs/monitoring.md.
 import { ALERTS, PANELS, type Panel } from "./monitoring.ts";
 
 const WIDTH = 12;

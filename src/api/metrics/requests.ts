@@ -1,5 +1,5 @@
-// Counts requests by the template of their route, such as `/api/v2/workspaces/:workspace`: never by the path itself, which anyone can
-// make up. With no metrics wanted nothing is counted.
+// Counts requests by route template, such as `/api/v2/workspaces/:workspace`, and never by path, which a client can choose freely. Nothing
+// is counted when metrics are disabled.
 import { Elysia } from "elysia";
 import type { Metrics } from "#base/metrics.ts";
 import { adoptSpan, beginSpan, isTraced, withinSpan } from "#base/spans.ts";
@@ -7,26 +7,26 @@ import { tracing } from "#base/trace.ts";
 
 type Handle = (request: Request) => Promise<Response>;
 
-/** What no route of ours has answered: refused before routing, no such path, or passed on to an app. */
+/** For requests that reached no route: rejected before routing, an unknown path, or proxied to an app. */
 const NONE = "none";
 const METHODS = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
 
 const routes = new WeakMap<Request, string>();
 
-/** Remembers which route a request has reached, where someone will ask. Must be used before the routes are. */
+/** Records which route a request has reached, if metrics are enabled. Must be used before the routes. */
 export const rememberRoute = (metrics: Metrics | undefined) =>
   new Elysia().onTransform({ as: "global" }, ({ request, route }) => {
     if (metrics || tracing() || isTraced()) routes.set(request, route);
   });
 
-/** Whether the request has reached one of our routes; known while requests are counted or traced. */
+/** Returns whether the request has reached a route; recorded while requests are counted or traced. */
 export const isRouted = (request: Request): boolean => routes.has(request);
 
-/** What a client sees: Bun's own answer to an upgrade never reaches it. */
+/** Returns the status the client sees: Bun's own response to an upgrade does not appear here. */
 const toStatus = (request: Request, { status }: Response): number =>
   status === 200 && request.headers.get("upgrade") !== null ? 101 : status;
 
-/** Counts what comes out of `handle` and how long it took. */
+/** Wraps `handle` to count its responses and their durations. */
 export const countRequests = (handle: Handle, metrics: Metrics | undefined): Handle => {
   if (!metrics) return handle;
   return async (request) => {
@@ -40,8 +40,8 @@ export const countRequests = (handle: Handle, metrics: Metrics | undefined): Han
 };
 
 /**
- * Answers each request as a span, which continues the trace of a caller that names one (`traceparent`). `isLeftOut` says for which requests
- * none is made. Without a collector `handle` stays as it is.
+ * Wraps `handle` so that each request has a span, which continues the caller's trace (`traceparent`). `isLeftOut` excludes requests.
+ * Without a collector, returns `handle` unchanged.
  */
 export const traceRequests = (handle: Handle, isLeftOut: (request: Request) => boolean): Handle => {
   if (!isTraced()) return handle;
@@ -65,7 +65,7 @@ export const traceRequests = (handle: Handle, isLeftOut: (request: Request) => b
       return response;
     } finally {
       const route = routes.get(request);
-      // A path that none of our routes has may be anything.
+      // A path without a matching route can be anything.
       if (route !== undefined && route !== "/*" && route !== "") {
         span?.rename(`${method} ${route}`);
         span?.set({ "http.route": route });

@@ -1,4 +1,4 @@
-// The figures of a spare: of its process, and of what it sees of the cluster. All others are those of the active node.
+// Metrics of a spare (an inactive cluster node): its process, and its view of the cluster. All other metrics come from the active node.
 import type { Clock } from "#base/clock.ts";
 import type { Address } from "#base/config/kinds.ts";
 import { Metrics } from "#base/metrics.ts";
@@ -7,8 +7,10 @@ import type { LivingNode } from "#db/pg/living-node.ts";
 import { registerCluster } from "./cluster.ts";
 import { listenForScrapes } from "./listen.ts";
 
-/** Shows them until disposed: then the address is free for the node's own listener, once it is active. Throws `MetricsAddressError`. */
-export const showSpare = (
+/**
+ * Serves the metrics until disposed, which frees the address for the listener of the node once it is active. Throws `MetricsAddressError`.
+ */
+export const serveSpareMetrics = (
   node: LivingNode,
   clock: Clock,
   at: Address,

@@ -1,4 +1,4 @@
-// What people are told: their inbox, live, and how administrators have it sent.
+// Notifications: users' inboxes, live updates, and the delivery settings of administrators.
 import { t } from "elysia";
 import { readNotifierPaused } from "#db/notifications/settings.ts";
 import { idsIn, markAllRead, markRead, readInbox } from "#domain/notifications/inbox.ts";

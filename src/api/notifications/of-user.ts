@@ -1,4 +1,4 @@
-// What someone wants to hear of, and which of their browsers are pushed; each for themselves.
+// A user's notification preferences and push subscriptions; only for oneself.
 import { t } from "elysia";
 import { findNotified } from "#domain/notifications/inbox.ts";
 import { changePreferences, loadPreferences, sendTest } from "#domain/notifications/settings.ts";

@@ -1,5 +1,5 @@
-// A follower of one's inbox: what is new since it came, and how many are unread. Reads the store behind its own cursor, so that nothing is
-// lost between two looks.
+// Follows a user's inbox: new notifications and the unread count. Reads the store from its own cursor, so that nothing is lost between
+// reads.
 import { log } from "#base/log.ts";
 import { findNewestNotification, listNotificationsAfter } from "#db/notifications/notifications.ts";
 import { type InboxFilter, isWanted, loadUnreadCount, presentNotification } from "#domain/notifications/inbox.ts";
@@ -11,7 +11,7 @@ export class InboxSocket implements SocketHandler {
   readonly #user: string;
   readonly #filter: InboxFilter;
   #leaves: readonly (() => void)[] = [];
-  /** Key of the newest that was told. */
+  /** Key of the newest notification sent. */
   #cursor: number;
   #unread: number;
   #isLooking = false;
@@ -25,7 +25,7 @@ export class InboxSocket implements SocketHandler {
     this.#unread = from.unread;
   }
 
-  /** Follows from now on: what comes before the socket is open is told, too. */
+  /** Starts following now, so that notifications created before the socket opens are sent too. */
   static async from(ctx: ApiContext, user_id: string, filter: InboxFilter): Promise<InboxSocket> {
     const key = await newestKey(ctx, user_id);
     return new InboxSocket(ctx, user_id, filter, { key, unread: await loadUnreadCount(ctx, user_id) });
@@ -66,9 +66,9 @@ export class InboxSocket implements SocketHandler {
     while (this.#isAsked && !socket.closing) {
       this.#isAsked = false;
       const rows = await store.all(listNotificationsAfter({ user_id: this.#user, after: this.#cursor }));
-      // Behind them: a count without what is told would be corrected by a message of its own.
+      // Read after the notifications; otherwise the count might have to be corrected by another message.
       const unread_count = await loadUnreadCount(this.#ctx, this.#user);
-      // What came between the two is told with its words, and not first as a count.
+      // A notification that arrived between the two reads is sent with its content, not first as a count.
       if (
         rows.length === 0 &&
         unread_count !== this.#unread &&

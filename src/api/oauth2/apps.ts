@@ -1,4 +1,4 @@
-// Applications that ask people for access with OAuth 2, and their secrets, for owners (rules OA-1 to OA-3).
+// OAuth 2 applications that ask users for access, and their secrets, for owners (rules OA-1 to OA-3).
 import { t } from "elysia";
 import { rfc3339 } from "#base/clock.ts";
 import { listOAuth2Apps, listOAuth2Secrets, type OAuth2AppRow, type OAuth2SecretRow } from "#db/oauth2/apps.ts";
@@ -7,9 +7,9 @@ import {
   createApp,
   createAppSecret,
   findApp,
-  mustManageApps,
   removeApp,
   removeAppSecret,
+  requireAppManager,
 } from "#domain/oauth2/apps.ts";
 import {
   type AuthMethod,
@@ -63,7 +63,7 @@ export const oauth2Apps = (ctx: ApiContext) => {
     .get(
       "",
       async ({ caller }) => {
-        mustManageApps(caller);
+        requireAppManager(caller);
         return (await ctx.store.all(listOAuth2Apps())).map(present);
       },
       {
@@ -82,7 +82,7 @@ export const oauth2Apps = (ctx: ApiContext) => {
     .post(
       "",
       async ({ caller, body, status }) => {
-        mustManageApps(caller);
+        requireAppManager(caller);
         return status(201, present(await createApp(ctx, body)));
       },
       {

@@ -1,5 +1,5 @@
-// What the page /oauth2/authorize asks for and sends: what an application wants, and the person's answer (rules OA-5 to OA-9). The answer is
-// a write like any other: a page of another site cannot send it.
+// Backs the page /oauth2/authorize: what an application requests, and the user's decision (rules OA-5 to OA-9). The decision is an ordinary
+// write, so another site's page cannot send it.
 import { notFound } from "#base/errors.ts";
 import { answerTo, appOfRequest, approve, problemTo, scopesOfRequest } from "#domain/oauth2/authorize.ts";
 import { OAuth2Problem } from "#domain/oauth2/problem.ts";

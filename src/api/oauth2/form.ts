@@ -1,4 +1,4 @@
-// What clients send to the token endpoint: a form, with each field once (RFC 6749 3.2), and who they are.
+// Parses requests to the token endpoint: a form with each field at most once (RFC 6749 3.2), and the client's credentials.
 import type { ClientProof } from "#domain/oauth2/clients.ts";
 import { OAuth2Problem } from "#domain/oauth2/problem.ts";
 import { readBytes } from "../http/body/body.ts";
@@ -7,7 +7,7 @@ export const FORM_LIMIT = 65_536;
 
 export type Form = ReadonlyMap<string, string>;
 
-/** Throws `invalid_request`; 413. */
+/** Parses the form. Throws `invalid_request` or 413. */
 export const readForm = async (request: Request): Promise<Form> => {
   const type = request.headers.get("content-type") ?? "";
   if (!/^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(type)) {
@@ -22,14 +22,14 @@ export const readForm = async (request: Request): Promise<Form> => {
   return form;
 };
 
-/** The field; throws `invalid_request` when it is missing or empty. */
+/** Returns the field; throws `invalid_request` when it is missing or empty. */
 export const getField = (form: Form, name: string): string => {
   const value = form.get(name);
   if (!value) throw new OAuth2Problem("invalid_request", `${name} is missing.`);
   return value;
 };
 
-/** What the client proves itself with; one way only. Throws `invalid_request`, `invalid_client`. */
+/** Returns the client's credentials, sent in exactly one way. Throws `invalid_request` or `invalid_client`. */
 export const proofIn = (request: Request, form: Form): ClientProof => {
   const header = request.headers.get("authorization") ?? "";
   if (!/^basic /i.test(header)) return { client_id: getField(form, "client_id"), secret: form.get("client_secret") };
@@ -43,7 +43,7 @@ export const proofIn = (request: Request, form: Form): ClientProof => {
   return proof;
 };
 
-/** Both are escaped as in forms (RFC 6749 2.3.1). */
+/** Both are form-encoded (RFC 6749 2.3.1). */
 const unescaped = (text: string): string => {
   try {
     return decodeURIComponent(text.replaceAll("+", " "));

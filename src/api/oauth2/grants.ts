@@ -1,4 +1,4 @@
-// What a person has granted to applications (rules OA-15, OA-16).
+// Access that a user has granted to applications (rules OA-15, OA-16).
 import { t } from "elysia";
 import { rfc3339 } from "#base/clock.ts";
 import { listGrants } from "#db/oauth2/grants.ts";

@@ -1,8 +1,8 @@
-// What OAuth 2 clients call, at the paths and in the bodies of the standards: metadata (RFC 8414, RFC 9728), registration (RFC 7591), tokens
-// (RFC 6749) and giving them back (RFC 7009). None of it asks who is signed in. Nothing of it is there where the setting oauth2_provider is off.
+// Standard OAuth 2 endpoints: metadata (RFC 8414, RFC 9728), registration (RFC 7591), tokens (RFC 6749) and revocation (RFC 7009). None
+// uses the user's session. The routes are not registered when the setting oauth2_provider is off.
 import type { AnyElysia } from "elysia";
 import { COMMON_HEADERS } from "#base/network/common-headers.ts";
-import { mustBeOurs } from "#domain/oauth2/authorize.ts";
+import { requireOwnResource } from "#domain/oauth2/authorize.ts";
 import { findClient } from "#domain/oauth2/clients.ts";
 import { giveBack } from "#domain/oauth2/grants.ts";
 import { OAuth2Problem } from "#domain/oauth2/problem.ts";
@@ -16,18 +16,18 @@ import { operation } from "../http/operation.ts";
 import { routes } from "../http/routes.ts";
 import { FORM_LIMIT, type Form, getField, proofIn, readForm } from "./form.ts";
 
-/** Of one network, in a minute. */
+/** Limits per network and minute: registrations, and other calls. */
 const REGISTRATIONS = 10;
 const CALLS = 300;
 
 const hidden = { detail: { ...operation({ reads: "stream", limit: FORM_LIMIT }), hide: true } };
 const hiddenJson = { detail: { ...operation({ reads: "public", limit: FORM_LIMIT }), hide: true } };
 
-/** JSON that nobody keeps: there are tokens in it. */
+/** Returns JSON that must not be cached, because it contains tokens. */
 const answer = (body: object, status = 200, more: Record<string, string> = {}): Response =>
   Response.json(body, { status, headers: { ...COMMON_HEADERS, pragma: "no-cache", ...more } });
 
-/** A problem in the words of the standard; other errors are answered as everywhere. */
+/** Returns OAuth errors in the standard's format; other errors are handled as usual. */
 const toErrorResponse = (error: unknown): Response => {
   if (!(error instanceof OAuth2Problem)) throw error;
   const body = { error: error.code, error_description: error.message };
@@ -60,7 +60,7 @@ export const oauth2Protocol = (ctx: ApiContext): AnyElysia => {
   const tokensFor = async (request: Request, form: Form): Promise<Tokens> => {
     const client = await findClient(ctx, proofIn(request, form));
     const type = getField(form, "grant_type");
-    mustBeOurs(ctx, form.get("resource"));
+    requireOwnResource(ctx, form.get("resource"));
     if (type === "authorization_code") {
       const [code, redirect_uri] = [getField(form, "code"), getField(form, "redirect_uri")];
       return redeemCode(ctx, client, { code, redirect_uri, code_verifier: getField(form, "code_verifier") });

@@ -1,5 +1,5 @@
-// Signing in at an OpenID Connect provider: the browser is sent there with a state that travels in a cookie, and returns with a code
-// (rules OI-2 to OI-8). A person gets pages, a program the same words as JSON.
+// Sign-in with an OpenID Connect provider: the browser is redirected there with a state kept in a cookie, and returns with a code (rules
+// OI-2 to OI-8). People get pages, programs the same text as JSON.
 import { redirect, t } from "elysia";
 import { notFound } from "#base/errors.ts";
 import { admitPerson } from "#domain/oidc/admit.ts";
@@ -25,7 +25,10 @@ const query = t.Object({
   redirect: t.Optional(t.String({ maxLength: 2048, description: "Where to go afterwards: a path of this server." })),
 });
 
-/** A path of ours, with one slash before it, since two name another host; the home page for anything else (rule PG-3). */
+/**
+ * Returns a path on this server, with exactly one leading slash because two would name another host; the home page for anything else (rule
+ * PG-3).
+ */
 const wayBack = (asked: string | undefined, origin: string): string => {
   const url = asked?.startsWith("/") && URL.canParse(asked, origin) ? new URL(asked, origin) : undefined;
   return url?.origin === origin ? `/${url.pathname.replace(/^\/+/, "")}${url.search}${url.hash}` : "/";
@@ -47,7 +50,7 @@ export const oidc = (ctx: ApiContext) => {
     const { setting } = client;
     const state = begunHere(ctx, setting.id, request);
     const { search } = new URL(request.url);
-    // The page completes the trial; the cookie is needed for it.
+    // The page completes the trial and needs the cookie.
     if (state.trial_of !== undefined) return redirect(`${state.back}#${search}`, 307);
     const callback = redirectUri(setting.id, ctx.accessUrl);
     callback.search = search;

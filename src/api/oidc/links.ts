@@ -1,4 +1,4 @@
-// The accounts at providers that sign a user in, for people who look after the user.
+// A user's linked provider accounts, for user administrators.
 import { removeOidcLinks } from "#domain/oidc/unlink.ts";
 import { userAt, userPath } from "#domain/users/find.ts";
 import type { ApiContext } from "../context.ts";

@@ -1,10 +1,10 @@
-// What can go wrong when someone returns from a provider, as an answer of ours (rule OI-8).
+// Maps errors of a provider sign-in to responses (rule OI-8).
 import { AppError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
 import { CommitError } from "#db/engine/store.ts";
 import { OidcError } from "#src/authentication/oidc.ts";
 
-/** Throws what is no refusal. */
+/** Rethrows other errors. */
 export const asAnswer = (error: unknown): AppError => {
   if (error instanceof AppError) return error;
   if (error instanceof CommitError && error.reason === "constraint") {

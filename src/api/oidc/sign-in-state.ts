@@ -1,4 +1,4 @@
-// The cookie with which a browser that returns from a provider shows that it began the sign-in: sealed, for ten minutes, for one
+// The cookie that proves that a browser returning from a provider started the sign-in: encrypted, valid for ten minutes and for one
 // provider (rule OI-3).
 import { type Encryption, UnsealError } from "#base/encryption.ts";
 import { AppError } from "#base/errors.ts";
@@ -8,22 +8,22 @@ import type { ApiContext } from "../context.ts";
 import { cookie } from "../http/identify.ts";
 
 const STATE_COOKIE = "service_oidc_state";
-/** As long as a person may take to sign in at the provider. */
+/** How long a person may take to sign in at the provider. */
 const LIFE_S = 600;
 
 export type State = {
   readonly checks: Checks;
   readonly back: string;
   readonly until: number;
-  /** Who only tries the provider: nobody is signed in. */
+  /** The owner who is only testing the provider; no session is created. */
   readonly trial_of?: string;
-  /** The hash of the invitation's token that the person comes in with. */
+  /** The token hash of the invitation being accepted. */
   readonly invitation?: string;
 };
 
 const toSealContext = (id: string): string => `oidc_state:${id}`;
 
-/** The Set-Cookie header; the empty value takes the cookie away. */
+/** Returns the Set-Cookie header; an empty value deletes the cookie. */
 export const stateCookie = ({ accessUrl }: ApiContext, id: string, value: string): string =>
   `${STATE_COOKIE}=${value}; Path=${providerPath(id)}; HttpOnly; SameSite=Lax; Max-Age=${value === "" ? 0 : LIFE_S}${
     accessUrl.protocol === "https:" ? "; Secure" : ""
@@ -44,7 +44,7 @@ const stateIn = (encryption: Encryption, id: string, request: Request): State | 
   }
 };
 
-/** What this browser began. 401 when it began nothing here, or too long ago. */
+/** Returns the sign-in this browser started. Rejects with 401 when none exists or it has expired. */
 export const begunHere = (ctx: ApiContext, id: string, request: Request): State => {
   const state = stateIn(ctx.encryption, id, request);
   if (state && state.until > ctx.clock.now()) return state;

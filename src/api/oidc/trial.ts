@@ -1,5 +1,5 @@
-// Trying a provider: an owner signs in there, nobody is signed in here, and the answer shows what the provider says and what it would
-// give (rule OI-12).
+// Tests a provider: an owner signs in there without creating a session here, and the result shows the provider's claims and what they would
+// grant (rule OI-12).
 import { t } from "elysia";
 import { AppError, forbidden } from "#base/errors.ts";
 import { mayChangeDeployment, mayReadDeployment } from "#domain/access.ts";
@@ -17,7 +17,7 @@ import { begunHere, sealState, stateCookie } from "./sign-in-state.ts";
 const tags = ["Users"];
 const params = t.Object({ provider: t.String({ maxLength: 64, description: "Id of the provider." }) });
 
-/** Where the browser returns to: what it brings along stays behind the `#`, so that no log has it. */
+/** The page that the browser returns to. Its data is in the fragment, so that it does not appear in logs. */
 export const trialPage = (id: string): string => `/admin/sign-in/${id}`;
 
 export const oidcTrial = (ctx: ApiContext) =>

@@ -1,4 +1,4 @@
-// Whom members of an organization ask for what they cannot do themselves.
+// Lists the administrators that an organization's members can ask for help.
 import { t } from "elysia";
 import { listTemplateAdministrators } from "#db/users/members.ts";
 import { organizationAt, organizationPath } from "#domain/organizations/find.ts";

@@ -1,4 +1,4 @@
-// The groups of an organization, and one by its name.
+// The groups of an organization, and a group by name.
 import { t } from "elysia";
 import { createGroup } from "#domain/groups/change.ts";
 import { findNamedGroup, listGroups, presentGroup } from "#domain/groups/find.ts";

@@ -1,4 +1,4 @@
-// Organizations: who owns templates and workspaces together.
+// Organizations, which own templates and workspaces.
 import { t } from "elysia";
 import { listOrganizations } from "#db/users/organizations.ts";
 import { maySeeOrganization } from "#domain/access.ts";

@@ -1,4 +1,4 @@
-// Members of an organization, and what they may do there (facts/platform 9.3 and 3.8).
+// Members of an organization and their roles (facts/platform 9.3 and 3.8).
 import { t } from "elysia";
 import { mayGiveOrganizationRoles } from "#domain/access.ts";
 import { organizationAt, organizationPath } from "#domain/organizations/find.ts";

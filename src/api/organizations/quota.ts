@@ -1,4 +1,4 @@
-// What a member's workspaces cost a day, and what their groups allow.
+// The daily cost of a member's workspaces, and the allowance of their groups.
 import { findQuota } from "#domain/groups/quota.ts";
 import { organizationAt } from "#domain/organizations/find.ts";
 import { WorkspaceQuota } from "#schema/users/group.ts";

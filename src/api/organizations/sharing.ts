@@ -1,4 +1,4 @@
-// Whether workspaces of an organization may be shared. Switching it off ends what is shared (rule SH-12).
+// Whether workspaces of an organization can be shared. Disabling it revokes existing shares (rule SH-12).
 import { t } from "elysia";
 import { findSharingOff } from "#db/workspaces/sharing.ts";
 import { setSharingDisabled } from "#domain/organizations/change.ts";

@@ -1,4 +1,4 @@
-// Workers that are processes of their own (`slipway provisioner`): listing them, and the WebSocket over which they take jobs.
+// External workers (`slipway provisioner`): the list, and the WebSocket over which they take jobs.
 import { t } from "elysia";
 import { AppError, invalidField } from "#base/errors.ts";
 import { listProvisionerDaemons } from "#db/templates/provisioners.ts";
@@ -91,7 +91,7 @@ export const provisionerDaemons = (ctx: ApiContext) =>
           organization_id,
           key_id: key.id,
           name: query.name,
-          // What the key says counts: anyone who holds it cannot give itself other values.
+          // The key's tags take precedence, so its holder cannot change them.
           tags: { ...tagsIn("tags", query.tags), ...key.tags },
           provisioners: kindsIn(query.provisioners),
           version: query.version ?? "",

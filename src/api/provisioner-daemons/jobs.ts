@@ -1,4 +1,4 @@
-// What provisioners of an organization have to do and have done: imports, builds and dry runs, with their logs.
+// Provisioner jobs of an organization: imports, builds and dry runs, with their logs.
 import { t } from "elysia";
 import { invalid } from "#base/errors.ts";
 import { organizationPath } from "#domain/organizations/find.ts";

@@ -1,5 +1,5 @@
-// Keys of workers: `<prefix>-<secret>`, of which the prefix and a hash of the secret are kept. A worker sends its key where a person would send a
-// session token (rule PV-13).
+// Keys of workers: `<prefix>-<secret>`, of which the prefix and a hash of the secret are stored. A worker sends its key where a user would
+// send a session token (rule PV-13).
 import { Elysia } from "elysia";
 import { AppError } from "#base/errors.ts";
 import { sameDigest, sha256 } from "#base/ids.ts";
@@ -9,7 +9,9 @@ import { findCredential } from "../http/identify.ts";
 
 const REFUSED = new AppError("unauthenticated", "The provisioner key is missing or not valid.");
 
-/** The key that was sent; 401 when none exists or it is wrong. Takes the same time for a wrong secret and an unknown key. */
+/**
+ * Returns the key that was sent. Rejects with 401 when it is missing or wrong. Takes the same time for a wrong secret and an unknown key.
+ */
 const findKey = async (request: Request, store: Store): Promise<ProvisionerKeyRow> => {
   const token = findCredential(request)?.token ?? "";
   const [, prefix, secret] = /^([A-Za-z0-9]{10})-([A-Za-z0-9]{43})$/.exec(token) ?? [];
@@ -21,7 +23,7 @@ const findKey = async (request: Request, store: Store): Promise<ProvisionerKeyRo
 
 type WithRequest = { request: Request };
 
-/** Route option `worker: true`: the handler gets the worker's `key`. Checked before parameters are, so a stranger always gets 401. */
+/** Route option `worker: true`: gives the handler the worker's `key`. Checked before parameters, so an anonymous caller always gets 401. */
 export const workerKeys = (store: Store) => {
   const known = new WeakMap<Request, ProvisionerKeyRow>();
   return new Elysia({ name: "worker-keys", seed: known }).macro({

@@ -1,4 +1,4 @@
-// Making, listing and removing the keys of workers. For those who look after the organization.
+// Creates, lists and deletes worker keys, for organization administrators.
 import { t } from "elysia";
 import { listProvisionerKeys } from "#db/templates/provisioners.ts";
 import { organizationPath } from "#domain/organizations/find.ts";

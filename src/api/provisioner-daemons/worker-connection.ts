@@ -1,7 +1,7 @@
-// One worker's socket: signs it on, passes on what it says, and signs it off however the connection ends (rules PV-10, PV-12).
+// One worker's socket: registers the worker, forwards its messages, and unregisters it however the connection ends (rules PV-10, PV-12).
 import { log } from "#base/log.ts";
 import { findProvisionerKey } from "#db/templates/provisioners.ts";
-import { storedBuilds } from "#domain/builds/kept.ts";
+import { findObsoleteStates } from "#domain/builds/kept.ts";
 import { noteGone } from "#domain/provisioners/daemon.ts";
 import type { ConnectedWorker, WorkerFacts } from "#src/provisioners/external/connected-worker.ts";
 import { readWorkerMessage, type WorkerMessage } from "#src/provisioners/external/protocol.ts";
@@ -26,7 +26,7 @@ export class WorkerConnection implements SocketHandler {
       close: (reason) => socket.close(CLOSE.policy, reason),
     });
     log("provisioners").info("worker {name} has connected", { name: this.#facts.name });
-    // The key may have been removed between signing in and listening for that.
+    // The key may have been deleted between authentication and the subscription.
     void this.#ctx.store.get(findProvisionerKey({ id: this.#facts.key_id })).then(
       (key) => key ?? this.#ctx.workers.closeKey(this.#facts.key_id),
       () => {},
@@ -44,10 +44,10 @@ export class WorkerConnection implements SocketHandler {
     if (message.type === "kept") void this.#tellStored(this.#worker, message);
   }
 
-  /** Never rejects: a worker that is not told keeps what it has and asks again. */
+  /** Never rejects: a worker that gets no answer keeps its results and asks again. */
   async #tellStored(worker: ConnectedWorker, { provisioner, builds }: Kept): Promise<void> {
     try {
-      worker.stored(provisioner, await storedBuilds(this.#ctx, builds, this.#facts.organization_id));
+      worker.stored(provisioner, await findObsoleteStates(this.#ctx, builds, this.#facts.organization_id));
     } catch (error) {
       log("provisioners").warn("what worker {name} keeps cannot be looked for: {error}", {
         name: this.#facts.name,
@@ -62,7 +62,7 @@ export class WorkerConnection implements SocketHandler {
     if (!this.#worker) return;
     workers.lost(this.#worker, "its connection has ended");
     log("provisioners").info("worker {name} has gone: {code} {reason}", { name, code, reason });
-    // Another connection of that name is here: it is seen now.
+    // Another connection with that name is open, so it is still online.
     if (workers.find(id)) return;
     void noteGone(this.#ctx, this.#facts);
   }

@@ -1,4 +1,4 @@
-// Repositories on git hosts: which the caller has opened, and what a workspace made from one would be.
+// Repositories on git hosts: those the caller has opened, and a preview of the workspace for one.
 import { t } from "elysia";
 import { lookAtRepository } from "#domain/repositories/look.ts";
 import { listRecentRepositories } from "#domain/repositories/recent.ts";

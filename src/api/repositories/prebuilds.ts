@@ -1,4 +1,4 @@
-// Repository prebuilds: images that are built ahead, and the webhook that hosts announce pushes to.
+// Repository prebuilds: images built in advance, and the webhook that receives pushes from hosts.
 import { t } from "elysia";
 import {
   addRepositoryPrebuild,
@@ -94,7 +94,7 @@ export const repositoryPrebuilds = (ctx: ApiContext) =>
       },
     );
 
-/** Called by hosts of repositories: the signature is the credential. */
+/** Called by repository hosts; the signature is the credential. */
 export const repositoryPushes = (ctx: ApiContext) =>
   routes({ prefix: "/prebuilds" }).post(
     "/:prebuild/push",

@@ -1,11 +1,11 @@
-// A person's client in the private network: a WebSocket as a byte stream, yamux on it, the Tailnet service on that (facts/wire 2.1).
+// A user's client in the private network: the Tailnet service over yamux over a WebSocket (facts/wire 2.1).
 import { log } from "#base/log.ts";
 import { ByteStream, endedBy, routerFor, serveSession, Tailnet, YamuxSession } from "#src/wire/index.ts";
 import type { ApiContext } from "../context.ts";
 import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";
 import { type TailnetCaller, tailnetService } from "./service.ts";
 
-/** A client has one stream for each of the five methods, and few calls at a time. */
+/** A client uses one stream for each of the five methods, and makes few calls at a time. */
 const MAX_STREAMS = 32;
 
 export class ClientConnection implements SocketHandler {

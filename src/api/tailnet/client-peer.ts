@@ -1,4 +1,4 @@
-// A client of the private network before it connects: the version it speaks, and which peer it is (facts/wire 2.1). [TL-10] [TL-14]
+// Identifies a private network client before it connects: its protocol version and its peer (facts/wire 2.1). [TL-10] [TL-14]
 import { t } from "elysia";
 import { AppError, invalid } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
@@ -15,16 +15,19 @@ export const clientQuery = (version: string) =>
     ),
   });
 
-/** What the old versions of `coordinate` are served as: their clients say 1.x where they say anything (rule TL-10). */
+/** Maps old versions of `coordinate` to 2.0: their clients send 1.x or nothing (rule TL-10). */
 export const agentVersion = (version = "2.0"): string => (/^1\.\d{1,4}$/.test(version) ? "2.0" : version);
 
-/** 400, in words that genuine clients compare, for any major but 2. */
+/** Rejects any major version but 2 with 400; upstream clients compare the message. */
 export const checkVersion = (version: string): void => {
   if (/^2\.\d{1,4}$/.test(version)) return;
   throw invalid("Unknown or unsupported API version", [{ field: "version", detail: "must be 2.x" }]);
 };
 
-/** The peer that the client was, or a new one. 401 for a token that is not the holder's; clients then come without it. */
+/**
+ * Returns the client's previous peer ID, or a new one. Rejects with 401 for a token of another holder; the client then reconnects without
+ * it.
+ */
 export const peerId = (ctx: ApiContext, holder: string, resume_token: string | undefined): string => {
   if (resume_token === undefined || resume_token === "") return uuid();
   const id = peerOfResumeToken(ctx.encryption, resume_token, holder, ctx.clock.now());

@@ -1,5 +1,5 @@
-// `GET {agent}/coordinate`: a client of one agent's network (facts/wire 2.1). 404 before anything else for anyone who may not enter the
-// workspace; the connection ends when that changes (rule SH-6).
+// `GET {agent}/coordinate`: a client of one agent's network (facts/wire 2.1). Callers without access to the workspace get 404 before any
+// other check; the connection ends when access is lost (rule SH-6).
 import { t } from "elysia";
 import { mayUseWorkspace } from "#domain/access.ts";
 import { usableAgentAt } from "#domain/agents/find.ts";

@@ -1,4 +1,4 @@
-// The relay map as JSON: `GET /derp-map` over a WebSocket, and `connection` for anyone who is about to reach an agent (facts/wire 2.5).
+// The relay map as JSON: `GET /derp-map` over a WebSocket, and `connection` for clients about to connect to an agent (facts/wire 2.5).
 import { t } from "elysia";
 import { agentAt } from "#domain/agents/find.ts";
 import { AgentConnectionInfo, DerpMap } from "#schema/agents/derp-map.ts";
@@ -11,7 +11,7 @@ import { closeWhenKeyGone } from "../http/revocation.ts";
 import { routes } from "../http/routes.ts";
 import { CLOSE, type SocketHandler } from "../http/socket.ts";
 
-/** What the names of workspaces end with, for every client that asks: the usual one (facts/platform 5.7). */
+/** Suffix of workspace hostnames, the same for all clients and equal to upstream's default (facts/platform 5.7). */
 export const HOSTNAME_SUFFIX = "coder";
 
 const tags = ["Agents"];

@@ -1,5 +1,5 @@
-// `/derp`: the embedded relay as a WebSocket, and its latency probe (facts/wire 3.1). No token: a client proves its key inside. Refuses
-// the bare form, `Upgrade: DERP`, with 426, on which clients take the WebSocket (why: src/tailnet/README.md).
+// `/derp`: the embedded relay as a WebSocket, and its latency probe (facts/wire 3.1). Requires no token, because a client proves its key
+// inside. Rejects the plain `Upgrade: DERP` with 426, after which clients use the WebSocket (why: src/tailnet/README.md).
 import { t } from "elysia";
 import { AppError } from "#base/errors.ts";
 import type { Relay, RelayClient } from "#src/tailnet/index.ts";

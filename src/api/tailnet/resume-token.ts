@@ -1,15 +1,15 @@
-// Lets a client that returns be the peer it was, so that what it had with agents goes on (facts/wire 2, RefreshResumeToken). Sealed, and
-// good for whom and for what it was given only: nobody becomes another's peer. [TL-14]
+// Lets a reconnecting client keep its peer ID, so that its connections to agents continue (facts/wire 2, RefreshResumeToken). The token is
+// encrypted and valid only for its holder and purpose, so a client cannot take over another's peer. [TL-14]
 import { type Encryption, UnsealError } from "#base/encryption.ts";
 import { isUuid } from "#base/ids.ts";
 
 const LIFETIME_MS = 24 * 3_600_000;
-/** The client asks for the next one when half of the time has passed. */
+/** The client refreshes the token after half of its lifetime. */
 const REFRESH_SECONDS = LIFETIME_MS / 2 / 1000;
 
 export type ResumeToken = { token: string; refresh_in_seconds: number; expires_at: number };
 
-/** `holder` says who may use it where, such as `tailnet:<user id>`. */
+/** `holder` says who may use it for what, such as `tailnet:<user id>`. */
 export const makeResumeToken = (encryption: Encryption, peer_id: string, holder: string, now: number): ResumeToken => {
   const expires_at = now + LIFETIME_MS;
   return {
@@ -19,7 +19,7 @@ export const makeResumeToken = (encryption: Encryption, peer_id: string, holder:
   };
 };
 
-/** The peer id in it; undefined when it was altered, belongs to another holder or has expired. */
+/** Returns the peer ID in a token; undefined when it was altered, belongs to another holder or has expired. */
 export const peerOfResumeToken = (
   encryption: Encryption,
   token: string,

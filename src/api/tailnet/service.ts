@@ -1,4 +1,4 @@
-// The Tailnet service for one connection, an agent's or a client's (facts/wire 2). What its peer may do is in its rules.
+// The Tailnet service for one connection, an agent's or a client's (facts/wire 2). The peer's rules define what it may do.
 import { uuidFromBytes } from "#base/ids.ts";
 import { derpMap, type Peer, type PeerOptions } from "#src/tailnet/index.ts";
 import { RpcError, seconds, type TailnetHandlers, toTimestamp } from "#src/wire/index.ts";
@@ -7,13 +7,13 @@ import { makeResumeToken } from "./resume-token.ts";
 import { workspaceUpdates } from "./workspace-updates.ts";
 
 export type TailnetCaller = {
-  /** Who it is in the network, and what it may do there. */
+  /** Its identity in the network and its permissions there. */
   peer: PeerOptions;
-  /** Who may return as this peer, and where. */
+  /** Who may resume as this peer, and where. */
   holder: string;
-  /** Whether it may follow the workspaces of this owner. Absent for agents and for clients of a single agent. */
+  /** Returns whether the peer may follow this owner's workspaces. Absent for agents and for clients of a single agent. */
   mayFollow?(owner_id: string): boolean;
-  /** Told of the peer of each new Coordinate stream. */
+  /** Called with the peer of each new Coordinate stream. */
   joined?(peer: Peer): void;
 };
 
@@ -22,7 +22,7 @@ export const tailnetService = (ctx: ApiContext, caller: TailnetCaller): TailnetH
 
   async *streamDERPMaps(_request, { signal }) {
     yield derpMap(ctx.accessUrl);
-    // The map never changes while the server runs; the stream stays open as peers expect.
+    // The map never changes while the server runs; the stream stays open because peers expect it.
     if (!signal.aborted) await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
   },
 

@@ -1,5 +1,5 @@
-// `GET /tailnet`: a client of the network of all the agents its user may enter (facts/wire 2.1). Each tunnel is judged on its own and ends
-// when its user may no longer enter that workspace; the connection ends with the key. [TL-12]
+// `GET /tailnet`: a client of the network of all agents its user can access (facts/wire 2.1). Each tunnel is authorized separately and ends
+// when its user loses access to that workspace; the connection ends with the key. [TL-12]
 import { isOwner } from "#domain/access.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";

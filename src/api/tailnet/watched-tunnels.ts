@@ -1,5 +1,5 @@
-// The tunnels of one client: each is judged on its own, and ends when its user may no longer enter that workspace or the key counts no more. A
-// client that was lost without a farewell may keep its tunnels for a while, so its access is watched for as long. [TL-12] [TL-28]
+// The tunnels of one client. Each is authorized separately, and ends when its user loses access to the workspace or the key becomes
+// invalid. A client that disconnects uncleanly keeps its tunnels for some time, so its access is watched for as long. [TL-12] [TL-28]
 import { mayUseWorkspace } from "#domain/access.ts";
 import { findAgentById, toWorkspace } from "#domain/agents/find.ts";
 import { workspaceAccess } from "#domain/live-access.ts";
@@ -14,7 +14,7 @@ const REFUSED = "agent not found or you do not have permission";
 export class WatchedTunnels {
   readonly #ctx: ApiContext;
   readonly #caller: UserCaller;
-  /** The only agent it may have a tunnel to; undefined for all that its user may enter. */
+  /** The only agent it can have a tunnel to; undefined for all agents its user can access. */
   readonly #only: string | undefined;
   readonly #watches = new Map<string, () => void>();
   #peer: Peer | undefined;
@@ -26,7 +26,7 @@ export class WatchedTunnels {
     this.#only = only;
   }
 
-  /** What the client is at the coordinator. */
+  /** Returns the client's peer options for the coordinator. */
   peer(id: string, request: Request): PeerOptions {
     const holder = connectedBy(this.#ctx, this.#caller, request);
     return { id, holder, isWatched: true, rules: clientRules((agent_id) => this.#refuse(agent_id)) };
@@ -36,7 +36,7 @@ export class WatchedTunnels {
     this.#peer = peer;
   }
 
-  /** The connection has disconnected. */
+  /** Called when the connection has closed. */
   stop(): void {
     this.#over = true;
     const { coordinator } = this.#ctx.tailnet;
@@ -56,7 +56,7 @@ export class WatchedTunnels {
     });
   }
 
-  /** The reason why this agent is out of reach; undefined when it is not. */
+  /** Returns the reason why the user cannot access this agent; undefined when they can. */
   async #refuse(agent_id: string): Promise<string | undefined> {
     if (this.#only !== undefined && agent_id !== this.#only) return "this connection is for one agent only";
     if (this.#watches.has(agent_id)) return undefined;

@@ -1,5 +1,5 @@
-// The stream of a user's workspaces and agents for desktop clients: first all of them, then what has changed (facts/wire 2). A client that
-// reads slowly gets fewer, larger steps; nothing piles up. [TL-16]
+// Streams a user's workspaces and agents to desktop clients: first all of them, then changes (facts/wire 2). A slow client gets fewer,
+// larger updates; nothing accumulates. [TL-16]
 import { uuidBytes } from "#base/ids.ts";
 import { listAgentsOfBuild } from "#db/agents/agents.ts";
 import { findOwnedWorkspace, listOwnedWorkspaces } from "#db/agents/tailnet-views.ts";
@@ -13,7 +13,7 @@ type Update = {
   deletedWorkspaces: TailnetWorkspaceInit[];
   deletedAgents: TailnetAgentInit[];
 };
-/** What the client knows of a workspace. */
+/** What the client has received about a workspace. */
 type Shown = { name: string; status: Workspace_Status; agents: Map<string, string> };
 
 const PAGE = 500;
@@ -26,7 +26,7 @@ export async function* workspaceUpdates(
   const shown = new Map<string, Shown>();
   let changed = new Set<string>();
   const bell = new Wakeup();
-  // Listening begins before reading, so that nothing falls in between.
+  // Subscribes before reading, so that no change is missed in between.
   const stop = ctx.tailnet.changes.listen(owner_id, (id) => {
     changed.add(id);
     bell.ring();
@@ -58,7 +58,7 @@ const listAll = async ({ store }: Pick<ApiContext, "store">, owner_id: string): 
   }
 };
 
-/** Looks at these workspaces again and answers what the client does not know yet. */
+/** Reads these workspaces again and returns what the client does not have yet. */
 const step = async (
   { store }: Pick<ApiContext, "store">,
   owner_id: string,

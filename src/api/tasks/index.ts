@@ -1,4 +1,4 @@
-// Tasks: a workspace made for one prompt, and the chat that works on it there.
+// Tasks: a workspace created for one prompt, and the chat that works on it there.
 import { t } from "elysia";
 import { changePrompt, deleteTask, pauseTask, resumeTask, sendToTask } from "#domain/tasks/change.ts";
 import { createTask } from "#domain/tasks/create.ts";

@@ -1,5 +1,6 @@
-// Dry runs of a template version: a job on the version's own provisioner that looks whether a workspace could be made of these values,
-// and never makes one. Seen by who asked for it and by those who look after templates; 404 for everyone else (rules DR-1 to DR-6).
+// Dry runs of a template version: a job on the version's own provisioner that checks whether a workspace could be created with these
+// values, and never creates one. Visible to the person who requested it and to template administrators; 404 for everyone else (rules DR-1
+// to DR-6).
 import { t } from "elysia";
 import { planDryRun } from "#actors/template-version/dry-run-plan.ts";
 import { rfc3339 } from "#base/clock.ts";

@@ -1,5 +1,5 @@
-// The live form of a template version: for the values given, which parameters are asked and what is wrong with them. One answer to
-// each request, by WebSocket or by POST; everything about the version is checked before the upgrade (rules DY-5 to DY-7).
+// The dynamic form of a template version: which parameters apply for the given values, and their errors. Each request over WebSocket or
+// POST gets one response. The version is fully checked before the upgrade (rules DY-5 to DY-7).
 import { Value } from "@sinclair/typebox/value";
 import { t } from "elysia";
 import { log } from "#base/log.ts";
@@ -17,7 +17,7 @@ import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";
 const tags = ["Templates"];
 const user = true;
 
-/** Characters of one request. */
+/** Maximum characters of one request. */
 const REQUEST_LIMIT = 256 * 1024;
 
 export const dynamicParameters = (ctx: ApiContext) =>
@@ -77,14 +77,14 @@ export const dynamicParameters = (ctx: ApiContext) =>
 
 type Answer = (inputs: Readonly<Record<string, string>>, signal: AbortSignal) => Promise<Omit<DynamicParameters, "id">>;
 
-/** Checks everything about the version; 404 and 412 as for any reading of it. */
+/** Checks everything about the version; rejects with 404 and 412 like any other read of it. */
 const answers = async (ctx: ApiContext, id: string, caller: UserCaller): Promise<Answer> => {
   const found = await versionAt(ctx, id, caller);
   const manifest = await loadManifest(ctx, found);
   return (inputs, signal) => formFor(ctx, found.version, manifest, { inputs, user_id: caller.user_id }, signal);
 };
 
-/** The newest question is the one that counts: what was asked before it and has no answer yet gets none. */
+/** Answers only the newest request: earlier requests that are still unanswered get no response. */
 class Form implements SocketHandler {
   readonly #answer: Answer;
   #asked = new AbortController();

@@ -1,4 +1,4 @@
-// Template versions: making, reading, changing, cancelling and archiving them, and what their template.yaml holds.
+// Template versions: create, read, update, cancel and archive, and their template.yaml.
 
 import { t } from "elysia";
 import { rfc3339 } from "#base/clock.ts";

@@ -1,4 +1,4 @@
-// Who may use a template, and who it could be given to.
+// Who can use a template, and who it could be shared with.
 import { changeAccess, checkMayManage, presentAccess, presentAvailable } from "#domain/templates/access-list.ts";
 import { templateAt, templatePath } from "#domain/templates/find.ts";
 import { Generic } from "#schema/generic.ts";

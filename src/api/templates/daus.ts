@@ -1,4 +1,4 @@
-// How many people used a template's workspaces on each of the last days (facts/platform 6.2).
+// Daily active users of a template's workspaces (facts/platform 6.2).
 import { t } from "elysia";
 import { forbidden } from "#base/errors.ts";
 import { mayManageTemplate, mayReadAudit } from "#domain/access.ts";

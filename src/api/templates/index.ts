@@ -4,7 +4,7 @@ import type { ShownTemplate } from "#db/templates/templates.ts";
 import { mayHaveLocal, whyNoLocal } from "#domain/builds/local-rule.ts";
 import { organizationAt, organizationPath } from "#domain/organizations/find.ts";
 import { BuildTimes } from "#domain/templates/build-times.ts";
-import { changeTemplate, makeTemplate, mustManage, removeTemplate } from "#domain/templates/change.ts";
+import { changeTemplate, makeTemplate, removeTemplate, requireTemplateAdmin } from "#domain/templates/change.ts";
 import { managedTemplateAt, templateAt, templateNamed, templatePath } from "#domain/templates/find.ts";
 import { presentTemplate } from "#domain/templates/present.ts";
 import { searchTemplates } from "#domain/templates/search.ts";
@@ -154,7 +154,7 @@ const inOrganization = (ctx: ApiContext, present: Present) =>
       "/:organization/templates",
       async ({ caller, params, body, status }) => {
         const organization = await organizationAt(ctx.store, params.organization, caller);
-        mustManage(caller, organization);
+        requireTemplateAdmin(caller, organization);
         const id = await makeTemplate(ctx, organization, caller.user_id, body);
         return status(201, await present(await templateAt(ctx, id, caller)));
       },

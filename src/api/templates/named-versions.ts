@@ -1,4 +1,4 @@
-// Versions by the names of their organization, template and version, as clients that push templates know them.
+// Template versions by the names of their organization, template and version, as used by clients that push templates.
 import { t } from "elysia";
 import { notFound } from "#base/errors.ts";
 import { findVersionBefore, findVersionByName, type ShownVersion } from "#db/templates/versions.ts";
@@ -22,7 +22,7 @@ const namedVersion = t.Object({
 
 type Named = { readonly organization: string; readonly name: string; readonly version: string };
 
-/** 404 for what is not there or may not be seen. */
+/** Rejects with 404 for versions that do not exist or are not visible. */
 const versionNamed = async (ctx: ApiContext, path: Named, caller: UserCaller): Promise<ShownVersion> => {
   const { template } = await templateNamed(ctx, path, caller);
   const version = await ctx.store.get(findVersionByName({ template_id: template.id, name: path.version }));

@@ -60,7 +60,7 @@ export const templateVersionRoutes = (ctx: ApiContext) =>
         const unused = await ctx.store.scan(listUnusedVersions({ template_id: template.id, all: body.all ? 1 : 0 }));
         const archived_ids: string[] = [];
         for (const { id } of unused) {
-          // One that was made the active one in the meantime stays.
+          // A version that was promoted in the meantime stays.
           const done = await ctx.versions.ask(id, "archive", { archived: true }).then(
             () => true,
             (error: unknown) => {

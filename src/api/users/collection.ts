@@ -1,4 +1,4 @@
-// The list of users, and new ones (facts/platform 9.2).
+// Lists and creates users (facts/platform 9.2).
 import { t } from "elysia";
 import { invalidField } from "#base/errors.ts";
 import { SearchQuery } from "#base/query.ts";
@@ -20,7 +20,7 @@ const tags = ["Users"];
 
 const LIST_LOGIN_TYPES = ["password", "none", "github", "oidc", "token"] as const;
 
-/** The filter of `q`, narrowed to what the caller may see. Throws 400. */
+/** Parses `q` into a filter, limited to what the caller can see. Throws 400. */
 export const userFilter = (q: string, caller: UserCaller): UserFilter => {
   const query = new SearchQuery(q);
   const filter: UserFilter = {

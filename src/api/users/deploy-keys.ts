@@ -1,4 +1,4 @@
-// Deploy keys of people: their public halves, and where to paste them.
+// Users' deploy keys: the public keys, and where to add them.
 import { t } from "elysia";
 import { listDeployKeys } from "#db/users/deploy-keys.ts";
 import { createDeployKey, getDeployKey, presentDeployKey, revokeDeployKey } from "#domain/users/deploy-keys.ts";

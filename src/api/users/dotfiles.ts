@@ -1,4 +1,4 @@
-// The dotfiles of an account.
+// Dotfiles settings of a user.
 import { removeDotfiles, setDotfiles, toDotfiles } from "#domain/users/dotfiles.ts";
 import { userPath } from "#domain/users/find.ts";
 import { findOwn } from "#domain/users/looks.ts";

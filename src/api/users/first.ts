@@ -1,4 +1,4 @@
-// Setting up a fresh install from outside: is there a first user, and making it with the token of the setup link (rules ID-1, ID-2).
+// First-time setup: whether a first user exists, and creating it with the token of the setup link (rules ID-1, ID-2).
 import { t } from "elysia";
 import { conflict, invalidField, notFound } from "#base/errors.ts";
 import { createFirstUser, hasAnyUser } from "#domain/users/first-user.ts";
@@ -10,7 +10,7 @@ import { fails, Generic } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 
 const tags = ["Users"];
-/** Where programs put it that can send headers of their own, but know no such member. */
+/** For programs that can send custom headers but not this body member. */
 const SETUP_HEADER = "Service-Setup-Token";
 
 export const firstUser = (ctx: ApiContext) =>

@@ -1,4 +1,4 @@
-// Users: who may sign in, and with what. One file each below.
+// Users and their credentials. One file each below.
 import { userGitSshKey } from "../agents/git-ssh-key.ts";
 import type { ApiContext } from "../context.ts";
 import { factors } from "../factors/index.ts";

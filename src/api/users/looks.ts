@@ -1,4 +1,4 @@
-// Theme, font of terminals, and the values one last gave a template's parameters.
+// A user's theme, terminal font, and last values of template parameters.
 import { t } from "elysia";
 import { userPath } from "#domain/users/find.ts";
 import { findOwn, lastParameters, setLooks } from "#domain/users/looks.ts";

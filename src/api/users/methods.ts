@@ -1,4 +1,4 @@
-// What people can sign in with, and whether a password would do: asked by pages before anyone is signed in.
+// Sign-in methods and password validation, used by pages before sign-in.
 import { type Static, t } from "elysia";
 import type { OidcSetting } from "#base/config/oidc-settings.ts";
 import { findUser } from "#db/users/users.ts";

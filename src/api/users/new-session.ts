@@ -1,4 +1,4 @@
-// The session that a sign-in over HTTP makes: its token, and the cookie that carries it for browsers.
+// Creates the session of a sign-in over HTTP: its token, and the cookie for browsers.
 import type { Statement } from "#db/engine/sql.ts";
 import type { User } from "#db/users/users.ts";
 import { stopForbiddenLocal } from "#domain/builds/local-limits.ts";
@@ -6,16 +6,16 @@ import { type NewSession, type Proved, startSession } from "#domain/users/sign-i
 import type { ApiContext } from "../context.ts";
 import { SESSION_COOKIE, toSeen } from "../http/identify.ts";
 
-/** The cookie lives as long as browsers keep it; how long its key counts is decided here, not there. */
+/** The maximum lifetime browsers allow; the session's actual expiry is enforced on the server. */
 const COOKIE_SECONDS = 30 * 86_400;
 
-/** The Set-Cookie header; the empty token takes the cookie away. */
+/** Returns the Set-Cookie header; an empty token deletes the cookie. */
 export const makeCookie = (ctx: ApiContext, token: string): string =>
   `${SESSION_COOKIE}=${token}; Path=/; HttpOnly; SameSite=Lax; Max-Age=${token === "" ? 0 : COOKIE_SECONDS}${
     ctx.accessUrl.protocol === "https:" ? "; Secure" : ""
   }`;
 
-/** Makes the session of a sign-in by this request. `guards` come first in the batch; throws CommitError `stale` when one of them refuses. */
+/** Creates a session for a sign-in by this request. `guards` come first in the batch; throws CommitError `stale` when one of them fails. */
 export const openSession = async (
   ctx: ApiContext,
   user: User,
@@ -32,7 +32,7 @@ export const openSession = async (
     keeps,
   });
   if (login_type === "oidc") {
-    // The batch may have changed what the person may do.
+    // The batch may have changed the user's access.
     ctx.topics.publish("access_changed", user.id, {});
     ctx.topics.publish("shown_changed", user.id, {});
     ctx.topics.publish("notified", user.id, {});

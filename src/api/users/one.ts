@@ -1,4 +1,4 @@
-// One user: show, rename, suspend, activate, delete. What a suspended or deleted user had open ends immediately (rule ID-12).
+// A user: show, rename, suspend, activate, delete. Open connections of a suspended or deleted user end immediately (rule ID-12).
 
 import { t } from "elysia";
 import { changeProfile, findManagedUser, removeUser, setSuspended } from "#domain/users/change.ts";
@@ -25,7 +25,7 @@ export const oneUser = (ctx: ApiContext) =>
       enrolling: true,
       params,
       response: { 200: User, ...fails(401, 404) },
-      // Programs ask first whose key they have.
+      // Programs call this first to find out whose key they have.
       detail: operation({
         tags,
         operationId: "getUser",

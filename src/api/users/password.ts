@@ -1,4 +1,5 @@
-// A new password: for oneself with the old one, for others by those who may. Every other key of the user ends (rule ID-7).
+// Sets a new password: one's own with the old one, or another user's as an administrator. All other keys of the user are revoked (rule
+// ID-7).
 import { userAt, userPath } from "#domain/users/find.ts";
 import { setPassword } from "#domain/users/password.ts";
 import { UpdatePasswordRequest } from "#schema/users/user.ts";

@@ -1,4 +1,4 @@
-// Quiet hours, and what one has chosen about the app.
+// A user's quiet hours and app preferences.
 import { userPath } from "#domain/users/find.ts";
 import { findOwn, setPreferences, toPreferences } from "#domain/users/looks.ts";
 import { findQuietOwner, setQuietHours, toQuietHours } from "#domain/workspaces/quiet-hours.ts";

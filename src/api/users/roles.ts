@@ -1,4 +1,4 @@
-// Site roles: who has which, and giving them. Only an owner gives them, and never to oneself (rule ID-11).
+// Site roles: list and assign. Only an owner can assign them, and never to themselves (rule ID-11).
 import { t } from "elysia";
 import { mayGiveSiteRoles } from "#domain/access.ts";
 import { setSiteRoles } from "#domain/users/change.ts";

@@ -1,4 +1,4 @@
-// Secrets of people, which their workspaces find in their environment or in files. What they are is never returned.
+// User secrets, which workspaces get as environment variables or files. Their values are never returned.
 import { t } from "elysia";
 import { rfc3339 } from "#base/clock.ts";
 import { listUserSecrets, type UserSecretRow } from "#db/users/secrets.ts";

@@ -1,8 +1,8 @@
-// Signing in and out: the session token, and the cookie that carries it for browsers (rules ID-3 to ID-7).
+// Sign-in and sign-out: the session token, and the cookie for browsers (rules ID-3 to ID-7).
 
 import { AppError } from "#base/errors.ts";
 import { CommitError } from "#db/engine/store.ts";
-import { isPasswordStill } from "#db/users/users.ts";
+import { guardPassword } from "#db/users/users.ts";
 import { loadOidcSession, providerSignOut } from "#domain/oidc/session.ts";
 import { findAccountByEmail } from "#domain/users/email.ts";
 import { isKnownAddress } from "#domain/users/known-address.ts";
@@ -38,7 +38,7 @@ export const session = (ctx: ApiContext) =>
         const isRight = await guess.verify(body.password, user?.password_hash);
         if (!user) throw incorrect();
         if (!isRight || user.status === "suspended") {
-          // Not waited for: how long the answer takes must not tell whether there is such an account.
+          // Not awaited, because the response time must not reveal whether the account exists.
           void noteFailedSignIn(ctx, user);
         }
         if (!isRight) throw incorrect();
@@ -48,7 +48,7 @@ export const session = (ctx: ApiContext) =>
         const methods = await accounts.factors.methodsOf(user.id);
         if (methods.length > 0) return status(401, askForFactor(ctx, user, methods));
         const { id, password_hash } = user;
-        const still = isPasswordStill({ id, password_hash });
+        const still = guardPassword({ id, password_hash });
         const { token, cookie } = await openSession(ctx, user, request, { password: true, factor: false }, [
           still,
         ]).catch((error) => Promise.reject(isStale(error) ? incorrect() : error));

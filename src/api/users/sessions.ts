@@ -1,4 +1,4 @@
-// The sign-ins of a user: where and with what each was last used, and ending them (rule ID-23). Tokens are in tokens.ts.
+// A user's sessions: where and with what each was last used, and revoking them (rule ID-23). Tokens are in tokens.ts.
 import { t } from "elysia";
 import { rfc3339 } from "#base/clock.ts";
 import { notFound } from "#base/errors.ts";

@@ -1,5 +1,4 @@
-// Personal skills: what a person has written for all of their chats, each for themselves (facts/chats 5.5, rule CX-13). At most 100 of them,
-// 64 KiB each.
+// Personal skills, which apply to all of a user's chats; only for oneself (facts/chats 5.5, rule CX-13). At most 100 of 64 KiB each.
 import { t } from "elysia";
 import { rfc3339 } from "#base/clock.ts";
 import { listUserSkills, type UserSkillRow } from "#db/users/skills.ts";
@@ -132,5 +131,5 @@ export const userSkills = (ctx: ApiContext) =>
       },
     );
 
-/** Where other clients look for it. */
+/** The path that other clients use. */
 export const experimentalSkills = (ctx: ApiContext) => routes({ prefix: "/api/experimental" }).use(userSkills(ctx));

@@ -1,5 +1,5 @@
-// API keys of a user: tokens made on purpose and keys for browsers (facts/platform 8.2). Shown once, kept as a hash, gone immediately
-// when revoked, together with what was opened with them (rules ID-8 to ID-10).
+// API keys of a user: tokens they create and keys for browsers (facts/platform 8.2). A key is shown once, stored as a hash, and on
+// revocation it and everything opened with it end immediately (rules ID-8 to ID-10).
 import { t } from "elysia";
 import { notFound } from "#base/errors.ts";
 import { findKeyByName, listAllTokens, listTokens } from "#db/users/api-keys.ts";

@@ -1,4 +1,4 @@
-// With whom a workspace is shared (facts/platform 3.4): people and groups of its organization. Reading, changing and ending it.
+// Sharing of a workspace (facts/platform 3.4) with users and groups of its organization: read, change and revoke.
 import { forbidden, invalid, type Validation } from "#base/errors.ts";
 import { findMemberWithUser } from "#db/users/members.ts";
 import { findSharingOff } from "#db/workspaces/sharing.ts";

@@ -1,12 +1,12 @@
-// The workspace that someone is active in, for routes of `anyone` (specification, Authentication 4).
+// Returns the workspace for activity routes open to users and agents (specification, Authentication 4).
 import { notFound } from "#base/errors.ts";
 import { byUser, changeableAt } from "#domain/workspaces/find.ts";
 import type { ApiContext } from "../context.ts";
 import { getCaller, getUser } from "../http/caller.ts";
 
 /**
- * A workspace that the user may change, or an agent's own. `user_id` is whose activity it is: the caller's, and of an agent its owner's.
- * 403, 404 or 410 otherwise.
+ * Returns a workspace that the user may change, or an agent's own. `user_id` is who was active: the caller, or an agent's owner. Rejects
+ * with 403, 404 or 410.
  */
 export const activeAt = async (ctx: ApiContext, id: string, request: Request) => {
   const caller = getCaller(request);

@@ -1,4 +1,4 @@
-// Get a workspace's schedule activity: what moved its deadline, and what the server will do on its own next. An extension of ours.
+// Returns a workspace's schedule activity: what extended its deadline, and what the server will do next. A Slipway extension.
 import { keptBy } from "#actors/workspace/activity.ts";
 import { nextAction } from "#actors/workspace/schedule.ts";
 import { loadRules } from "#actors/workspace/schedule-rules.ts";
@@ -45,7 +45,7 @@ export const activity = (ctx: ApiContext) =>
       },
     );
 
-/** A report of jobs comes each five minutes; one that is older says nothing of now. */
+/** Jobs are reported every five minutes, so an older report is stale. */
 const FRESH_MS = 11 * 60_000;
 
 const readActivity = async ({ store, clock }: ApiContext, id: string): Promise<WorkspaceActivity> => {

@@ -1,4 +1,4 @@
-// When a workspace starts on its own (facts/platform 2.7 and 3.4).
+// Autostart schedule of a workspace (facts/platform 2.7 and 3.4).
 import { changeableAt, workspacePath } from "#domain/workspaces/find.ts";
 import { UpdateAutostart } from "#schema/workspaces/schedule.ts";
 import * as target from "../audit/targets.ts";

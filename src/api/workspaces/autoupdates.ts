@@ -1,5 +1,4 @@
-// Whether a workspace follows its template: the choice, and whether the next start on its own could fill the new version's parameters
-// (facts/platform 3.4).
+// Automatic updates of a workspace: the setting, and whether the next autostart can fill the new version's parameters (facts/platform 3.4).
 import { t } from "elysia";
 import { AppError, forbidden } from "#base/errors.ts";
 import { findTemplateEvenDeleted } from "#db/templates/templates.ts";
@@ -81,7 +80,7 @@ export const autoupdates = (ctx: ApiContext) =>
       },
     );
 
-/** True when the next start uses another version, which asks for what the last build's values and the defaults cannot fill. */
+/** Returns whether the next start uses another version with parameters that neither the last build's values nor defaults can fill. */
 const wouldMismatch = async ({ store }: ApiContext, id: string): Promise<boolean> => {
   const workspace = await store.get(findWorkspace({ id }));
   const template = workspace && (await store.get(findTemplateEvenDeleted({ id: workspace.template_id })));

@@ -1,5 +1,4 @@
-// For whom someone can make a workspace: the members of an organization, for those who may make one for each of them
-// (facts/platform 3.4).
+// Lists the members a caller can create a workspace for (facts/platform 3.4).
 import { t } from "elysia";
 import { forbidden } from "#base/errors.ts";
 import { searchUsers } from "#db/users/search.ts";

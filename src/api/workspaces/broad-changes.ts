@@ -1,10 +1,10 @@
-// Changes that many watched workspaces show at once: one of a template, of a name, of the queue of jobs. They are looked at again one
-// each turn of the event loop, alongside and not before the workspaces that changed on their own (rule WK-29).
+// Refreshes watched workspaces after changes that affect many of them: a template, a name, or the job queue. One is refreshed per turn of
+// the event loop, next to workspaces that changed themselves (rule WK-29).
 import type { Clock } from "#base/clock.ts";
 
 type Looked = { look(): void };
 
-/** How often those that wait in the queue of jobs are looked at, milliseconds, for each hundred of them. */
+/** Minimum milliseconds between refreshes of queued workspaces, per hundred of them. */
 const QUEUE_MS = 1_000;
 const HUNDRED = 100;
 
@@ -19,7 +19,7 @@ export class BroadChanges {
     this.#clock = clock;
   }
 
-  /** Each is looked at once, soon; one that is due already is not due twice. */
+  /** Schedules each workspace to be refreshed once, soon; one that is already scheduled stays scheduled once. */
   look(those: Iterable<Looked>): void {
     for (const one of those) this.#due.add(one);
     if (this.#running || this.#due.size === 0) return;
@@ -27,13 +27,16 @@ export class BroadChanges {
     setImmediate(() => this.#next());
   }
 
-  /** Whether it shows a place in the queue, or workers that come and go. */
+  /** Sets whether the workspace shows a queue position or the workers' state. */
   setQueued(one: Looked, isQueued: boolean): void {
     if (isQueued) this.#queued.add(one);
     else this.#queued.delete(one);
   }
 
-  /** The queue has moved. Places change with every job, so all who show one are looked at together, a second later or more. */
+  /**
+   * Called when the queue has changed. Every job changes the positions, so all queued workspaces are refreshed together, a second later or
+   * more.
+   */
   queueMoved(): void {
     if (this.#armed || this.#queued.size === 0) return;
     this.#armed = true;

@@ -17,7 +17,7 @@ import { pageQuery, toPage } from "../http/paging.ts";
 import { flagQuery, parseFlag } from "../http/query.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
-import { mustHaveScope } from "../http/scope-gate.ts";
+import { requireScope } from "../http/scope-gate.ts";
 
 const tags = ["Builds"];
 const path = t.Object({ workspace: t.String({ format: "uuid", description: "Workspace id." }) });
@@ -28,7 +28,7 @@ export const workspaceBuilds = (ctx: ApiContext) =>
     .post(
       "/:workspace/builds",
       async ({ caller, params, body, status }) => {
-        mustHaveScope(caller, `workspace:${body.transition}`);
+        requireScope(caller, `workspace:${body.transition}`);
         return status(201, await createBuild(ctx, params.workspace, body, caller));
       },
       {
@@ -52,9 +52,9 @@ export const workspaceBuilds = (ctx: ApiContext) =>
     .post(
       "/:workspace/restart",
       async ({ caller, params, body, status }) => {
-        mustHaveScope(caller, "workspace:start");
+        requireScope(caller, "workspace:start");
         const isUpdate = body.template_version_id !== undefined && allows(caller.scopes, "workspace:update");
-        if (!isUpdate) mustHaveScope(caller, "workspace:stop");
+        if (!isUpdate) requireScope(caller, "workspace:stop");
         return status(201, await restartWorkspace(ctx, params.workspace, body, caller));
       },
       {

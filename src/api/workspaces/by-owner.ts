@@ -1,4 +1,4 @@
-// Workspaces as their owner's: making one (two paths, one behavior), and finding one by name, with its builds by number.
+// Workspaces by owner: create one (two paths, one behavior), and find one by name, with its builds by number.
 import { t } from "elysia";
 import { notFound } from "#base/errors.ts";
 import { findBuildByNumber } from "#db/workspaces/builds.ts";
@@ -32,7 +32,10 @@ const created = {
 const description =
   "Exactly one of template_id (its active version is used; `GET /api/v2/templates` lists the ids) and template_version_id. The first build is queued immediately. Clients that sign in under the upstream names get 201 instead of 200.";
 
-/** The id of a user's workspace by name, if the caller may see it. 404 otherwise, also for a deleted one that is not asked for. */
+/**
+ * Returns the ID of a user's workspace by name if the caller can see it. Rejects with 404 otherwise, and for a deleted one unless
+ * requested.
+ */
 export const findWorkspaceId = async (
   ctx: ApiContext,
   caller: UserCaller,

@@ -1,6 +1,5 @@
-// Answers to GET /workspaces/{id} that were made before, as JSON text. An answer is used again only while its stamp, read fresh each
-// time, is the same and the time has changed nothing in it (rules WK-12 and WK-13). Bounded; whether the caller may see the
-// workspace is decided before this is asked.
+// Caches the JSON of GET /workspaces/{id}. An entry is used only while its stamp, which is read each time, is unchanged and no shown value
+// depends on elapsed time (rules WK-12 and WK-13). The cache is bounded. Access is checked before the cache is read.
 import { INACTIVE_MS } from "#actors/agent/status.ts";
 import { NEVER } from "#base/clock.ts";
 import { findWorkspaceStamp, listWorkspaceStamps, type WorkspaceStamp } from "#db/workspaces/stamps.ts";
@@ -9,18 +8,18 @@ import type { WorkspaceAgent } from "#schema/agents/agent.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { ApiContext } from "../context.ts";
 
-/** Bytes of text that are kept; the entries not used for longest go first. */
+/** Maximum bytes of cached text; least recently used entries are evicted first. */
 const MAX_BYTES = 16 * 1024 * 1024;
 
-/** `until`: nothing in it changes before by the mere passing of time; milliseconds since 1970. */
+/** `until`: no shown value changes with time alone before then; milliseconds since 1970. */
 export type Made = { readonly until: number; readonly json: string };
-/** `workers`: the version of the connected workers it shows; undefined when it shows none but the built-in one. */
+/** `workers`: the version of the connected workers it shows; undefined when it shows only the built-in one. */
 type Entry = Made & { readonly stamp: string; readonly workers: number | undefined };
 
-/** Of what is shown of one workspace. */
+/** Version of what is shown of one workspace. */
 type Version = number | string;
 
-/** Stamps that are kept between writes. */
+/** Maximum stamps cached between writes. */
 const MAX_STAMPS = 10_000;
 
 const toKey = (id: string, owner_id: string, { compat, user_id }: Viewer): string =>
@@ -36,7 +35,7 @@ export class WorkspaceCache {
     this.#ctx = ctx;
   }
 
-  /** Its stamp as it is now: read again after every write that may change it, since reading is most of the cost of an answer. */
+  /** Returns the current stamp. It is read again after every write that may change it, because the read is most of a response's cost. */
   async stampOf(id: string): Promise<WorkspaceStamp | undefined> {
     const { store } = this.#ctx;
     const version = store.versionOf?.(id);
@@ -47,7 +46,7 @@ export class WorkspaceCache {
     return stamped;
   }
 
-  /** The same of several, by their ids: those are read that may have changed. */
+  /** Returns the stamps of several workspaces by ID; reads only those that may have changed. */
   async stampsOf(ids: readonly string[]): Promise<ReadonlyMap<string, WorkspaceStamp>> {
     const { store } = this.#ctx;
     const asked: readonly (Version | undefined)[] = store.versionsOf
@@ -74,7 +73,7 @@ export class WorkspaceCache {
     this.#stamps.set(stamped.id, { version, stamped });
   }
 
-  /** The workspace as this viewer sees it, as JSON; undefined when it no longer exists. */
+  /** Returns the workspace as JSON for this viewer; undefined when it no longer exists. */
   async read(stamped: WorkspaceStamp, viewer: Viewer): Promise<string | undefined> {
     const known = this.find(stamped, viewer);
     if (known) return known.json;
@@ -82,7 +81,7 @@ export class WorkspaceCache {
     return workspace && this.keep(stamped, viewer, workspace).json;
   }
 
-  /** What was made before and is still right. */
+  /** Returns a cached response that is still valid. */
   find({ id, owner_id, stamp }: WorkspaceStamp, viewer: Viewer): Made | undefined {
     const key = toKey(id, owner_id, viewer);
     const known = this.#entries.get(key);
@@ -93,7 +92,7 @@ export class WorkspaceCache {
     return known;
   }
 
-  /** `stamped` was read before the workspace was. */
+  /** The stamp must have been read before the workspace. */
   keep({ id, owner_id, stamp }: WorkspaceStamp, viewer: Viewer, workspace: Workspace): Made {
     const { jobs, clock } = this.#ctx;
     const isBuiltIn = workspace.latest_build.job.available_workers.includes(jobs.worker.id);
@@ -103,7 +102,7 @@ export class WorkspaceCache {
     return entry;
   }
 
-  /** How much is kept. */
+  /** Returns the size of the cache. */
   get size(): { entries: number; bytes: number } {
     return { entries: this.#entries.size, bytes: this.#bytes };
   }
@@ -124,10 +123,10 @@ export class WorkspaceCache {
   }
 }
 
-/** Until when nothing in it changes by the mere passing of time; milliseconds since 1970. */
+/** Returns until when no shown value changes with time alone; milliseconds since 1970. */
 const goodUntil = ({ latest_build }: Workspace, now: number): number => {
   const { job } = latest_build;
-  // The place in the queue moves without anything being written.
+  // The queue position changes without a write to this workspace.
   const waits = job.completed_at === undefined && job.started_at === undefined;
   if (waits) return now;
   return Math.min(
@@ -139,7 +138,7 @@ const goodUntil = ({ latest_build }: Workspace, now: number): number => {
 const agentUntil =
   (now: number) =>
   (agent: WorkspaceAgent): number => {
-    // Ages of measurements are shown in whole seconds.
+    // Ages of metadata are shown in whole seconds.
     const measured = agent.metadata.some(({ result }) => result.collected_at !== NEVER) ? now + 500 : Infinity;
     const allowed = agent.connection_timeout_seconds * 1000;
     if (agent.status === "connecting" && allowed > 0) return Math.min(measured, Date.parse(agent.created_at) + allowed);

@@ -1,5 +1,5 @@
-// Which workspaces have changed, in order, as ids alone: what everyone who follows all of theirs is told by, and what someone who
-// was away for a moment has missed. Bounded: who was away for longer begins with a snapshot (rules WS-1, WS-4).
+// Records the IDs of changed workspaces in order: for live followers, and for clients that reconnect after a short time. The record is
+// bounded; a client that was away for longer starts with a snapshot (rules WS-1, WS-4).
 import { INACTIVE_MS } from "#actors/agent/status.ts";
 import type { Timer } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
@@ -9,24 +9,24 @@ import { findTemplateVersion } from "#db/templates/versions.ts";
 import { listWorkspacesShowing, listWorkspacesSilentSince } from "#db/workspaces/summaries.ts";
 import type { ApiContext } from "../context.ts";
 
-/** Workspaces whose last change is remembered. */
+/** Maximum workspaces whose last change is recorded. */
 const LIMIT = 20_000;
-/** How often agents are looked for that have gone silent: nobody announces it. */
+/** Interval of the check for agents that have gone silent, for which there is no event. */
 const SILENCE_EVERY_MS = 5_000;
 
 export interface ChangeListener {
   changed(id: string): void;
-  /** What the person with this id may see may be another set now. */
+  /** Called when the set of workspaces this user can see may have changed. */
   accessChanged(user_id: string): void;
-  /** Changes may have been missed: whatever is shown may be another. */
+  /** Called when changes may have been missed, so everything shown may be outdated. */
   missed(): void;
-  /** It, or one of its versions, is another now; it may have been deleted. */
+  /** Called when a template or one of its versions has changed or was deleted. */
   templateChanged(template: TemplateRow): void;
 }
 
 const all = new WeakMap<ApiContext, ChangedIds>();
 
-/** Those of this server: places are told by one and taken by another. */
+/** Returns the server's shared instance, because cursors issued by one request are used by another. */
 export const getChangedIds = (ctx: ApiContext): ChangedIds => {
   const known = all.get(ctx) ?? new ChangedIds(ctx);
   all.set(ctx, known);
@@ -35,12 +35,12 @@ export const getChangedIds = (ctx: ApiContext): ChangedIds => {
 
 export class ChangedIds {
   readonly #ctx: ApiContext;
-  /** In the order of the last change: id -> number of the change. */
+  /** Workspace ID to change number, in order of the last change. */
   readonly #changes = new Map<string, number>();
   readonly #listeners = new Set<ChangeListener>();
   readonly #epoch = uuid();
   #number = 0;
-  /** Everything after this number is known. */
+  /** All changes after this number are known. */
   #floor = 0;
   #silenceTimer: Timer | undefined;
   #silentUntil = 0;
@@ -60,7 +60,7 @@ export class ChangedIds {
     ctx.topics.subscribeAll("missed", () => this.#forget());
   }
 
-  /** Tells of every change from now on until the returned function is called. */
+  /** Calls the listener on every change until the returned function is called. */
   listen(listener: ChangeListener): () => void {
     this.#listeners.add(listener);
     if (!this.#silenceTimer) {
@@ -75,12 +75,12 @@ export class ChangedIds {
     };
   }
 
-  /** The place after the last change, as clients get it. */
+  /** Returns the cursor after the last change, in the form clients get it. */
   get place(): string {
     return `${this.#epoch}.${this.#number}`;
   }
 
-  /** What has changed after this place; undefined when that is not known any more. */
+  /** Returns what has changed after this cursor; undefined when that is no longer known. */
   after(place: string): string[] | undefined {
     const [epoch, text] = place.split(".");
     const number = Number(text);
@@ -104,7 +104,7 @@ export class ChangedIds {
     for (const one of [...this.#listeners]) one.changed(id);
   }
 
-  /** Nobody can continue from an earlier place. */
+  /** Invalidates all earlier cursors. */
   #forget(): void {
     this.#number += 1;
     this.#floor = this.#number;
@@ -120,7 +120,7 @@ export class ChangedIds {
     }
   }
 
-  /** Looked up once for all listeners; most of what shows elsewhere is no template. */
+  /** Looked up once for all listeners, because most changed sources are not templates. */
   async #noteTemplate(id: string): Promise<void> {
     if (this.#listeners.size === 0) return;
     const { store } = this.#ctx;

@@ -1,4 +1,4 @@
-// Making a workspace dormant and waking it (facts/platform 2.6). The answer is the workspace, also when nothing changes (10.1).
+// Marks a workspace as dormant and activates it again (facts/platform 2.6). Returns the workspace even when nothing changes (10.1).
 import { notFound } from "#base/errors.ts";
 import { byUser, changeableAt, workspacePath } from "#domain/workspaces/find.ts";
 import { readWorkspace } from "#domain/workspaces/present.ts";

@@ -1,4 +1,4 @@
-// Moving the deadline of a running workspace: by those who may change it, and by its own agent (facts/platform 2.7 and 10.1).
+// Extends the deadline of a running workspace: by users who may change it, and by its own agent (facts/platform 2.7 and 10.1).
 import { rfc3339 } from "#base/clock.ts";
 import { invalidField } from "#base/errors.ts";
 import { workspacePath } from "#domain/workspaces/find.ts";

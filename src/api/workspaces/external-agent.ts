@@ -1,5 +1,5 @@
-// How a machine that the server does not start becomes the agent of a workspace: its token, and the command that brings the program there.
-// For those who may enter the workspace, where the token is available anyway (rule TF-17).
+// Credentials for an external agent, a machine that the server does not start: the token and the install command. For users with access to
+// the workspace, where the token is readable anyway (rule TF-17).
 import { t } from "elysia";
 import { forbidden } from "#base/errors.ts";
 import { mayUseWorkspace } from "#domain/access.ts";

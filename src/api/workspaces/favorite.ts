@@ -1,7 +1,7 @@
-// The owner's mark on a workspace: it comes first in the owner's list (facts/platform 2.8).
+// Marks a workspace as its owner's favorite, which is listed first (facts/platform 2.8).
 import { t } from "elysia";
 import { forbidden } from "#base/errors.ts";
-import { mayFavourite } from "#domain/access.ts";
+import { mayFavorite } from "#domain/access.ts";
 import { gone, workspaceAt } from "#domain/workspaces/find.ts";
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
@@ -29,7 +29,7 @@ export const favorite = (ctx: ApiContext) => {
   const mark = async (id: string, caller: UserCaller, favorite: boolean): Promise<void> => {
     const place = await workspaceAt(ctx, id, caller);
     if (place.deleted) throw gone();
-    if (!mayFavourite(caller, place)) throw forbidden("Only the owner of a workspace can mark it as a favorite.");
+    if (!mayFavorite(caller, place)) throw forbidden("Only the owner of a workspace can mark it as a favorite.");
     await ctx.workspaces.ask(place.id, "favor", { favorite });
   };
   return routes()

@@ -1,4 +1,4 @@
-// Forks of a workspace: other workspaces that begin with its files.
+// Forks of a workspace: new workspaces that start with its files.
 import { t } from "elysia";
 import { changeableAt, livingWorkspaceAt, workspacePath } from "#domain/workspaces/find.ts";
 import { createFork, readFork, readForks } from "#domain/workspaces/forks.ts";

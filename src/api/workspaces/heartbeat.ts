@@ -1,5 +1,4 @@
-// Signs of life that streams send on their own, as a message: one timer for all streams, however many are open, and each second only
-// those whose turn it is (rule WK-23).
+// Heartbeat messages of streams: one timer for all streams, which each second serves only those that are due (rule WK-23).
 import type { Clock, Timer } from "#base/clock.ts";
 
 const EVERY_S = 15;
@@ -15,7 +14,7 @@ export class Heartbeat {
     this.#clock = clock;
   }
 
-  /** Calls `beat` every 15 seconds from now on, the first time up to a second early, until the returned function is called. */
+  /** Calls `beat` every 15 seconds, the first time up to a second early, until the returned function is called. */
   join(beat: () => void): () => void {
     const slice = this.#slices[this.#second] as Set<() => void>;
     const mine = (): void => beat();

@@ -1,4 +1,4 @@
-// Workspaces under /workspaces: reading, listing, and their builds. Making one is alongside its owner (by-owner.ts).
+// Workspaces under /workspaces: read, list, and their builds. Creating one is in by-owner.ts.
 import { t } from "elysia";
 import { notFound } from "#base/errors.ts";
 import { maySeeWorkspace } from "#domain/access.ts";

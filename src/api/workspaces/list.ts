@@ -1,6 +1,6 @@
-// The list of workspaces: filtered, counted and ordered on a reader Worker, so that a large one stalls nobody. What is shown of each
-// comes from the answers made before, as far as they are still right; a whole page is used again while nothing at all has been
-// written that a list shows, and what was found for it while only agents have written (rules WK-17, WK-18, WL-1 to WL-6).
+// Lists workspaces: filtered, counted and ordered on a reader Worker, so that a large list does not block other requests. Rows come from
+// the response cache while they are valid. A whole page is reused until a write affects any list, and its query result while only agents
+// have written (rules WK-17, WK-18, WL-1 to WL-6).
 import type { WorkspaceFilter } from "#db/workspaces/filter.ts";
 import { pageOfWorkspaces } from "#db/workspaces/lists.ts";
 import type { WorkspaceStamp } from "#db/workspaces/stamps.ts";
@@ -14,23 +14,23 @@ import type { Made, WorkspaceCache } from "./cache.ts";
 
 const HEADERS = { "content-type": "application/json; charset=utf-8" };
 
-/** Bytes of pages that are kept; the oldest go first. */
+/** Maximum bytes of cached pages; the oldest are evicted first. */
 const PAGES_BYTES = 8 * 1024 * 1024;
-/** Workspaces that are shown at a time. */
+/** Workspaces presented at a time. */
 const STEP = 50;
-/** A page is not used longer than this, whatever happens. */
+/** Maximum age of a cached page. */
 const PAGE_MS = 10_000;
 
-/** `after`: only workspaces with larger ids, in the order of ids. */
+/** `after`: only workspaces with larger IDs, ordered by ID. */
 export type WorkspacePage = Page & { readonly after?: string | undefined };
 
-/** Which workspaces are on a page, and how many there are on all. */
+/** The workspaces on a page, and the total count. */
 type Found = { readonly ids: readonly string[]; readonly count: number };
 type KeptPage = Made & {
   readonly version: number;
   readonly found: Found;
   readonly listed: number | undefined;
-  /** When it was found; milliseconds since 1970. */
+  /** Time of the query; milliseconds since 1970. */
   readonly found_at: number;
 };
 
@@ -45,7 +45,7 @@ export class WorkspaceLists {
     this.#cache = cache;
   }
 
-  /** The page of workspaces the caller may see that match `q`, and how many there are. 400 for a `q` that cannot be read. */
+  /** Returns the page of workspaces that the caller can see and that match `q`, with the total count. Rejects an invalid `q` with 400. */
   async answer(caller: UserCaller, q: string, page: WorkspacePage): Promise<Response> {
     const now = this.#ctx.clock.now();
     const filter = workspaceFilter(q, caller, now);
@@ -80,7 +80,7 @@ export class WorkspaceLists {
     };
   }
 
-  /** In the order given; one that has gone in the meantime is left out. */
+  /** Keeps the given order; workspaces deleted in the meantime are left out. */
   async #shown(ids: readonly string[], viewer: Viewer): Promise<Made[]> {
     if (ids.length === 0) return [];
     const { store } = this.#ctx;
@@ -92,7 +92,7 @@ export class WorkspaceLists {
       if (known) made.set(stamp.id, known);
       else missing.push(stamp);
     }
-    // In steps, so that a list of everything stalls nobody else.
+    // In steps, so that a long list does not block other requests.
     for (let at = 0; at < missing.length; at += STEP) {
       const ids = missing.slice(at, at + STEP).map(({ id }) => id);
       const views = await store.scan(listWorkspaceViews({ ids: JSON.stringify(ids) }));

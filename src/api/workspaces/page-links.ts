@@ -1,20 +1,20 @@
-// The pages of workspaces and tasks by the paths that clients of Coder servers open in a browser: they lead to ours (facts/vscode-plugin 3.3).
+// Redirects the workspace and task URLs of Coder servers to Slipway's pages (facts/vscode-plugin 3.3).
 import { t } from "elysia";
 import { AppError } from "#base/errors.ts";
 import { taskAt } from "#domain/tasks/find.ts";
 import type { ApiContext } from "../context.ts";
 import { getUser } from "../http/caller.ts";
 import { routes } from "../http/routes.ts";
-import { isSomebody, redirectTo, signInFirst } from "../http/sign-in-first.ts";
+import { hasValidCaller, redirectTo, redirectToSignIn } from "../http/sign-in-first.ts";
 import { findWorkspaceId } from "./by-owner.ts";
 
 const hidden = { detail: { hide: true } };
 const named = t.Object({ owner: t.String(), workspace: t.String() });
 
 export const pageLinks = (ctx: ApiContext) => {
-  /** Leads someone to what `find` answers; where that is nothing of theirs, to the list. */
+  /** Redirects to the result of `find`, or to the list when the caller has no such resource. */
   const lead = async (request: Request, list: string, find: () => Promise<string>): Promise<Response> => {
-    if (!isSomebody(request)) return signInFirst(request);
+    if (!hasValidCaller(request)) return redirectToSignIn(request);
     try {
       return redirectTo(await find());
     } catch (error) {

@@ -1,4 +1,4 @@
-// Ports of a workspace that others may open (specification "Port sharing", facts/platform 3.5).
+// Ports of a workspace that others can open (specification "Port sharing", facts/platform 3.5).
 import { forbidden } from "#base/errors.ts";
 import { listPortShares } from "#db/workspaces/port-shares.ts";
 import type { WorkspacePlace } from "#db/workspaces/workspaces.ts";
@@ -48,7 +48,7 @@ export const portShares = (ctx: ApiContext) => {
       "/:workspace/port-share",
       async ({ caller, params, body }) => {
         const place = await changeable(params.workspace, caller);
-        // Who opens a port can then read it: administrators who may not enter the workspace can only close one.
+        // Sharing a port gives access to it, so administrators without access to the workspace can only unshare.
         if (!mayUseWorkspace(caller, place)) throw forbidden("You may not share ports of this workspace.");
         const { id } = place;
         const { agent_name, port, protocol, share_level } = body;

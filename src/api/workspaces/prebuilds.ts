@@ -1,4 +1,4 @@
-// Whether workspaces are kept ready at all.
+// Whether prebuilt workspaces are paused.
 import { prebuildSettings, setPrebuildSettings } from "#domain/workspaces/prebuild-settings.ts";
 import { PrebuildSettings } from "#schema/workspaces/prebuild-settings.ts";
 import { settingTarget } from "../audit/setting-targets.ts";

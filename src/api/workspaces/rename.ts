@@ -1,5 +1,5 @@
-// The name of a workspace. Renames are off unless the setting `allow_workspace_renames` says otherwise, because tools and people keep
-// names (facts/platform 3.4).
+// Renames a workspace. Disabled unless the setting `allow_workspace_renames` is on, because tools and people remember names (facts/platform
+// 3.4).
 import { AppError, forbidden, invalidField } from "#base/errors.ts";
 import { mayUpdateWorkspace } from "#domain/access.ts";
 import { nameProblem } from "#domain/workspaces/fields.ts";

@@ -1,6 +1,6 @@
-// Which watched workspaces show something of which template, template version, user and organization. Pure bookkeeping.
+// Tracks which watched workspaces show data of which template, template version, user and organization. Pure bookkeeping.
 
-/** What a workspace shows things of, by id. */
+/** IDs of the resources that a workspace shows data of. */
 export type SourceIds = ReadonlySet<string>;
 
 export class ShownSources<Watched extends object> {
@@ -8,12 +8,12 @@ export class ShownSources<Watched extends object> {
   readonly #sources = new Map<Watched, SourceIds>();
   #changes = 0;
 
-  /** Raised with every change of any source: what was read at one count and registered at another may be old already. */
+  /** Incremented with every change of any source: data read at one count may be stale when it is registered at another. */
   get changes(): number {
     return this.#changes;
   }
 
-  /** From now on the watched workspace shows things of these, and of no others. */
+  /** Replaces the sources of a watched workspace. */
   register(watched: Watched, ids: SourceIds): void {
     const before = this.#sources.get(watched);
     if (before && before.size === ids.size && before.isSubsetOf(ids)) return;
@@ -35,13 +35,13 @@ export class ShownSources<Watched extends object> {
     this.#sources.delete(watched);
   }
 
-  /** A source has changed: the workspaces that show something of it. */
+  /** Returns the workspaces that show data of a changed source. */
   changed(id: string): Iterable<Watched> {
     this.#changes += 1;
     return this.#bySource.get(id) ?? [];
   }
 
-  /** Sources that are known; a test of leaks reads this. */
+  /** Returns the number of known sources, for leak tests. */
   get size(): number {
     return this.#bySource.size;
   }

@@ -1,8 +1,8 @@
-// When each watched workspace has to be looked at again because an agent of it may have gone silent: one timer for all of them, however
-// many are watched (rule WK-22). Times in milliseconds since 1970.
+// Schedules a refresh of each watched workspace at the time when one of its agents may count as silent. One timer serves all workspaces
+// (rule WK-22). Times in milliseconds since 1970.
 import type { Clock, Timer } from "#base/clock.ts";
 
-/** No oftener than this, so that many that are due one after the other cost one look. */
+/** Minimum interval, so that workspaces due shortly after each other share one refresh. */
 const MIN_MS = 1_000;
 
 type Due = { readonly at: number; readonly look: () => void };
@@ -17,7 +17,7 @@ export class SilenceTimer {
     this.#clock = clock;
   }
 
-  /** `look` is called once, not before `at`; a later call for the same thing takes its place. */
+  /** Calls `look` once, not before `at`; a later call for the same object replaces it. */
   expect(thing: object, at: number, look: () => void): void {
     this.#dues.set(thing, { at, look });
     if (at < this.#at) this.#arm(at);

@@ -1,4 +1,4 @@
-// The trash: deleted workspaces whose files are still there, and how they come back.
+// The trash: deleted workspaces whose files still exist, and restoring them.
 import { invalidField } from "#base/errors.ts";
 import { restoreDeleted } from "#domain/builds/create.ts";
 import { nameProblem } from "#domain/workspaces/fields.ts";

@@ -1,4 +1,4 @@
-// How long a workspace runs after a start (facts/platform 2.7 and 3.4).
+// Autostop: how long a workspace runs after a start (facts/platform 2.7 and 3.4).
 import { invalidField } from "#base/errors.ts";
 import { byUser, changeableAt, workspacePath } from "#domain/workspaces/find.ts";
 import { ttlProblem, UpdateTtl, wholeTtl } from "#schema/workspaces/schedule.ts";

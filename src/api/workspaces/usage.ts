@@ -1,4 +1,4 @@
-// Clients say each minute that someone works with a workspace (facts/platform 3.4).
+// Reports from clients, once a minute, that someone is using a workspace (facts/platform 3.4).
 import { invalid, invalidField, notFound } from "#base/errors.ts";
 import { isUuid } from "#base/ids.ts";
 import { findAgent } from "#db/agents/agents.ts";
@@ -46,7 +46,7 @@ export const usage = (ctx: ApiContext) =>
       },
     );
 
-/** Both fields or none. */
+/** Requires both fields or neither. */
 const parseUsage = ({ agent_id, app_name }: WorkspaceUsage): { agent_id: string; app_name: string } | undefined => {
   if (!agent_id && !app_name) return undefined;
   if (!agent_id || !app_name) {

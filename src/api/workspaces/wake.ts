@@ -1,4 +1,4 @@
-// Wake a workspace: start it if it is stopped, because someone connects to it. An extension of ours.
+// Wakes a workspace: starts it if it is stopped, because someone is connecting to it. A Slipway extension.
 import { conflict, notFound } from "#base/errors.ts";
 import { findBuildView } from "#db/workspaces/views.ts";
 import { presentBuilds } from "#domain/builds/present.ts";

@@ -1,5 +1,5 @@
-// One follower of all workspaces a person may see: a snapshot or what was missed, then each change once, with the access of that
-// moment, since every row is read through it. Only ids wait, each once (rules WS-1 to WS-6).
+// Follows all workspaces a user can see: a snapshot or the missed changes, then each change once. Every row is read with the user's current
+// access. Only IDs are queued, each once (rules WS-1 to WS-6).
 import { log } from "#base/log.ts";
 import type { TemplateRow } from "#db/templates/templates.ts";
 import { findKeyWithUser } from "#db/users/api-keys.ts";
@@ -13,21 +13,21 @@ import type { ApiContext } from "../context.ts";
 import type { UserCaller } from "../http/caller.ts";
 import { type ChangedIds, type ChangeListener, getChangedIds } from "./changed-ids.ts";
 
-/** Rows in one message. */
+/** Maximum rows per message. */
 const ROWS = 500;
-/** And in the first of a snapshot: a page of them, so that it is there immediately. */
+/** Rows in the first message of a snapshot: one page, so that it arrives immediately. */
 const FIRST_ROWS = 100;
 
 const ACCESS = JSON.stringify({ type: "access" } satisfies WorkspacesEvent);
 
-/** In place of the hash of a row that the reader has in a form that is not known here. */
+/** Hash of a row that the client has in an unknown version. */
 const UNSEEN = -1;
 
-/** Where messages go. */
+/** Receives the messages. */
 export interface Outlet {
-  /** Sends one line of JSON; resolves when the reader can take more, to false when it no longer exists. */
+  /** Sends one line of JSON; resolves with true when the client can take more, and with false when it has disconnected. */
   send(json: string): Promise<boolean>;
-  /** It cannot be read; the client returns. */
+  /** Called when the data cannot be read; the client reconnects. */
   failed(): void;
 }
 
@@ -36,12 +36,12 @@ export class WorkspacesFollower implements ChangeListener {
   readonly #changes: ChangedIds;
   readonly #outlet: Outlet;
   #caller: UserCaller;
-  /** What the reader has: id -> hash of the row, so that nothing is told twice. */
+  /** Rows the client has, as ID to hash, so that nothing is sent twice. */
   #known = new Map<string, number | bigint>();
   readonly #waiting = new Set<string>();
-  /** What someone who returns has missed, until it is told. */
+  /** The changes a reconnecting client has missed, until they are sent. */
   #missed: ReadonlySet<string> | undefined;
-  /** Templates to tell of, each once. */
+  /** Templates with pending notifications, each once. */
   readonly #templates = new Set<string>();
   #isAll = false;
   #rolesChanged = false;
@@ -56,12 +56,12 @@ export class WorkspacesFollower implements ChangeListener {
     this.#outlet = outlet;
   }
 
-  /** Begins after this place of an earlier stream, or with a snapshot. */
+  /** Starts after a cursor of an earlier stream, or with a snapshot. */
   begin(after: string | undefined): void {
     this.#leave = this.#changes.listen(this);
     const missed = after === undefined ? undefined : this.#changes.after(after);
     this.#missed = missed && new Set(missed);
-    // Since that place, or nobody knows: it may be of another node, or too long ago.
+    // True if they changed since that cursor, or if that is unknown: the cursor may come from another node or be too old.
     this.#rolesChanged = after !== undefined && (!this.#missed || this.#missed.has(this.#caller.user_id));
     this.#isAll = true;
     this.#wake();
@@ -94,7 +94,7 @@ export class WorkspacesFollower implements ChangeListener {
     this.#wake();
   }
 
-  /** Something waits to be told. */
+  /** Returns whether something is waiting to be sent. */
   get #isDue(): boolean {
     return this.#isAll || this.#waiting.size > 0 || this.#templates.size > 0;
   }
@@ -109,14 +109,14 @@ export class WorkspacesFollower implements ChangeListener {
       })
       .finally(() => {
         this.#working = false;
-        // A change may have come between the last look and this.
+        // A change may have arrived since the last check.
         if (this.#isDue) this.#wake();
       });
   }
 
   async #work(): Promise<void> {
     while (!this.#gone && this.#isDue) {
-      // What the rest of this turn commits is read together.
+      // Everything committed in the rest of this turn is read together.
       await new Promise<void>((resolve) => setImmediate(resolve));
       const place = this.#changes.place;
       if (this.#rolesChanged) {
@@ -143,14 +143,14 @@ export class WorkspacesFollower implements ChangeListener {
       const page = ids.slice(at, at + (at === 0 ? FIRST_ROWS : ROWS));
       return page.length === 0 ? Promise.resolve([]) : this.#ctx.store.scan(listWorkspaceSummaries(scope, page));
     };
-    // Read page by page: the first rows do not wait for the last, and nobody else for all of them. While one is on its way the next is
-    // read. What changes in the meantime is told after.
+    // Reads page by page: the first rows are sent before the last are read, and other requests run in between. The next page is read while
+    // one is being sent. Changes in the meantime are sent afterwards.
     let next = read(0);
     for (let at = 0, end = 0; at === 0 || at < ids.length; at = end) {
       end = at + (at === 0 ? FIRST_ROWS : ROWS);
       const rows = await next;
       next = read(end);
-      // Anyone who waits for it hears of its failure.
+      // The failure is reported where the result is awaited.
       next.catch(() => undefined);
       const shown = rows.map((row) => this.#json(row).json);
       const more = end < ids.length;
@@ -160,15 +160,15 @@ export class WorkspacesFollower implements ChangeListener {
   }
 
   /**
-   * What was missed, as changes. False when it takes a snapshot: one of them cannot be seen, and whether it was seen before is not known
-   * here; or what the person may see was changed.
+   * Sends the missed changes. Returns false when a snapshot is needed instead: a changed workspace is not visible and may have been before,
+   * or the user's access has changed.
    */
   async #sendMissed(missed: ReadonlySet<string>, id: string): Promise<boolean> {
     this.#missed = undefined;
     const rows = await this.#ctx.store.scan(listWorkspaceSummaries(toScope(this.#caller)));
     const seen = rows.filter((row) => missed.has(row.id as string));
     if (seen.length < missed.size) return false;
-    // A row may be newer here than what the reader has: its change is announced after this, and told then.
+    // A row read here may be newer than what the client has; its change is announced after this and sent then.
     for (const row of rows) this.#known.set(row.id as string, UNSEEN);
     const changed = seen.map((row) => this.#json(row).json);
     await this.#send(`{"type":"changes","changed":[${changed.join(",")}],"removed":[],"id":"${id}"}`);
@@ -186,7 +186,7 @@ export class WorkspacesFollower implements ChangeListener {
       const removed = some.filter((one) => !seen.has(one) && this.#known.has(one));
       for (const one of removed) this.#known.delete(one);
       if (changed.length === 0 && removed.length === 0) continue;
-      // Only the last message of a round says that all before its place has been told.
+      // Only the last message of a round carries the cursor, because only then has everything before it been sent.
       const place = at + ROWS < ids.length ? "" : id;
       const json = `{"type":"changes","changed":[${changed.join(",")}],"removed":${JSON.stringify(removed)},"id":"${place}"}`;
       if (!(await this.#send(json))) return;
@@ -208,7 +208,7 @@ export class WorkspacesFollower implements ChangeListener {
     return goesOn;
   }
 
-  /** The roles and memberships of this moment. A key that is void ends the stream elsewhere (revocation.ts). */
+  /** Reads the user's current roles and memberships. An invalid key ends the stream elsewhere (revocation.ts). */
   async #readRoles(): Promise<void> {
     this.#rolesChanged = false;
     const { store } = this.#ctx;
@@ -222,11 +222,11 @@ export class WorkspacesFollower implements ChangeListener {
 }
 
 /**
- * What such a stream says first, for someone who continues with the stream after it; undefined where they see more than fits into one
+ * Returns the stream's first message for a client that continues with the stream afterwards; undefined when the rows don't fit into one
  * message.
  */
 export const firstMessage = async (ctx: ApiContext, caller: UserCaller): Promise<string | undefined> => {
-  // What changes from here on is told after it.
+  // Changes after this cursor are sent by the stream.
   const id = getChangedIds(ctx).place;
   const scope = toScope(caller);
   const ids = await ctx.store.scan(listSeenWorkspaces(scope, caller.user_id));

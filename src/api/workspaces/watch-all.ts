@@ -1,4 +1,4 @@
-// Watching all workspaces one may see, as server-sent events or as a WebSocket, by what the client asks for (rules WS-1 to WS-6).
+// Watches all workspaces a user can see, as server-sent events or over a WebSocket, depending on the request (rules WS-1 to WS-6).
 import { t } from "elysia";
 import { WorkspacesEvent } from "#schema/workspaces/workspace-watch.ts";
 import type { ApiContext } from "../context.ts";
@@ -15,7 +15,7 @@ import { WorkspacesFollower } from "./watch-all-follower.ts";
 
 const PING = '{"type":"ping"}';
 const UNREADABLE = JSON.stringify({ message: "The workspaces cannot be read now." });
-/** Bytes that may wait for a reader before the next rows are read. */
+/** Maximum bytes waiting for a client before the next rows are read. */
 const ROOM_BYTES = 128 * 1024;
 
 export const watchAll = (ctx: ApiContext) => {

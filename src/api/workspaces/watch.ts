@@ -1,4 +1,4 @@
-// Watching one workspace, as server-sent events and as a WebSocket (facts/platform 5.1 and 5.2).
+// Watches one workspace, as server-sent events or over a WebSocket (facts/platform 5.1 and 5.2).
 import { t } from "elysia";
 import { maySeeWorkspace } from "#domain/access.ts";
 import { workspaceAccess } from "#domain/live-access.ts";
@@ -19,14 +19,14 @@ import { Watchers } from "./watchers.ts";
 const tags = ["Workspaces"];
 const path = t.Object({ workspace: t.String({ format: "uuid", description: "Workspace id." }) });
 const UNREADABLE = JSON.stringify({ message: "The workspace cannot be read now." });
-/** Characters; below it compressing costs more than it saves. */
+/** In characters; below it, compressing costs more than it saves. */
 const WORTH_COMPRESSING = 16_384;
 const PING = JSON.stringify({ type: "ping", data: null });
 
 export const watch = (ctx: ApiContext) => {
   const watchers = new Watchers(ctx);
   const heartbeat = new Heartbeat(ctx.clock);
-  /** The id to watch; 404 or 410 when there is nothing to see. */
+  /** Returns the ID to watch. Rejects with 404 or 410 when there is nothing to see. */
   const watchable = async (id: string, caller: UserCaller): Promise<string> => {
     const place = await workspaceAt(ctx, id, caller);
     if (place.deleted) throw gone();

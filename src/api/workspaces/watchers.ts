@@ -1,6 +1,5 @@
-// Everyone who watches workspaces. Each change of a workspace is read and made into JSON once for all of its watchers who would see
-// the same, and each of them gets the newest state, once, in order; changes that come while it is read are one more reading
-// (rules WK-9 to WK-11).
+// Serves all watchers of workspaces. Each change is read and serialized once for all watchers with the same view, and each watcher gets the
+// newest state once, in order. Changes during a read cause one more read (rules WK-9 to WK-11).
 import { INACTIVE_MS } from "#actors/agent/status.ts";
 import { log } from "#base/log.ts";
 import { Pace } from "#base/pace.ts";
@@ -13,9 +12,9 @@ import { SilenceTimer } from "./silence-timer.ts";
 
 export interface Watcher {
   readonly viewer: Viewer;
-  /** The whole workspace as one line of JSON. */
+  /** Receives the whole workspace as one line of JSON. */
   data(json: string): void;
-  /** It cannot be read now; the next change is tried again. */
+  /** Called when the workspace cannot be read; the next change triggers a retry. */
   failed(): void;
 }
 
@@ -34,7 +33,7 @@ export class Watchers {
     ctx.jobs.onChange(() => broad.queueMoved());
   }
 
-  /** The watcher gets the workspace now and after each change, until the returned function is called. */
+  /** Sends the workspace to the watcher now and after each change, until the returned function is called. */
   watch(id: string, watcher: Watcher): () => void {
     let watched = this.#watched.get(id);
     if (!watched) {
@@ -48,13 +47,13 @@ export class Watchers {
     };
   }
 
-  /** How many workspaces are watched. */
+  /** Returns the number of watched workspaces. */
   get size(): number {
     return this.#watched.size;
   }
 }
 
-/** What all watched workspaces share. */
+/** Services shared by all watched workspaces. */
 type Services = {
   readonly silenceTimer: SilenceTimer;
   readonly pace: Pace;
@@ -87,7 +86,7 @@ class Watched {
     this.look();
   }
 
-  /** True when nobody is left. */
+  /** Returns true when no watchers are left. */
   remove(watcher: Watcher): boolean {
     this.#last.delete(watcher);
     if (this.#last.size > 0) return false;
@@ -96,22 +95,22 @@ class Watched {
     return true;
   }
 
-  /** Reads it again, and gives it to those who would see a difference. */
+  /** Reads the workspace again and sends it to the watchers whose view has changed. */
   look(): void {
     this.#changed = true;
     if (this.#reading) return;
     this.#reading = true;
     void this.#tell().finally(() => {
       this.#reading = false;
-      // A change may have come between the last reading and this.
+      // A change may have arrived since the last read.
       if (this.#changed && this.#last.size > 0) this.look();
     });
   }
 
   async #tell(): Promise<void> {
-    // What the rest of this turn commits is read together.
+    // Everything committed in the rest of this turn is read together.
     await new Promise<void>((resolve) => setImmediate(resolve));
-    // Hundreds may change at once; what changes until its turn comes is read together, too.
+    // Hundreds of workspaces can change at the same time. Changes until this one's turn are read together, too.
     await this.#services.pace.next();
     while (this.#changed && this.#last.size > 0) {
       this.#changed = false;
@@ -146,10 +145,10 @@ class Watched {
     }
   }
 
-  /** From now on it is looked at when something else changes that it shows; `changes` was the count before it was read. */
+  /** Subscribes to changes of everything the workspace shows; `changes` is the count from before it was read. */
   #listen(workspace: Workspace, changes: number): void {
     const { broad, sources } = this.#services;
-    // It may have lost its last watcher while it was read.
+    // The last watcher may have left during the read.
     if (this.#last.size === 0) {
       this.#forget();
       return;
@@ -167,7 +166,7 @@ class Watched {
     silenceTimer.forget(this);
   }
 
-  // That an agent has gone silent is not announced by anyone: look again when it would be.
+  // There is no event for a silent agent, so the workspace is read again when an agent may count as silent.
   #listenForSilence(workspace: Workspace): void {
     const dues = workspace.latest_build.resources.flatMap(({ agents }) => agents).flatMap(silentAt);
     if (dues.length === 0) this.#services.silenceTimer.forget(this);
@@ -181,7 +180,7 @@ class Watched {
   }
 }
 
-/** Everything besides the workspace, its build and its agents that something shown comes from. */
+/** Returns the sources of shown data other than the workspace, its build and its agents. */
 const listSources = ({ latest_build, ...workspace }: Workspace): Set<string> =>
   new Set([
     ...[workspace.template_id, workspace.owner_id, workspace.organization_id],
@@ -189,7 +188,7 @@ const listSources = ({ latest_build, ...workspace }: Workspace): Set<string> =>
     ...workspace.shared_with.map(({ id }) => id),
   ]);
 
-/** Whether it shows a place in the queue of jobs, or workers other than the built-in one. */
+/** Returns whether the workspace shows a queue position, or workers other than the built-in one. */
 const showsQueue = ({ latest_build: { job } }: Workspace, builtIn: string): boolean =>
   (job.started_at === undefined && job.completed_at === undefined) || !job.available_workers.includes(builtIn);
 

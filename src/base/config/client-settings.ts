@@ -1,5 +1,5 @@
-// The settings of the verbs that talk to a running server: where it is and who asks. Flags `--url`, `--token`; variables
-// SLIPWAY_URL, SLIPWAY_TOKEN; without them the session that `login` keeps.
+// Settings of the client commands: the server's URL and the token. Flags `--url`, `--token`; variables SLIPWAY_URL, SLIPWAY_TOKEN;
+// otherwise the session stored by `login`.
 import { baseUrl, text } from "./kinds.ts";
 import { optional, setting, type Values } from "./setting.ts";
 

@@ -1,4 +1,4 @@
-// Settings of a server that is one node of several, with PostgreSQL in place of the file in the data directory (docs/cluster.md).
+// Settings of a server in a cluster, with PostgreSQL in place of the file in the data directory (docs/cluster.md).
 import { address, choice, duration, matching, text } from "./kinds.ts";
 import { optional, setting } from "./setting.ts";
 

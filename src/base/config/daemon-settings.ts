@@ -1,5 +1,5 @@
-// The settings of the daemon inside a workspace (verb `agent`): the same machinery as the server's, with flags `--token`,
-// `--url` and variables SLIPWAY_AGENT_TOKEN, SLIPWAY_AGENT_URL. There is no settings file.
+// Settings of the daemon inside a workspace (command `agent`). Same mechanism as the server's, with flags `--token`, `--url` and variables
+// SLIPWAY_AGENT_TOKEN, SLIPWAY_AGENT_URL. There is no settings file.
 import { baseUrl, duration, path, text } from "./kinds.ts";
 import { logSettings } from "./log-settings.ts";
 import { optional, type Values } from "./setting.ts";

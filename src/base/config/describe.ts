@@ -1,5 +1,5 @@
-// Everything that tells people about settings, printed from the tables: help text, `config show`, the example file and the
-// table in docs/configuration.md (rule CF-1). Secrets are never printed (rule CF-5).
+// Generates all descriptions of settings from the tables: help text, `config show`, the example file and the table in docs/configuration.md
+// (rule CF-1). Secrets are never printed (rule CF-5).
 import type { Loaded } from "./resolve.ts";
 import { secretKeys, toFileKey } from "./secret-files.ts";
 import { formatDefault, type Setting, type SettingsTable, toFlag, toVariableName } from "./setting.ts";
@@ -7,7 +7,7 @@ import { formatDefault, type Setting, type SettingsTable, toFlag, toVariableName
 const HIDDEN = "(hidden)";
 const WIDTH = 100;
 
-/** The settings part of a verb's `--help`. */
+/** Returns the settings part of a command's `--help`. */
 export const settingsHelp = (table: SettingsTable, prefix = "SLIPWAY_"): string => {
   const byFile = new Set(secretKeys(table));
   return groupSettings(table)
@@ -25,7 +25,7 @@ export const settingsHelp = (table: SettingsTable, prefix = "SLIPWAY_"): string 
     .join("\n\n");
 };
 
-/** One row of `config show`: the value as text, null when none exists. */
+/** One row of `config show`: the value as text, or null when there is no value. */
 export interface ShownSetting {
   key: string;
   value: string | null;
@@ -33,7 +33,7 @@ export interface ShownSetting {
   name: string;
 }
 
-/** The values in effect and where each came from; a secret that is set shows as `(hidden)`, and so does a password in a URL. */
+/** Returns the effective values and their sources; secrets and passwords in URLs are shown as `(hidden)`. */
 export const shownSettings = <T extends SettingsTable>(table: T, loaded: Loaded<T>): ShownSetting[] =>
   Object.entries(table).map(([key, one]) => {
     const value = loaded.config[key];
@@ -44,7 +44,7 @@ export const shownSettings = <T extends SettingsTable>(table: T, loaded: Loaded<
 
 const withoutPasswords = (text: string): string => text.replace(/(:\/\/[^\s/:@]*:)[^\s/]+@/g, `$1${HIDDEN}@`);
 
-/** `config show` for people: key, value, origin in columns. */
+/** Formats `config show` for people: key, value and source in columns. */
 export const settingsListing = (rows: readonly ShownSetting[]): string => {
   const cells = rows.map((row) => {
     const value = row.value === null ? "(not set)" : row.value || "(none)";
@@ -61,7 +61,7 @@ export const settingsListing = (rows: readonly ShownSetting[]): string => {
     .join("\n");
 };
 
-/** A settings file with every setting explained and commented out; read back as it is, it changes nothing. */
+/** Returns a settings file with every setting explained and commented out; used unchanged, it has no effect. */
 export const exampleFile = (table: SettingsTable): string => {
   const byFile = new Set(secretKeys(table));
   const head =
@@ -81,7 +81,10 @@ export const exampleFile = (table: SettingsTable): string => {
   return head + use + groups.join("");
 };
 
-/** The table in docs/configuration.md between the markers `<!-- settings -->` and `<!-- /settings -->`; `hasFile`: a settings file is read, too. */
+/**
+ * Returns the table between the markers `<!-- settings -->` and `<!-- /settings -->` of docs/configuration.md. `hasFile`: a settings file
+ * is also read.
+ */
 export const settingsTable = (table: SettingsTable, prefix = "SLIPWAY_", hasFile = true): string => {
   const cell = (text: string): string => text.replaceAll("|", "\\|");
   const byFile = new Set(secretKeys(table));
@@ -103,7 +106,7 @@ function groupSettings(table: SettingsTable): [string, [string, Setting<unknown>
   return [...groups];
 }
 
-// Quoted where YAML would read something else than the text: numbers, brackets, colons, nothing at all.
+// Quotes text that YAML would parse as something else: numbers, brackets, colons, empty text.
 function yamlScalar(value: string): string {
   return /^[A-Za-z./][\w./-]*$/.test(value) || /^\d+$/.test(value) ? value : JSON.stringify(value);
 }

@@ -1,4 +1,4 @@
-// How containers are made: the settings that the server and a worker of its own (verb `provisioner`) share.
+// Container settings shared by the server and external workers (command `provisioner`).
 import type { Problem } from "../usage-error.ts";
 import { baseUrl, matching, path, text } from "./kinds.ts";
 import { optional, toVariableName, type Values } from "./setting.ts";
@@ -55,7 +55,7 @@ export const DOCKER_SETTINGS = {
 
 type DockerValues = Values<Pick<typeof DOCKER_SETTINGS, `repository_registry${"" | "_user" | "_password"}`>>;
 
-/** What is missing for the registry. `prefix` is that of the variables. */
+/** Returns what is missing in the registry settings. `prefix` is the prefix of the variables. */
 export const registryIsWhole = (settings: DockerValues, prefix?: string): Problem[] => {
   const {
     repository_registry: name,
@@ -70,7 +70,7 @@ export const registryIsWhole = (settings: DockerValues, prefix?: string): Proble
     .map(([key]) => ({ name: toVariableName(key, prefix), from: "not given", detail }));
 };
 
-/** The registry of images of repositories as the provisioner takes it. */
+/** Returns the registry for repository images in the form the provisioner takes. */
 export const imageRegistry = ({
   repository_registry: name,
   repository_registry_user: user,

@@ -1,5 +1,5 @@
-// Git hosts and other services whose accounts people link (rule EA-4): the setting `external_auth`, a list of providers, and which
-// addresses that are not public the server may call. Secrets in it are never shown.
+// Settings of external account providers such as git hosts (rule EA-4): the setting `external_auth`, a list of providers, and the
+// non-public addresses the server may call. Secrets are never shown.
 import { networks } from "./kinds.ts";
 import { listOfMappings } from "./list-of-mappings.ts";
 import { setting } from "./setting.ts";
@@ -7,13 +7,13 @@ import { setting } from "./setting.ts";
 export const PROVIDER_TYPES = ["github", "gitlab", "bitbucket-cloud", "bitbucket-server", "gitea", "generic"] as const;
 export type ProviderType = (typeof PROVIDER_TYPES)[number];
 
-/** One provider as the operator wrote it. Omitted members come from the type (src/git/provider.ts). */
+/** One provider as configured by the operator. Defaults come from its type (src/git/provider.ts). */
 export type ProviderSetting = {
   readonly id: string;
   readonly type: ProviderType;
   readonly client_id: string;
   readonly client_secret?: string;
-  /** The service's own address, for one that is not the public one: https://git.example.com. */
+  /** The URL of a self-hosted service: https://git.example.com. */
   readonly base_url?: string;
   readonly auth_url?: string;
   readonly token_url?: string;
@@ -21,13 +21,13 @@ export type ProviderSetting = {
   readonly revoke_url?: string;
   readonly device_code_url?: string;
   readonly scopes?: readonly string[];
-  /** Of the URLs whose tokens these are. */
+  /** Matches the URLs these tokens are for. */
   readonly regex?: string;
   readonly display_name?: string;
   readonly display_icon?: string;
-  /** People type a code at the provider instead of being sent there and back. */
+  /** People enter a code at the provider instead of being redirected. */
   readonly device_flow?: boolean;
-  /** Expired tokens are not refreshed: people link again. */
+  /** Expired tokens are not refreshed; people must link again. */
   readonly no_refresh?: boolean;
 };
 
@@ -50,7 +50,7 @@ const isPattern = (value: unknown): boolean => {
   }
 };
 
-/** What is wrong with one entry, without its values: one of them is a secret. */
+/** Returns what is wrong with an entry. Never includes values, because one of them is a secret. */
 const mistakeIn = (entry: unknown): string | undefined => {
   if (typeof entry !== "object" || entry === null || Array.isArray(entry)) return "must be a mapping";
   const one = entry as Record<string, unknown>;

@@ -1,4 +1,4 @@
-// Settings of home backups: copies of the files of workspaces in a folder or a bucket, away from the machine that holds them.
+// Settings of home backups: copies of workspace files in a folder or bucket, away from the machine that stores them.
 import { baseUrl, choice, duration, matching, path, text, whole } from "./kinds.ts";
 import { optional, setting } from "./setting.ts";
 import { bucketName, objectPrefix } from "./storage-settings.ts";

@@ -1,12 +1,12 @@
-// Settings of lifecycle hooks: the consumer that is asked, and what its answers count for.
+// Settings of lifecycle hooks: the consumer to call, and the effect of its answers.
 import { choice, duration, flag, type Kind, whole } from "./kinds.ts";
 import { optional, setting } from "./setting.ts";
 
-/** Bytes that a shared secret must have at least. */
+/** Minimum bytes of a shared secret. */
 const SECRET_BYTES = 32;
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
 
-/** Kept as it was written: tokens name it as their audience. */
+/** Kept exactly as written, because tokens use it as their audience. */
 const consumerUrl: Kind<string> = {
   accepts:
     "an https URL, or an http URL of this machine such as http://127.0.0.1:9000/hooks, without credentials and fragment",

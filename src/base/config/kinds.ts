@@ -1,23 +1,23 @@
-// The kinds of value a setting can have: each says its accepted form in words, reads it from text and prints it back.
-// Used by the settings tables. Parsing is pure: no file, name or network is looked at.
+// The value kinds of settings. Each describes its accepted format, parses it from text and prints it back. Parsing is pure: it never
+// accesses files or the network.
 import { isIP, isIPv6 } from "node:net";
 
 export interface Kind<T> {
-  /** The accepted form, to finish the sentence "expected ...". */
+  /** The accepted format, to complete the sentence "expected ...". */
   readonly accepts: string;
-  /** What stands behind the flag in the help text, such as `HOST:PORT`. Empty for switches. */
+  /** The placeholder after the flag in the help text, such as `HOST:PORT`. Empty for switches. */
   readonly placeholder: string;
-  /** The value, or undefined when the text does not have the accepted form. */
+  /** Returns the value, or undefined when the text does not have the accepted format. */
   parse(text: string): T | undefined;
-  /** Text that `parse` reads back as the same value. */
+  /** Returns text that `parse` converts to the same value. */
   print(value: T): string;
-  /** A YAML list of scalars is accepted as well as comma-separated text. */
+  /** Accepts a YAML list of scalars as well as comma-separated text. */
   readonly list?: true;
-  /** Takes mappings and lists of them; in the settings file they stand as YAML, elsewhere as JSON. */
+  /** Accepts mappings and lists of them: as YAML in the settings file, as JSON elsewhere. */
   readonly structured?: true;
-  /** What exactly is wrong with a text that does not have the form; never holds a value. */
+  /** Returns exactly what is wrong with an invalid text; never includes a value. */
   mistake?(text: string): string | undefined;
-  /** The flag may stand alone and then means true. */
+  /** The flag can be used without a value, which means true. */
   readonly bare?: true;
 }
 
@@ -31,7 +31,7 @@ const HOST_NAME = /^(?=.{1,253}$)[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?(\.[a-z0-9
 const DURATION_PART = /(\d+(?:\.\d+)?)(ms|s|m|h|d)/gy;
 const UNIT_MS: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** One line of text that is not empty. */
+/** One non-empty line of text. */
 export const text: Kind<string> = {
   accepts: "text on one line",
   placeholder: "TEXT",
@@ -39,7 +39,7 @@ export const text: Kind<string> = {
   print: (value) => value,
 };
 
-/** A path; a relative one counts from the working directory. */
+/** A path; a relative one is resolved against the working directory. */
 export const path: Kind<string> = {
   ...text,
   accepts: "a path, absolute or relative to the working directory",
@@ -54,7 +54,7 @@ export const flag: Kind<boolean> = {
   print: String,
 };
 
-/** A whole number from `low` to `high`, both included. */
+/** An integer from `low` to `high`, both included. */
 export const whole = (low: number, high: number): Kind<number> => ({
   accepts: `a whole number from ${low} to ${high}`,
   placeholder: "N",
@@ -109,7 +109,7 @@ export const address: Kind<Address> = {
   print: ({ host, port }) => `${host.includes(":") ? `[${host}]` : host}:${port}`,
 };
 
-/** The address of a server as people and workspaces reach it; no path below it, no credentials inside. */
+/** The URL of a server as people and workspaces reach it, without path and credentials. */
 export const baseUrl: Kind<URL> = {
   accepts: "an http or https URL without path, query or credentials, such as https://slipway.example.com",
   placeholder: "URL",
@@ -134,14 +134,14 @@ export const wildcardHost: Kind<string> = {
   print: (value) => value,
 };
 
-/** Host names as they stand in a Host header, without port, lower case, IPv6 in brackets. */
+/** Hostnames as in a Host header: without port, lower case, IPv6 in brackets. */
 export const hosts: Kind<readonly string[]> = listKind("host names or IP addresses without port", "HOSTS", (item) => {
   const bare = item.replace(/^\[(.*)\]$/, "$1").toLowerCase();
   if (isIPv6(bare)) return `[${bare}]`;
   return isHostName(item) ? item.toLowerCase() : undefined;
 });
 
-/** IP addresses or networks in CIDR form; may be empty. */
+/** IP addresses or networks in CIDR form; can be empty. */
 export const networks: Kind<readonly string[]> = listKind(
   "IP addresses or networks such as 10.0.0.0/8",
   "NETWORKS",
@@ -154,7 +154,7 @@ export const networks: Kind<readonly string[]> = listKind(
   true,
 );
 
-/** Addresses of servers, without a path; may be empty. */
+/** Origins of servers, without a path; can be empty. */
 export const origins: Kind<readonly string[]> = listKind(
   "addresses such as http://127.0.0.1:11434",
   "URLS",
@@ -178,7 +178,7 @@ const PAGES = new Set([
   "mailto",
 ]);
 
-/** Schemes of links that belong to programs, without a colon; may be empty. Schemes of browsers and mail programs do not count. */
+/** URL schemes of programs, without a colon; can be empty. Schemes of browsers and mail programs are rejected. */
 export const programSchemes: Kind<readonly string[]> = listKind(
   "schemes of programs such as vscode",
   "SCHEMES",
@@ -186,7 +186,7 @@ export const programSchemes: Kind<readonly string[]> = listKind(
   true,
 );
 
-/** Text that matches `pattern`; `accepts` says the same in words. */
+/** Text that matches `pattern`; `accepts` describes it in words. */
 export const matching = (pattern: RegExp, accepts: string, placeholder = "TEXT"): Kind<string> => ({
   accepts,
   placeholder,
@@ -194,7 +194,7 @@ export const matching = (pattern: RegExp, accepts: string, placeholder = "TEXT")
   print: (value) => value,
 });
 
-/** Items separated by commas, each read by `item`. */
+/** Comma-separated items, each parsed by `item`. */
 export function listKind(
   what: string,
   placeholder: string,
@@ -214,7 +214,7 @@ export function listKind(
   };
 }
 
-// Digits and dots alone are an IPv4 address or nothing: 127.0.0.256 is no name.
+// Digits and dots alone must be an IPv4 address: 127.0.0.256 is not a hostname.
 function isHostName(value: string): boolean {
   return /^[\d.]+$/.test(value) ? isIP(value) === 4 : HOST_NAME.test(value);
 }

@@ -1,4 +1,4 @@
-// The kind of a setting that is a list of mappings, each with an id of its own: YAML in the settings file, JSON elsewhere.
+// A setting that is a list of mappings, each with its own ID: YAML in the settings file, JSON elsewhere.
 import type { Kind } from "./kinds.ts";
 
 const listIn = (text: string): unknown => {
@@ -10,7 +10,7 @@ const listIn = (text: string): unknown => {
   }
 };
 
-/** `members` says what each mapping has to have; `mistakeIn` what is wrong with one, in words that hold none of its values. */
+/** `members` lists the required members of each mapping; `mistakeIn` returns what is wrong with one, without its values. */
 export const listOfMappings = <T extends { readonly id: string }>(
   members: string,
   mistakeIn: (entry: unknown) => string | undefined,

@@ -1,12 +1,12 @@
-// How much each area of the log says: `info`, or `warn,http=debug,db=trace`. Read by the settings log_level of server, daemon and
-// worker. Refuses unknown areas, since they would be silent forever.
+// Log levels per area: `info`, or `warn,http=debug,db=trace`. Used by the setting log_level of server, daemon and worker. Unknown areas are
+// rejected, because they would never log anything.
 import type { Level, LogLevels } from "../log.ts";
 import type { Kind } from "./kinds.ts";
 import { didYouMean } from "./nearest.ts";
 
 export const LEVELS: readonly Level[] = ["trace", "debug", "info", "warn", "error"];
 
-/** Where lines come from: the first word of `log(...)` in the code. `trace` is what became of each request (src/base/trace.ts). */
+/** The areas, which are the first argument of `log(...)`. `trace` logs the outcome of each request (src/base/trace.ts). */
 export const AREAS: readonly string[] = [
   ...[
     "agents",

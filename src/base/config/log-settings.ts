@@ -1,9 +1,9 @@
-// Settings of the log that every program of ours writes about itself: server, daemon and worker.
+// Log settings shared by server, daemon and worker.
 import { choice } from "./kinds.ts";
 import { logLevels } from "./log-levels.ts";
 import { setting } from "./setting.ts";
 
-/** `help`: what the level of this program is good for. */
+/** `help` describes what the level of this program is useful for. */
 export const logSettings = (help: string) => ({
   log_level: setting(logLevels, { level: "info", areas: {} }, { group: "Logs", help }),
   log_format: setting(choice("auto", "text", "json"), "auto", {

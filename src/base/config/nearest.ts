@@ -1,6 +1,6 @@
-// "Did you mean ...?" for misspelt settings, verbs and names.
+// "Did you mean ...?" for misspelled settings, commands and names.
 
-/** Names that people try, by the setting that does what they mean. */
+/** Names that people try, by the setting they mean. */
 const TRIED: Readonly<Record<string, readonly string[]>> = {
   address: "port host listen bind addr http_address http_port listen_address bind_address".split(" "),
   access_url: "url public_url base_url external_url".split(" "),
@@ -12,7 +12,7 @@ const TRIED: Readonly<Record<string, readonly string[]>> = {
   log_level: "verbose debug loglevel level".split(" "),
 };
 
-/** The known name closest to `name`, when at most a third of its letters differ. */
+/** Returns the known name closest to `name`, if at most a third of its letters differ. */
 export const nearest = (name: string, known: readonly string[]): string | undefined => {
   const ranked = known.map((one) => ({ one, distance: editDistance(name.toLowerCase(), one.toLowerCase()) }));
   const best = ranked
@@ -21,13 +21,13 @@ export const nearest = (name: string, known: readonly string[]): string | undefi
   return best?.one;
 };
 
-/** ` Did you mean X?`, or nothing. */
+/** Returns ` Did you mean X?`, or an empty string. */
 export const didYouMean = (name: string, known: readonly string[]): string => {
   const best = nearest(name, known);
   return best === undefined ? "" : ` Did you mean ${best}?`;
 };
 
-/** The same for a setting, written as `write` does: names that mean another one in other programs lead to it. */
+/** Like `didYouMean` for settings, written as `write` does. Also knows the names that other programs use for a setting. */
 export const didYouMeanSetting = (
   name: string,
   keys: readonly string[],
@@ -40,14 +40,14 @@ export const didYouMeanSetting = (
   return meant === undefined ? "" : ` Did you mean ${write(meant)}?`;
 };
 
-/** Of names with as many words no word is another one: `http_address` is no misspelt `node_address`. */
+/** Names with the same number of words match only if each pair of words is similar: `http_address` is not a misspelled `node_address`. */
 const hasLikeWords = (a: string, b: string): boolean => {
   const [left, right] = [a, b].map((name) => name.toLowerCase().split(/[-_ .]+/));
   if (!left || !right || left.length !== right.length || left.length === 1) return true;
   return left.every((word, at) => editDistance(word, right[at] ?? "") <= Math.ceil(word.length / 2));
 };
 
-/** How many letters must be changed, added or left away to make one name of the other. */
+/** Returns how many letters must be changed, added or removed to turn one name into the other. */
 export function editDistance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, index) => index);
   for (let i = 1; i <= a.length; i++) {

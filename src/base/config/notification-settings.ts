@@ -1,4 +1,4 @@
-// Settings of how people are notified: email, which is off without a host, and pushes to their browsers.
+// Notification settings: email, which is disabled without a host, and web push.
 import { choice, matching, networks, text, whole } from "./kinds.ts";
 import { optional, setting } from "./setting.ts";
 

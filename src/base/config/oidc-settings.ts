@@ -1,13 +1,13 @@
-// Providers that people sign in at by OpenID Connect: the setting `oidc_providers`. Secrets in it are never shown; unknown keys are
-// refused, since they decide who comes in (rule OI-1).
+// OpenID Connect sign-in providers: the setting `oidc_providers`. Secrets are never shown. Unknown keys are rejected, because these
+// settings decide who can sign in (rule OI-1).
 import { listOfMappings } from "./list-of-mappings.ts";
 import { setting } from "./setting.ts";
 
 type Mapping<T> = Readonly<Record<string, T>>;
 
-/** One provider as the operator wrote it. */
+/** One provider as configured by the operator. */
 export type OidcSetting = {
-  /** Stands in the redirect URI. */
+  /** Part of the redirect URI. */
   readonly id: string;
   readonly issuer: string;
   readonly client_id: string;
@@ -15,21 +15,21 @@ export type OidcSetting = {
   readonly scopes?: readonly string[];
   readonly display_name?: string;
   readonly icon?: string;
-  /** Addresses of other domains are refused. */
+  /** Addresses in other domains are rejected. */
   readonly email_domains?: readonly string[];
-  /** People without an account get one. */
+  /** Creates an account for people who have none. */
   readonly sign_up?: boolean;
-  /** A verified address links the account that has it. */
+  /** A verified email address links to the account that has it. */
   readonly link_accounts?: boolean;
-  /** Addresses count without the provider saying that they are verified; they link no account. */
+  /** Accepts addresses that the provider does not report as verified; they never link to an existing account. */
   readonly trust_unverified_email?: boolean;
-  /** Signing out ends the session at the provider, too. */
+  /** Signing out also ends the session at the provider. */
   readonly sign_out_at_provider?: boolean;
   readonly username_claim?: string;
   readonly groups_claim?: string;
-  /** Group -> roles of the site. With it, each sign-in sets exactly these. */
+  /** Maps groups to site roles. If set, each sign-in sets exactly these roles. */
   readonly roles?: Mapping<readonly string[]>;
-  /** Group -> organization -> roles there. With it, each sign-in sets exactly these in the organizations named. */
+  /** Maps groups to organizations and roles there. If set, each sign-in sets exactly these roles in the named organizations. */
   readonly organizations?: Mapping<Mapping<readonly string[]>>;
 };
 
@@ -51,7 +51,7 @@ const isMapping = (value: unknown): value is Record<string, unknown> =>
 const hasOnlyKeys = (known: readonly string[], value: unknown): boolean =>
   Array.isArray(value) && value.every((role) => known.includes(role));
 
-/** Without encryption only on this machine: anyone who is in between would sign in as anyone. */
+/** Plain HTTP is allowed only on this machine, because anyone in between could sign in as anyone. */
 const isIssuer = (value: unknown): boolean => {
   if (!isText(value) || !URL.canParse(value)) return false;
   const { protocol, hostname, username, search, hash } = new URL(value);
@@ -59,7 +59,7 @@ const isIssuer = (value: unknown): boolean => {
   return (protocol === "https:" || (protocol === "http:" && isHere)) && username + search + hash === "";
 };
 
-/** What is wrong with one entry, without its values: one of them is a secret. */
+/** Returns what is wrong with an entry. Never includes values, because one of them is a secret. */
 const mistakeIn = (one: unknown): string | undefined => {
   if (!isMapping(one)) return "must be a mapping";
   const unknown = Object.keys(one).find((key) => !KNOWN.has(key));

@@ -1,19 +1,19 @@
-// Collects the values of a settings table from the command line, the environment and the file, as text with its origin.
-// Used by resolve.ts. Refuses names that are in no table, and says where they stand.
+// Collects the values of a settings table from the command line, the environment and the file, as text with its source. Used by resolve.ts.
+// Rejects unknown names and says where they were found.
 import { parseArgs } from "node:util";
 import type { Problem } from "#base/usage-error.ts";
 import { didYouMeanSetting } from "./nearest.ts";
 import { type SettingsTable, toFlag, toVariableName } from "./setting.ts";
 
-/** The text given for one setting, and where it was found. */
+/** The text of one setting, and where it was found. */
 export interface Given {
   key: string;
-  /** As the person wrote it: `--address`, `SLIPWAY_ADDRESS` or `address`. */
+  /** As written: `--address`, `SLIPWAY_ADDRESS` or `address`. */
   name: string;
   from: "flag" | "env" | "file";
   /** `command line`, `environment`, or the file's path. */
   place: string;
-  /** Undefined when the value has a shape no setting takes, such as a mapping. */
+  /** Undefined when the value has a type that no setting takes, such as a mapping. */
   text: string | undefined;
 }
 
@@ -31,7 +31,7 @@ export const readFlags = (table: SettingsTable, argv: readonly string[]): Readin
   );
   const place = "command line";
   const { tokens } = parseArgs({ args: [...argv], options, strict: false, tokens: true, allowPositionals: true });
-  // What follows an unknown flag is taken for its value and not complained about again.
+  // The token after an unknown flag is assumed to be its value and not reported again.
   let afterUnknown = -1;
   for (const token of tokens) {
     if (token.kind === "positional") {
@@ -46,7 +46,7 @@ export const readFlags = (table: SettingsTable, argv: readonly string[]): Readin
         continue;
       }
       const text = token.value ?? (table[key]?.kind.bare ? "true" : undefined);
-      // `--address --data-dir x`: the value was forgotten, it is not "--data-dir".
+      // In `--address --data-dir x`, the value is missing; it is not "--data-dir".
       const forgotten = token.inlineValue === false && text?.startsWith("--");
       reading.given.push({ key, name: token.rawName, from: "flag", place, text: forgotten ? undefined : text });
     }
@@ -54,7 +54,7 @@ export const readFlags = (table: SettingsTable, argv: readonly string[]): Readin
   return reading;
 };
 
-/** Variables with the prefix. An empty one counts as not set. `known` are names that belong to someone else. */
+/** Reads variables with the prefix. An empty one is treated as not set. `known` are names that belong to other programs. */
 export const readEnv = (
   table: SettingsTable,
   env: Readonly<Record<string, string | undefined>>,
@@ -76,7 +76,7 @@ export const readEnv = (
   return reading;
 };
 
-/** Variables of other programs, such as DOCKER_HOST, for settings that are given nowhere else: not in the settings file either. */
+/** Reads variables of other programs, such as DOCKER_HOST, for settings that are set nowhere else, including the settings file. */
 export const readOtherVariables = (
   table: SettingsTable,
   env: Readonly<Record<string, string | undefined>>,
@@ -90,7 +90,7 @@ export const readOtherVariables = (
   return { given, problems: [] };
 };
 
-/** A YAML mapping of keys to scalars or lists of scalars. */
+/** Reads a YAML mapping of keys to scalars or lists of scalars. */
 export const readSettingsFile = (table: SettingsTable, place: string, content: string): Reading => {
   const reading: Reading = { given: [], problems: [] };
   const keys = Object.keys(table).filter((key) => table[key]?.file !== false);
@@ -123,7 +123,7 @@ export const readSettingsFile = (table: SettingsTable, place: string, content: s
   return reading;
 };
 
-/** Of the same key at the beginning of several lines the parser would silently take the last. */
+/** Returns keys that start more than one line; the parser would silently use the last one. */
 const givenTwice = (content: string): string[] => {
   const names = [...content.matchAll(/^([a-z_]+)\s*:/gm)].map(([, name = ""]) => name);
   return [...new Set(names.filter((name, i) => names.indexOf(name) !== i))];

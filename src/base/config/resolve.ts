@@ -1,5 +1,5 @@
-// Turns what was given into the typed values of a table: flag before environment before file before default (rule CF-2).
-// Refuses everything unknown or malformed, all problems in one error (rules CF-3, CF-4).
+// Converts the collected text to the typed values of a table. Precedence: flag, environment, file, default (rule CF-2). Rejects everything
+// unknown or malformed and reports all problems in one error (rules CF-3, CF-4).
 import { type Problem, UsageError } from "#base/usage-error.ts";
 import { type Given, type Reading, readEnv, readFlags, readOtherVariables, readSettingsFile } from "./read.ts";
 import { readSecretFiles, withSecretFiles } from "./secret-files.ts";
@@ -17,23 +17,23 @@ export interface Loaded<T extends SettingsTable> {
 }
 
 export interface Input {
-  /** What stands behind the verb. */
+  /** The arguments after the command. */
   argv: readonly string[];
   env: Readonly<Record<string, string | undefined>>;
-  /** The content of a file; throws when it cannot be read. */
+  /** Returns the content of a file; throws when it cannot be read. */
   readFile(path: string): string;
 }
 
 export interface Rules<T extends SettingsTable> {
   table: T;
   prefix: string;
-  /** Variables with the prefix that are not settings of this table but are not mistakes either. */
+  /** Variables with the prefix that belong to other tables and are not reported as mistakes. */
   otherVariables: readonly string[];
-  /** What must hold between several values. */
+  /** Checks constraints between several values. */
   together?(config: Values<T>): Problem[];
 }
 
-/** Reads a table. Throws UsageError naming every setting that cannot be used, its place and its accepted form. */
+/** Loads a table. Throws UsageError that names every invalid setting, its source and its accepted format. */
 export const loadSettings = <T extends SettingsTable>(rules: Rules<T>, input: Input): Loaded<T> => {
   const { table } = rules;
   const readable = withSecretFiles(table);
@@ -47,7 +47,7 @@ export const loadSettings = <T extends SettingsTable>(rules: Rules<T>, input: In
   for (const [key, one] of Object.entries(table)) {
     values[key] = one.default;
     sources[key] = { from: "default", name: "default" };
-    // Lowest precedence first; every value is checked, also one that a stronger source hides.
+    // Lowest precedence first; every value is validated, even if a stronger source overrides it.
     for (const reading of readings.toReversed()) {
       for (const given of reading.given.filter((candidate) => candidate.key === key)) {
         const value = given.text === undefined ? undefined : one.kind.parse(given.text);
@@ -57,7 +57,7 @@ export const loadSettings = <T extends SettingsTable>(rules: Rules<T>, input: In
       }
     }
   }
-  // Every key of the table has been filled with its kind's value or its default.
+  // Every key of the table now has a parsed value or its default.
   const loaded = { config: values as Values<T>, sources: sources as Loaded<T>["sources"] };
   if (problems.length === 0) problems.push(...(rules.together?.(loaded.config) ?? []));
   if (problems.length > 0) throw new UsageError(problems);

@@ -1,5 +1,5 @@
-// Secrets by file: next to each secret of a settings table stands one more setting, `<key>_file`, the path of a file that holds it. So
-// a secret need not stand in the environment, which other programs of the same user can read, nor on the command line.
+// Secrets in files: each secret of a settings table has another setting, `<key>_file`, with the path of a file that contains it. A secret
+// then need not be in the environment, which other programs of the same user can read, or on the command line.
 import type { Problem } from "#base/usage-error.ts";
 import { path } from "./kinds.ts";
 import type { Given, Reading } from "./read.ts";
@@ -7,14 +7,17 @@ import { optional, type SettingsTable, toVariableName } from "./setting.ts";
 
 const FILE = "_file";
 
-/** The secrets of a table that may be in a file. One with an entry of its own for that, such as `token_file`, is read where it is used. */
+/**
+ * Returns the secrets of a table that can be in a file. A secret with its own entry for that, such as `token_file`, is read where it is
+ * used.
+ */
 export const secretKeys = (table: SettingsTable): string[] =>
   Object.keys(table).filter((key) => table[key]?.secret && !(key + FILE in table));
 
 /** `admin_password` -> `admin_password_file`. */
 export const toFileKey = (key: string): string => key + FILE;
 
-/** The table with the settings that name files of secrets. */
+/** Returns the table with the added file settings. */
 export const withSecretFiles = (table: SettingsTable): SettingsTable => ({
   ...table,
   ...Object.fromEntries(
@@ -25,19 +28,19 @@ export const withSecretFiles = (table: SettingsTable): SettingsTable => ({
   ),
 });
 
-/** All variables of a table, with the ones that name files. */
+/** Returns all variables of a table, including those of the file settings. */
 export const listVariables = (table: SettingsTable, prefix?: string): string[] =>
   Object.keys(withSecretFiles(table)).map((key) => toVariableName(key, prefix));
 
-/** The variables whose values are secrets. */
+/** Returns the variables with secret values. */
 export const listSecretVariables = (table: SettingsTable, prefix?: string): string[] =>
   Object.keys(table)
     .filter((key) => table[key]?.secret)
     .flatMap((key) => [toVariableName(key, prefix), ...(table[key]?.otherVariable ?? [])].flat());
 
 /**
- * The reading with the content of each file in place of its name; a line end behind a secret is none of it. A secret that is given both
- * ways in one place, and a file that cannot be read, are problems.
+ * Replaces each file name by the content of the file, without a trailing newline. Reports a secret that is given both ways in one source,
+ * and files that cannot be read.
  */
 export const readSecretFiles = (
   table: SettingsTable,

@@ -1,5 +1,5 @@
-// The table of the server's settings: the only list of them. Flags, environment, file, help, example, docs/configuration.md and the type of
-// the result all come from here (rules CF-1, CF-2). Every entry is read somewhere; one that nothing reads is taken out.
+// The table of all server settings. Flags, environment, file, help, example, docs/configuration.md and the type of the result are derived
+// from it (rules CF-1, CF-2). Every entry must be used somewhere.
 
 import { EMAIL_PATTERN } from "../email-address.ts";
 import { CLUSTER_SETTINGS } from "./cluster-settings.ts";
@@ -31,7 +31,7 @@ import { STORAGE_SETTINGS } from "./storage-settings.ts";
 import { TERRAFORM_SERVER_SETTINGS, TERRAFORM_SETTINGS } from "./terraform-settings.ts";
 import { TRACE_SETTINGS } from "./trace-settings.ts";
 
-/** Where Ollama, LM Studio, vLLM and llama.cpp listen by default. */
+/** Default addresses of Ollama, LM Studio, vLLM and llama.cpp. */
 const LOCAL_MODEL_SERVERS = [11_434, 1_234, 8_000, 8_080].map((port) => `http://127.0.0.1:${port}`);
 
 export const SERVER_SETTINGS = {

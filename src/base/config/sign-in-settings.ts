@@ -1,4 +1,4 @@
-// Settings of signing in beyond the password.
+// Sign-in settings other than the password.
 import { choice } from "./kinds.ts";
 import { setting } from "./setting.ts";
 

@@ -1,4 +1,4 @@
-// Settings of object storage for the uploads of a cluster, in place of its database (docs/cluster.md).
+// Object storage settings for the uploads of a cluster, in place of its database (docs/cluster.md).
 import { baseUrl, matching, text } from "./kinds.ts";
 import { optional, setting } from "./setting.ts";
 

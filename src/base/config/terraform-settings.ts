@@ -1,8 +1,8 @@
-// How templates of Terraform are run: the settings that the server and a worker of its own (verb `provisioner`) share.
+// Terraform settings shared by the server and external workers (command `provisioner`).
 import { duration, flag, listKind, path, text } from "./kinds.ts";
 import { optional, setting } from "./setting.ts";
 
-/** What providers of clouds and engines read of their environment. */
+/** Environment variables that cloud and engine providers read. */
 const PASSED = [
   ...["AWS_*", "GOOGLE_*", "CLOUDSDK_*", "GOOGLE_APPLICATION_CREDENTIALS", "ARM_*", "AZURE_*", "DIGITALOCEAN_*"],
   ...["HCLOUD_TOKEN", "KUBE_*", "KUBECONFIG", "DOCKER_HOST", "DOCKER_CERT_PATH", "DOCKER_TLS_VERIFY", "TF_TOKEN_*"],
@@ -38,7 +38,7 @@ export const TERRAFORM_SETTINGS = {
   }),
 } as const;
 
-/** Of the server alone. */
+/** Settings for the server only. */
 export const TERRAFORM_SERVER_SETTINGS = {
   allow_terraform_for_listed_admins: setting(flag, false, {
     group: "Workspaces",

@@ -1,8 +1,8 @@
-// Settings of OpenTelemetry traces (docs/monitoring.md). The usual OTEL_ variables are read where a setting is given nowhere.
+// OpenTelemetry trace settings (docs/monitoring.md). The standard OTEL_ variables are used for settings that are set nowhere else.
 import { flag, type Kind, text, whole } from "./kinds.ts";
 import { optional, setting } from "./setting.ts";
 
-/** A collector may be reached below a path, as those of hosted services are. */
+/** The URL can have a path, as those of hosted collectors do. */
 const collectorUrl: Kind<URL> = {
   accepts: "an http or https URL without query or credentials, such as http://127.0.0.1:4318",
   placeholder: "URL",
@@ -17,7 +17,7 @@ const collectorUrl: Kind<URL> = {
 const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const HEADER_VALUE = /^[\t\x20-\x7e]*$/;
 
-/** As OTEL_EXPORTER_OTLP_HEADERS has them: values are percent-encoded. */
+/** In the format of OTEL_EXPORTER_OTLP_HEADERS: values are percent-encoded. */
 const headerPairs: Kind<Readonly<Record<string, string>>> = {
   accepts: "pairs of name=value, separated by commas, with percent-encoded values",
   placeholder: "HEADERS",

@@ -1,4 +1,4 @@
-// The settings of a worker of its own (verb `provisioner`). Flags `--key`, `--url` and so on; variables SLIPWAY_WORKER_KEY,
+// Settings of an external worker (command `provisioner`). Flags `--key`, `--url` and so on; variables SLIPWAY_WORKER_KEY,
 // SLIPWAY_WORKER_URL. There is no settings file.
 import { DOCKER_SETTINGS } from "./docker-settings.ts";
 import { baseUrl, flag, type Kind, listKind, matching, path, text, whole } from "./kinds.ts";

@@ -1,20 +1,20 @@
-// What an app or a port is called in the first label of its host (rule AX-1). Pure.
+// Builds and parses the name of an app or port in the first label of its host (rule AX-1). Pure.
 
-/** What a host or a path names; nothing of it need exist. */
+/** The parts of a host or path; none of them need exist. */
 export type AppName = {
-  /** The slug of an app, or a port as digits, behind which `s` means https. */
+  /** The slug of an app, or a port as digits; a trailing `s` means https. */
   readonly app: string;
-  /** Undefined: the workspace's only agent. */
+  /** Undefined means the workspace's only agent. */
   readonly agent: string | undefined;
   readonly workspace: string;
-  /** A user name; also `me` in paths. */
+  /** A username; also `me` in paths. */
   readonly user: string;
 };
 
 const LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 export const PART = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
 
-/** The first label of an app's host; empty when it would not be one (too long, or signs that host names have not). */
+/** Returns the first label of an app's host; empty when it would be invalid (too long, or with characters not allowed in hostnames). */
 export const formatLabel = ({ app, agent, workspace, user }: AppName): string => {
   const parts = [app, agent ?? "", workspace, user].map((part) => part.toLowerCase());
   const label = parts.join("--");

@@ -1,20 +1,19 @@
-// The links that open a workspace in a program of the person's machine, for the command line and for pages. Pure. The editors' plug-ins
-// take them as their own documentation says: the plug-in for VS Code and its forks in its contributing guide, the one for JetBrains
-// Gateway in the fields of its links.
+// Links that open a workspace in a local editor, for the command line and pages. Pure. The format is documented by the editors' plug-ins:
+// in the contributing guide of the plug-in for VS Code and its forks, and in the link fields of the plug-in for JetBrains Gateway.
 
 export type Place = {
-  /** The server. */
+  /** The server's URL. */
   url: URL;
   owner: string;
   workspace: string;
   agent: string;
-  /** A folder in the workspace; undefined: the one the agent begins in. */
+  /** A folder in the workspace; undefined means the agent's default folder. */
   folder: string | undefined;
-  /** A session key for the plug-in; undefined: it asks. */
+  /** A session key for the plug-in; if undefined, the plug-in asks for one. */
   token: string | undefined;
 };
 
-/** Programs that VS Code's plug-in runs in, by the scheme of their links. */
+/** Editors that the VS Code plug-in supports, by their URL scheme. */
 export const EDITORS = ["vscode", "vscode-insiders", "vscodium", "cursor", "windsurf"] as const;
 
 export type Editor = (typeof EDITORS)[number];
@@ -22,7 +21,7 @@ export type Editor = (typeof EDITORS)[number];
 export const editorLink = (editor: Editor, place: Place): string =>
   `${editor}://coder.coder-remote/open?${formatFields(place)}`;
 
-/** JetBrains Gateway; it asks which of its editors where the link does not say. */
+/** Returns a link for JetBrains Gateway, which asks for an editor if the link names none. */
 export const gatewayLink = (place: Place): string => `jetbrains-gateway://connect#type=coder&${formatFields(place)}`;
 
 const formatFields = ({ url, owner, workspace, agent, folder, token }: Place): string =>

@@ -1,40 +1,42 @@
-// Links of external apps: where a template leaves a place for a key, and where such a link leads. Pure, for the server, the command line
+// Links of external apps: the key placeholder in a template's link, and the target of a link. Pure; used by the server, the command line
 // and pages.
 
-/** Templates of the ecosystem leave this place for a key. */
+/** Placeholder for a session key in template links, as used by existing templates. */
 export const KEY_PLACEHOLDER = "$SESSION_TOKEN";
 
 type ExternalApp = { readonly external: boolean; readonly url: string };
 
-/** Whether the link of an app has a place for a key. Links to web pages never get one. */
+/** Returns whether an app's link has a placeholder for a key. Links to web pages never get one. */
 export const wantsKey = ({ external, url }: ExternalApp): boolean =>
   external && url.includes(KEY_PLACEHOLDER) && !/^https?:/i.test(url);
 
-/** As the API shows it to either kind of client. */
+/** As the API returns it to native or upstream clients. */
 type ShownAgent = { readonly parent_id: string | null | { readonly valid: boolean } };
 
-/** Whether an app may get a key: its link has a place for one, and the template declared it, not a program inside the workspace. */
+/**
+ * Returns whether an app can get a key: its link has a placeholder, and the template declared the app, not a program inside the workspace.
+ */
 export const mayGetKey = ({ parent_id }: ShownAgent, app: ExternalApp): boolean =>
   wantsKey(app) && (typeof parent_id === "object" ? parent_id?.valid !== true : false);
 
-/** The link with this key, or with nothing in its place. */
+/** Returns the link with the key inserted, or with the placeholder removed. */
 export const withKey = (url: string, key: string): string => url.replaceAll(KEY_PLACEHOLDER, encodeURIComponent(key));
 
-/** Where a person agrees that an app gets a key, below the access URL. */
+/** Returns the path below the access URL where a person allows an app to get a key. */
 export const consentPath = (place: { workspace_id: string; agent: string; app: string }): string =>
   `/open-app?${new URLSearchParams({ workspace: place.workspace_id, agent: place.agent, app: place.app })}`;
 
-/** What a link says of where it leads. */
+/** The target of a link. */
 export type LinkTarget = {
-  /** What decides which program opens it, such as `vscode`. */
+  /** Decides which program opens it, such as `vscode`. */
   readonly scheme: string;
-  /** The part of the program that gets it, such as an extension; empty when the link names none. */
+  /** The part of the program that receives it, such as an extension; empty if the link names none. */
   readonly authority: string;
-  /** Every host that the link names, in its own place or in one of its parameters, without the authority. */
+  /** Every host in the link, as its host or in a parameter, except the authority. */
   readonly hosts: readonly string[];
 };
 
-/** Reads where a link leads; undefined for a text that is no link. */
+/** Parses the target of a link; undefined if the text is not a link. */
 export const linkTarget = (link: string): LinkTarget | undefined => {
   if (!URL.canParse(link)) return undefined;
   const { protocol, host } = new URL(link);
@@ -43,7 +45,7 @@ export const linkTarget = (link: string): LinkTarget | undefined => {
 
 const NESTED = 3;
 
-/** Hosts of the addresses that a text has inside, also where they are percent-encoded, one in another. */
+/** Returns hosts of URLs inside a text, including nested percent-encoded ones. */
 const hostsIn = (text: string, depth: number): Set<string> => {
   const hosts = new Set<string>();
   for (const [address] of text.matchAll(/[a-z][a-z0-9+.-]*:\/\/[^\s&#"'<>]+/gi)) {

@@ -1,21 +1,21 @@
-// What a pasted link to a repository means: where to clone it from, and which branch, commit, pull request or folder the page showed. Pure;
-// reads links of GitHub, GitLab, Gitea and Bitbucket by their shape, so that hosts of one's own are read, too.
+// Parses a pasted link to a repository: the clone URL, and the branch, commit, pull request or folder that the page showed. Pure.
+// Recognizes links of GitHub, GitLab, Gitea and Bitbucket by their shape, so that self-hosted instances work too.
 
 export type RepositoryAddress = {
-  /** What git clones: http or https, without a user. */
+  /** The URL to clone: http or https, without a user. */
   readonly url: string;
-  /** The last part of the path, for people and as the folder's name. */
+  /** The last part of the path, used as a display name and folder name. */
   readonly name: string;
   readonly branch?: string;
   readonly commit?: string;
   readonly pull_request?: number;
   /** A folder in the repository. */
   readonly path?: string;
-  /** A branch and perhaps a folder, which only the host can tell apart: `feature/x/docs`. Instead of `branch` and `path`. */
+  /** A branch, possibly followed by a folder: `feature/x/docs`. Only the host can tell them apart. Used instead of `branch` and `path`. */
   readonly branch_and_path?: string;
 };
 
-/** Characters of a link that are read. */
+/** Maximum length of a link. */
 export const MAX_ADDRESS = 2_048;
 
 const HOST = /^[\w[]/;
@@ -24,7 +24,7 @@ const PART = /^[\w.~][\w.~-]*$/;
 const SHA = /^[0-9a-f]{40}$|^[0-9a-f]{64}$/;
 const DIGITS = /^[1-9]\d{0,9}$/;
 
-/** The repository that the text is a link to; undefined when it is none. */
+/** Returns the repository that the text links to; undefined if it is not a link to one. */
 export const parseRepositoryAddress = (text: string): RepositoryAddress | undefined => {
   const trimmed = text.trim();
   if (trimmed.length > MAX_ADDRESS || /\s/.test(trimmed)) return undefined;
@@ -33,22 +33,22 @@ export const parseRepositoryAddress = (text: string): RepositoryAddress | undefi
   if (!URL.canParse(trimmed)) return undefined;
   const url = new URL(trimmed);
   const parts = partsOf(url.pathname);
-  // A host that begins with a dash would be an option of a program.
+  // A host that begins with a dash could be interpreted as a command-line option.
   if (parts === undefined || !HOST.test(url.hostname)) return undefined;
-  // The port of ssh says nothing of the web.
+  // The SSH port says nothing about the web port.
   if (url.protocol === "ssh:" || url.protocol === "git:") return repository(`https://${url.hostname}`, parts, {});
   if (url.protocol !== "https:" && url.protocol !== "http:") return undefined;
   return linkOn(url, parts);
 };
 
-/** What a link with a password or token is answered with: it would be stored, and shown to others who may see the workspace. */
+/** Rejects a link with a password or token, because it would be stored and shown to others with access to the workspace. */
 export const NO_CREDENTIALS =
   "must not hold a password or token: link your account at the host, or create a deploy key for the repository";
 
 const TOKEN_NAME = /^(?:glpat-|gh[pousr]_|github_pat_|.{40})/;
 const SECRET_MEMBERS = /^(?:.*[_-])?(?:token|password|passwd|secret|auth|api[_-]?key)$/i;
 
-/** Whether the link has a password or token in it. The name of a user, as hosts copy it into links, is no secret. */
+/** Returns whether the link contains a password or token. A username, which hosts put into their clone URLs, is not a secret. */
 export const holdsCredentials = (link: string): boolean => {
   const text = link.trim();
   if (!URL.canParse(text)) return false;
@@ -59,7 +59,7 @@ export const holdsCredentials = (link: string): boolean => {
 
 type Shown = Pick<RepositoryAddress, "branch" | "commit" | "pull_request" | "path" | "branch_and_path">;
 
-/** The parts of a path, decoded; undefined for a path that leaves itself or cannot be read. */
+/** Returns the decoded parts of a path; undefined if it leaves its root or cannot be decoded. */
 const partsOf = (path: string): string[] | undefined => {
   try {
     const parts = path.split("/").filter((part) => part !== "");
@@ -77,26 +77,27 @@ const linkOn = (url: URL, parts: readonly string[]): RepositoryAddress | undefin
   const { origin } = url;
   const server = bitbucketServer(url, parts);
   if (server) return server;
-  // GitLab: the project's path is as long as its groups are deep, and ends at "-".
+  // GitLab: a project's path is as long as its groups are deep, and ends at "-".
   const dash = parts.indexOf("-");
   if (dash >= 2) return repository(origin, parts.slice(0, dash), shownBy(parts.slice(dash + 1), undefined));
   const [, , page] = parts;
   if (page !== undefined && !parts.some((part) => part.endsWith(".git"))) {
     const shown = shownBy(parts.slice(2), url.hostname);
-    // A page of two parts and more that says nothing of code: an issue, a list. Or GitLab's deeper groups.
+    // A page without a code reference, such as an issue or a list, of a repository with a two-part path. Otherwise it may be a GitLab
+    // project in nested groups.
     if (Object.keys(shown).length > 0 || PAGES.has(page)) return repository(origin, parts.slice(0, 2), shown);
   }
   return repository(origin, parts, {});
 };
 
-/** Pages of a repository on hosts whose repositories have two parts. */
+/** Page names of hosts whose repositories have two-part paths. */
 const PAGES = new Set([
   ...["actions", "activity", "blame", "blob", "branches", "commit", "commits", "compare", "discussions", "issues"],
   ...["labels", "milestones", "packages", "projects", "pull", "pull-requests", "pulls", "releases", "security"],
   ...["settings", "src", "tags", "tree", "wiki"],
 ]);
 
-/** What the page below a repository shows. */
+/** Returns what the page below a repository shows. */
 const shownBy = (parts: readonly string[], host: string | undefined): Shown => {
   const [page = "", first = "", ...rest] = parts;
   switch (page) {
@@ -123,7 +124,7 @@ const shownBy = (parts: readonly string[], host: string | undefined): Shown => {
   }
 };
 
-/** `src/branch/main/docs` is Gitea's, `src/main/docs` Bitbucket's. */
+/** `src/branch/main/docs` is a Gitea link, `src/main/docs` a Bitbucket link. */
 const giteaOrBitbucket = (first: string, rest: readonly string[], host: string | undefined): Shown => {
   const isBitbucket = host === "bitbucket.org";
   if (!isBitbucket && (first === "branch" || first === "tag")) return refAndPath(rest);
@@ -131,7 +132,7 @@ const giteaOrBitbucket = (first: string, rest: readonly string[], host: string |
   return refAndPath([first, ...rest]);
 };
 
-/** A commit has no slashes; a branch may, so where more follows only the host can tell. */
+/** A commit contains no slashes, but a branch can, so only the host can split a longer path. */
 const refAndPath = (parts: readonly string[]): Shown => {
   const [first = "", ...rest] = parts;
   if (first === "") return {};
@@ -169,17 +170,17 @@ const repository = (
   return { url: `${origin}/${parts.join("/")}`, name, ...shown };
 };
 
-/** What git is asked for, in the order in which it is tried: a reference of the host, and the folder that is left then. */
+/** A git ref to try, and the folder that remains. */
 export type RefToTry = {
   readonly ref: string;
   readonly kind: "default" | "branch" | "tag" | "commit" | "pull_request";
   readonly path?: string;
 };
 
-/** At most so many slashes of a name are looked for. */
+/** Maximum number of path parts tried as a ref. */
 const MAX_REF_PARTS = 6;
 
-/** The references that the address may mean, the likeliest first. */
+/** Returns the refs that the address may mean, most likely first. */
 export const refsToTry = (asked: Shown): RefToTry[] => {
   const path = asked.path ? { path: asked.path } : {};
   const { branch, commit, pull_request, branch_and_path } = asked;
@@ -204,7 +205,7 @@ const named = (name: string, path: string | undefined): RefToTry[] => {
   ];
 };
 
-/** A workspace's name from a repository's: letters and digits in groups joined by single hyphens. */
+/** Returns a workspace name for a repository: letters and digits in groups joined by single hyphens. */
 export const workspaceNameFor = (name: string): string =>
   name
     .replace(/[^a-zA-Z0-9]+/g, "-")

@@ -1,6 +1,6 @@
-// What a bucket answers when it does not do what it is asked, in words for anyone who runs the server.
+// Explains errors of a bucket to the server's operator.
 
-/** Refusals that say what to change, by the store's code or status. */
+/** Messages that say what to change, by the store's error code or status. */
 const WORDS: Readonly<Record<string, string>> = {
   NoSuchBucket: "there is no such bucket",
   InvalidAccessKeyId: "s3_access_key is not known there",
@@ -26,9 +26,9 @@ type Answered = { readonly status?: number; readonly code?: string; readonly isP
 export class BucketError extends Error {
   override readonly name = "BucketError";
   readonly status: number | undefined;
-  /** The store's own word, or the network's; empty where it has none. */
+  /** The error code of the store or the network; empty if none exists. */
   readonly code: string;
-  /** Whether the same may go well a moment later. */
+  /** True when a retry may succeed. */
   readonly isPassing: boolean;
 
   constructor(bucket: string, { status, code = "", isPassing = isPassingAnswer(status, code) }: Answered) {
@@ -41,7 +41,7 @@ export class BucketError extends Error {
   }
 }
 
-/** Bytes that were damaged on their way are sent again. */
+/** Bytes that were damaged in transit can be sent again. */
 const isPassingAnswer = (status: number | undefined, code: string): boolean =>
   status === undefined ||
   status >= 500 ||

@@ -1,6 +1,6 @@
-// A bucket of S3-compatible object storage. Bun's client signs each request and fetch sends it: the client itself has no deadlines, sends no
-// checksum, and leaves the parts of a large object behind when it is cut off. Bodies are streams, since a file of an https request would be
-// read into memory whole.
+// A bucket of S3-compatible object storage. Bun's client signs each request and fetch sends it, because the client has no timeouts, sends
+// no checksum, and leaves parts of a large object behind when interrupted. Bodies are streams, because fetch would read a file into memory
+// completely for an https request.
 import { open } from "node:fs/promises";
 import { type Clock, systemClock } from "../clock.ts";
 import { uuid } from "../ids.ts";
@@ -10,18 +10,18 @@ import { BucketError } from "./bucket-error.ts";
 
 const ATTEMPTS = 4;
 const MAX_PAUSE_MS = 5_000;
-/** A store has so long to answer, and to continue with what it has begun. */
+/** Timeout for the store's response, and for each further chunk. */
 const ANSWER_MS = 15_000;
-/** Uploads that are slower than this are begun again. */
+/** Uploads slower than this are restarted. */
 const MIN_BYTES_PER_MS = 256;
 const SIGNED_SECONDS = 3600;
 
 export type BucketPlace = {
-  /** Undefined: Amazon's of the region. */
+  /** Undefined means Amazon S3 in the region. */
   readonly endpoint?: string | undefined;
   readonly region: string;
   readonly bucket: string;
-  /** In front of each object's name. */
+  /** Prefix of each object's name. */
   readonly prefix: string;
   readonly access_key: string;
   readonly secret_key: string;
@@ -29,7 +29,7 @@ export type BucketPlace = {
 
 type Options = { readonly clock?: Clock; readonly answer_ms?: number };
 
-/** What a list is refused with that a repetition does not change. */
+/** List errors that a retry cannot fix. */
 const REFUSALS = /^(AccessDenied|NoSuchBucket|InvalidAccessKeyId|SignatureDoesNotMatch|AuthorizationHeaderMalformed)$/;
 
 type Call = {
@@ -40,7 +40,7 @@ type Call = {
 
 export class Bucket {
   readonly prefix: string;
-  /** Such as `slipway at https://storage.example.com`. */
+  /** For example `slipway at https://storage.example.com`. */
   readonly name: string;
   readonly #client: Bun.S3Client;
   readonly #clock: Clock;
@@ -56,7 +56,7 @@ export class Bucket {
     this.#answer_ms = answer_ms;
   }
 
-  /** Stores the bytes of a file; the store has compared them with a checksum and says that it has all of them. Throws BucketError. */
+  /** Stores the bytes of a file. The store verifies a checksum, and the stored size is checked. Throws BucketError. */
   async put(object: string, path: string, size: number): Promise<void> {
     const md5 = new Bun.CryptoHasher("md5");
     for await (const bytes of Bun.file(path).stream()) md5.update(bytes);
@@ -69,7 +69,7 @@ export class Bucket {
     });
   }
 
-  /** Writes the bytes into a new file, which are those with this SHA-256. Throws BucketError. */
+  /** Downloads an object to a new file and verifies its SHA-256. Throws BucketError. */
   async getTo(object: string, path: string, hash: string): Promise<void> {
     await this.#trying(async () => {
       const { response, over, extend } = await this.#open("GET", object, {});
@@ -90,7 +90,7 @@ export class Bucket {
     });
   }
 
-  /** Stores bytes that are in memory. Throws BucketError. */
+  /** Stores bytes from memory. Throws BucketError. */
   async putBytes(object: string, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
     const md5 = new Bun.CryptoHasher("md5").update(bytes).digest("base64");
     const headers = { "content-md5": md5, "content-length": String(bytes.length) };
@@ -98,7 +98,7 @@ export class Bucket {
     await this.#trying(() => this.#call("PUT", object, { headers, body: bytes, ms }));
   }
 
-  /** The bytes of an object, of which no more than `max` are read; undefined where none exists. Throws BucketError. */
+  /** Returns the bytes of an object, of which at most `max` are read; undefined if it does not exist. Throws BucketError. */
   getBytes(object: string, max: number): Promise<Uint8Array | undefined> {
     return this.#trying(async () => {
       const opened = await this.#open("GET", object, {}).catch(absent);
@@ -122,7 +122,7 @@ export class Bucket {
     });
   }
 
-  /** Lists the objects whose names begin so, a page at a time. Throws BucketError. */
+  /** Yields the objects whose names have the prefix, one page at a time. Throws BucketError. */
   async *list(prefix: string): AsyncGenerator<{ readonly name: string; readonly modified_at: number }> {
     let continuationToken: string | undefined;
     do {
@@ -136,7 +136,7 @@ export class Bucket {
     } while (continuationToken !== undefined);
   }
 
-  /** Bun's client lists on its own, without a deadline. */
+  /** Bun's client lists objects itself and has no timeout. */
   async #page(options: { readonly prefix: string; readonly continuationToken?: string }) {
     const { promise: late, reject } = Promise.withResolvers<never>();
     const giveUp = (): void => reject(new BucketError(this.name, { code: "TooSlow", isPassing: true }));
@@ -152,17 +152,17 @@ export class Bucket {
     }
   }
 
-  /** Bytes of an object; undefined where none exists. Throws BucketError. */
+  /** Returns the size of an object in bytes; undefined if it does not exist. Throws BucketError. */
   sizeOf(object: string): Promise<number | undefined> {
     return this.#trying(() => this.#size(object));
   }
 
-  /** One that is not there is removed, too. Throws BucketError. */
+  /** Removes an object; succeeds if it does not exist. Throws BucketError. */
   async remove(object: string): Promise<void> {
     await this.#trying(() => this.#call("DELETE", object).catch(absent));
   }
 
-  /** Writes, reads and removes an object of its own. Throws BucketError, whose message says what to look at. */
+  /** Writes, reads and removes a test object. Throws BucketError, whose message says what to check. */
   async check(): Promise<void> {
     const object = `${this.prefix}probe-${uuid()}`;
     await this.#trying(async () => {
@@ -192,7 +192,7 @@ export class Bucket {
     );
   }
 
-  /** The headers of an answer whose body is of no interest. */
+  /** Returns the headers of a response and discards its body. */
   async #call(method: Method, object: string, call: Call = {}): Promise<Headers> {
     const { response, over } = await this.#open(method, object, call);
     await response.body?.cancel();
@@ -200,7 +200,7 @@ export class Bucket {
     return response.headers;
   }
 
-  /** The answer, when it is a good one; `over` ends the deadline, `extend` begins it again. */
+  /** Returns a successful response; `over` cancels the timeout, `extend` restarts it. */
   async #open(method: Method, object: string, { headers = {}, body, ms = this.#answer_ms }: Call) {
     const url = this.#client.presign(object, { method, expiresIn: SIGNED_SECONDS });
     const late = new AbortController();
@@ -224,11 +224,11 @@ export class Bucket {
     }
   }
 
-  /** What the network says, without addresses: a signed one lets anyone who reads it do the same. */
+  /** Returns a network error without its URL: a signed URL would let anyone who reads it repeat the request. */
   #named(error: unknown): unknown {
     if (error instanceof BucketError) return error;
     const { code, name } = error as { code?: string; name: string };
-    // What the disk says is no word of the store.
+    // A local disk error is not an error of the store.
     if (code !== undefined && /^E(NOSPC|DQUOT|IO|ROFS|ACCES|PERM|NOENT)$/.test(code)) return error;
     return new BucketError(this.name, { code: String(code ?? name), isPassing: true });
   }
@@ -236,7 +236,7 @@ export class Bucket {
 
 type Method = "GET" | "PUT" | "HEAD" | "DELETE";
 
-/** A store that says 404 may mean the bucket or the key; an answer to HEAD has no word. */
+/** A store's 404 may mean the bucket or the key; a response to HEAD has no error code. */
 const absent = (error: unknown): undefined => {
   if (!(error instanceof BucketError) || error.status !== 404 || !/^(NoSuchKey|)$/.test(error.code)) throw error;
 };

@@ -1,9 +1,9 @@
-// What every answer carries, a node's own among them.
+// Headers of every response, including those of the node itself.
 import { WIRE_VERSION } from "../version.ts";
 
 /**
- * It is never taken for another type, and caches keep no copy that may hold a secret (rule HT-11). Genuine clients take a 404 without a build
- * version for another kind of server; one that begins with v0.0.0 fits every version of theirs.
+ * Prevents content sniffing, and keeps caches from storing responses that may contain secrets (rule HT-11). Upstream clients treat a 404
+ * without a build version as another kind of server; a version that begins with v0.0.0 is compatible with all of theirs.
  */
 export const COMMON_HEADERS = {
   "x-content-type-options": "nosniff",

@@ -1,4 +1,4 @@
-// Why a connection could not be made, in words for people in the place of the system's code. Pure.
+// Explains network errors to people instead of showing the system's error code. Pure.
 
 const WORDS: Readonly<Record<string, string>> = {
   ECONNREFUSED: "nothing listens there",
@@ -13,8 +13,8 @@ const WORDS: Readonly<Record<string, string>> = {
   EPROTO: "it does not speak TLS there",
 };
 
-/** Words for a thrown error of the network; its own message where none exist, and its code where it says nothing. */
-export const failureWords = (error: unknown): string => {
+/** Returns an explanation of a network error; if none exists, the error's own message, or its code if the message is empty. */
+export const describeNetworkError = (error: unknown): string => {
   const { code, message } = (typeof error === "object" && error !== null ? error : { message: error }) as {
     readonly code?: unknown;
     readonly message?: unknown;

@@ -1,11 +1,10 @@
-// IP addresses and networks: which address another notation stands for, and which addresses are no part of the public internet. The one
-// place that judges addresses, for everything that connects to where a setting, an answer or a person says, and for addresses that
-// requests come from.
+// Normalizes IP addresses and matches them against networks, including the ranges outside the public internet. All checks of addresses are
+// here: for outgoing connections to addresses from settings, responses or people, and for the addresses of requests.
 import { BlockList, isIP } from "node:net";
 
 const toFamily = (address: string): "ipv4" | "ipv6" => (isIP(address) === 6 ? "ipv6" : "ipv4");
 
-/** Addresses and networks in CIDR form. */
+/** A list of addresses and networks in CIDR form. */
 export class NetworkList {
   readonly #list = new BlockList();
 
@@ -17,15 +16,15 @@ export class NetworkList {
     }
   }
 
-  /** True when the address, in whatever notation, is in one of them; false for what is no address. */
+  /** Returns whether the address, in any notation, is in one of the networks; false if it is not an address. */
   has(address: string): boolean {
     const plain = plainAddress(address);
     return isIP(plain) !== 0 && this.#list.check(plain, toFamily(plain));
   }
 }
 
-// IANA's special-purpose registries. IPv4 inside IPv6 is judged as the IPv4 address it is.
-/** Everything that is not the public internet. */
+// IANA's special-purpose registries. IPv4 inside IPv6 is judged as IPv4.
+/** All ranges outside the public internet. */
 export const NOT_PUBLIC = new NetworkList([
   ...["0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24"],
   ...["192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24"],
@@ -35,7 +34,7 @@ export const NOT_PUBLIC = new NetworkList([
 ]);
 
 /**
- * The IPv4 address that an IPv6 one stands for, else the address itself: mapped (::ffff:a.b.c.d, in every spelling), translated
+ * Returns the IPv4 address embedded in an IPv6 one, or the address itself: mapped (::ffff:a.b.c.d, in every spelling), translated
  * (::ffff:0:a.b.c.d), NAT64 (64:ff9b::/96), 6to4 (2002::/16), ISATAP and the old compatible form (::a.b.c.d).
  */
 export const plainAddress = (address: string): string => {
@@ -45,15 +44,15 @@ export const plainAddress = (address: string): string => {
   const starts = (...prefix: number[]): boolean => prefix.every((word, i) => words[i] === word);
   const isLast = starts(0, 0, 0, 0, 0, 0xffff) || starts(0, 0, 0, 0, 0xffff, 0) || starts(0x64, 0xff9b, 0, 0, 0, 0);
   const isIsatap = words[5] === 0x5efe && (words[4] === 0 || words[4] === 0x200);
-  // :: and ::1 are addresses of their own.
+  // :: and ::1 do not contain an IPv4 address.
   const isCompatible = starts(0, 0, 0, 0, 0, 0) && (words[6] !== 0 || (words[7] ?? 0) > 1);
   if (isLast || isIsatap || isCompatible) return v4(words[6], words[7]);
   return starts(0x2002) ? v4(words[1], words[2]) : address;
 };
 
-/** The eight words of an IPv6 address. */
+/** Returns the eight 16-bit words of an IPv6 address. */
 const toWords = (address: string): number[] => {
-  // The URL parser writes every form, also one that ends in an IPv4 address, as words in hex.
+  // The URL parser normalizes every form, including one that ends in an IPv4 address, to hexadecimal words.
   const host = new URL(`http://[${address.split("%")[0]}]/`).hostname.slice(1, -1);
   const [head = "", tail] = host.split("::");
   const words = (text: string): number[] =>

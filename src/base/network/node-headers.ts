@@ -1,6 +1,6 @@
-// What nodes of a cluster say to each other in requests and responses, and only to each other.
+// Headers that cluster nodes use only between each other.
 
-/** Names the node's token and the address of the client. */
+/** Contains the node's token and the client's address. */
 export const NODE_HEADER = "x-slipway-node";
-/** Names the part of a request that another node has to answer. */
+/** Contains the part of a request that another node must handle. */
 export const PART_HEADER = "x-slipway-part";

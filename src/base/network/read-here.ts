@@ -1,15 +1,15 @@
-// Requests that a node of a cluster answers from the database though another node is the active one. Whatever only the active node has or
-// may do says so by `passOn`: then the request is marked, and its answer is not used, whatever its handler makes of the error.
+// Requests that a cluster node answers from the database while another node is active. Code that only the active node can run calls
+// `passOn`: the request is marked, and its response is discarded whatever the handler does with the error.
 import { AsyncLocalStorage } from "node:async_hooks";
 
-/** What a node says to itself that it cannot answer; nothing else of the server uses this status. */
+/** Internal status for a request this node cannot answer; not used for anything else. */
 export const MISDIRECTED = 421;
 
 type Reading = { isPassedOn: boolean };
 
 const reading = new AsyncLocalStorage<Reading>();
 
-/** Why a handler cannot go on here; the active node is asked in its place. */
+/** Thrown when a handler cannot continue here; the active node is asked instead. */
 export class PassedOn extends Error {
   override readonly name = "PassedOn";
 
@@ -18,25 +18,27 @@ export class PassedOn extends Error {
   }
 }
 
-/** Marks the request that is being answered and throws. */
+/** Marks the current request and throws. */
 export const passOn = (): never => {
   const now = reading.getStore();
   if (now) now.isPassedOn = true;
   throw new PassedOn();
 };
 
-/** True inside of a request that is answered from the database alone. */
+/** Returns whether the current request is answered from the database alone. */
 export const isReadHere = (): boolean => reading.getStore() !== undefined;
 
-/** What continues after the request, such as a WebSocket, is not read in it: no other node could be asked instead any more. */
+/**
+ * Leaves the context for work that continues after the request, such as a WebSocket: at that point, no other node could be asked instead.
+ */
 export const afterReading = <T>(work: () => T): T => reading.exit(work);
 
-/** For what a process knows of itself, such as its log: the active node is asked for its own. */
+/** For process-local data such as the log: the active node is asked for its own. */
 export const onActiveNode = (): void => {
   if (isReadHere()) passOn();
 };
 
-/** What `answer` comes to; undefined when only the active node can say it. */
+/** Returns the result of `answer`; undefined when only the active node can provide it. */
 export const readHere = async <T>(answer: () => Promise<T>): Promise<T | undefined> => {
   const now: Reading = { isPassedOn: false };
   const answered = await reading.run(now, answer);

@@ -1,37 +1,37 @@
-// The part of the request for which a piece of work is done, where several nodes are active: what it writes is refused once another node has the
-// part (docs/spec/cluster-nodes.md). It goes along on its own from the request through its handler, and ends with that: neither actors nor what a handler
-// has begun and does not wait for have it. One server has none.
+// The part of the request that a piece of work is done for, when several nodes are active: its writes are rejected once another node owns
+// the part (docs/spec/cluster-nodes.md). It propagates automatically from the request through its handler and ends there; actors, and work
+// that a handler does not await, do not inherit it. A single server has none.
 import { AsyncLocalStorage } from "node:async_hooks";
 
 const current = new AsyncLocalStorage<PartedRequest | undefined>();
 
-/** One request while it is answered. */
+/** A request that is being handled. */
 export class PartedRequest {
   readonly part: number;
   readonly #changed: () => void;
   #isOver = false;
   #hasBegun = false;
-  /** What may change something still. */
+  /** Number of operations in progress that may still change something. */
   #open = 0;
   #waits = 0;
 
-  /** `changed` is called when a hand-over may have to look again whether it waits for this request. */
+  /** `changed` is called when a handoff should check again whether it must wait for this request. */
   constructor(part: number, changed: () => void = () => {}) {
     this.part = part;
     this.#changed = changed;
   }
 
-  /** Its handler continues, and does not wait for someone else, such as the node that gets its part. */
+  /** Returns whether its handler is still running and not waiting for something else, such as the part's next node. */
   get mayWrite(): boolean {
     return !this.#isOver && this.#waits === 0;
   }
 
-  /** Its handler has ended, also when it was answered before. */
+  /** Returns whether its handler has ended, even if it was answered earlier. */
   get isOver(): boolean {
     return this.#isOver;
   }
 
-  /** Whether asking for it again could do something twice. */
+  /** Returns whether repeating the request could do something twice. */
   get hasBegun(): boolean {
     return this.#hasBegun || this.#open > 0;
   }
@@ -49,7 +49,7 @@ export class PartedRequest {
     this.#hasBegun = true;
   }
 
-  /** `work` changes something, unless it rejects with what `isNothing` knows to have changed nothing. */
+  /** Tracks `work` as a change, unless it rejects with an error for which `isNothing` says that nothing has changed. */
   async changing<T>(work: Promise<T>, isNothing: (error: unknown) => boolean): Promise<T> {
     this.#open++;
     try {
@@ -75,18 +75,19 @@ export class PartedRequest {
   }
 }
 
-/** The request that is answered by what runs now; undefined outside of one, and where there is one server. */
+/** Returns the request that the current code runs for; undefined outside a request and on a single server. */
 export const requestNow = (): PartedRequest | undefined => {
   const now = current.getStore();
   return now?.isOver ? undefined : now;
 };
 
-/** For work that continues after the response, or is shared with other requests: it is not refused with the request. */
-export const besideRequest = <T>(work: () => T): T =>
+/** Runs work that continues after the response or is shared with other requests, so that it is not rejected with the request. */
+export const runOutsideRequest = <T>(work: () => T): T =>
   current.getStore() === undefined ? work() : current.run(undefined, work);
 
-/** Something outside of the database is about to change: the request is asked of no other node any more. */
-export const beginOutside = (): void => requestNow()?.begin();
+/** Marks the request before a change outside the database, so that it is not repeated on another node. */
+export const markSideEffect = (): void => requestNow()?.begin();
 
-/** The request waits for someone else: a node that hands its part over does not wait for it. */
-export const waitingForOthers = <T>(work: () => Promise<T>): Promise<T> => requestNow()?.whileWaiting(work) ?? work();
+/** Runs work that waits for something else; a node that hands off the part does not wait for the request in the meantime. */
+export const whileWaitingForOthers = <T>(work: () => Promise<T>): Promise<T> =>
+  requestNow()?.whileWaiting(work) ?? work();

@@ -1,5 +1,5 @@
-// Schedules such as `CRON_TZ=Europe/Paris 30 9 * * 1-5`: a minute and an hour on days of the week, in a time zone. Used for autostart
-// (facts/platform 2.7). Refuses days of the month, months, words such as @daily, and the zone Local. Bun.cron knows no zones.
+// Parses schedules such as `CRON_TZ=Europe/Paris 30 9 * * 1-5`: a time on days of the week in a time zone. Used for autostart
+// (facts/platform 2.7). Rejects days of the month, months, words such as @daily, and the zone Local. Bun.cron has no time zone support.
 import { Cron } from "croner";
 import { WEEKDAYS, type Weekday } from "./weekdays.ts";
 
@@ -10,11 +10,11 @@ type Parsed = {
   readonly date: Intl.DateTimeFormat;
 };
 
-/** Schedules are few and parsing them costs more than asking them; the oldest go first. */
+/** Cache of parsed schedules: there are few, and parsing costs more than evaluating. The oldest are evicted first. */
 const known = new Map<string, Parsed>();
 const KNOWN_LIMIT = 256;
 
-/** Why this cannot be a schedule, in words; undefined when it can. */
+/** Returns why the text is not a valid schedule; undefined if it is. */
 export const scheduleProblem = (text: string): string | undefined => {
   const { zone, fields } = split(text);
   if (!isZone(zone)) return `"${zone}" is not a known time zone`;
@@ -33,14 +33,14 @@ export const scheduleProblem = (text: string): string | undefined => {
 const EXAMPLE = "is not a schedule such as CRON_TZ=Europe/Paris 30 9 * * 1-5";
 
 /**
- * The first time after `after` that fits the schedule and falls on one of `days`, both in the schedule's zone; milliseconds since
- * 1970. Undefined when none exists. A time that the clocks jump over comes when they have jumped; one that comes twice comes the
- * first time only, unless the schedule asks for every hour (rule TI-2).
+ * Returns the first time after `after` that matches the schedule and falls on one of `days`, both in the schedule's zone, in milliseconds
+ * since 1970; undefined if none exists. A time skipped by a clock change occurs right after the change; one that occurs twice is used
+ * only the first time, unless the schedule matches every hour (rule TI-2).
  */
 export const nextTime = (text: string, after: number, days: readonly string[] = WEEKDAYS): number | undefined => {
   const { cron, midnight } = parsed(text);
   let at = cron.nextRun(new Date(after));
-  // A day that is not allowed is skipped whole: after a week of them, none is.
+  // Days that are not allowed are skipped whole; after a week of them, there is no match.
   for (let left = 8; at && left > 0; left--) {
     if (days.includes(toWeekday(text, at.getTime()))) return at.getTime();
     const day = midnight.nextRun(at);
@@ -49,17 +49,17 @@ export const nextTime = (text: string, after: number, days: readonly string[] = 
   return undefined;
 };
 
-/** The day of the week of a time in the schedule's zone. */
+/** Returns the day of the week of a time in the schedule's zone. */
 export const toWeekday = (text: string, at: number): Weekday =>
   parsed(text).format.format(new Date(at)).toLowerCase() as Weekday;
 
-/** The day of a time as the schedule's zone has it: how many days after 1970-01-01. */
+/** Returns the day of a time in the schedule's zone, in days since 1970-01-01. */
 export const toDayNumber = (text: string, at: number): number => {
   const [month = 1, day = 1, year = 1970] = parsed(text).date.format(new Date(at)).split("/").map(Number);
   return Date.UTC(year, month - 1, day) / 86_400_000;
 };
 
-/** The one time of the day that a schedule names, and its zone; undefined when it names several, none, or only some days. */
+/** Returns the only time of day of a daily schedule, and its zone; undefined if it has several times, none, or only some days. */
 export const dailyTime = (text: string): { hour: number; minute: number; zone: string } | undefined => {
   if (scheduleProblem(text) !== undefined) return undefined;
   const { zone, fields } = split(text);
@@ -86,7 +86,7 @@ const parsed = (text: string): Parsed => {
 
 const WHAT_SCRIPTS_TAKE = "is not a schedule such as 0 9 * * 1-5, or with seconds first 0 0 9 * * 1-5";
 
-/** Why a script cannot have this cron text, in words; undefined when it can. Five fields begin with the minute, six with the second. */
+/** Returns why a script cannot have this cron text; undefined if it can. Five fields begin with the minute, six with the second. */
 export const scriptCronProblem = (text: string): string | undefined => {
   try {
     const fields = text.trim().split(/\s+/).length;
@@ -97,7 +97,7 @@ export const scriptCronProblem = (text: string): string | undefined => {
   }
 };
 
-/** Whether the minute of `now` fits a text of five fields in this time zone. False for a text or zone that is none. */
+/** Returns whether the minute of `now` matches five cron fields in this time zone. False for invalid text or zones. */
 export const fitsNow = (text: string, timezone: string, now: number): boolean => {
   try {
     return new Cron(text, { paused: true, legacyMode: true, timezone }).match(new Date(now - (now % 60_000)));
@@ -106,7 +106,10 @@ export const fitsNow = (text: string, timezone: string, now: number): boolean =>
   }
 };
 
-/** The next time of a script's cron text after `now`, in milliseconds since 1970; undefined when none exists. Throws for other texts. */
+/**
+ * Returns the next time of a script's cron text after `now`, in milliseconds since 1970; undefined if none exists. Throws for invalid
+ * text.
+ */
 export const nextScriptTime = (text: string, now: number): number | undefined =>
   new Cron(text, { paused: true, legacyMode: true }).nextRun(new Date(now))?.getTime();
 
@@ -115,9 +118,9 @@ const split = (text: string): { zone: string; fields: string[] } => {
   return { zone: match?.[1] ?? "UTC", fields: (match?.[2] ?? "").split(/\s+/) };
 };
 
-/** A time zone by its name; an offset is none. */
+/** Returns whether this is a time zone name; an offset is not. */
 export const isZone = (zone: string): boolean => {
-  // An offset such as +02:00 is no zone: it knows no summer time.
+  // An offset such as +02:00 has no daylight saving time.
   if (!/^[A-Za-z]/.test(zone) || zone.toLowerCase() === "local") return false;
   try {
     new Intl.DateTimeFormat("en", { timeZone: zone });

@@ -1,4 +1,4 @@
-// The days of a week, as the API, the command line and schedules name them.
+// Days of the week as named by the API, the command line and schedules.
 
 export const WEEKDAYS = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"] as const;
 export type Weekday = (typeof WEEKDAYS)[number];

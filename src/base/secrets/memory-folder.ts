@@ -1,17 +1,17 @@
-// Where the files of a workspace's secrets have their content, and the digests of it: in memory, so that no volume, snapshot or backup of the
-// workspace's files has them, and a container that was killed takes them along.
+// The in-memory folder for a workspace's secret files and their digests. It is in memory so that no volume, snapshot or backup of the
+// workspace contains them, and they disappear with a container that is killed.
 import { lstatSync, mkdirSync, rmSync, statfsSync } from "node:fs";
 import { join } from "node:path";
 import { log } from "../log.ts";
 
-/** Memory that Linux shows as files: of each container its own. */
+/** The memory file system of Linux; each container has its own. */
 const SHARED = "/dev/shm";
 const TMPFS = 0x01021994;
 
-/** The folder of a workspace, whether it is there or not. The same in each of its containers. */
+/** Returns the folder of a workspace, whether or not it exists. The same path in each of its containers. */
 export const memoryFolder = (workspace_id: string): string => join(SHARED, `slipway-secrets-${workspace_id}`);
 
-/** Makes the folder. False: this system has no such memory, or what stands there can be opened by others. */
+/** Creates the folder. Returns false when the system has no such file system, or an existing folder is accessible to others. */
 export const makeMemoryFolder = (folder: string): boolean => {
   try {
     if (statfsSync(SHARED).type !== TMPFS) return false;
@@ -22,13 +22,13 @@ export const makeMemoryFolder = (folder: string): boolean => {
   }
 };
 
-/** Whether the folder is there and only this user can open it. */
+/** Returns whether the folder exists and only this user can access it. */
 export const isOwnFolder = (folder: string): boolean => {
   const found = lstatSync(folder, { throwIfNoEntry: false });
   return found?.isDirectory() === true && found.uid === process.getuid?.() && (found.mode & 0o077) === 0;
 };
 
-/** Removes the folder with all content: at a stop, and after a daemon that was killed. */
+/** Removes the folder with its content: at a stop, and after a daemon was killed. */
 export const removeMemoryFolder = (folder: string): void => {
   try {
     rmSync(folder, { recursive: true, force: true });

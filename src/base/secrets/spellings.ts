@@ -1,29 +1,29 @@
-// How a secret may be written once a program has handled it: as it is, in JSON and HCL, in addresses, in base64. Pure.
+// Lists the encodings of a secret that a program's output may contain: plain, JSON, HCL, URL-encoded and base64. Pure.
 
-/** Bytes of a line of base64 as `base64` and PEM break it: 76 and 64 characters. */
+/** Bytes per line of base64 as wrapped by `base64` and PEM: 76 and 64 characters. */
 const LINES_OF_BASE64 = [57, 48];
 
-/** Every spelling that is looked for, the text itself among them; some may be the same. */
-export const listSpellings = (secret: string): string[] => [
+/** Returns all encodings to search for, including the plain text; some may be identical. */
+export const listEncodings = (secret: string): string[] => [
   secret,
   ...quotedSpellings(secret),
   ...addressSpellings(secret),
   ...base64Spellings(secret),
 ];
 
-/** As in JSON, in JSON of Go, which writes three characters as code points, and in quoted texts of HCL. */
+/** Returns the secret as in JSON, in Go's JSON, which escapes three more characters, and in HCL strings. */
 const quotedSpellings = (secret: string): string[] => {
   const json = JSON.stringify(secret).slice(1, -1);
   const go = json.replace(/[<>&]/g, (one) => `\\u00${one.charCodeAt(0).toString(16)}`);
-  // A text of JSON inside of another one.
+  // JSON inside a JSON string.
   const twice = JSON.stringify(json).slice(1, -1);
   return [json, go, twice, json.replace(/([$%])(?=\{)/g, "$1$1")];
 };
 
-/** What parts of an address need not encode: of a path and of a name with a password, as Go has it. */
+/** Characters that Go leaves unencoded in a URL's path and in its user and password. */
 const KEPT_IN_ADDRESSES = [/%(?:24|26|2B|3D|3A|40)/g, /%(?:24|26|2B|3D|2C|3B)/g];
 
-/** Percent-encoded: what every program encodes, and all that may be; with blanks as in forms; digits in both cases. */
+/** Returns percent-encoded forms: minimal and maximal, with spaces as in forms, and hex digits in both cases. */
 const addressSpellings = (secret: string): string[] => {
   const usual = encodeURIComponent(secret.toWellFormed());
   const strict = usual.replace(/[!'()*]/g, (one) => `%${one.charCodeAt(0).toString(16).toUpperCase()}`);
@@ -35,8 +35,9 @@ const addressSpellings = (secret: string): string[] => {
 };
 
 /**
- * In base64, of both alphabets, whatever stands before and behind it in what is encoded: three bytes become four characters, so there are three
- * ways, and the characters at the borders, which neighbours share, are left out. A long one is also looked for line by line.
+ * Returns the secret in both base64 alphabets, whatever precedes and follows it in the encoded data: three bytes become four characters, so
+ * there are three alignments, and the characters at the edges, which depend on neighbors, are left out. A long secret is also searched for
+ * line by line.
  */
 const base64Spellings = (secret: string): string[] => {
   const bytes = Buffer.from(secret);
@@ -49,7 +50,7 @@ const base64Spellings = (secret: string): string[] => {
   return [...shifted, ...lines].flatMap((one) => [one, one.replaceAll("+", "-").replaceAll("/", "_")]);
 };
 
-/** The characters that these bytes alone decide, with so many others before them. */
+/** Returns the characters that depend only on these bytes, with `before` bytes in front. */
 const encoded = (bytes: Uint8Array, before: number): string =>
   Buffer.concat([Buffer.alloc(before), bytes])
     .toString("base64")

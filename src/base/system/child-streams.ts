@@ -1,8 +1,11 @@
-// What goes into a program that was started, and what comes out of it, without more in memory than is on its way.
+// Streams data into and out of child processes with bounded memory.
 
 type Feedable = Bun.Subprocess<"pipe", "pipe" | "ignore", "pipe">;
 
-/** Writes a stream into a program, until that has ended. When the stream fails the program is killed, so that it never takes what came for the whole. */
+/**
+ * Writes a stream to a program's input until it ends. If the stream fails, the program is killed, so that it never mistakes partial input
+ * for complete input.
+ */
 export const feed = async (child: Feedable, stream: AsyncIterable<Uint8Array>): Promise<void> => {
   try {
     for await (const bytes of stream) {
@@ -18,7 +21,7 @@ export const feed = async (child: Feedable, stream: AsyncIterable<Uint8Array>): 
   await child.stdin.end();
 };
 
-/** What a program prints. It is killed when that is not read to the end. */
+/** Yields a program's output. The program is killed when its output is not read to the end. */
 export async function* drain(child: Bun.Subprocess<"pipe", "pipe", "pipe">): AsyncGenerator<Uint8Array> {
   child.stdin.end();
   let isRead = false;

@@ -1,7 +1,7 @@
-// Puts what was written through to the disk.
+// Flushes files to disk.
 import { closeSync, fsyncSync, openSync } from "node:fs";
 
-/** Flushes a file, or the names in a folder, to the disk. */
+/** Flushes a file, or the entries of a folder, to disk. */
 export const flush = (path: string): void => {
   const file = openSync(path, "r");
   try {

@@ -1,14 +1,14 @@
-// How many file descriptors the system allows this process, how many it has open, and how many connections that carries.
+// The file descriptor limit of this process, its open descriptors, and the number of connections that the limit allows.
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 
 const LIMITS = "/proc/self/limits";
 const DESCRIPTORS = "/proc/self/fd";
-/** What a server holds without a single connection: its databases, logs, Workers and event loops, with some room. */
+/** Descriptors of a server without connections: databases, logs, Workers and event loops, with a margin. */
 const OWN = 32;
 /** Enough for any server. */
 export const MAX_RESERVE = 256;
 
-/** Returns the limit of open files; undefined where the system does not tell. */
+/** Returns the limit of open files; undefined if the system does not report it. */
 export const openFilesLimit = (): number | undefined => {
   const text = existsSync(LIMITS) ? readFileSync(LIMITS, "utf8") : "";
   const [, limit] = /^Max open files +(\d+)/m.exec(text) ?? [];
@@ -21,7 +21,7 @@ export const countOpenFiles = (): number => {
   return size > 0 ? size : listedOpenFiles();
 };
 
-/** Kernels before 6.2 must be asked for a list, which takes a descriptor itself. */
+/** Kernels before 6.2 have no count and must list the descriptors, which takes one descriptor itself. */
 const listedOpenFiles = (): number => {
   try {
     return readdirSync(DESCRIPTORS).length - 1;
@@ -31,9 +31,9 @@ const listedOpenFiles = (): number => {
   }
 };
 
-/** Returns the descriptors that connections must leave free, so that databases, programs and calls to others can still open theirs. */
+/** Returns the number of descriptors that connections must leave free for databases, child processes and outgoing calls. */
 export const getReserve = (limit: number): number => Math.min(MAX_RESERVE, Math.floor(limit / 5));
 
-/** Returns how many connections the limit carries, each of which opens `each` descriptors; one at least. */
+/** Returns how many connections fit into the limit if each needs `each` descriptors; at least one. */
 export const carriedConnections = (limit: number, each: number): number =>
   Math.max(1, Math.floor((limit - OWN - getReserve(limit)) / each));

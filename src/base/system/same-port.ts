@@ -1,6 +1,6 @@
-// Two listeners of one port, of which one is to be closed. The system gives new connections to either, and cuts off the ones that were given to a
-// listener when it is closed. So before that happens all new ones are given to the other, or to neither. On Linux; elsewhere a connection that
-// comes in that very moment is cut off.
+// Hands a port from one listener to another. The system distributes new connections to both, and resets the pending connections of a
+// listener that is closed. So new connections are first directed to the other listener, or to neither. Linux only; elsewhere, a connection
+// arriving at that moment is cut off.
 import { ptr } from "bun:ffi";
 import { systemLibrary } from "./library.ts";
 
@@ -12,13 +12,13 @@ const SO_ATTACH_FILTER = 26;
 const SO_DETACH_FILTER = 27;
 const SO_ATTACH_REUSEPORT_CBPF = 51;
 
-/** One step of a classic filter of packets (linux/filter.h): what to do, where to go on if so and if not, and its number. */
+/** One instruction of a classic BPF program (linux/filter.h): opcode, jump if true, jump if false, and operand. */
 type Step = readonly [code: number, ifSo: number, ifNot: number, value: number];
 const LOAD_BYTE = 0x30;
 const HAS_BITS = 0x45;
 const ANSWER = 0x06;
 const EVERYTHING = 0xffff_ffff;
-/** Where a packet of TCP has its flags, and that of a new connection. */
+/** Offset of the flags in a TCP packet, and the flag of a new connection. */
 const FLAGS_AT = 13;
 const SYN = 2;
 
@@ -44,19 +44,19 @@ const attach = (descriptor: number, option: number, steps: readonly Step[]): boo
     ptr(new Uint8Array(whole.buffer)),
     whole.byteLength,
   );
-  // Named again, so that its memory stays until the system has read it.
+  // Referenced again to keep the memory alive until the system has read it.
   return failed === 0 && program.byteLength > 0;
 };
 
 /**
- * Of the two that share their port the one that began to listen second gets all that is new; `descriptor` is of either. Once only one is
- * left, it gets all. False where the system cannot do that.
+ * Directs all new connections on a shared port to the listener that was opened second; `descriptor` belongs to either. Once only one
+ * listener is left, it gets all. Returns false where the system does not support it.
  */
-export const giveToSecond = (descriptor: number): boolean =>
+export const directToSecondListener = (descriptor: number): boolean =>
   attach(descriptor, SO_ATTACH_REUSEPORT_CBPF, [[ANSWER, 0, 0, 1]]);
 
-/** Anyone who comes to this listener now is not answered; they try again, and are refused when it is closed. */
-export const takeNoMore = (descriptor: number): boolean =>
+/** Stops answering new connections on this listener; clients retry, and are refused once it is closed. */
+export const stopAccepting = (descriptor: number): boolean =>
   attach(descriptor, SO_ATTACH_FILTER, [
     [LOAD_BYTE, 0, 0, FLAGS_AT],
     [HAS_BITS, 0, 1, SYN],
@@ -64,8 +64,8 @@ export const takeNoMore = (descriptor: number): boolean =>
     [ANSWER, 0, 0, EVERYTHING],
   ]);
 
-/** Undoes `takeNoMore`. Anyone who has tried in the meantime comes in with their next try. */
-export const takeAgain = (descriptor: number): void => {
+/** Undoes `takeNoMore`. Clients that connected in the meantime succeed with their next retry. */
+export const resumeAccepting = (descriptor: number): void => {
   const ignored = new Uint32Array(1);
   if (library !== "unknown") library?.setsockopt(descriptor, SOL_SOCKET, SO_DETACH_FILTER, ptr(ignored), 4);
 };

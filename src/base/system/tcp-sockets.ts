@@ -1,5 +1,5 @@
-// The listener and the connections of one TCP port of this process, as the system sees them: the runtime has no handle on a connection that has
-// not brought a request. On Linux only.
+// The listener and the connections of one TCP port of this process, as the system reports them, because the runtime does not expose
+// connections that have sent no request. Linux only.
 import { ptr } from "bun:ffi";
 import { systemLibrary } from "./library.ts";
 import { countOpenFiles } from "./open-files.ts";
@@ -18,10 +18,10 @@ const F_GETFD = 1;
 const IPPROTO_TCP = 6;
 const TCP_INFO = 11;
 const SHUT_BOTH = 2;
-/** The most that systems allow one process (`fs.nr_open`). */
+/** The highest limit that systems allow a process (`fs.nr_open`). */
 const MAX_DESCRIPTOR = 1_048_576;
 const FAMILIES: ReadonlySet<number> = new Set([2, 10]);
-/** Of `struct tcp_info` (linux/tcp.h): the state, milliseconds since data came, and the bytes that the other side has confirmed. */
+/** Offsets in `struct tcp_info` (linux/tcp.h): the state, milliseconds since data arrived, and the bytes that the peer has acknowledged. */
 const STATE_AT = 0;
 const LAST_RECEIVED_AT = 52;
 const BYTES_ACKED_AT = 120;
@@ -32,7 +32,7 @@ const LISTENING = 10;
 export type TcpConnection = {
   readonly descriptor: number;
   readonly peerPort: number;
-  /** Whether the other side has ever got a byte. */
+  /** Whether the peer has ever received a byte. */
   readonly hasAnswered: boolean;
   readonly idleMs: number;
 };
@@ -45,7 +45,7 @@ const system = () => {
   return library;
 };
 
-/** Finds the sockets of a port among all descriptors of this process. Opens none itself, so that it works when none exists left. */
+/** Finds the sockets of a port among all descriptors of this process. Opens no descriptor itself, so that it works when none is left. */
 export const tcpSocketsOn = (port: number): TcpSockets => {
   const c = system();
   if (!c) return { listener: undefined, connections: [] };
@@ -67,15 +67,15 @@ export const tcpSocketsOn = (port: number): TcpSockets => {
   return { listener, connections };
 };
 
-/** Ends both directions; anyone who has the descriptor learns that it is closed, and closes it. */
+/** Shuts down both directions; the owner of the descriptor notices and closes it. */
 export const endConnection = ({ descriptor }: TcpConnection): void => void system()?.shutdown(descriptor, SHUT_BOTH);
 
-/** Bounds how many connections wait at a listener to be accepted. */
+/** Limits how many connections wait at a listener to be accepted. */
 export const setBacklog = (listener: number, connections: number): void => void system()?.listen(listener, connections);
 
 type System = NonNullable<ReturnType<typeof system>>;
 
-/** Undefined for what is no TCP socket over IP. */
+/** Returns undefined for anything but a TCP socket over IP. */
 const portBy = (ask: System["getsockname"], descriptor: number): number | undefined => {
   const address = new Uint8Array(28);
   const length = new Uint32Array([address.length]);

@@ -1,9 +1,9 @@
-// Links from a home folder into a repository of dotfiles. Folders that programs share, such as `.config`, stay folders: their entries are
-// linked. What was there before is kept alongside its link, and the repository's own clone is never moved.
+// Links a repository of dotfiles into a home folder. Folders that several programs use, such as `.config`, remain folders, and their
+// entries are linked. Existing files are kept next to their links, and the clone itself is never moved.
 import { lstatSync, mkdirSync, readdirSync, readlinkSync, renameSync, rmSync, statSync, symlinkSync } from "node:fs";
 import { join, sep } from "node:path";
 
-/** At the top of a repository these are about the repository. */
+/** Top-level files about the repository itself. */
 const NOT_LINKED = new Set([
   ".git",
   ".gitignore",
@@ -13,7 +13,7 @@ const NOT_LINKED = new Set([
   ".gitlab-ci.yml",
   ".DS_Store",
 ]);
-/** Programs write into these: a link to the whole folder would send what they write into the clone. */
+/** Programs write into these folders: a link to a whole folder would put their files into the clone. */
 const SHARED = new Set([
   ".cache",
   ".config",
@@ -29,10 +29,10 @@ const SHARED = new Set([
   ".local/state",
   ".ssh",
 ]);
-/** Programs refuse these when others can read them. */
+/** Programs refuse these folders if others can read them. */
 const PRIVATE = new Set([".ssh", ".gnupg"]);
 
-/** Links each dotfile of the clone into the home folder. Returns the paths that were not linked before. */
+/** Links each dotfile of the clone into the home folder. Returns the paths that are newly linked. */
 export const linkDotfiles = (clone: string, home: string): string[] => {
   const names = readdirSync(clone).filter((name) => name.startsWith(".") && !NOT_LINKED.has(name));
   return names.sort().flatMap((name) => linkOne({ clone, home }, name));
@@ -42,14 +42,14 @@ type Roots = { readonly clone: string; readonly home: string };
 
 const linkOne = (roots: Roots, path: string): string[] => {
   const [from, to] = [join(roots.clone, path), join(roots.home, path)];
-  // The clone is not what it brings.
+  // Never links the clone itself.
   if (to === roots.clone) return [];
   const isFolder = lstatSync(from).isDirectory();
   const there = lstatSync(to, { throwIfNoEntry: false });
   const isLinked = there?.isSymbolicLink() === true && readlinkSync(to) === from;
   if (isFolder && (SHARED.has(path) || isRealFolder(to) || holds(to, roots.clone))) {
     if (isLinked) rmSync(to);
-    else if (there && !isFolderOrLeadsToOne(to)) keepFormer(to);
+    else if (there && !isFolderOrLeadsToOne(to)) moveAside(to);
     mkdirSync(to, { recursive: true, ...(PRIVATE.has(path) ? { mode: 0o700 } : {}) });
     return readdirSync(from)
       .filter((name) => name !== ".git" && name !== ".DS_Store")
@@ -57,7 +57,7 @@ const linkOne = (roots: Roots, path: string): string[] => {
       .flatMap((name) => linkOne(roots, `${path}/${name}`));
   }
   if (isLinked) return [];
-  if (there) keepFormer(to);
+  if (there) moveAside(to);
   symlinkSync(from, to);
   return [path];
 };
@@ -69,8 +69,8 @@ const isFolderOrLeadsToOne = (path: string): boolean =>
 
 const holds = (folder: string, path: string): boolean => path.startsWith(`${folder}${sep}`);
 
-/** Moves what is there aside, under a name that nothing has. */
-export const keepFormer = (path: string): void => {
+/** Moves an existing file out of the way, under an unused name. */
+export const moveAside = (path: string): void => {
   for (let i = 0; ; i++) {
     const name = `${path}.before-dotfiles${i === 0 ? "" : `.${i}`}`;
     if (lstatSync(name, { throwIfNoEntry: false })) continue;

@@ -1,16 +1,16 @@
-// `slipway dotfiles REPOSITORY`: brings one's own settings into a workspace, from a git repository. Its install script is run; without one
-// its dotfiles are linked into the home folder (dotfile-links.ts).
+// `slipway dotfiles REPOSITORY`: installs personal settings from a git repository in a workspace. Runs its install script; if there is
+// none, links its dotfiles into the home folder (dotfile-links.ts).
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { readArguments } from "../arguments.ts";
-import { confirmable, mustAgree, oneWord, orAsked } from "../asked.ts";
+import { confirmable, mustAgree, oneWord, promptIfMissing } from "../asked.ts";
 import { VerbFailure } from "../failure.ts";
 import { plain } from "../text.ts";
 import { EXIT, type RunVerb, type VerbInput } from "../verb.ts";
-import { keepFormer, linkDotfiles } from "./dotfile-links.ts";
+import { linkDotfiles, moveAside } from "./dotfile-links.ts";
 import { forPeople } from "./remote.ts";
 
-/** Looked for in this order. */
+/** Names of install scripts, in order of precedence. */
 const SCRIPTS = [
   "install.sh",
   "install",
@@ -23,7 +23,7 @@ const SCRIPTS = [
 ];
 
 export const run: RunVerb = async (input) => {
-  // Modules of the ecosystem's registry say it so.
+  // Terraform modules use this spelling.
   const argv = input.argv.map((argument) => (argument === "-y" ? "--yes" : argument));
   const { words, value, has } = readArguments(argv, {
     values: ["branch", "folder", "install-command"],
@@ -34,7 +34,7 @@ export const run: RunVerb = async (input) => {
   return forPeople("dotfiles", input, async () => {
     const { HOME } = input.env;
     if (!HOME) throw new VerbFailure("no home directory: set HOME");
-    const repository = await orAsked(input, word, "Repository");
+    const repository = await promptIfMissing(input, word, "Repository");
     if (repository.startsWith("-"))
       throw new VerbFailure(`${plain(repository)} is not the URL or path of a repository`);
     if (value.branch?.startsWith("-")) throw new VerbFailure(`${plain(value.branch)} is not a valid branch name`);
@@ -60,30 +60,30 @@ export const run: RunVerb = async (input) => {
 
 type Clone = { readonly folder: string; readonly branch: string | undefined; readonly replaces: boolean };
 
-/** A copy of the repository, new or brought up to date; changes that were made in it are left alone. */
+/** Clones or updates the repository. Local changes are not touched. */
 const fetched = async (input: VerbInput, repository: string, { folder, branch, replaces }: Clone): Promise<void> => {
   if (!Bun.which("git", { PATH: input.env.PATH ?? "" })) throw new VerbFailure("git is not installed");
   const known = await readOrigin(folder);
   if (known !== undefined && known !== repository) {
     if (!replaces) throw new VerbFailure(`${folder} holds ${plain(known) || "another repository"}; move it away first`);
-    // Links lead into the folder, so the next clone takes the same place.
-    keepFormer(folder);
+    // Links point into this folder, so the new clone must have the same path.
+    moveAside(folder);
   }
   if (!existsSync(join(folder, ".git"))) {
     if (existsSync(folder) && readdirSync(folder).length > 0) throw new VerbFailure(`${folder} is not empty`);
     mkdirSync(dirname(folder), { recursive: true });
     const at = branch === undefined ? [] : ["--branch", branch];
-    // A clone that was interrupted is none.
+    // Cloned into a staging folder first: an interrupted clone must not be mistaken for a complete one.
     const staging = `${folder}.cloning`;
     rmSync(staging, { recursive: true, force: true });
     await runIn(input, dirname(folder), ["git", "clone", ...at, "--", repository, staging], "git clone failed");
     renameSync(staging, folder);
     return;
   }
-  // First, so that a branch that is newer than the clone is there.
+  // Fetched first, so that a branch newer than the clone is available.
   await runIn(input, folder, ["git", "fetch", "--tags", "origin"], "git fetch failed");
   if (branch !== undefined) await runIn(input, folder, ["git", "checkout", branch, "--"], "git checkout failed");
-  // A tag or a commit has nothing to follow.
+  // A tag or a commit has no upstream.
   const upstream = await Bun.$`git -C ${folder} rev-parse --abbrev-ref --symbolic-full-name @{upstream}`
     .quiet()
     .nothrow();
@@ -92,13 +92,13 @@ const fetched = async (input: VerbInput, repository: string, { folder, branch, r
   }
 };
 
-/** Where the clone in this folder is from; empty when Git does not know it, undefined without a clone. */
+/** Returns the origin of the clone in this folder; empty if Git does not know it, undefined without a clone. */
 const readOrigin = async (folder: string): Promise<string | undefined> =>
   existsSync(join(folder, ".git"))
     ? (await Bun.$`git -C ${folder} remote get-url origin`.quiet().nothrow().text()).trim()
     : undefined;
 
-/** What the program says goes to standard error: standard output is the result alone. */
+/** Sends the program's output to standard error: standard output contains only the result. */
 const runIn = async (input: VerbInput, cwd: string, command: string[], failed: string): Promise<void> => {
   const env = Object.fromEntries(Object.entries(input.env).filter(([, text]) => text !== undefined)) as Record<
     string,

@@ -1,4 +1,4 @@
-// `slipway login token`: prints the token of the kept session, for programs that need one.
+// `slipway login token`: prints the token of the stored session, for programs that need one.
 import { noWords, readArguments } from "../arguments.ts";
 import { EXIT, type RunVerb } from "../verb.ts";
 import { forPeople, makeClient } from "./remote.ts";

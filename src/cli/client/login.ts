@@ -1,5 +1,5 @@
-// `slipway login [URL]`: signs in with a password or a token and keeps the session for the other verbs (rule CV-1). Secrets are asked
-// for or read from standard input, never taken from an argument that others on the machine could read.
+// `slipway login [URL]`: signs in with a password or a token and stores the session for other commands (rule CV-1). Secrets are prompted
+// for or read from standard input, never taken from an argument, which other users of the machine could read.
 import { loadClientConfig } from "#base/config.ts";
 import { usageError } from "#base/usage-error.ts";
 import { ApiError, Client } from "#src/client.ts";
@@ -36,7 +36,7 @@ export const run: RunVerb = async (input) => {
   });
 };
 
-/** A word, a flag, the environment, or the server of the last sign-in. Throws UsageError. */
+/** Returns the address from an argument, a flag, the environment, or the last sign-in. Throws UsageError. */
 const resolveAddress = ({ words, value, has }: Given, input: VerbInput): URL => {
   const [word, ...more] = words;
   noWords(more);
@@ -48,7 +48,7 @@ const resolveAddress = ({ words, value, has }: Given, input: VerbInput): URL => 
   return loadClientConfig(input, { url: word ?? value.url }, lastSession(input)).url;
 };
 
-/** A damaged file is what signing in repairs. */
+/** Ignores a damaged session file, because signing in replaces it. */
 const lastSession = (input: VerbInput) => {
   try {
     return readSession(input);
@@ -57,7 +57,7 @@ const lastSession = (input: VerbInput) => {
   }
 };
 
-/** Before anyone types a password: is there a server of ours? */
+/** Checks that the address is a Slipway server before anyone types a password. */
 const mustBeSlipway = async (url: URL, { signal, headers }: VerbInput): Promise<void> => {
   const asked = new Client(url, undefined, headers).get("/api/v2/buildinfo", { signal });
   const said = await asked.catch((error) => {
@@ -69,7 +69,7 @@ const mustBeSlipway = async (url: URL, { signal, headers }: VerbInput): Promise<
 
 const signIn = async (client: Client, { value, has }: Given, input: VerbInput): Promise<Client> => {
   const streams = getStreams(input);
-  // Plug-ins of editors hand the token over in the environment.
+  // Editor plug-ins pass the token in the environment.
   const { SLIPWAY_TOKEN, CODER_SESSION_TOKEN } = input.env;
   if (has["use-token-as-session"]) {
     const token = CODER_SESSION_TOKEN || SLIPWAY_TOKEN;
@@ -88,11 +88,11 @@ const signIn = async (client: Client, { value, has }: Given, input: VerbInput): 
   if (email === "") return client.as(toSecret(await asker.secret("Token: "), "token"));
   const askCode = () => asker.line("Code from your authenticator app, or a recovery code: ");
   const password = toSecret(await asker.secret("Password: "), "password");
-  // Awaited: the terminal is needed until the code has been typed.
+  // Awaited here, because the terminal is needed until the code has been typed.
   return await client.signIn(email, password, codeGiven(value.code) ?? askCode);
 };
 
-/** A code counts once and for a minute: on the command line it tells others nothing they could use. */
+/** A code is valid once and for a minute, so passing it as an argument exposes nothing useful. */
 const codeGiven = (code: string | undefined) => (code === undefined ? undefined : async () => code);
 
 const toSecret = (text: string, name: string): string => {

@@ -1,4 +1,5 @@
-// `slipway logout`: ends the kept session, here and at its server. An API token that was pasted is only forgotten: it may serve others.
+// `slipway logout`: ends the stored session, locally and at its server. A pasted API token is only removed locally, because other programs
+// may use it.
 import { Client } from "#src/client.ts";
 import { noWords, readArguments } from "../arguments.ts";
 import { plain } from "../text.ts";
@@ -17,7 +18,7 @@ export const run: RunVerb = async (input) => {
       return EXIT.ok;
     }
     const problem = await endAtServer(session, input).catch((error: Error) => error.message);
-    // Whatever the server says: who asks to be signed out here, is.
+    // The local session is removed even if the server fails.
     forgetSession(input);
     if (problem !== undefined) input.printError(`Could not revoke the session on the server: ${plain(problem)}\n`);
     const { url, username } = session;
@@ -26,7 +27,7 @@ export const run: RunVerb = async (input) => {
   });
 };
 
-/** What it did not work for; undefined when nothing is left to end. */
+/** Ends the session at the server. Returns what failed; undefined if nothing is left to end. */
 const endAtServer = async ({ url, token }: Session, { signal, headers }: VerbInput): Promise<string | undefined> => {
   const client = new Client(url, token, headers);
   const [id = ""] = token.split("-");

@@ -1,5 +1,5 @@
-// `slipway logs WORKSPACE`, also `slipway workspaces logs`: what the newest build and the workspace's agents wrote, one line at a time;
-// with --follow as it comes.
+// `slipway logs WORKSPACE`, also `slipway workspaces logs`: the logs of the newest build and of the workspace's agents, one line at a time;
+// with --follow, live.
 
 import { visible } from "#base/visible-text.ts";
 import type { AgentLog } from "#schema/agents/agent-log.ts";

@@ -1,10 +1,10 @@
-// Lists that the server gives in pages, whole.
+// Loads paginated lists completely.
 import type { Workspace, Workspaces } from "#schema/workspaces/workspace.ts";
 import type { Client } from "#src/client.ts";
 
 const PAGE = 100;
 
-/** Every item of a list that takes `limit` and `offset`; none twice, although the order may change between two pages. */
+/** Returns all items of a list that takes `limit` and `offset`, without duplicates, even if the order changes between pages. */
 export const allPages = async <T extends { id: string }, Key extends string>(
   client: Client,
   path: string,
@@ -20,10 +20,10 @@ export const allPages = async <T extends { id: string }, Key extends string>(
   }
 };
 
-/** The cursor before every row of a list in the order of ids. */
+/** The cursor before the first row of a list sorted by ID. */
 const BEFORE_ALL = "00000000-0000-0000-0000-000000000000";
 
-/** Every workspace that matches, each once although workspaces start and stop in the meantime, in the order that pages by `offset` have. */
+/** Returns every matching workspace once, even if workspaces start and stop during the request, in the order of pages by `offset`. */
 export const allWorkspaces = async (client: Client, q: string): Promise<Workspace[]> => {
   const found = new Map<string, Workspace>();
   for (let after_id = BEFORE_ALL; ; ) {
@@ -31,7 +31,7 @@ export const allWorkspaces = async (client: Client, q: string): Promise<Workspac
     const { workspaces } = await client.get<Workspaces>(`/api/v2/workspaces?${search}`);
     const known = found.size;
     for (const one of workspaces) found.set(one.id, one);
-    // A server that knows no such cursor gives its first page again and again.
+    // A server without this cursor returns its first page every time.
     if (workspaces.length < PAGE || found.size === known) return [...found.values()].sort(byPlace);
     after_id = workspaces.at(-1)?.id ?? after_id;
   }

@@ -1,8 +1,8 @@
-// What every verb that talks to a server shares: finding it, saying in words what went wrong, and ending at Ctrl-C at any moment
-// (rules CV-2 to CV-4). Refuses to send a kept session to another server than the one it came from.
+// Functions shared by all commands that talk to a server: finding the server, formatting errors, and handling Ctrl-C (rules CV-2 to CV-4).
+// A stored session is never sent to a server other than its own.
 import { type Clock, holdProcess } from "#base/clock.ts";
 import { loadClientConfig } from "#base/config.ts";
-import { failureWords } from "#base/network/failure-words.ts";
+import { describeNetworkError } from "#base/network/failure-words.ts";
 import { pause } from "#base/retry.ts";
 import { UsageError } from "#base/usage-error.ts";
 import type { JobLog } from "#schema/workspaces/job.ts";
@@ -15,15 +15,15 @@ import { readSession } from "./session.ts";
 
 export interface Remote {
   readonly client: Client;
-  /** Ctrl-C runs this before the program ends, instead of nothing. */
+  /** Runs `act` on Ctrl-C before the program ends. */
   onInterrupt(act: () => Promise<void> | void): void;
-  /** Names the server in what is said when it does not answer. */
+  /** Sets the server named in connection errors. */
   talksTo(url: URL): void;
 }
 
 type Flags = { url?: string; token?: string };
 
-/** The client of the flags, the environment or the kept session, in this order. Throws VerbFailure if there is no session. */
+/** Creates a client from the flags, the environment or the stored session, in this order. Throws VerbFailure if there is no session. */
 export const makeClient = (input: VerbInput, flags: Flags): Client => {
   const given = { url: flags.url, token: flags.token };
   const { url, token } = loadClientConfig(input, given, readSession(input));
@@ -35,7 +35,7 @@ export const makeClient = (input: VerbInput, flags: Flags): Client => {
   return new Client(url, token, input.headers);
 };
 
-/** Does `work` with a signed-in client and answers the exit code. */
+/** Runs `work` with a signed-in client and returns the exit code. */
 export const withServer = (
   verb: string,
   input: VerbInput,
@@ -48,7 +48,7 @@ export const withServer = (
     return work({ ...remote, client });
   });
 
-/** Does `work`; what goes wrong is said in a sentence, and Ctrl-C ends it. Answers the exit code. */
+/** Runs `work`, prints errors as a sentence, and ends on Ctrl-C. Returns the exit code. */
 export const forPeople = async (
   verb: string,
   { signal, printError }: Pick<VerbInput, "signal" | "printError">,
@@ -89,14 +89,14 @@ const aborted = (signal: AbortSignal): Promise<undefined> =>
     signal.addEventListener("abort", () => resolve(undefined), { once: true });
   });
 
-/** The message of an error that the user can fix; undefined for a defect of this program. */
+/** Returns the message of an error that the user can fix; undefined for a bug in this program. */
 const formatError = (error: unknown, where: string): string | undefined => {
   if (error instanceof UsageError) return undefined;
   if (error instanceof VerbFailure) return error.message;
   if (error instanceof ApiError) return wordsOfAnswer(error);
   const { code } = error as { code?: unknown };
   return typeof code === "string" && isOfNetwork(code)
-    ? `${where} does not answer (${plain(failureWords(error))})`
+    ? `${where} does not answer (${plain(describeNetworkError(error))})`
     : undefined;
 };
 
@@ -111,12 +111,12 @@ const isOfNetwork = (code: string): boolean =>
     code,
   );
 
-/** Opens a WebSocket; a refusal is the server's own words, which a WebSocket alone does not tell. */
+/** Opens a WebSocket. If it is refused, throws with the server's message, which a WebSocket does not provide. */
 export const openSocket = async (client: Client, path: string): Promise<ClientSocket> => {
   try {
     return await client.socket(path);
   } catch (error) {
-    // 426 would mean that nothing but the upgrade was missing; anything else is the reason.
+    // 426 means that only the upgrade was missing. Any other error is the reason.
     const answer = await client.fetch("GET", path, undefined, { headers: { accept: "application/json" } });
     if (answer.ok || answer.status === 426) throw new VerbFailure((error as Error).message);
     await client.get(path);
@@ -124,13 +124,13 @@ export const openSocket = async (client: Client, path: string): Promise<ClientSo
   }
 };
 
-/** A stream that has ended before its time, and may go on where it was. */
+/** A stream ended prematurely and can be resumed. */
 export class StreamBroken extends VerbFailure {}
 
-/** Close codes that trying again would not change: no right, or a client that makes no sense. */
+/** Close codes for missing access or a client error: retrying is pointless. */
 const FINAL_CODES = [1002, 1008, 1009];
 
-/** Each message as JSON; the loop ends when the server ends the stream. Throws StreamBroken, or VerbFailure with the server's reason. */
+/** Yields each message as JSON until the server ends the stream. Throws StreamBroken, or VerbFailure with the server's reason. */
 export async function* readMessages<T>(client: Client, path: string): AsyncGenerator<T> {
   using socket = await openSocket(client, path);
   for await (const message of socket) yield JSON.parse(String(message)) as T;
@@ -140,11 +140,11 @@ export async function* readMessages<T>(client: Client, path: string): AsyncGener
   throw FINAL_CODES.includes(code) ? new VerbFailure(words) : new StreamBroken(words);
 }
 
-/** How long a server may be away, as when it is started again. */
+/** How long to retry while the server is unreachable, for example during a restart. */
 const PATIENCE_MS = 60_000;
 const AGAIN_MS = 500;
 
-/** The log of a job to its end, whatever becomes of the connection in the meantime; no line comes twice (rule CV-6). */
+/** Yields the complete log of a job, across reconnects and without repeating lines (rule CV-6). */
 export async function* jobLog(clock: Clock, client: Client, path: string): AsyncGenerator<JobLog> {
   let after = 0;
   let lost: number | undefined;
@@ -165,7 +165,7 @@ export async function* jobLog(clock: Clock, client: Client, path: string): Async
   }
 }
 
-/** The server is away, or says that it cannot now. */
+/** True if the server is unreachable or temporarily unavailable. */
 export const mayAnswerLater = (error: unknown): boolean => {
   if (error instanceof StreamBroken) return true;
   if (error instanceof ApiError) return error.status >= 500;

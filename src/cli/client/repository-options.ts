@@ -1,4 +1,4 @@
-// The options of verbs that make a workspace from a repository: --repo and what goes with it.
+// The options of commands that create a workspace from a repository: --repo and related options.
 import { parseRepositoryAddress } from "#base/links/repository-address.ts";
 import { usageError } from "#base/usage-error.ts";
 import type { RepositoryAsked } from "#schema/templates/repository.ts";
@@ -7,7 +7,7 @@ export const REPOSITORY_VALUES = ["repo", "branch", "commit", "pull-request", "p
 
 type Values = { readonly [name in (typeof REPOSITORY_VALUES)[number]]?: string | undefined };
 
-/** Returns the repository that the options name; undefined without `--repo`. */
+/** Returns the repository from the options; undefined without `--repo`. */
 export const toRepository = (value: Values, has: { readonly "full-history": boolean }): RepositoryAsked | undefined => {
   const { repo: url, branch, commit, path, configuration, "pull-request": pull } = value;
   if (url === undefined) {

@@ -1,5 +1,5 @@
-// The session that `login` keeps for the other verbs: one file in the user's own configuration folder, or the files `url` and `session` of
-// the folder that the caller names, readable only by the user (rule CV-1). Its token is for the server it came from and is sent to no other.
+// The session that `login` stores for other commands: one file in the user's configuration folder, or the files `url` and `session` of a
+// folder that the caller names, readable only by the user (rule CV-1). Its token is sent only to the server that issued it.
 import { chmodSync, closeSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
 import { dirname, isAbsolute, join } from "node:path";
 import { VerbFailure } from "../failure.ts";
@@ -10,14 +10,17 @@ export type Session = { url: string; token: string; username: string };
 type Place = Pick<VerbInput, "env" | "configFolder">;
 type Reader = Place & Pick<VerbInput, "readFile">;
 
-/** `$XDG_CONFIG_HOME/slipway/session.json`, where that is an absolute path, else below `~/.config`. Throws VerbFailure without a home. */
+/**
+ * Returns `$XDG_CONFIG_HOME/slipway/session.json` if that is an absolute path, otherwise the path below `~/.config`. Throws VerbFailure if
+ * there is no home folder.
+ */
 const sessionFile = ({ XDG_CONFIG_HOME, HOME }: VerbInput["env"]): string => {
   if (XDG_CONFIG_HOME && isAbsolute(XDG_CONFIG_HOME)) return join(XDG_CONFIG_HOME, "slipway", "session.json");
   if (HOME) return join(HOME, ".config", "slipway", "session.json");
   throw new VerbFailure("no home directory to store the session in: set HOME or XDG_CONFIG_HOME");
 };
 
-/** The session that is kept, or undefined. Throws VerbFailure when there is a file that cannot be read. */
+/** Returns the stored session, or undefined. Throws VerbFailure if the file cannot be read. */
 export const readSession = (input: Reader): Session | undefined => {
   const { env, configFolder } = input;
   if (configFolder !== undefined) return readFolder(input, configFolder);
@@ -30,14 +33,14 @@ export const readSession = (input: Reader): Session | undefined => {
   return found;
 };
 
-/** Writes the session whole or not at all, and never readable for others, not even for a moment. Answers where it is. */
+/** Writes the session atomically; other users can never read it, not even briefly. Returns its path. */
 export const writeSession = ({ env, configFolder }: Place, session: Session): string => {
   if (configFolder === undefined) {
     const file = sessionFile(env);
     writePrivate(file, `${JSON.stringify(session, null, 2)}\n`);
     return file;
   }
-  // The address first: a token is never alongside the address of another server.
+  // The old token is removed first: a token must never be next to another server's address.
   rmSync(join(configFolder, "session"), { force: true });
   writePrivate(join(configFolder, "url"), session.url.replace(/\/$/, ""));
   writePrivate(join(configFolder, "session"), session.token);
@@ -79,7 +82,7 @@ const writePrivate = (file: string, text: string): void => {
     } finally {
       closeSync(fd);
     }
-    // Whatever the umask says.
+    // Regardless of the umask.
     chmodSync(part, 0o600);
     renameSync(part, file);
   } catch (error) {

@@ -1,6 +1,6 @@
-// `slipway stat [cpu|memory|disk]`: how busy a workspace is, asked inside of it. In a container its own figures and limits count; on a machine that
-// it shares with others, its own processes and its home folder.
-// Needs no server. Made for the metadata of templates, and for people.
+// `slipway stat [cpu|memory|disk]`: the resource usage of a workspace, measured inside it. In a container these are the container's usage
+// and limits; on a shared machine, the workspace's own processes and home folder. Needs no server. Intended for template metadata and for
+// users.
 import { statfsSync } from "node:fs";
 import { availableParallelism, cpus, freemem, totalmem } from "node:os";
 import { pause } from "#base/retry.ts";
@@ -18,15 +18,15 @@ type Figure = {
   used: number;
   total: number | null;
   unit: "cores" | "bytes";
-  /** Set where only the whole machine can be looked at, though the workspace shares it. */
+  /** Set if only the whole machine can be measured, although the workspace shares it. */
   of_machine?: true;
 };
 type Kind = "cpu" | "memory" | "disk";
 
-/** How long the processors are looked at. */
+/** Duration of the CPU measurement. */
 const LOOK_MS = 1000;
 const CGROUP = "/sys/fs/cgroup";
-/** The daemon's environment says so where its workspace is some processes of a machine. */
+/** Set by the daemon if its workspace consists of processes on a shared machine. */
 const SHARES_MACHINE = "SLIPWAY_SHARES_MACHINE";
 
 export const run: RunVerb = async (input) => {
@@ -36,7 +36,7 @@ export const run: RunVerb = async (input) => {
   const kinds: readonly Kind[] = word === undefined ? ["cpu", "memory", "disk"] : [parseKind(word)];
   if (value.path !== undefined && !kinds.includes("disk")) throw usageError("--path", "only with disk");
   const unit = parseUnit(value.prefix);
-  // The machine itself has no groups with limits.
+  // The machine itself has no cgroup limits.
   const place = has.host ? { ...input, readFile: noFile } : input;
   const isShared = !has.host && input.env[SHARES_MACHINE] === "true";
   return forPeople("stat", input, async () => {
@@ -102,7 +102,7 @@ const cpu = async (input: VerbInput): Promise<Figure> => {
   return { used: Math.max(0, used), total: Math.min(limit, availableParallelism()), unit: "cores" };
 };
 
-/** Processor time that was used, in ms: of the container where it is one, else of the machine. */
+/** Returns the CPU time used, in milliseconds: by the container if there is one, otherwise by the machine. */
 const usedMs = (input: VerbInput): number => {
   const [, own] = /^usage_usec (\d+)$/m.exec(read(input, "cpu.stat") ?? "") ?? [];
   if (own !== undefined && isContained(input)) return Number(own) / 1000;
@@ -115,7 +115,7 @@ const memory = async (input: VerbInput): Promise<Figure> => {
   if (!Number.isFinite(current) || !isContained(input)) {
     return { used: totalmem() - freemem(), total: totalmem(), unit: "bytes" };
   }
-  // What the system gives back as soon as someone wants it is not in use.
+  // Reclaimable cache is not counted as used.
   const [, cache = "0"] = /^inactive_file (\d+)$/m.exec(read(input, "memory.stat") ?? "") ?? [];
   const total = Number.isFinite(limit) ? limit : totalmem();
   return { used: Math.max(0, current - Number(cache)), total, unit: "bytes" };
@@ -139,7 +139,7 @@ const ownCpu: OwnFigure = async ({ clock, env }) => {
   await pause(clock, LOOK_MS);
   const passed = clock.monotonic() - begun;
   let used = 0;
-  // A process that started in between has used all its time since.
+  // For a process that started in between, all of its CPU time counts.
   for (const [pid, ms] of readOwnUse(env[AGENT_MARK] ?? "")?.cpu_ms ?? []) used += ms - (before.cpu_ms.get(pid) ?? 0);
   return { used: used / passed, total: availableParallelism(), unit: "cores" };
 };
@@ -149,21 +149,21 @@ const ownMemory: OwnFigure = async ({ env }) => {
   return use && { used: use.memory_bytes, total: totalmem(), unit: "bytes" };
 };
 
-/** What lies in the home folder. */
+/** Measures the home folder. */
 const ownDisk: OwnFigure = async ({ env }) => {
   if (!env.HOME) return undefined;
   const child = Bun.spawn(["du", "-skx", env.HOME], { stdout: "pipe", stderr: "ignore" });
-  // `du` counts what it can read, and exits with 1 if a file disappears.
+  // `du` reports what it can read, and exits with 1 if a file disappears.
   const kibibytes = Number.parseInt(await child.stdout.text(), 10);
   return Number.isNaN(kibibytes) ? undefined : { used: kibibytes * 1024, total: null, unit: "bytes" };
 };
 
-/** Of a workspace that is some processes of a machine. Undefined where they cannot be seen. */
+/** For workspaces that consist of processes on a shared machine. Undefined where these are not visible. */
 const OWN_FIGURES: Readonly<Record<Kind, OwnFigure>> = { cpu: ownCpu, memory: ownMemory, disk: ownDisk };
 
 const FIGURES: Readonly<Record<Kind, (input: VerbInput, path: string) => Promise<Figure>>> = { cpu, memory, disk };
 
-/** The root of a machine has no such file; a container's root is a group of its own. */
+/** The root cgroup of a machine has no such file; a container's root is a child cgroup. */
 const isContained = (input: VerbInput): boolean => read(input, "memory.current") !== undefined;
 
 const read = ({ readFile }: VerbInput, name: string): string | undefined => {

@@ -1,4 +1,4 @@
-// `slipway whoami`: who the other verbs are to the server, and where it is.
+// `slipway whoami`: the signed-in user and the server's address.
 import { noWords, readArguments } from "../arguments.ts";
 import { plain } from "../text.ts";
 import { EXIT, type RunVerb } from "../verb.ts";

@@ -1,5 +1,5 @@
-// What may come next on a command line: verbs, their words, flags that are not there yet, and names of the server, each where it
-// fits (rule OP-11). All is read from the table of verbs; the server is asked for names only, and not for long.
+// Computes completions for a command line: commands, subcommands, unused flags, and names from the server (rule OP-11). Everything except
+// names comes from the table of verbs; requests to the server have a short timeout.
 import { withSecretFiles } from "#base/config/secret-files.ts";
 import { toFlag } from "#base/config/setting.ts";
 import { SERVER_SETTINGS } from "#base/config/settings.ts";
@@ -8,10 +8,10 @@ import type { SubVerb, Verb, VerbInput } from "../verb.ts";
 import { FILES, listNames, type Names } from "./names.ts";
 
 type Candidate = { text: string; help?: string };
-/** What a call is made of: its usage, and what its first word names. */
+/** A command's usage, flags, and what its first argument names. */
 type Call = { usage: string; flags: readonly string[]; names: Names | undefined; word: string };
 
-/** A line for each candidate, with its explanation behind a tab. The last of the words is the one that is being typed. */
+/** Returns one line per candidate, with its description after a tab. The last word is the one being typed. */
 export const answer = async (verbs: readonly Verb[], input: VerbInput, words: readonly string[]): Promise<string[]> => {
   const typed = words.at(-1) ?? "";
   const found = await candidates(verbs, input, words.slice(0, -1), typed);
@@ -38,7 +38,7 @@ const candidates = async (
   return [...nextWords(verb.words, rest), ...alone];
 };
 
-/** The words that may stand next: of `apps list` and `apps create` first `apps`, then `list` and `create`. */
+/** Returns the possible next words: for `apps list` and `apps create`, first `apps`, then `list` and `create`. */
 const nextWords = (words: readonly SubVerb[], before: readonly string[]): Candidate[] => {
   const begun = before.map((word) => `${word} `).join("");
   const next = words
@@ -73,9 +73,9 @@ const callOfWord = (verb: Verb, { usage, names, name }: SubVerb): Call => {
   return { usage, flags: [...flagsIn(usage), ...common], names, word: name };
 };
 
-/** Inside a call: a flag's value, a word, or a flag that may still come. */
+/** Completes within a command: a flag's value, an argument, or another flag. */
 const within = async (input: VerbInput, call: Call, before: readonly string[], typed: string): Promise<Candidate[]> => {
-  // What stands behind `--` is someone else's.
+  // Arguments after `--` belong to another program.
   if (before.includes("--")) return [{ text: FILES }];
   const last = before.at(-1) ?? "";
   const value = takes(call, last);
@@ -91,7 +91,7 @@ const within = async (input: VerbInput, call: Call, before: readonly string[], t
   return [...named, ...splitChoices(expected), ...(isFile(expected) ? [{ text: FILES }] : [])];
 };
 
-/** What a flag takes, as its usage has it; undefined for a switch, and for what is no flag. */
+/** Returns the placeholder of a flag's value from the usage; undefined for switches and non-flags. */
 const takes = ({ usage, flags }: Call, flag: string): string | undefined => {
   if (flag === "--output") return "json|table";
   if (flag === "--url") return "URL";
@@ -99,7 +99,7 @@ const takes = ({ usage, flags }: Call, flag: string): string | undefined => {
   return new RegExp(`(?<![\\w-])${flag} ([^\\s\\]-][^\\s\\]]*)`).exec(usage)?.[1];
 };
 
-/** What stands in a usage besides flags, in order. */
+/** Returns the arguments in a usage, without flags, in order. */
 const parseUsage = (usage: string): string[] =>
   usage
     .replaceAll(/\[[^\]]*--[^\]]*\](\.\.\.)?|--[\w-]+ \S+/g, " ")
@@ -131,7 +131,7 @@ const valuesFor = async (
   return isFile(value) ? [{ text: FILES }] : splitChoices(value);
 };
 
-/** The words of `a|b|c`, none for a placeholder such as NAME. */
+/** Returns the words of `a|b|c`; none for a placeholder such as NAME. */
 const splitChoices = (expected: string): Candidate[] => {
   const bare = expected.replaceAll(/[[\]]/g, "");
   return /^[a-z_-]+(\|[a-z_-]+)+$/.test(bare) ? bare.split("|").map((text) => ({ text })) : [];

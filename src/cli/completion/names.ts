@@ -1,4 +1,4 @@
-// Names of what a server has, for completion. Errors yield no names: a user who presses Tab expects no explanation.
+// Loads names from the server for completion. Errors yield no names: a user who presses Tab expects no error message.
 import { pause } from "#base/retry.ts";
 import { SCOPES } from "#schema/users/scopes.ts";
 import { SITE_ROLES } from "#schema/users/user.ts";
@@ -9,16 +9,16 @@ import { makeClient } from "../client/remote.ts";
 import { plain } from "../text.ts";
 import type { Named, VerbInput } from "../verb.ts";
 
-/** A line that stands for the files of the folder, which the shell knows better. */
+/** A candidate that stands for local files, which the shell completes better. */
 export const FILES = ":files";
 
 export type Names = Named | "scope" | "role" | "organization" | "model";
 type Candidate = { text: string; help?: string };
 
-/** The longest acceptable wait after pressing Tab. */
+/** Maximum wait after Tab was pressed. */
 const PATIENCE_MS = 1500;
 
-/** `before` is what was typed so far: a server or a user may be named there. `word` is what is done to what has the name, such as `start`. */
+/** `before` contains the words typed so far, which may name a server or a user. `word` is the action, such as `start`. */
 export const listNames = async (
   input: VerbInput,
   before: readonly string[],
@@ -37,13 +37,13 @@ export const listNames = async (
   }
 };
 
-/** In these a workspace needs the verb no more. */
+/** Workspaces with these statuses are not offered for the command. */
 const DONE: Readonly<Record<string, readonly BuildStatus[]>> = {
   start: ["running", "starting"],
   stop: ["stopped", "stopping"],
 };
 
-/** These are the program's own. */
+/** Names that need no server. */
 const KNOWN = new Set<Names>(["scope", "role"]);
 
 const ASK: Readonly<Record<Names, (client: Client, user: string, word: string) => Promise<Candidate[]>>> = {

@@ -1,10 +1,10 @@
-// `slipway completion bash|zsh|fish`: a script for the shell that asks this program at each key what may come next
-// (`slipway completion words -- WORD…`), so that it knows the verbs of this version and the names of the server.
+// `slipway completion bash|zsh|fish`: prints a shell script that calls this program for each completion (`slipway completion words --
+// WORD…`), so that it offers the commands of this version and names from the server.
 import { usageError } from "#base/usage-error.ts";
 import { EXIT, type RunVerb, type Verb } from "../verb.ts";
 import { FILES } from "./names.ts";
 
-/** The verb for a program that has these verbs. */
+/** Returns the verb for a program with these verbs. */
 export const completionVerb =
   (verbs: readonly Verb[]): RunVerb =>
   async (input) => {

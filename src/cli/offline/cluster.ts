@@ -1,4 +1,4 @@
-// Work on the database of a cluster while no node is active. Loaded only where `database_url` is set.
+// Runs offline operations on a cluster's database while no node is active. Loaded only if `database_url` is set.
 import type { Clock } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
 import { keyId } from "#base/ids.ts";
@@ -16,7 +16,7 @@ type Options = {
   fatal(error: Error): void;
 };
 
-/** Takes the cluster's lease for `work`, so that no node becomes active under it. `fresh`: an empty database may be filled. */
+/** Holds the cluster's lease during `work`, so that no node becomes active. `fresh`: an empty database may be initialized. */
 export const onCluster = async (
   url: string,
   { config, clock, fresh, fatal }: Options,

@@ -1,4 +1,4 @@
-/** An error that the user can fix; ends the command with exit code 1 and this message. */
+/** An error that the user can fix; the command prints this message and exits with code 1. */
 export class MachineError extends Error {
   override readonly name = "MachineError";
 }

@@ -1,4 +1,4 @@
-// `slipway home-backups key`, `search` and `extract`: the recovery key of a server, and what anyone can do who has it and the folder or bucket.
+// `slipway home-backups key`, `search` and `extract`: prints the recovery key, and restores with only the key and the folder or bucket.
 import { loadConfig } from "#base/config.ts";
 import { EncryptionKeyError, hasKey, openEncryption, parseEncryptionKey } from "#base/encryption.ts";
 import { usageError } from "#base/usage-error.ts";
@@ -45,7 +45,7 @@ export const search: RunVerb = (input) =>
     }
   });
 
-/** Unpacks one into a folder. */
+/** Unpacks one backup into a folder. */
 export const extractOne: RunVerb = (input) =>
   inWords("extract", input, async () => {
     const { given: json, rest } = takeSwitch(input.argv, "--json");
@@ -66,7 +66,7 @@ export const extractOne: RunVerb = (input) =>
     input.print(json ? JSON.stringify(toFacts(manifest)) : shown);
   });
 
-/** By id or how it begins, by the workspace's id or name, or by owner/name; the newest first. */
+/** Filters backups by ID, ID prefix, workspace ID or name, or owner/name; newest first. */
 const matching = (all: readonly Manifest[], wanted: string | undefined): readonly Manifest[] => {
   if (wanted === undefined) return all;
   const text = wanted.toLowerCase();
@@ -93,7 +93,7 @@ const openStore = (input: VerbInput, argv: readonly string[]): HomeBackupStore =
 const readRecoveryKey = ({ home_backup_recovery_key, encryption_key, data_dir }: Config): string => {
   if (home_backup_recovery_key !== undefined) return home_backup_recovery_key;
   if (encryption_key !== undefined) return deriveRecoveryKey(parseEncryptionKey(encryption_key));
-  // A key that is made now would open nothing.
+  // A newly generated key would decrypt nothing.
   if (hasKey(data_dir)) return deriveRecoveryKey(openEncryption(data_dir));
   throw new HomeBackupError(
     `There is no encryption key in ${data_dir}. Set home_backup_recovery_key, or SLIPWAY_HOME_BACKUP_RECOVERY_KEY.`,

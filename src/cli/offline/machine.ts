@@ -1,5 +1,5 @@
-// Work on a data directory, or on the database of a cluster, while no server runs on it: accounts and tokens by anyone who is at the machine.
-// The server's lock or the cluster's lease is taken, so nothing is done under a running one; an older database is left to `serve` or
+// Runs offline operations on a data directory or a cluster's database: accounts and tokens, managed by anyone with access to the machine.
+// Takes the server's lock or the cluster's lease, so it never runs next to a server. An older database must be migrated with `serve` or
 // `migrate`.
 import { holdProcess } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
@@ -13,7 +13,7 @@ import { giveToOwner } from "../server/ownership.ts";
 import { EXIT, type VerbInput } from "../verb.ts";
 import { MachineError } from "./error.ts";
 
-/** Opens the store of the data directory for `work`. `fresh`: a new directory may be made. Answers the exit code. */
+/** Opens the store of the data directory for `work`. `fresh`: a new directory may be created. Returns the exit code. */
 export const onMachine = async (
   verb: string,
   { clock, printError }: VerbInput,

@@ -1,4 +1,5 @@
-// `slipway offline setup NAME --email EMAIL [--password-file FILE]`: makes the data directory and its first owner, before the first start.
+// `slipway offline setup NAME --email EMAIL [--password-file FILE]`: creates the data directory and its first owner, before the first
+// start.
 import { loadConfig } from "#base/config.ts";
 import { openEncryption } from "#base/encryption.ts";
 import { usageError } from "#base/usage-error.ts";

@@ -1,4 +1,4 @@
-// `slipway offline tokens list|create|revoke`: tokens of users, by anyone who is at the machine, while no server runs.
+// `slipway offline tokens list|create|revoke`: manages users' tokens on the machine while no server runs.
 import { rfc3339 } from "#base/clock.ts";
 import { loadConfig } from "#base/config.ts";
 import { usageError } from "#base/usage-error.ts";

@@ -1,4 +1,4 @@
-// `slipway offline users list|create|suspend|activate|reset-password|reset-factors`: accounts, by anyone who is at the machine, while no server runs.
+// `slipway offline users list|create|suspend|activate|reset-password|reset-factors`: manages accounts on the machine while no server runs.
 import { rfc3339, rfc3339OrAbsent } from "#base/clock.ts";
 import { loadConfig } from "#base/config.ts";
 import { usageError } from "#base/usage-error.ts";

@@ -1,5 +1,5 @@
-// `slipway backup [FOLDER|FILE.tar] [--json] [settings]`: a backup of the data directory, while a server runs on it or not. It runs in
-// a process of its own (db/backup/snapshot.ts says why); the server starts this verb for the backups of its own.
+// `slipway backup [FOLDER|FILE.tar] [--json] [settings]`: backs up the data directory, whether or not a server is running. It runs in a
+// separate process (db/backup/snapshot.ts says why); the server starts this command for its own backups.
 import { existsSync } from "node:fs";
 import { constants, setPriority } from "node:os";
 import { dirname, join } from "node:path";
@@ -20,10 +20,10 @@ export const run: RunVerb = async (input) => {
   return forPeople("backup", input, config.data_dir, async () => {
     const { data_dir } = config;
     const target = path ?? backupFolder(config);
-    // Before anything is made, so that a mistyped folder stays one that a restore takes.
+    // Checked first, so that a mistyped folder stays empty and usable for a restore.
     if (!existsSync(join(data_dir, DATABASE))) throw new BackupError(`there is no database in ${data_dir}`);
-    // Not lower than this while the log of the server is held, or on a busy machine it would be held for long.
-    yieldToTheServer(constants.priority.PRIORITY_BELOW_NORMAL);
+    // Not lower while the server's log is locked: on a busy machine the lock would be held for a long time.
+    lowerPriority(constants.priority.PRIORITY_BELOW_NORMAL);
     const folder = target.endsWith(".tar") ? dirname(target) : target;
     await removeLeftovers([folder, join(data_dir, "backups")], input.clock.now());
     using far = new Far(input, `backing up ${data_dir}`);
@@ -34,7 +34,7 @@ export const run: RunVerb = async (input) => {
       signal: input.signal,
       rateMb: config.backup_rate_mb,
       onProgress: far.report,
-      copied: () => yieldToTheServer(constants.priority.PRIORITY_LOW),
+      copied: () => lowerPriority(constants.priority.PRIORITY_LOW),
     });
     far[Symbol.dispose]();
     const { created_at, files } = made.manifest;
@@ -43,7 +43,7 @@ export const run: RunVerb = async (input) => {
   });
 };
 
-/** Prints an error that the operator can fix in a sentence, with the data directory if relevant; returns the exit code. */
+/** Prints an error that the operator can fix as a sentence, with the data directory if relevant. Returns the exit code. */
 export const forPeople = async (
   verb: string,
   { printError }: VerbInput,
@@ -67,11 +67,11 @@ export const forPeople = async (
   }
 };
 
-/** The server's own work goes first where both want the processor. */
-const yieldToTheServer = (priority: number): void => {
+/** Lowers this process's priority in favor of the server. */
+const lowerPriority = (priority: number): void => {
   try {
     setPriority(0, priority);
   } catch {
-    // Not everywhere, and not needed.
+    // Not supported everywhere, and not essential.
   }
 };

@@ -1,4 +1,4 @@
-// `slipway config show|check|example`: the settings in effect, whether they can be used, and a file to start from.
+// `slipway config show|check|example`: shows or validates the settings in effect, or prints an example file.
 
 import { exampleFile, settingsListing, shownSettings } from "#base/config/describe.ts";
 import { SERVER_SETTINGS } from "#base/config/settings.ts";

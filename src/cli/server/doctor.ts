@@ -1,5 +1,5 @@
-// `slipway doctor [--quick] [--json] [settings]`: looks at everything a server needs on this machine, and says what is wrong in words.
-// Changes nothing; works alongside a running server.
+// `slipway doctor [--quick] [--json] [settings]`: checks everything that a server needs on this machine and describes problems. Changes
+// nothing; can run next to a server.
 import { statSync } from "node:fs";
 import { SERVER_SETTINGS } from "#base/config/settings.ts";
 import { loadConfig } from "#base/config.ts";
@@ -23,7 +23,7 @@ export const run: RunVerb = async (input) => {
   return ok ? EXIT.ok : EXIT.failed;
 };
 
-/** A file with secrets in it is no one else's to read; a group may, such as the one a service runs in. */
+/** A file with secrets must not be readable by everyone; a group may read it, such as that of a service. */
 const settingsFile = ({ config, sources }: ReturnType<typeof loadConfig>): Finding => {
   const name = "settings";
   const hasSecrets = Object.entries(SERVER_SETTINGS).some(
@@ -40,13 +40,13 @@ const settingsFile = ({ config, sources }: ReturnType<typeof loadConfig>): Findi
 
 const SHOWN: Record<Finding["status"], string> = { ok: "ok", warn: "WARN", wrong: "WRONG" };
 
-/** Also when the settings cannot be used: then that is what is found. */
+/** Invalid settings are reported as a finding. */
 export const collectFindings = async (input: VerbInput, quick: boolean): Promise<Finding[]> => {
   try {
     const loaded = loadConfig(input);
     return [settingsFile(loaded), ...(await examine(loaded.config, input.clock, quick, input.env))];
   } catch (error) {
-    // A word or a flag that means nothing is a wrong call; a value that cannot be used is what the doctor is asked for.
+    // An unknown word or flag is a usage error. An invalid value is a finding.
     if (!(error instanceof UsageError) || error.problems.some(isWrongCall)) throw error;
     return error.problems.map(({ name, from, detail }) => ({
       name: "settings",

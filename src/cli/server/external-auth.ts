@@ -1,7 +1,7 @@
-// `slipway external-auth access-token ID`: the owner's token at a provider, for scripts of a workspace. Without a linked account it prints
-// the page where to link one and fails, so that a script can tell (rule EA-21).
+// `slipway external-auth access-token ID`: prints the owner's token at a provider, for scripts of a workspace. Without a linked account it
+// prints the page for linking one and fails, so that a script can detect it (rule EA-21).
 import { loadDaemonConfig } from "#base/config.ts";
-import { failureWords } from "#base/network/failure-words.ts";
+import { describeNetworkError } from "#base/network/failure-words.ts";
 import { usageError } from "#base/usage-error.ts";
 import type { AgentExternalAuth } from "#schema/users/external-auth.ts";
 import { ApiError, Client } from "#src/client.ts";
@@ -20,7 +20,8 @@ export const run: RunVerb = async (input) => {
     return found.url === "" ? EXIT.ok : EXIT.failed;
   } catch (error) {
     if (input.signal.aborted) return EXIT.interrupted;
-    const words = error instanceof ApiError ? error.message : `the server is not responding (${failureWords(error)})`;
+    const words =
+      error instanceof ApiError ? error.message : `the server is not responding (${describeNetworkError(error)})`;
     input.printError(`slipway external-auth: ${words}\n`);
     return EXIT.failed;
   }

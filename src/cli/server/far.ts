@@ -1,4 +1,4 @@
-// The progress of a long operation on a terminal; silent elsewhere (rule CV-22).
+// Progress of a long operation, shown only on a terminal (rule CV-22).
 import { Progress } from "../progress.ts";
 import { size } from "../text.ts";
 import type { VerbInput } from "../verb.ts";

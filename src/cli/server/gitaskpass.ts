@@ -1,6 +1,6 @@
-// `slipway gitaskpass PROMPT`: whom git of a workspace asks for user names and passwords (GIT_ASKPASS). Answers with the owner's token at
-// the provider of that URL; while no account is linked it says where to link one and waits (rules EA-18, EA-19). A URL of no provider is
-// none of its business: git then asks the person. With SLIPWAY_GIT_NO_WAIT=1 it fails instead of waiting.
+// `slipway gitaskpass PROMPT`: answers prompts of git in a workspace for user names and passwords (GIT_ASKPASS) with the owner's token at
+// the URL's provider. While no account is linked, it prints where to link one and waits (rules EA-18, EA-19). URLs of other hosts are left
+// to git, which then prompts the user. With SLIPWAY_GIT_NO_WAIT=1 it fails instead of waiting.
 import type { Clock } from "#base/clock.ts";
 import { loadDaemonConfig } from "#base/config.ts";
 import { pause } from "#base/retry.ts";
@@ -34,7 +34,7 @@ export const run: RunVerb = async (input) => {
   }
 };
 
-/** Without the user part: it is the token itself when git asks for the password. */
+/** Without the user part, which is the token itself when git asks for the password. */
 const ask = (client: Client, at: string, signal: AbortSignal, more = ""): Promise<AgentExternalAuth> => {
   const url = new URL(at);
   url.username = "";
@@ -43,7 +43,7 @@ const ask = (client: Client, at: string, signal: AbortSignal, more = ""): Promis
   return client.get(path, { signal });
 };
 
-/** Waits as long as it takes, also over a restart of the server. */
+/** Waits without a time limit, and across restarts of the server. */
 const linked = async (
   client: Client,
   at: string,

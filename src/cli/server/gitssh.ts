@@ -1,11 +1,11 @@
-// `slipway gitssh`: the ssh that git of a workspace runs (GIT_SSH_COMMAND). It is ssh with the owner's key, which lies in a file of its
-// own only while ssh runs; what the person's own ssh configuration says goes first (rule EA-17). A repository that the owner has a deploy key for is
-// shown that key instead (rule DK-3).
+// `slipway gitssh`: the ssh command of git in a workspace (GIT_SSH_COMMAND). It runs ssh with the owner's key, which is in a file only
+// while ssh runs. The user's own ssh configuration takes precedence (rule EA-17). If the owner has a deploy key for the repository, that
+// key is used instead (rule DK-3).
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { loadDaemonConfig } from "#base/config.ts";
-import { failureWords } from "#base/network/failure-words.ts";
+import { describeNetworkError } from "#base/network/failure-words.ts";
 import { ApiError, Client } from "#src/client.ts";
 import { EXIT, type RunVerb } from "../verb.ts";
 
@@ -37,7 +37,8 @@ export const run: RunVerb = async (input) => {
     return await child.exited;
   } catch (error) {
     if (input.signal.aborted) return EXIT.interrupted;
-    const words = error instanceof ApiError ? error.message : `the server is not responding (${failureWords(error)})`;
+    const words =
+      error instanceof ApiError ? error.message : `the server is not responding (${describeNetworkError(error)})`;
     input.printError(`slipway gitssh: ${words}\n`);
     return EXIT.failed;
   } finally {
@@ -47,15 +48,18 @@ export const run: RunVerb = async (input) => {
 
 type Env = Record<string, string>;
 
-/** Options of ssh that take a value: the rest of the word, or the next one. */
+/** Options of ssh with a value: the rest of the word, or the next word. */
 const VALUED = "BbcDEeFIiJLlmOoPpQRSWw";
 
-/** The repository that git asks ssh for: `ssh://host:port/path`, the port as far as the command line names one; empty for anything else. */
+/**
+ * Returns the repository that git requests over ssh: `ssh://host:port/path`, with the port if the command line contains one; empty for
+ * anything else.
+ */
 export const findRemote = (argv: readonly string[]): string => {
   const { options, rest } = readOptions(argv);
   const [destination = "", ...command] = rest;
   const [, host, inDestination] = /^(?:ssh:\/\/)?(?:[^@]*@)?(\w[\w.-]*)(?::(\d{1,5}))?\/?$/.exec(destination) ?? [];
-  // `git-upload-pack '/acme/app.git'`, and of git-lfs `git-lfs-authenticate acme/app.git download`.
+  // `git-upload-pack '/acme/app.git'`, or from git-lfs `git-lfs-authenticate acme/app.git download`.
   const [, path] = /^git[- ][\w-]+ +'?([^' ]+)'?/.exec(command.join(" ")) ?? [];
   if (host === undefined || path === undefined) return "";
   const port = inDestination ?? portIn(options);
@@ -64,7 +68,7 @@ export const findRemote = (argv: readonly string[]): string => {
 
 type Option = readonly [name: string, value: string];
 
-/** The options in front of the destination, as ssh reads them: several letters may share a word. */
+/** Parses the options before the destination like ssh: several letters may share a word. */
 const readOptions = (argv: readonly string[]): { options: Option[]; rest: readonly string[] } => {
   const options: Option[] = [];
   for (let at = 0; at < argv.length; at++) {
@@ -79,7 +83,7 @@ const readOptions = (argv: readonly string[]): { options: Option[]; rest: readon
   return { options, rest: [] };
 };
 
-/** Of several settings of a port the first counts for ssh. */
+/** ssh uses the first of several port settings. */
 const portIn = (options: readonly Option[]): string | undefined => {
   const ports = options.map(([name, value]) =>
     name === "p" ? value : name === "o" ? /^\s*port\s*[=\s]\s*(\d+)\s*$/i.exec(value)?.[1] : undefined,
@@ -87,14 +91,14 @@ const portIn = (options: readonly Option[]): string | undefined => {
   return ports.find((port) => port !== undefined && /^\d{1,5}$/.test(port));
 };
 
-/** The first value of each setting counts, so ours come last; keys add up. A host seen for the first time is remembered, not asked about. */
+/** ssh uses the first value of each setting, so these come last; keys are cumulative. A new host's key is stored without asking. */
 const configuration = (home: string, key: string, isOnlyKey: boolean): string => {
   const path = (text: string): string => `"${text.replaceAll("%", "%%")}"`;
   return [
     `Include "${home}/.ssh/config"`,
     "Match all",
     `IdentityFile ${path(key)}`,
-    // A host takes the first key that it knows for the whole connection: those of an agent must not come before it.
+    // A host accepts the first key that it knows for the whole connection, so keys of an agent must not come before this one.
     ...(isOnlyKey ? ["IdentitiesOnly yes"] : []),
     'Include "/etc/ssh/ssh_config"',
     "Match all",

@@ -1,7 +1,7 @@
-// `slipway health [--url URL] [--json]`: asks a server for /readyz, the one on this machine or that of an address. For HEALTHCHECK in the
-// image and for scripts.
+// `slipway health [--url URL] [--json]`: requests /readyz from the local server or from an address. For HEALTHCHECK in the image and for
+// scripts.
 import { accessUrl, type Config, loadClientConfig, loadConfig } from "#base/config.ts";
-import { failureWords } from "#base/network/failure-words.ts";
+import { describeNetworkError } from "#base/network/failure-words.ts";
 import { usageError } from "#base/usage-error.ts";
 import { takeOptions } from "../options.ts";
 import { EXIT, type RunVerb, takeSwitch, type VerbInput } from "../verb.ts";
@@ -26,7 +26,7 @@ export const run: RunVerb = async (input) => {
     const response = await fetch(url, {
       signal: AbortSignal.any([input.signal, late.signal]),
       redirect: "manual",
-      // One's own server is asked by address, which its certificate does not name; nothing secret is said.
+      // The local server is called by address, which its certificate does not contain; no secret is sent.
       ...(isOwn ? { tls: { rejectUnauthorized: false } } : {}),
       headers: host ? { host } : {},
     });
@@ -34,13 +34,13 @@ export const run: RunVerb = async (input) => {
     return answer(response.ok, url, response.ok ? "ready" : `answered ${response.status}`);
   } catch (error) {
     if (input.signal.aborted) return EXIT.interrupted;
-    return answer(false, url, `does not answer (${failureWords(error)})`);
+    return answer(false, url, `does not answer (${describeNetworkError(error)})`);
   } finally {
     timer.cancel();
   }
 };
 
-/** Asks the server of these settings; undefined unless it answers with a success. What it says as JSON, or an empty object. */
+/** Sends a request to the server with these settings; undefined unless it succeeds. Returns the response as JSON, or an empty object. */
 export const askOwnServer = async (
   config: Config,
   path: string,
@@ -64,7 +64,7 @@ export const askOwnServer = async (
 
 type Target = { url: URL; host: string | undefined; isOwn: boolean };
 
-/** The server of the settings. Throws UsageError where they do not say on which port it is. */
+/** Returns the server of the settings. Throws UsageError if they contain no port. */
 const ownServer = (input: VerbInput, argv: readonly string[]): Target => {
   const { config } = loadConfig({ ...input, argv });
   return addressOf(config, "/readyz");
@@ -74,13 +74,16 @@ const addressOf = (config: Config, path: string): Target => {
   const { port } = config.address;
   if (port === 0)
     throw usageError("health", "cannot determine the port of a server that picks one; pass --address or --url");
-  // The bound address and not the access URL: the answer must not depend on a proxy.
+  // Uses the bound address instead of the access URL: the result must not depend on a proxy.
   const url = new URL(path, accessUrl({ ...config, access_url: undefined }, port));
-  // The server answers only to its own names; the setting is the way to know one.
+  // The server only accepts its own host names, which the setting contains.
   return { url, host: config.allowed_hosts?.[0], isOwn: true };
 };
 
-/** A server at an address, also behind a proxy. Throws UsageError for what is none, and for settings, which would mean nothing. */
+/**
+ * Returns a server at an address, possibly behind a proxy. Throws UsageError for an invalid address, and for settings, which would have no
+ * effect.
+ */
 const elsewhere = (input: VerbInput, text: string, [more]: readonly string[]): Target => {
   if (more !== undefined) throw usageError(more, "not with --url");
   const { url } = loadClientConfig(input, { url: text });

@@ -1,4 +1,5 @@
-// `slipway migrate [--check] [--json]`: brings the database to this version, as a start of the server does, or says whether it would.
+// `slipway migrate [--check] [--json]`: migrates the database to this version, as a start of the server would, or reports whether a
+// migration is needed.
 import { loadConfig } from "#base/config.ts";
 import { inspectDatabase } from "#db/engine/inspect.ts";
 import { onMachine } from "../offline/machine.ts";
@@ -6,7 +7,7 @@ import { takeOptions } from "../options.ts";
 import { EXIT, type RunVerb, takeSwitch } from "../verb.ts";
 import { move } from "./move.ts";
 
-/** Exit code of --check when there is something to do. */
+/** Exit code of --check if a migration is needed. */
 const NEEDED = 1;
 
 export const run: RunVerb = async (input) => {
@@ -33,7 +34,7 @@ export const run: RunVerb = async (input) => {
     input.printError(`slipway migrate: there is no database in ${config.data_dir}\n`);
     return EXIT.failed;
   }
-  // Opening the store is what migrates.
+  // Opening the store performs the migration.
   const work = async (): Promise<void> => {
     if (json) input.print(JSON.stringify({ applied: missing, schema: newest }));
     else input.print(missing.length === 0 ? "The database was already up to date." : `Applied: ${missing.join(", ")}.`);

@@ -15,7 +15,7 @@ import { giveToOwner } from "./ownership.ts";
 
 const POSTGRES = /^postgres(ql)?:\/\/[^/?\s]+\/[^/?\s]+/;
 
-/** Answers the exit code. `to`: an address, `postgres` for the one in `database_url`, or `sqlite`. */
+/** Returns the exit code. `to`: an address, `postgres` for the one in `database_url`, or `sqlite`. */
 export const move = async (input: VerbInput, config: Config, to: string, json: boolean): Promise<number> => {
   const { clock, signal, print, printError } = input;
   const { data_dir: directory, database_url } = config;

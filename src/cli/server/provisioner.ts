@@ -1,4 +1,4 @@
-// `slipway provisioner`: an external worker. Takes builds from a server and runs them here, until stopped.
+// `slipway provisioner`: an external worker. Takes builds from a server and runs them here until stopped.
 import { rmSync } from "node:fs";
 import { hostname } from "node:os";
 import { join, resolve } from "node:path";
@@ -28,7 +28,7 @@ export const run: RunVerb = async (input) => {
   const provisioners = makeProvisioners(settings, input);
   for (const one of provisioners.values()) await one.prepare?.();
   const files = join(resolve(settings.data_dir), "files");
-  // What a worker before this one has left of its jobs.
+  // Removes leftover files of an earlier worker.
   rmSync(files, { recursive: true, force: true });
   await runWorker({
     endpoint: toEndpoint(settings, name),
@@ -68,7 +68,7 @@ const toEndpoint = (settings: WorkerSettings, name: string): URL => {
   return endpoint;
 };
 
-/** Where what it makes lives. A digest: the server needs to compare it and nothing else. */
+/** Identifies where the worker creates resources. A digest is enough, because the server only compares it. */
 const toPlaces = ({ data_dir, docker_host = "" }: WorkerSettings): Record<string, string> => {
   const place = (...parts: string[]): string => sha256(parts.join("\0")).slice(0, 32);
   const engine =
@@ -94,7 +94,7 @@ const makeProvisioners = (settings: WorkerSettings, { clock, env }: VerbInput): 
         clock,
         accessUrl: () => containerAccessUrl(docker_access_url, url),
         program: agent_binary,
-        // Nothing is pruned here: the server that shares the engine does, where there is one.
+        // Images are not pruned here: the server does so if it shares the engine.
         repositoryImages: Number.POSITIVE_INFINITY,
         registry: imageRegistry(settings),
       }),

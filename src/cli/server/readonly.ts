@@ -1,5 +1,5 @@
-// `slipway readonly [--writable FILE]... -- PROGRAM [ARGUMENT]...`: a program that may write no file but these, for chats that plan
-// (rule PM-6). Becomes the program, so that its id, its group and its end are those of the program.
+// `slipway readonly [--writable FILE]... -- PROGRAM [ARGUMENT]...`: runs a program that can write only to these files, for chats in plan
+// mode (rule PM-6). Replaces this process with the program, so that process ID, group and exit status are the program's.
 import { usageError } from "#base/usage-error.ts";
 import { becomeReadOnly } from "#src/daemon/sandbox/landlock.ts";
 import { EXIT, type RunVerb } from "../verb.ts";

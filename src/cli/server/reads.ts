@@ -1,16 +1,16 @@
-// What a node answers alongside the active one, with `cluster_reads = every`: everything that it can read from the database.
+// Serves reads on an inactive node with `cluster_reads = every`: everything that can be read from the database.
 import type { Clock } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
 import { passOn } from "#base/network/read-here.ts";
 import type { ClusterNode } from "#db/pg/node.ts";
 import type { StandingBy } from "#src/cluster/membership.ts";
 import type { SharedCounts } from "#src/cluster/shared-counts.ts";
-import { hearActive, openReads } from "#src/context/open-reads.ts";
+import { followActiveNode, openReads } from "#src/context/open-reads.ts";
 import { startReads } from "#src/server.ts";
 
 type Options = { readonly config: Config; readonly clock: Clock; readonly checkAnswers?: boolean };
 
-/** Until disposed; `port` is where this machine asks it. */
+/** Serves until disposed. `port` is for local requests. */
 export const answerReads = (
   {
     node,
@@ -26,7 +26,7 @@ export const answerReads = (
   const store = node.openReads(passOn);
   const ctx = openReads({ config, clock, store, encryption });
   const server = startReads(ctx, { takeNamed, counts, ask: () => store.ask(), ...options });
-  hearActive(store, ctx);
+  followActiveNode(store, ctx);
   return {
     port: server.port,
     async [Symbol.asyncDispose]() {

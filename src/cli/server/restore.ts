@@ -1,5 +1,5 @@
-// `slipway restore BACKUP --data-dir EMPTY [--json]`, or `slipway restore BACKUP --check`: puts a backup into an empty data directory,
-// or only looks whether that could be done.
+// `slipway restore BACKUP --data-dir EMPTY [--json]`, or `slipway restore BACKUP --check`: restores a backup into an empty data directory,
+// or only verifies it.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
@@ -30,7 +30,7 @@ export const run: RunVerb = async (input) => {
   });
 };
 
-/** Read into a folder alongside the backup, which is where there is space for it. */
+/** Unpacked next to the backup, where there is enough space. */
 const checked = async (path: string, flow: Flow): Promise<Manifest> => {
   const scratch = scratchFolder(dirname(resolve(path)));
   try {
@@ -40,7 +40,7 @@ const checked = async (path: string, flow: Flow): Promise<Manifest> => {
   }
 };
 
-/** Backups may lie where nothing can be written, such as a disk that is mounted to be read. */
+/** Backups may be on a read-only disk. */
 const scratchFolder = (beside: string): string => {
   try {
     return mkdtempSync(join(beside, ".check-"));
@@ -53,7 +53,7 @@ const scratchFolder = (beside: string): string => {
 const summary = ({ created_at, version, files }: Manifest): string =>
   `the backup of ${created_at} (Slipway ${version}, ${files.length} files)`;
 
-/** What the backup only refers to. */
+/** Describes the homes that the backup only refers to. */
 const nameHomes = ({ homes = [] }: Manifest): string[] =>
   homes.map(
     ({ location, workspaces }) =>

@@ -1,4 +1,4 @@
-// `slipway salvage FOLDER [--json] [settings]`: copies what can be read of a damaged data directory into a new one.
+// `slipway salvage FOLDER [--json] [settings]`: copies the readable data of a damaged data directory into a new one.
 import { resolve } from "node:path";
 import { loadConfig } from "#base/config.ts";
 import { LockedError } from "#base/lock-file.ts";

@@ -6,7 +6,7 @@ import { logLevels } from "#base/config/log-levels.ts";
 import {
   allowedHosts,
   type Config,
-  containersCutOff,
+  findContainerAccessProblem,
   type LoadedConfig,
   loadConfig,
   SECRET_VARIABLES,
@@ -110,7 +110,7 @@ function reload(input: VerbInput, began: StartedWith): void {
   }
 }
 
-/** Descriptions of the settings, and the certificate. */
+/** Descriptions of the settings, and the certificate, as of the start. */
 type StartedWith = ReadonlyMap<string, unknown>;
 
 /** Throws `TlsError`, also for renewed files that could not be loaded at start. */
@@ -129,8 +129,8 @@ const changedSince = (began: StartedWith, now: StartedWith): string[] =>
 const formatError = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /**
- * Serves until the signal aborts, then stops: new work refused, streams ended, writes on disk. Answers 0 when all of that was
- * done within `shutdown_timeout`, else 1 (rule CF-8). A part that reports itself unfit ends it immediately with 1.
+ * Serves until the signal aborts, then shuts down: refuses new work, ends streams, flushes writes to disk. Returns 0 if that completes
+ * within `shutdown_timeout`, else 1 (rule CF-8). If a part reports a fatal error, returns 1 immediately.
  */
 export const serve = async <Context extends ServedContext>(
   input: VerbInput,
@@ -161,7 +161,7 @@ export const serve = async <Context extends ServedContext>(
   }
   await announce(input, config, server, context);
   void warnOfContainers(config, clock);
-  // Unfit: an orderly stop would try to write. What was acknowledged is on disk, so exiting immediately loses nothing.
+  // After a fatal error, an orderly shutdown would try to write. Acknowledged writes are on disk, so exiting immediately loses nothing.
   if ((await Promise.race([aborted(signal), unfit])) instanceof Error) return EXIT.failed;
   const stopped = (async () => {
     await server.stop("the server is shutting down");
@@ -170,7 +170,7 @@ export const serve = async <Context extends ServedContext>(
   return withinDeadline(clock, config.shutdown_timeout, stopped);
 };
 
-/** As a node of a cluster: waits until it is the active one. A spare has nothing to write when it stops. */
+/** Waits as a node of a cluster until it is the active one. A standby node has nothing to write when it stops. */
 const standBy = async (
   input: VerbInput,
   config: Config,
@@ -187,7 +187,7 @@ const standBy = async (
     const figures =
       spareFigures &&
       config.metrics_address &&
-      spareFigures.showSpare(node, clock, config.metrics_address, allowedHosts(config));
+      spareFigures.serveSpareMetrics(node, clock, config.metrics_address, allowedHosts(config));
     if (figures) input.print(`Metrics: ${figures.url.href}`);
     const reads = readsAnswered?.answerReads(as, { config, clock });
     return {
@@ -241,7 +241,7 @@ const announce = async (
 
 /** Warns if a Docker Engine is available whose containers could not reach this server. */
 const warnOfContainers = async (config: Config, clock: Clock): Promise<void> => {
-  const cutOff = containersCutOff(config);
+  const cutOff = findContainerAccessProblem(config);
   if (cutOff === undefined) return;
   const { DockerProvisioner } = await import("#src/provisioners/docker/docker.ts");
   const { docker_host: host, agent_binary: program } = config;

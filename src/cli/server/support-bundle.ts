@@ -1,6 +1,6 @@
-// `slipway support-bundle FILE.tar [--log-file FILE] [settings]`: what someone who helps wants to know, without secrets: version and
-// machine, settings, what `doctor` finds, sizes of tables, and the last lines of a log. It is a plain tar; look into it before you send it.
-// With --url a running server makes it (../client/support/server.ts).
+// `slipway support-bundle FILE.tar [--log-file FILE] [settings]`: collects diagnostics without secrets: version and machine, settings,
+// findings of `doctor`, sizes of tables, and the last lines of a log. It is a plain tar; look into it before you send it. With --url a
+// running server creates it (../client/support/server.ts).
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { holdProcess } from "#base/clock.ts";
@@ -12,7 +12,7 @@ import { usageError } from "#base/usage-error.ts";
 import { Flow } from "#db/backup/flow.ts";
 import { packTar } from "#db/backup/tar.ts";
 import { inspectDatabase, tableSizes } from "#db/engine/inspect.ts";
-import { aboutHere, shown } from "#domain/administration/support-bundle.ts";
+import { describeProcess, shown } from "#domain/administration/support-bundle.ts";
 import { onlyWord, takeOptions } from "../options.ts";
 import { EXIT, type RunVerb, takeSwitch, type VerbInput } from "../verb.ts";
 import { collectFindings } from "./doctor.ts";
@@ -29,7 +29,7 @@ export const run: RunVerb = async (input) => {
   const inside = { ...input, argv };
   const loaded = loadConfig(inside);
   const parts: Record<string, string> = {
-    "about.json": shown(aboutHere(input.clock)),
+    "about.json": shown(describeProcess(input.clock)),
     "settings.json": redacted(shown(shownSettings(SERVER_SETTINGS, loaded))),
     "doctor.json": redacted(shown(await collectFindings(inside, true))),
     "database.json": shown(await databaseFacts(loaded.config)),

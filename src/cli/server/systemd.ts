@@ -1,5 +1,5 @@
-// `slipway systemd [--user NAME] [--program PATH] [settings]`: a unit that runs the server as a user of its own, with as few rights as
-// it needs. The settings given on the command line stand in it; of secrets only the files that hold them.
+// `slipway systemd [--user NAME] [--program PATH] [settings]`: prints a unit that runs the server as a separate user with minimal
+// privileges. It contains the settings from the command line; secrets only as the files that contain them.
 import { secretKeys, toFileKey } from "#base/config/secret-files.ts";
 import { toFlag, toVariableName } from "#base/config/setting.ts";
 import { SERVER_SETTINGS } from "#base/config/settings.ts";
@@ -22,7 +22,7 @@ export const run: RunVerb = async (input) => {
   const { user = "slipway", program = "/usr/local/bin/slipway" } = options;
   if (!/^[a-z_][a-z0-9_-]*$/.test(user)) throw usageError("--user", "expected the name of a system user");
   if (!/^\/[\w./-]+$/.test(program)) throw usageError("--program", "expected an absolute path without spaces");
-  // The files are the service's to read; here they need not be there yet.
+  // These files are for the service; they need not exist yet.
   const argv = [...rest, ...credentials.map(({ key, path }) => `${toFlag(toFileKey(key))}=${path}`)];
   const readFile = (path: string): string => {
     const secret = credentials.find((one) => one.path === path);
@@ -56,14 +56,14 @@ export const run: RunVerb = async (input) => {
   return EXIT.ok;
 };
 
-/** What stands for a secret while the unit is written, in a form that its setting takes. */
+/** A placeholder for a secret while the unit is written, valid for its setting. */
 const toPlaceholder = (key: string): string => (key === "database_url" ? "postgres://host/database" : "[]");
 
 type Credential = { readonly key: string; readonly path: string };
 
 const pathOfSecret = ({ key, path }: Credential): [string, string] => [toFlag(toFileKey(key)), path];
 
-/** systemd reads the files as root and shows them to the service alone, in a folder that is in no other program's reach. */
+/** systemd reads the files as root and makes them available only to the service, in a private folder. */
 const credentialLines = (credentials: readonly Credential[]): string[] => {
   const shown = credentials.length > 0 ? credentials : [{ key: "admin_password", path: "/etc/slipway/admin-password" }];
   const lines = shown.flatMap(({ key, path }) => [
@@ -77,7 +77,7 @@ const credentialLines = (credentials: readonly Credential[]): string[] => {
   ];
 };
 
-// systemd expands `%` and `$` in commands and splits at blanks.
+// systemd expands `%` and `$` in commands and splits at spaces.
 const quoted = (argument: string): string =>
   `"${argument.replace(/["\\]/g, "\\$&").replaceAll("%", "%%").replaceAll("$", "$$$$")}"`;
 
@@ -91,7 +91,7 @@ const PATHS = [
   "agent_binary",
 ] as const;
 
-/** What a unit, which is started in `/`, must be able to find. */
+/** Returns the paths in the settings, which must be absolute because a unit starts in `/`. */
 const listPaths = (config: Config): [string, string | undefined][] => PATHS.map((key) => [toFlag(key), config[key]]);
 
 type Unit = {
@@ -103,7 +103,7 @@ type Unit = {
   seconds: number;
 };
 
-/** Its own folders below /var/lib are made by systemd; others must be there. Everything else cannot be written. */
+/** systemd creates folders below /var/lib; others must exist. Everything else is read-only. */
 const folders = (data_dir: string, { backup_dir, home_backup_dir }: Config): string[] => {
   const own = /^\/var\/lib\/([\w-]+)$/.exec(data_dir)?.[1];
   const others = [own ? undefined : data_dir, backup_dir, home_backup_dir].filter((path) => path !== undefined);
@@ -118,13 +118,15 @@ const pathInUnit = (path: string): string => {
   return /[\s"\\]/.test(path) ? `"${escaped.replace(/["\\]/g, "\\$&")}"` : escaped;
 };
 
-/** To start programs as another user, give it its homes, look at its processes and end them. */
+/** Capabilities to start programs as another user, change the owner of its home, and inspect and kill its processes. */
 const BECOME_ANOTHER = [
   ...["CAP_SETUID", "CAP_SETGID", "CAP_CHOWN", "CAP_FOWNER"],
   ...["CAP_DAC_OVERRIDE", "CAP_SYS_PTRACE", "CAP_KILL"],
 ];
 
-/** None, but what the settings need: ports below 1024, files in people's homes, and another user for local workspaces. */
+/**
+ * Capabilities that the settings require: ports below 1024, files in users' homes, and another user for local workspaces. None otherwise.
+ */
 const rights = (config: Config): string[] => {
   const ports = [config.address, config.metrics_address].map((one) => one?.port ?? 0);
   const capabilities = [

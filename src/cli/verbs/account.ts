@@ -1,4 +1,4 @@
-// The words of `slipway account`.
+// The subcommands of `slipway account`.
 import { group } from "../group.ts";
 import { CONNECTION } from "./client.ts";
 

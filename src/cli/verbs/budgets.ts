@@ -1,4 +1,4 @@
-// The words of `slipway budgets`.
+// The subcommands of `slipway budgets`.
 import { group } from "../group.ts";
 import { CONNECTION } from "./client.ts";
 

@@ -1,4 +1,4 @@
-// The words of `slipway chat`.
+// The subcommands of `slipway chat`.
 import { group } from "../group.ts";
 import { CONNECTION } from "./client.ts";
 

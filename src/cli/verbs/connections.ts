@@ -1,4 +1,4 @@
-// The words of `slipway connections`.
+// The subcommands of `slipway connections`.
 import { group } from "../group.ts";
 import { CONNECTION } from "./client.ts";
 

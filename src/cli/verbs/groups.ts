@@ -1,4 +1,4 @@
-// The words of `slipway groups`.
+// The subcommands of `slipway groups`.
 import { group } from "../group.ts";
 import { CONNECTION } from "./client.ts";
 

@@ -1,4 +1,4 @@
-// The words of `slipway home-backups`: some ask the server, others need the folder or bucket alone.
+// The subcommands of `slipway home-backups`: some call the server, others need only the folder or bucket.
 import { group } from "../group.ts";
 import { CONNECTION } from "./client.ts";
 

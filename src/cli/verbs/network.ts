@@ -1,4 +1,4 @@
-// The verbs that reach into a workspace over the private network.
+// The verbs that connect to a workspace over the private network.
 import { group } from "../group.ts";
 import type { Verb } from "../verb.ts";
 import { CONNECTION } from "./client.ts";

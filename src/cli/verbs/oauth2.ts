@@ -1,4 +1,4 @@
-// The words of `slipway oauth2`.
+// The subcommands of `slipway oauth2`.
 import { group } from "../group.ts";
 import { CONNECTION } from "./client.ts";
 

@@ -1,4 +1,4 @@
-// The words of `slipway offline`: accounts by anyone who is at the machine, while no server runs.
+// The subcommands of `slipway offline`: account management on the machine while no server runs.
 import { group } from "../group.ts";
 
 export const PASSWORDS =

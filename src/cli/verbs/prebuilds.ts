@@ -1,4 +1,4 @@
-// The words of `slipway prebuilds`.
+// The subcommands of `slipway prebuilds`.
 import { group } from "../group.ts";
 import { CONNECTION } from "./client.ts";
 

@@ -1,4 +1,4 @@
-// The words of `slipway repositories`.
+// The subcommands of `slipway repositories`.
 import { group } from "../group.ts";
 import { CONNECTION } from "./client.ts";
 

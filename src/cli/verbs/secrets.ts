@@ -1,4 +1,4 @@
-// The words of `slipway secrets`.
+// The subcommands of `slipway secrets`.
 import { group } from "../group.ts";
 import { CONNECTION } from "./client.ts";
 

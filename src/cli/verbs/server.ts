@@ -1,11 +1,11 @@
-// The commands that run and maintain a server, and the ones that git and workspaces call.
+// The verbs that run and maintain a server, and those called by git and workspaces.
 import { DAEMON_ENV_PREFIX, DAEMON_SETTINGS } from "#base/config/daemon-settings.ts";
 import { settingsHelp } from "#base/config/describe.ts";
 import { SERVER_SETTINGS } from "#base/config/settings.ts";
 import { WORKER_ENV_PREFIX, WORKER_SETTINGS } from "#base/config/worker-settings.ts";
 import type { Verb } from "../verb.ts";
 
-/** The verbs that run something until they are stopped. */
+/** The verbs that run until stopped. */
 export const RUNNING: readonly Verb[] = [
   {
     name: "serve",
@@ -33,7 +33,7 @@ export const RUNNING: readonly Verb[] = [
   },
 ];
 
-/** What a workspace calls on its own. */
+/** The verbs that a workspace calls automatically. */
 export const INSIDE: readonly Verb[] = [
   {
     name: "readonly",
@@ -70,7 +70,7 @@ export const INSIDE: readonly Verb[] = [
   },
 ];
 
-/** What people call inside a workspace; no server is asked. */
+/** The verbs that users call inside a workspace, without a server. */
 export const WITHIN: readonly Verb[] = [
   {
     name: "stat",
@@ -105,7 +105,7 @@ export const WITHIN: readonly Verb[] = [
   },
 ];
 
-/** Looking after a server. */
+/** The verbs for server administration. */
 export const OPERATING: readonly Verb[] = [
   {
     name: "health",

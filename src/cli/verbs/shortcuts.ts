@@ -1,4 +1,5 @@
-// Words of `slipway workspaces` that are so common that they stand at the top level, too: the same words, under the names people try first.
+// Subcommands of `slipway workspaces` that are also top-level verbs because they are common: the same code, under the names that users try
+// first.
 import type { SubVerb, Verb } from "../verb.ts";
 import { CONNECTION } from "./client.ts";
 import { WORKSPACES } from "./workspaces.ts";
@@ -9,7 +10,7 @@ const wordNamed = (name: string): SubVerb => {
   return word;
 };
 
-/** `help`: in the imperative, as of all commands in the list; words below a command say what they do in the third person. */
+/** `help` is in the imperative, like all commands in the list; subcommands are described in the third person. */
 const shortcut = (name: string, help: string, word = name): Verb => {
   const { usage, names, load } = wordNamed(word);
   return { name, area: "workspaces", help, usage, details: CONNECTION, ...(names ? { names } : {}), load };

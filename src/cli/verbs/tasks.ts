@@ -1,4 +1,4 @@
-// The words of `slipway tasks`.
+// The subcommands of `slipway tasks`.
 import { group } from "../group.ts";
 import { CONNECTION } from "./client.ts";
 

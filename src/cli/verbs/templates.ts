@@ -1,4 +1,4 @@
-// The words of `slipway templates`.
+// The subcommands of `slipway templates`.
 import { group } from "../group.ts";
 import { CONNECTION } from "./client.ts";
 

@@ -1,4 +1,4 @@
-// The words of `slipway users` and `slipway tokens`.
+// The subcommands of `slipway users` and `slipway tokens`.
 import { group } from "../group.ts";
 import { CONNECTION } from "./client.ts";
 import { PASSWORDS } from "./offline.ts";

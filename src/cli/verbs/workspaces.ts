@@ -1,4 +1,4 @@
-// The words of `slipway workspaces`.
+// The subcommands of `slipway workspaces`.
 import type { EDITORS } from "#base/links/editor-links.ts";
 import { group } from "../group.ts";
 import type { SubVerb } from "../verb.ts";

@@ -1,5 +1,5 @@
-// Checkpoints of the workspace's files, one for each message of a chat, and the way back to one (rules UN-1 to UN-6, UN-10 to UN-12). Covers the
-// agent's folder, or the repository around it, and every repository inside. Used by http.ts.
+// Checkpoints of the workspace's files, one per chat message, and restoring them (rules UN-1 to UN-6, UN-10 to UN-12). Covers the agent's
+// folder, or the repository around it, and every repository inside. Used by http.ts.
 import { mkdir, readdir, realpath, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { AppError, conflict } from "#base/errors.ts";
@@ -18,7 +18,7 @@ import {
 } from "#schema/agents/checkpoint.ts";
 import type { GitOptions } from "../git/scan.ts";
 import { compareTrees } from "./compare.ts";
-import { readGitfile, repositoryAround } from "./folders.ts";
+import { findEnclosingRepository, readGitfile } from "./folders.ts";
 import { IgnoredFiles } from "./ignored.ts";
 import { CheckpointStore, isOlder } from "./objects.ts";
 import { type CheckpointRecord, CheckpointRecords, type KeptFolder } from "./records.ts";
@@ -28,19 +28,22 @@ import { type Kind, ShadowGit } from "./shadow.ts";
 
 const MAX_FOLDERS = 64;
 const DAY_MS = 86_400_000;
-/** Files that an answer names. */
+/** Maximum number of files that a response names. */
 const MAX_NAMED = 20;
 
-/** `folder`: the agent's. `state`: where checkpoints are kept. */
+/** `folder`: the agent's folder. `state`: where checkpoints are stored. */
 export type CheckpointsOptions = GitOptions & { readonly folder: () => string; readonly state: string };
 
-/** Below the state: records, git directories by folder, and the objects that all of them share. */
+/**
+ * Folders in the state folder: records, git directories by workspace folder, the objects that all of them share, and files removed by
+ * restores.
+ */
 const [RECORDS, WORK, OBJECTS, REMOVED] = ["chats", "folders", "objects", "removed"];
-/** So long files that a restore has removed stay there. */
+/** Days that files removed by a restore are kept. */
 const REMOVED_DAYS = 7;
-/** Its time is that of the last full cleanup. */
+/** A file whose modification time is that of the last full cleanup. */
 const TIDIED = "tidied";
-/** Held while git directories are read or written. */
+/** Locked while git directories are read or written. */
 const LOCK = "lock";
 const LOCKED_RETRY_MS = 20;
 const IN_PREPARATION = "the first checkpoint of its files is still being made";
@@ -64,9 +67,9 @@ export class Checkpoints {
   }
 
   /**
-   * Keeps the files as they are, once for each message, and says what could not be kept. Callers that come while others are served share
-   * one look. What is not done after `within_ms` does not count: tools may change files from then on. Once a day the answer names the chats
-   * that have checkpoints. Cleans up afterwards.
+   * Captures the files, once for each message, and returns what could not be captured. Concurrent callers share one capture. A capture that
+   * takes longer than `within_ms` is not used, since tools may change files from then on. Once a day the result also lists the chats that
+   * have checkpoints. Cleans up afterwards.
    */
   async take({
     within_ms,
@@ -92,26 +95,26 @@ export class Checkpoints {
     return isDue ? { problems, chats: await this.#records.chats() } : { problems };
   }
 
-  /** Gives a chat the checkpoints of the chat that it is a copy of. */
+  /** Copies the checkpoints of a chat to its fork. */
   async copy(copied: CopyCheckpoints): Promise<void> {
-    // In turn with the cleanup, which keeps what the records name.
+    // Serialized with the cleanup, which keeps only what the records reference.
     await this.#inTurn(() => this.#records.copy(copied));
   }
 
-  /** Forgets the checkpoints of these chats. */
+  /** Deletes the checkpoints of these chats. */
   async forget(chat_ids: readonly string[]): Promise<void> {
     await this.#records.forget(chat_ids);
     this.#tidyLater(false);
   }
 
-  /** Resolves when nothing is under way. */
+  /** Resolves when no work is in progress. */
   async idle(): Promise<void> {
     await this.#inTurn(async () => {});
   }
 
   /**
-   * Brings the files back, each on its own, and says which did not return. 404 without a checkpoint, 409 when it has no files, or none
-   * of them could be brought back.
+   * Restores the files one by one and returns those that could not be restored. Rejects with 404 without a checkpoint, and with 409 if it
+   * has no files or none of them could be restored.
    */
   restore(of: Checkpoint): Promise<Restored> {
     return this.#inTurn(async () => {
@@ -120,7 +123,7 @@ export class Checkpoints {
       const removed = join(state, REMOVED, new Date(clock.now()).toISOString().replaceAll(":", "-"));
       let restored_files = 0;
       const left_out = [...problems];
-      // The outer ones first: a file in the place of a repository goes before the repository returns.
+      // Outer folders first: a file that took the place of a repository is removed before the repository is restored.
       for (const kept of folders) {
         const inside = folders.flatMap(({ root }) =>
           isBelow(root, kept.root) ? [root.slice(kept.root.length + 1)] : [],
@@ -142,11 +145,11 @@ export class Checkpoints {
     });
   }
 
-  /** One piece of work after another, also of other daemons with the same state: they share index files. */
+  /** Runs work one at a time, also across daemons with the same state folder, because they share index files. */
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
     return this.#inOwnTurn(async () => {
       const { state, clock } = this.#options;
-      // A state folder that cannot be made is said by what needs it.
+      // If the state folder cannot be created, the work that needs it fails with a better error.
       await mkdir(state, { recursive: true, mode: 0o700 }).catch(() => {});
       const lock = await retry(clock, async () => takeLock(join(state, LOCK)), whileLocked);
       try {
@@ -157,7 +160,10 @@ export class Checkpoints {
     });
   }
 
-  /** Compares the files as they are with those of a checkpoint. 404 without one, 409 when it has no files. Keeps nothing for a message. */
+  /**
+   * Compares the current files with those of a checkpoint. Rejects with 404 without a checkpoint and 409 if it has no files. Does not store
+   * a checkpoint.
+   */
   changes(of: Checkpoint): Promise<CheckpointChanges> {
     return this.#inTurn(async () => {
       const then = await this.#filesAt(of);
@@ -167,7 +173,7 @@ export class Checkpoints {
       const problems = [...new Set([...then.problems, ...now.problems])];
       const folders: FolderChanges[] = [];
       for (const [root, kept] of new Map([...before, ...after])) {
-        // What cannot be looked at now is not gone.
+        // A folder that cannot be read now has not necessarily been deleted.
         if (!after.has(root) && now.problems.some((problem) => problem.startsWith(`${root}:`))) continue;
         const trees = { before: before.get(root)?.tree, after: after.get(root)?.tree };
         if (trees.before === trees.after) continue;
@@ -181,7 +187,7 @@ export class Checkpoints {
     });
   }
 
-  /** The checkpoint, without folders of another workspace: files that are restored from a fork bring its checkpoints along. */
+  /** Returns the checkpoint without folders of other workspaces: files restored from a fork include the fork's checkpoints. */
   async #filesAt(of: Checkpoint): Promise<CheckpointRecord> {
     const record = await this.#records.read(of);
     if (!record) throw new AppError("not_found", "There is no checkpoint of the workspace's files for this message.");
@@ -194,10 +200,10 @@ export class Checkpoints {
     return { folders, problems };
   }
 
-  /** The agent's folder, and the repository around it where there is one. */
+  /** Finds the agent's folder and the repository around it, if any. */
   async #place(): Promise<{ readonly folder: string; readonly around: string | undefined; readonly first: string }> {
     const folder = await realpath(this.#options.folder());
-    const around = await repositoryAround(folder);
+    const around = await findEnclosingRepository(folder);
     return { folder, around, first: around ?? folder };
   }
 
@@ -227,7 +233,7 @@ export class Checkpoints {
           waiting.push({ root: path, kind: "repository" });
         }
       } catch (error) {
-        // One folder that is too large does not take the others' checkpoints away.
+        // One folder that is too large must not prevent checkpoints of the others.
         problems.push(`${root}: ${formatError(error)}`);
         log("daemon").warn("no checkpoint of {root}: {error}", { root, error });
       }
@@ -236,7 +242,7 @@ export class Checkpoints {
     return { folders, problems };
   }
 
-  /** Finds ignored files for the next checkpoint and for the answer of a restore. Runs after the checkpoint is acknowledged. */
+  /** Finds ignored files for the next checkpoint and for the result of a restore. Runs after the checkpoint is acknowledged. */
   #lookForIgnored(folders: readonly KeptFolder[]): void {
     void this.#inTurn(async () => {
       for (const { root, kind } of folders) {
@@ -270,7 +276,7 @@ export class Checkpoints {
     return made;
   }
 
-  /** True once a day. */
+  /** Returns true once a day. */
   async #isDue(): Promise<boolean> {
     const mark = join(this.#options.state, TIDIED);
     const now = this.#options.clock.now();
@@ -289,7 +295,7 @@ export class Checkpoints {
 
   async #tidy(withOld: boolean): Promise<void> {
     const now = this.#options.clock.now();
-    // A day more than the server counts on: its clock may be another.
+    // One day more than the server assumes, because its clock may differ.
     if (withOld) await this.#records.expire(now - (CHECKPOINT_DAYS + 1) * DAY_MS, now);
     await this.#removeFormer();
     await this.#removeToRemoved(now - REMOVED_DAYS * DAY_MS);
@@ -312,7 +318,7 @@ export class Checkpoints {
     }
   }
 
-  /** What versions before this one have kept: it hangs on the user's repositories, and no record names it any more. */
+  /** Removes checkpoints in the format of earlier versions. They depend on the user's repositories, and no record references them. */
   async #removeFormer(): Promise<void> {
     const { state } = this.#options;
     for (const name of await readdir(state).catch(() => [])) {
@@ -324,7 +330,7 @@ export class Checkpoints {
 const whileLocked = (error: unknown, failures: number): number | undefined =>
   error instanceof LockedError && failures * LOCKED_RETRY_MS < BULK_TIMEOUT_MS ? LOCKED_RETRY_MS : undefined;
 
-/** Undefined where the file system keeps no locks: one daemon is what is usual there, too. Throws LockedError. */
+/** Returns undefined if the file system has no locks; usually there is only one daemon anyway. Throws LockedError. */
 const takeLock = (file: string): { close(): void } | undefined => {
   try {
     return lockFile(file, "another daemon keeps checkpoints of the same files");
@@ -341,6 +347,6 @@ const isBelow = (path: string, folder: string): boolean => path.startsWith(`${fo
 
 const formatError = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
-/** The first of them, and how many more there are. */
+/** Returns the first texts and the number of the remaining ones. */
 const named = (texts: readonly string[]): string[] =>
   texts.length <= MAX_NAMED ? [...texts] : [...texts.slice(0, MAX_NAMED), `and ${texts.length - MAX_NAMED} more`];

@@ -1,4 +1,4 @@
-// Says what differs between two captures of one folder: counts of all of it, and as much of the diff as anyone wants to read. Used by checkpoints.ts.
+// Compares two captures of one folder: totals over all files, and a diff of bounded size. Used by checkpoints.ts.
 import type { FolderChanges } from "#schema/agents/checkpoint.ts";
 import { Diff } from "../git/diff.ts";
 import type { GitOptions } from "../git/scan.ts";
@@ -6,11 +6,11 @@ import { BULK_TIMEOUT_MS } from "./run.ts";
 import { findOwnRepository } from "./seed.ts";
 import type { ShadowGit } from "./shadow.ts";
 
-/** The tree of no files, which every git knows. */
+/** The empty tree, which every git knows. */
 const EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 const COMPARE = ["-c", "core.quotePath=false", "diff-tree", "-r", "--no-renames", "--no-ext-diff", "--no-textconv"];
 
-/** Compares the trees; undefined stands for a folder that was not there. Throws with git's own words. */
+/** Compares the trees; undefined stands for a folder that did not exist. Throws with git's own message. */
 export const compareTrees = async (
   options: GitOptions,
   shadow: ShadowGit,
@@ -20,7 +20,7 @@ export const compareTrees = async (
   }: { readonly before: string | undefined; readonly after: string | undefined },
 ): Promise<Omit<FolderChanges, "root">> => {
   await shadow.prepare();
-  // Tracked files that are too large to be copied are only there.
+  // Tracked files that are too large to copy exist only in the user's repository.
   const own = shadow.kind === "repository" ? await findOwnRepository(options, shadow.root) : undefined;
   const how = { timeout_ms: BULK_TIMEOUT_MS, ...(own ? { borrowed: own.objects } : {}) };
   const counts = { files: 0, added: 0, removed: 0 };
@@ -28,7 +28,7 @@ export const compareTrees = async (
   for (const line of numbers.split("\0").filter((one) => one !== "")) {
     const [added, removed] = line.split("\t");
     counts.files += 1;
-    // Of what is no text git counts no lines.
+    // Git does not count lines of binary files.
     counts.added += Number(added) || 0;
     counts.removed += Number(removed) || 0;
   }

@@ -1,13 +1,13 @@
-// Lists what git ignores in a folder. Ignored files are not kept, so a restore names the missing ones; ignored repositories get checkpoints of
-// their own. The list is refreshed after each checkpoint, off its path. Used by checkpoints.ts.
+// Lists the files that git ignores in a folder. Ignored files are not captured, so a restore names the missing ones; ignored repositories
+// get their own checkpoints. The list is refreshed after each checkpoint so that it does not delay one. Used by checkpoints.ts.
 import { lstat, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { isLookedInto, isRepository, repositoriesBelow } from "./folders.ts";
+import { findNestedRepositories, isRepository, isSearchable } from "./folders.ts";
 import { type ShadowGit, split } from "./shadow.ts";
 
 const MAX_ENTRIES = 500;
 
-/** Absolute paths; those of ignored folders stand for all that is in them. */
+/** Absolute paths. An ignored folder stands for everything in it. */
 type Found = { readonly ignored: readonly string[]; readonly repositories: readonly string[] };
 
 export class IgnoredFiles {
@@ -20,19 +20,19 @@ export class IgnoredFiles {
     this.#file = join(shadow.place.place, "ignored");
   }
 
-  /** Looks again. */
+  /** Refreshes the list. */
   async refresh(): Promise<void> {
     const args = ["ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory"];
     const paths = split(await this.#shadow.git(args)).slice(0, MAX_ENTRIES);
     const folders = paths.filter((path) => path.endsWith("/")).map((path) => path.slice(0, -1));
-    const places = folders.filter((path) => isLookedInto(path.split("/").at(-1) ?? "")).map((path) => this.#at(path));
+    const places = folders.filter((path) => isSearchable(path.split("/").at(-1) ?? "")).map((path) => this.#at(path));
     const ignored = paths.map((path) => this.#at(path.replace(/\/$/, "")));
-    this.#found = { ignored, repositories: await repositoriesBelow(places) };
+    this.#found = { ignored, repositories: await findNestedRepositories(places) };
     await writeFile(`${this.#file}.new`, JSON.stringify(this.#found));
     await rename(`${this.#file}.new`, this.#file);
   }
 
-  /** Repositories in ignored folders; the first time they are looked for. */
+  /** Returns the repositories in ignored folders, searching for them on the first call. */
   async repositories(): Promise<string[]> {
     const found = (await this.#read()) ?? (await this.refresh().then(() => this.#found));
     const there = await Promise.all(
@@ -41,7 +41,7 @@ export class IgnoredFiles {
     return there.flat();
   }
 
-  /** What was there and is not, in words. Repositories are left out: they return. */
+  /** Describes the ignored files that existed earlier and are missing now, except repositories, which are restored. */
   async missing(): Promise<string[]> {
     const found = await this.#read();
     const gone: string[] = [];

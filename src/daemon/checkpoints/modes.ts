@@ -1,8 +1,8 @@
-// Permissions that git does not keep (a private key of 0600): noted when a file is captured, copied into each checkpoint, and given back to
-// what is restored (rule UN-3). Used by shadow.ts.
+// Stores file permissions that git does not record, such as 0600 of a private key: noted when a file is captured, copied into each
+// checkpoint, and applied to restored files (rule UN-3). Used by shadow.ts.
 import { readFile, writeFile } from "node:fs/promises";
 
-/** What git and an ordinary umask give. */
+/** Modes that git and a common umask produce. */
 const USUAL = new Set([0o644, 0o664, 0o755, 0o775, 0o666, 0o777]);
 const MAX_NOTED = 5_000;
 
@@ -14,12 +14,12 @@ export class ModeList {
     this.#file = file;
   }
 
-  /** Those of the last capture. */
+  /** Permissions from the last capture. */
   get all(): Readonly<Record<string, number>> {
     return Object.fromEntries(this.#known);
   }
 
-  /** Takes in what was just looked at. */
+  /** Records the modes of the captured files. */
   async note(modes: ReadonlyMap<string, number>): Promise<void> {
     const known = await this.#read();
     let isChanged = false;
@@ -37,7 +37,7 @@ export class ModeList {
     await this.note(new Map(paths.map((path) => [path, 0])));
   }
 
-  /** From the file each time: another daemon may have written it. */
+  /** Reads the file each time because another daemon may have written it. */
   async #read(): Promise<Map<string, number>> {
     const text = await readFile(this.#file, "utf8").catch(() => "{}");
     const known = new Map(Object.entries(parsed(text)));

@@ -1,6 +1,6 @@
-// The objects that all folders of a workspace share: takes out what no checkpoint holds any more, and turns many packs into one (rule
-// UN-10). What was written within the last hour stays: another daemon on the same folder may be about to name it. Removes nothing when git
-// cannot say what is needed.
+// The object store that all folders of a workspace share. Removes objects that no checkpoint references and merges packs (rule UN-10).
+// Objects written within the last hour stay, because another daemon on the same folder may be about to reference them. Removes nothing if
+// git cannot determine what is referenced.
 import { readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { log } from "#base/log.ts";
@@ -8,10 +8,10 @@ import type { GitOptions } from "../git/scan.ts";
 import { BULK_TIMEOUT_MS, runCheckpointGit } from "./run.ts";
 
 const GRACE_MS = 3_600_000;
-/** Files that a program which was killed has not removed. */
-const LEAVINGS = /^(index|input|rules)-|^(index\.lock|paths|ignored\.new)$/;
+/** Temporary files left by a killed process. */
+const TEMPORARY_FILES = /^(index|input|rules)-|^(index\.lock|paths|ignored\.new)$/;
 
-/** `work`: git directories by folder. */
+/** `work`: contains the git directories by folder. */
 export type StorePlaces = { readonly work: string; readonly objects: string };
 
 export class CheckpointStore {
@@ -23,7 +23,10 @@ export class CheckpointStore {
     this.#places = places;
   }
 
-  /** `needed`: trees by the name of the folder's git directory. Returns the names of the directories it removed. */
+  /**
+   * Removes unreferenced objects and git directories, and returns the names of the removed directories. `needed`: trees by the name of the
+   * folder's git directory.
+   */
   async tidy(needed: ReadonlyMap<string, ReadonlySet<string>>): Promise<string[]> {
     const { work, objects } = this.#places;
     const before = this.#options.clock.now() - GRACE_MS;
@@ -39,7 +42,7 @@ export class CheckpointStore {
       }
       await removeLeavings(place, before);
       const held = await this.#treeOfIndex(place);
-      // Without knowing what one folder needs nothing may go.
+      // If the references of one folder are unknown, nothing may be removed.
       if (held === undefined) needs = undefined;
       else needs?.push(...(trees ?? []), ...held);
     }
@@ -48,7 +51,10 @@ export class CheckpointStore {
     return removed;
   }
 
-  /** The index names files that are as they were, too. Undefined when it cannot be read: the next checkpoint builds a new one. */
+  /**
+   * Returns the tree of the index, which also references objects. Undefined if the index cannot be read: the next checkpoint builds a new
+   * one.
+   */
   async #treeOfIndex(place: string): Promise<string[] | undefined> {
     if (!(await stat(join(place, "info", "ready")).catch(() => undefined))) return [];
     try {
@@ -72,7 +78,7 @@ export class CheckpointStore {
     if (packs.length > 1 || trees.length === 0) await this.#repack(ids, packs);
   }
 
-  /** Puts what is needed of these packs into one, and removes them. */
+  /** Merges the referenced objects of these packs into one pack and removes the old packs. */
   async #repack(ids: ReadonlySet<string>, packs: readonly string[]): Promise<void> {
     const { objects } = this.#places;
     const [place] = await readdir(this.#places.work).catch(() => []);
@@ -89,7 +95,7 @@ export class CheckpointStore {
     }
   }
 
-  /** Objects of these trees that are here. */
+  /** Returns the objects of these trees that are in the store. */
   async #reachable(trees: readonly string[]): Promise<Set<string>> {
     const found = new Set<string>();
     const [name] = await readdir(this.#places.work).catch(() => []);
@@ -123,13 +129,13 @@ export class CheckpointStore {
     return runCheckpointGit(this.#options, { ...this.#at(place), args, ...more });
   }
 
-  /** No command here looks at the work. */
+  /** None of these commands reads the work tree. */
   #at(place: string) {
     return { place, objects: this.#places.objects, root: place };
   }
 }
 
-/** The objects that stand in files of their own, by their ids. */
+/** Returns the paths of loose objects by ID. */
 const looseBefore = async (objects: string, before: number): Promise<Map<string, string>> => {
   const found = new Map<string, string>();
   for (const head of await readdir(objects).catch(() => [])) {
@@ -142,7 +148,7 @@ const looseBefore = async (objects: string, before: number): Promise<Map<string,
   return found;
 };
 
-/** Names of packs, without endings. */
+/** Returns pack names without extension. */
 const packsBefore = async (folder: string, before: number): Promise<string[]> => {
   const found: string[] = [];
   for (const name of await readdir(folder).catch(() => [])) {
@@ -154,13 +160,13 @@ const packsBefore = async (folder: string, before: number): Promise<string[]> =>
 
 const removeLeavings = async (place: string, before: number): Promise<void> => {
   for (const name of await readdir(place)) {
-    if (LEAVINGS.test(name) && (await isOlder(join(place, name), before))) {
+    if (TEMPORARY_FILES.test(name) && (await isOlder(join(place, name), before))) {
       await rm(join(place, name), { recursive: true, force: true });
     }
   }
 };
 
-/** Packs that were not finished. */
+/** Removes unfinished packs. */
 const removeTemporary = async (folder: string, before: number): Promise<void> => {
   for (const name of await readdir(folder).catch(() => [])) {
     if (name.startsWith("tmp_") && (await isOlder(join(folder, name), before)))
@@ -168,7 +174,7 @@ const removeTemporary = async (folder: string, before: number): Promise<void> =>
   }
 };
 
-/** False for what is not there. */
+/** Returns false for a missing file. */
 export const isOlder = (file: string, before: number): Promise<boolean> =>
   stat(file).then(
     ({ mtimeMs }) => mtimeMs < before,

@@ -1,21 +1,24 @@
-// Which trees belong to the checkpoint of which message: a file for each, in a folder for each chat. Forgets those of chats that no longer exist
-// and those that nobody can ask for any more (rules UN-9, UN-10). Used by checkpoints.ts.
+// Records which trees belong to the checkpoint of which message: one file per message, in a folder per chat. Expires records of deleted
+// chats and of messages that can no longer be restored (rules UN-9, UN-10). Used by checkpoints.ts.
 import { mkdir, readdir, readFile, rename, rm, rmdir, stat, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { uuid } from "#base/ids.ts";
 import { CHECKPOINTS_OF_CHAT, type Checkpoint, type CopyCheckpoints } from "#schema/agents/checkpoint.ts";
 import type { Captured, Kind } from "./shadow.ts";
 
-/** So many more may be there: they go together, since finding what they alone have held costs something. */
+/**
+ * Checkpoints over the limit before the oldest are removed. They are removed in batches because finding the objects that only they
+ * reference is expensive.
+ */
 const SLACK = 20;
-/** Chats of which the server is told immediately. */
+/** Maximum number of chats that one response lists. */
 const MAX_CHATS = 500;
 const HOUR_MS = 3_600_000;
 
-/** One folder of a checkpoint. `gitfile`: what its `.git` says where that is a file, as in submodules and worktrees. */
+/** One folder of a checkpoint. `gitfile`: the content of `.git` if it is a file, as in submodules and worktrees. */
 export type KeptFolder = Captured & { readonly root: string; readonly kind: Kind; readonly gitfile?: string };
 
-/** Which trees belong to the checkpoint, the outer folder first, and in words which folders have none. */
+/** The folders of the checkpoint, the outer one first, and a description of each folder that could not be captured. */
 export type CheckpointRecord = { readonly folders: readonly KeptFolder[]; readonly problems: readonly string[] };
 
 export class CheckpointRecords {
@@ -25,7 +28,7 @@ export class CheckpointRecords {
     this.#folder = folder;
   }
 
-  /** Undefined when there is none, or none that can be read. */
+  /** Returns undefined if the record is missing or unreadable. */
   async read(of: Checkpoint): Promise<CheckpointRecord | undefined> {
     return readRecord(this.#file(of));
   }
@@ -38,7 +41,7 @@ export class CheckpointRecords {
     await rename(beside, file);
   }
 
-  /** Writes those that are there under the other chat, as old as they are. */
+  /** Copies the existing records to the other chat and keeps their age. */
   async copy({ from_chat_id, chat_id, messages }: CopyCheckpoints): Promise<void> {
     for (const { from_message_id, message_id } of messages) {
       const record = await this.read({ chat_id: from_chat_id, message_id: from_message_id });
@@ -55,12 +58,12 @@ export class CheckpointRecords {
     return join(this.#folder, chat_id, `${message_id}.json`);
   }
 
-  /** Chats that have checkpoints; not all of very many. */
+  /** Returns the chats that have checkpoints, up to a limit. */
   async chats(): Promise<string[]> {
     return (await listEntries(this.#folder)).slice(0, MAX_CHATS);
   }
 
-  /** Leaves the newest of a chat. True when something went. */
+  /** Keeps only the newest checkpoints of a chat. Returns true if any were removed. */
   async cut(chat_id: string): Promise<boolean> {
     const ids = (await listEntries(join(this.#folder, chat_id))).flatMap((name) => parseNumber(name) ?? []);
     if (ids.length <= CHECKPOINTS_OF_CHAT + SLACK) return false;
@@ -69,7 +72,7 @@ export class CheckpointRecords {
     return true;
   }
 
-  /** Forgets what is older than `before`, and what a crash has left alongside it. `now` in milliseconds. */
+  /** Removes records older than `before` and temporary files left by a crash. `now` in milliseconds. */
   async expire(before: number, now: number): Promise<void> {
     for (const chat_id of await listEntries(this.#folder)) {
       const place = join(this.#folder, chat_id);
@@ -78,7 +81,7 @@ export class CheckpointRecords {
         const found = await stat(join(place, name)).catch(() => undefined);
         if (found && found.mtimeMs < limit) await rm(join(place, name), { force: true });
       }
-      // Only when it is empty.
+      // Succeeds only if the folder is empty.
       await rmdir(place).catch(() => {});
     }
   }
@@ -87,7 +90,7 @@ export class CheckpointRecords {
     for (const chat_id of chat_ids) await rm(join(this.#folder, chat_id), { recursive: true, force: true });
   }
 
-  /** All folders of all checkpoints. */
+  /** Returns the folders of all checkpoints. */
   async folders(): Promise<KeptFolder[]> {
     const found: KeptFolder[] = [];
     for (const chat_id of await listEntries(this.#folder)) {
@@ -103,7 +106,7 @@ export class CheckpointRecords {
 const readRecord = async (file: string): Promise<CheckpointRecord | undefined> => {
   try {
     const record = JSON.parse(await readFile(file, "utf8")) as Partial<CheckpointRecord>;
-    // Versions before this one kept what depended on the user's repositories.
+    // Records of earlier versions depended on the user's repositories.
     return record.folders && record.problems ? { folders: record.folders, problems: record.problems } : undefined;
   } catch {
     return undefined;

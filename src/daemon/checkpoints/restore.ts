@@ -1,5 +1,5 @@
-// Brings one folder back to what a checkpoint kept of it, file by file, also into a missing folder or repository; and says which
-// files did not return (rules UN-4, UN-6). Used by checkpoints.ts.
+// Restores one folder from a checkpoint, file by file, also if the folder or repository is missing, and returns the files that could not be
+// restored (rules UN-4, UN-6). Used by checkpoints.ts.
 import {
   access,
   chmod,
@@ -18,7 +18,7 @@ import { dirname, join } from "node:path";
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
 import type { GitOptions } from "../git/scan.ts";
-import { gitfileTarget, isRepository } from "./folders.ts";
+import { isRepository, resolveGitfile } from "./folders.ts";
 import type { KeptFolder } from "./records.ts";
 import { BULK_TIMEOUT_MS } from "./run.ts";
 import { findOwnRepository } from "./seed.ts";
@@ -26,12 +26,15 @@ import { isReadable, isThere, lines, MAX_FILE_BYTES, type ShadowGit, split } fro
 
 const GITLINK = "160000";
 
-/** What returned, and in words what did not. */
+/** The number of restored files, and descriptions of those that were not. */
 export type FolderRestored = { readonly restored: number; readonly left_out: readonly string[] };
-/** `ids`: of the files to write, by path. `remove`: in no order. */
+/** `ids`: object IDs of the files to write, by path. `remove`: unordered. */
 type Changes = { readonly ids: ReadonlyMap<string, string>; readonly remove: ReadonlySet<string> };
 
-/** `without`: folders inside that have a checkpoint of their own, as paths below the root. `removed`: where files go that were made since. */
+/**
+ * `without`: folders inside that have their own checkpoint, as paths relative to the root. `removed`: where files created after the
+ * checkpoint are moved.
+ */
 export type RestoreInto = { readonly without: readonly string[]; readonly removed: string };
 
 export class FolderRestore {
@@ -60,7 +63,7 @@ export class FolderRestore {
     if (had) this.#left_out.push(`the repository in ${join(root, ".git")} (commits are not part of a checkpoint)`);
     await this.#shadow.prepare();
     await this.#shadow.addExclude();
-    // Its own objects where it still has them: for what was too large to be copied.
+    // The repository's own objects, if it still has them, for files that were too large to copy.
     if (this.#kept.kind === "repository") this.#objects = (await findOwnRepository(this.#options, root))?.objects;
     const { ids, remove } = await this.#changes();
     const files = await this.#writable(ids, remove);
@@ -72,15 +75,18 @@ export class FolderRestore {
     return { restored: removed + written, left_out: this.#left_out };
   }
 
-  /** A submodule or worktree finds its repository again, if that is still there. */
+  /** Reconnects a submodule or worktree to its repository, if that still exists. */
   async #restoreGitfile(): Promise<void> {
     const { root, gitfile } = this.#kept;
-    const target = gitfile === undefined ? undefined : gitfileTarget(root, gitfile);
+    const target = gitfile === undefined ? undefined : resolveGitfile(root, gitfile);
     if (gitfile === undefined || target === undefined || !(await isThere(target))) return;
     if (!(await lstat(join(root, ".git")).catch(() => undefined))) await writeFile(join(root, ".git"), gitfile);
   }
 
-  /** Compares names and times with the last capture, and that with the checkpoint: nothing of what is there now is read. */
+  /**
+   * Finds the changes from file names and times, without reading file contents: current files against the last capture, and the last
+   * capture against the checkpoint.
+   */
   async #changes(): Promise<Changes> {
     const { tree } = this.#kept;
     const { others, changed } = await this.#shadow.list(this.#without);
@@ -96,7 +102,7 @@ export class FolderRestore {
     return { ids, remove: await this.#removable(added, wanted) };
   }
 
-  /** Mode and id by path. */
+  /** Returns mode and object ID by path. */
   async #listFiles(tree: string): Promise<Map<string, string>> {
     const files = new Map<string, string>();
     let rest = "";
@@ -115,17 +121,20 @@ export class FolderRestore {
     return files;
   }
 
-  /** What was made since: no folder with a checkpoint of its own, nothing too large, nothing that is or was ignored. */
+  /**
+   * Returns the files created after the checkpoint, without folders that have their own checkpoint, large files, and files that are or were
+   * ignored.
+   */
   async #removable(added: readonly string[], wanted: ReadonlyMap<string, string>): Promise<Set<string>> {
     const found = new Set<string>();
-    // What was there and could not be kept was not made since.
+    // Skipped files existed at the checkpoint, so they are not new.
     const skipped = new Set(this.#kept.skipped.map(({ path }) => path));
     for (const path of added) {
       if (skipped.has(path) || this.#without.some((folder) => path.startsWith(`${folder}/`))) continue;
       if (await this.#isRemovable(path)) found.add(path);
     }
     if (found.size === 0) return found;
-    // What a later checkpoint kept may have become ignored since.
+    // Files that a later checkpoint captured may be ignored now.
     for (const path of await this.#ignored(this.#kept.root, [...found])) found.delete(path);
     const rules = [...wanted.keys()].filter((path) => path === ".gitignore" || path.endsWith("/.gitignore"));
     if (rules.length === 0) return found;
@@ -133,7 +142,7 @@ export class FolderRestore {
     return found;
   }
 
-  /** False for what no checkpoint would keep. */
+  /** Returns false for files that no checkpoint would capture. */
   async #isRemovable(path: string): Promise<boolean> {
     const file = join(this.#kept.root, path);
     const here = await lstat(file).catch(() => undefined);
@@ -141,11 +150,11 @@ export class FolderRestore {
     return here.isSymbolicLink() || (await isReadable(file));
   }
 
-  /** Those of the paths that the rules below `root` ignore. All of them when git cannot say: none is removed then. */
+  /** Returns the paths that the rules below `root` ignore. Returns all of them if git fails, so that none is removed. */
   async #ignored(root: string, paths: readonly string[]): Promise<readonly string[]> {
     const args = ["check-ignore", "--no-index", "-z", "--stdin"];
     try {
-      // 1: none of them.
+      // Exit code 1: no path is ignored.
       return split(await this.#shadow.git(args, { input: lines(paths), root, fine: [1] }));
     } catch (error) {
       log("daemon").warn("nothing is removed from {root}: {error}", { root, error });
@@ -153,7 +162,7 @@ export class FolderRestore {
     }
   }
 
-  /** Those of the paths that the rules of the checkpoint ignore: rules that were deleted since still protect what they name. */
+  /** Returns the paths that the checkpoint's ignore rules match: rules deleted since then still protect files. */
   async #ignoredThen(rules: readonly string[], paths: readonly string[]): Promise<readonly string[]> {
     const beside = join(this.#shadow.place.place, `rules-${uuid()}`);
     await mkdir(beside);
@@ -165,7 +174,7 @@ export class FolderRestore {
     }
   }
 
-  /** The files that can be written: those whose content is kept, and whose place is free. */
+  /** Returns the files that can be written: their content is stored, and nothing blocks their path. */
   async #writable(ids: ReadonlyMap<string, string>, remove: ReadonlySet<string>): Promise<string[]> {
     if (ids.size === 0) return [];
     const input = [...new Set(ids.values())].map((id) => `${id}\n`).join("");
@@ -180,7 +189,7 @@ export class FolderRestore {
     return files;
   }
 
-  /** Undefined when the path can be written. */
+  /** Returns the reason why the path cannot be written, if any. */
   async #inTheWay(path: string, going: ReadonlySet<string>): Promise<string | undefined> {
     const { root } = this.#kept;
     const parts = path.split("/");
@@ -204,7 +213,7 @@ export class FolderRestore {
     return stays ? "a folder with files that are not kept is in its place" : undefined;
   }
 
-  /** Moves the files out of the way rather than deleting them: a program that the chat knows nothing of may have made them. */
+  /** Moves files away instead of deleting them: a program unrelated to the chat may have created them. */
   async #remove(paths: ReadonlySet<string>): Promise<number> {
     const { root } = this.#kept;
     let count = 0;
@@ -238,8 +247,8 @@ export class FolderRestore {
   }
 
   /**
-   * Gives files that were not written their permissions back, and returns how many. Git sees a change of permissions by the second at which a file
-   * was changed, so one in the second of the checkpoint is in no list.
+   * Restores the permissions of files that were not written, and returns how many changed. Git detects a mode change by the file's change
+   * time in seconds, so it misses one made in the same second as the checkpoint.
    */
   async #restoreModes(written: ReadonlySet<string>): Promise<number> {
     let count = 0;
@@ -262,7 +271,7 @@ export class FolderRestore {
     const more = { index, root, timeout_ms: BULK_TIMEOUT_MS };
     try {
       await this.#git(["read-tree", this.#kept.tree], more);
-      // One that cannot be written does not keep the others back.
+      // A file that cannot be written must not prevent the others.
       await this.#git(["checkout-index", "-f", "-u", "-z", "--stdin"], { input: lines(paths), index, root }).catch(
         () => {},
       );

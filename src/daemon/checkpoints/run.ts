@@ -1,5 +1,5 @@
-// Runs git on a git directory of checkpoints: no hook, filter or prompt of the user's, and bounded output and time. Used by every file of
-// this folder that needs git. Throws `conflict` with git's own message.
+// Runs git on a git directory of checkpoints: without the user's hooks, filters or prompts, and with bounded output and time. Used by every
+// file of this folder that needs git. Throws `conflict` with git's own message.
 import { AppError, conflict } from "#base/errors.ts";
 import type { GitOptions } from "../git/scan.ts";
 import { runProcess } from "../scripts/process.ts";
@@ -12,7 +12,7 @@ const ENVIRONMENT = { GIT_TERMINAL_PROMPT: "0", GIT_NO_LAZY_FETCH: "1", GIT_CONF
 const SETTINGS = [
   "core.fsmonitor=false",
   "core.untrackedCache=false",
-  // Of a large index only what has changed is written.
+  // Writes only the changed part of a large index.
   "core.splitIndex=true",
   "splitIndex.sharedIndexExpire=1.day.ago",
   "core.sparseCheckout=false",
@@ -28,19 +28,19 @@ const SETTINGS = [
 ];
 const SAFE = SETTINGS.flatMap((one) => ["-c", one]);
 
-/** A private git directory: its own index and rules, objects in a store that all folders of the workspace share. */
+/** A private git directory: its own index and rules, with objects in a store that all folders of the workspace share. */
 export type Place = { readonly place: string; readonly objects: string; readonly root: string };
 
 export type CheckpointGit = Place & {
   readonly args: readonly string[];
   readonly input?: string;
   readonly index?: string;
-  /** An object store of the user's to read from, for this command only. */
+  /** The user's object store to read from, for this command only. */
   readonly borrowed?: string;
   readonly timeout_ms?: number;
-  /** Exit codes that are answers, not failures. */
+  /** Exit codes that are not failures. */
   readonly fine?: readonly number[];
-  /** Takes the output, whatever its size, instead of the caller. */
+  /** Receives the output, of any size, instead of the caller. */
   readonly onText?: (text: string) => void;
 };
 
@@ -52,7 +52,7 @@ export const runCheckpointGit = async (options: GitOptions, wanted: CheckpointGi
   if (index !== undefined) env.GIT_INDEX_FILE = index;
   if (borrowed !== undefined) env.GIT_ALTERNATE_OBJECT_DIRECTORIES = quoted(borrowed);
   const { timeout_ms, fine, onText } = wanted;
-  // An index that is thrown away leaves no part of itself behind.
+  // A temporary index must not leave a shared index file behind.
   const settings = index === undefined ? SAFE : [...SAFE, "-c", "core.splitIndex=false"];
   const command = ["git", ...settings, ...args];
   return runGitProgram(options, { command, root, env, input, timeout_ms, fine, onText });
@@ -63,7 +63,7 @@ type Program = Pick<CheckpointGit, "root" | "input" | "timeout_ms" | "fine" | "o
   readonly env: Readonly<Record<string, string>>;
 };
 
-/** Runs any program that is git in the end. Settings of the user's that git cannot read do not count. */
+/** Runs any program that ends up running git. Ignores user settings that git cannot read. */
 export const runGitProgram = async (options: GitOptions, program: Program): Promise<string> => {
   try {
     return await runOnce(options, program);
@@ -75,7 +75,7 @@ export const runGitProgram = async (options: GitOptions, program: Program): Prom
   }
 };
 
-/** Before it has done anything. */
+/** Git reports these before it does anything. */
 const BAD_SETTINGS = /bad (numeric |boolean )?config|unable to access '.*config'/;
 
 const runOnce = async (options: GitOptions, program: Program): Promise<string> => {
@@ -109,5 +109,5 @@ const runOnce = async (options: GitOptions, program: Program): Promise<string> =
   return Buffer.concat(chunks).toString("utf8");
 };
 
-/** A path that git does not take apart at its colons. */
+/** Quotes a path so that git does not split it at colons. */
 const quoted = (path: string): string => `"${path.replaceAll(/["\\]/g, String.raw`\$&`)}"`;

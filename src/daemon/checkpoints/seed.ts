@@ -71,7 +71,7 @@ const copyIndex = async (from: string, to: string): Promise<boolean> => {
   for (const name of await readdir(dirname(from))) {
     if (name.startsWith("sharedindex.")) await copyFile(join(dirname(from), name), join(dirname(to), basename(name)));
   }
-  // Rounded down: reading a file too many is safe.
+  // Rounded down: reading an unchanged file again is harmless.
   const seconds = Math.floor(found.mtimeMs) / 1_000;
   await utimes(to, seconds, seconds);
   return true;
@@ -88,7 +88,7 @@ const listIndex = async (git: Git): Promise<Entry[]> => {
   });
 };
 
-/** Copies objects by ID; missing ones are skipped. */
+/** Loads object sizes by ID; missing objects are skipped. */
 const loadSizes = async (git: Git, ids: readonly string[]): Promise<Map<string, { size: number; stored: number }>> => {
   const sizes = new Map<string, { size: number; stored: number }>();
   const format = "--batch-check=%(objectname) %(objectsize) %(objectsize:disk)";
@@ -151,7 +151,7 @@ const filteredPaths = async (
   return found;
 };
 
-/** Packs the objects that the shared store lacks. Throws if some are still missing. */
+/** Copies objects that the shared store lacks into a pack. Throws if some are still missing. */
 const copyObjects = async (git: Git, { objects }: Place, ids: readonly string[], sizes: Sizes): Promise<void> => {
   const lacking = await listLacking(git, ids);
   const wanted = lacking.filter((id) => (sizes.get(id)?.size ?? 0) <= MAX_OBJECT_BYTES);
@@ -164,7 +164,7 @@ const copyObjects = async (git: Git, { objects }: Place, ids: readonly string[],
   if (left.length > 0) throw new Error(`${left.length} objects were not copied`);
 };
 
-/** Returns the ids that our own store lacks. */
+/** Returns the IDs that our own store lacks. */
 const listLacking = async (git: Git, ids: readonly string[]): Promise<string[]> => {
   const input = ids.map((id) => `${id}\n`).join("");
   const text = await git(["cat-file", "--batch-check=%(objecttype)"], { input, borrowed: undefined });

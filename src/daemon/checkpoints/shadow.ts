@@ -1,5 +1,5 @@
-// One folder of the workspace as git sees it from a git directory of our own: the user's repository, its index and its branches are only
-// read, and nothing that is kept depends on them (rules UN-1 to UN-4). Bounded in files and bytes. Used by checkpoints.ts and restore.ts.
+// One folder of the workspace, seen from a private git directory. The user's repository, index and branches are only read, and captures do
+// not depend on them (rules UN-1 to UN-4). Bounded in files and bytes. Used by checkpoints.ts and restore.ts.
 import { constants } from "node:fs";
 import { access, appendFile, copyFile, lstat, mkdir, readFile, rm, stat, statfs, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -11,33 +11,33 @@ import { findOwnRepository, seedIndex } from "./seed.ts";
 
 const MAX_PATHS = 100_000;
 const MAX_BYTES = 1024 * 1024 * 1024;
-/** Larger files are left out, and left alone. */
+/** Larger files are neither captured nor touched. */
 export const MAX_FILE_BYTES = 16 * 1024 * 1024;
-/** A checkpoint is not worth a full disk. */
+/** A checkpoint must not fill the disk. */
 const MIN_FREE_BYTES = 512 * 1024 * 1024;
-/** With more changes than this, what the user's index knows is taken over first: a branch was switched. */
+/** With more changes than this (a branch was probably switched), the user's index is imported first. */
 const MANY_CHANGES = 500;
-/** From here on objects go into one pack instead of a file each. */
+/** From this number on, objects are written to one pack instead of a file each. */
 const MANY_OBJECTS = 1_000;
 const MAX_SKIPPED = 200;
 
-// Bytes are kept as they are, whatever attributes say.
+// Bytes are stored unchanged, regardless of attributes.
 const ATTRIBUTES = "* -text -filter -ident -eol -working-tree-encoding\n";
-/** In a folder that is not a repository: files of programs rather than of the person. */
+/** Excludes in a folder that is not a repository: files that programs create rather than people. */
 const PLAIN_EXCLUDE = "/.*/\nnode_modules/\n";
 
 export type Kind = "repository" | "folder";
-/** A file that is not in the checkpoint, and why. */
+/** A file that is not in the checkpoint, and the reason. */
 export type Skipped = { readonly path: string; readonly reason: string };
 export type Captured = {
   readonly tree: string;
   readonly skipped: readonly Skipped[];
-  /** Permissions beyond what git keeps. */
+  /** Permissions that git does not record. */
   readonly modes: Readonly<Record<string, number>>;
-  /** Repositories inside, as paths below the root. */
+  /** Repositories inside, as paths relative to the root. */
   readonly nested: readonly string[];
 };
-/** What differs from the last capture. */
+/** Differences from the last capture. */
 type Listed = { readonly others: readonly string[]; readonly changed: readonly string[]; readonly nested: string[] };
 
 export class ShadowGit {
@@ -46,7 +46,7 @@ export class ShadowGit {
   readonly #options: GitOptions;
   readonly #place: Place;
   readonly #modes: ModeList;
-  /** The tree of an index file, which another daemon may replace. */
+  /** The tree of an index file; another daemon may replace the file. */
   #tree: { readonly id: string; readonly index: string } | undefined;
 
   constructor(options: GitOptions, place: Place, kind: Kind) {
@@ -57,7 +57,7 @@ export class ShadowGit {
     this.#modes = new ModeList(join(place.place, "modes"));
   }
 
-  /** Keeps everything that git would not ignore, as it is now. Throws in words when it is too much. */
+  /** Captures every file that git would not ignore. Throws a readable message if a limit is exceeded. */
   async capture(): Promise<Captured> {
     await this.prepare();
     await this.#refreshExclude();
@@ -74,7 +74,7 @@ export class ShadowGit {
     return { tree: await this.#treeOfIndex(), skipped, modes: this.#modes.all, nested };
   }
 
-  /** Lists what is there and not in the index, and what is in the index and has changed. `without`: folders below that are not looked into. */
+  /** Lists untracked files and changed files. `without`: folders below that are skipped. */
   async list(without: readonly string[] = []): Promise<Listed> {
     const excludes = without.map((folder) => `--exclude=/${escaped(folder)}/`);
     const [untracked, dirty] = await Promise.all([
@@ -89,29 +89,29 @@ export class ShadowGit {
     };
   }
 
-  /** The tree of the last capture; that of nothing when there was none. */
+  /** Returns the tree of the last capture, or the empty tree. */
   async indexTree(): Promise<string> {
-    // The objects of tracked files that are too large are not here.
+    // The objects of tracked files that are too large are not in this store.
     return (await this.git(["write-tree", "--missing-ok"])).trim();
   }
 
-  /** The same, without asking git again for an index that has not changed since. */
+  /** Like indexTree(), but cached until the index changes. */
   async #treeOfIndex(): Promise<string> {
     const before = await this.#indexFile();
     if (this.#tree && this.#tree.index === before) return this.#tree.id;
     const id = await this.indexTree();
-    // Git may note the trees that it has made in the index.
+    // Git may store the trees it created in the index.
     this.#tree = { id, index: await this.#indexFile() };
     return id;
   }
 
-  /** What tells an index file from the one that takes its place: git writes a new file for each change. */
+  /** Identifies a version of the index file: git writes a new file for each change. */
   async #indexFile(): Promise<string> {
     const found = await stat(join(this.#place.place, "index"), { bigint: true }).catch(() => undefined);
     return found ? `${found.ino} ${found.mtimeNs} ${found.size}` : "";
   }
 
-  /** Makes the git directory where none exists. Its index starts from what the user's knows, so that not every file is read again. */
+  /** Creates the git directory if it does not exist. Seeds the index from the user's, so that not every file has to be read again. */
   async prepare(): Promise<void> {
     const { place, objects, root } = this.#place;
     await this.#removeLeftLock();
@@ -136,21 +136,21 @@ export class ShadowGit {
     return this.#place;
   }
 
-  /** A git that was killed leaves its lock behind, and every later one refuses to write. None of ours runs for longer than this. */
+  /** Removes the lock of a killed git, which makes every later git refuse to write. None of our commands runs longer than this timeout. */
   async #removeLeftLock(): Promise<void> {
     const lock = join(this.#place.place, "index.lock");
     const found = await lstat(lock).catch(() => undefined);
     if (found && found.mtimeMs < this.#options.clock.now() - BULK_TIMEOUT_MS) await rm(lock, { force: true });
   }
 
-  /** Takes over what the user's index and objects know. False when there is nothing to take over. */
+  /** Imports the user's index and objects. Returns false if there is nothing to import. */
   async #seed(): Promise<boolean> {
     const found = await findOwnRepository(this.#options, this.root);
     if (found?.format !== "sha1") return false;
     return seedIndex(this.#options, this.#place, found);
   }
 
-  /** Takes over what the user's repository ignores by a file of its own; what it ignored before still counts for a restore. */
+  /** Adds the current rules of the user's `.git/info/exclude`; the earlier rules still apply to a restore. */
   async addExclude(): Promise<void> {
     const now = await readText(join(this.root, ".git", "info", "exclude"));
     if (now !== undefined) await appendFile(join(this.#place.place, "info", "exclude"), `\n${now}`);
@@ -168,7 +168,10 @@ export class ShadowGit {
     await this.git(args, { input: lines(kept), timeout_ms: BULK_TIMEOUT_MS });
   }
 
-  /** `gone`: must not stay in the index, since what is there now is no file that is kept. */
+  /**
+   * Splits the paths into those that can be captured and the rest. `gone`: must be removed from the index because the path is no longer a
+   * file that is captured.
+   */
   async #affordable(
     paths: readonly string[],
     tracked: ReadonlySet<string>,
@@ -196,7 +199,7 @@ export class ShadowGit {
     return { kept, gone, skipped };
   }
 
-  /** `problem`: why it is not kept; empty for what is no file. */
+  /** `problem`: why the file is not captured; empty if the path is not a regular file. */
   async #look(path: string): Promise<{ size?: number; mode?: number; problem?: string }> {
     if (path.includes("\uFFFD")) return { problem: "its name is not UTF-8" };
     const file = join(this.root, path);
@@ -213,7 +216,7 @@ export class ShadowGit {
   }
 }
 
-/** A path as a pattern that means nothing but itself. */
+/** Escapes a path as a pattern that matches only itself. */
 const escaped = (path: string): string => path.replaceAll(/[\\*?[\]! ]/g, String.raw`\$&`);
 
 export const lines = (paths: readonly string[]): string => paths.map((path) => `${path}\0`).join("");
@@ -230,5 +233,5 @@ export const isReadable = (path: string): Promise<boolean> =>
     () => false,
   );
 
-/** The text of a small file; undefined when none exists. */
+/** Returns the text of a small file; undefined if it does not exist. */
 export const readText = (file: string): Promise<string | undefined> => readFile(file, "utf8").catch(() => undefined);

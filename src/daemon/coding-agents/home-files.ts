@@ -1,5 +1,5 @@
-// Files that the server gives to a coding agent in the agent's own home: instructions and skills in the form that it reads. The home is the
-// chat's alone, so no file of a repository or of a person is touched, nor one that the agent has put there.
+// Files that the server puts into a coding agent's home: instructions and skills in the format the agent reads. The home belongs to one
+// chat, so no file of a repository or a person is touched, nor one that the agent created.
 import {
   lstatSync,
   mkdirSync,
@@ -14,11 +14,11 @@ import { dirname, join, sep } from "node:path";
 import { sha256 } from "#base/ids.ts";
 import type { HomeFiles } from "#schema/agents/agent-program.ts";
 
-/** What was given before: digests of texts, and targets of links, by path. */
+/** Files written at the last start: text digests and link targets, by path. */
 type Given = Record<string, string>;
 const RECORD = ".slipway-given.json";
 
-/** Puts these files into the home and removes those of the last start. Throws for a path that leads out of it. */
+/** Writes these files into the home and removes those of the last start. Throws for a path that leads out of the home. */
 export const putHomeFiles = (home: string, { home_files = [], home_links = [] }: HomeFiles): void => {
   const before = readRecord(home);
   for (const [path, mark] of Object.entries(before)) {
@@ -40,7 +40,7 @@ export const putHomeFiles = (home: string, { home_files = [], home_links = [] }:
   writeFileSync(join(home, RECORD), JSON.stringify(given), { mode: 0o600 });
 };
 
-/** The absolute path with its folder made; undefined where the agent or a person has put something of their own. */
+/** Returns the absolute path after creating its folder; undefined if the agent or a person has put something else there. */
 const freePlace = (home: string, path: string): string | undefined => {
   const place = join(home, path);
   if (!place.startsWith(home + sep)) throw new Error(`"${path}" leads out of the agent's home.`);
@@ -60,7 +60,7 @@ const readRecord = (home: string): Given => {
   }
 };
 
-/** What stands there now, in the form of the record; undefined: nothing. */
+/** Returns what the path holds now, in the form of the record; undefined if nothing. */
 const readMark = (home: string, path: string): string | undefined => {
   const place = join(home, path);
   if (!place.startsWith(home + sep)) return undefined;

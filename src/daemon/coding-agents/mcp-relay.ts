@@ -1,19 +1,19 @@
-// The MCP server that coding agents find on the loopback interface. What an agent asks waits here until the server has read and answered it:
-// the tools, and the secrets that they need, stay at the server. An agent proves itself with the token that the server gave its program.
+// The MCP server that coding agents find on the loopback interface. An agent's request waits here until the server has read and answered
+// it, so the tools and their secrets stay on the server. An agent authenticates with the token that the server gave its program.
 import type { Clock, Timer } from "#base/clock.ts";
 import { sameDigest, sha256 } from "#base/ids.ts";
 import type { AgentMcpRequest } from "#schema/agents/agent-program.ts";
 
 const MAX_MESSAGE = 4 * 1024 * 1024;
 const MAX_WAITING = 64;
-/** Characters of the requests of one answer to the server. */
+/** Maximum number of characters of requests in one response to the server. */
 const MAX_ANSWER = 4 * 1024 * 1024;
-/** Clients give up a stream that says nothing. */
+/** Clients close a stream that stays silent. */
 const PING_MS = 15_000;
 
 type Waiting = AgentMcpRequest & { answer(message: string): void };
 
-/** What one program has asked. */
+/** The MCP requests of one program. */
 export class McpRequests {
   readonly #digest: string;
   readonly #waiting = new Map<number, Waiting>();
@@ -38,7 +38,7 @@ export class McpRequests {
     return this.#waiting.size >= MAX_WAITING;
   }
 
-  /** Takes a request in. Returns how to forget it: the agent waits no longer. */
+  /** Adds a request. Returns a function that forgets it, for an agent that no longer waits. */
   add(message: string, answer: (message: string) => void): () => void {
     this.#count += 1;
     const number = this.#count;
@@ -47,7 +47,7 @@ export class McpRequests {
     return () => this.#waiting.delete(number);
   }
 
-  /** Requests that came after this one, as many as fit; the others with the next answer. */
+  /** Returns the requests after this one, as many as fit; the next response has the rest. */
   after(number: number): AgentMcpRequest[] {
     const found: AgentMcpRequest[] = [];
     let size = 0;
@@ -60,7 +60,7 @@ export class McpRequests {
     return found;
   }
 
-  /** Answers a request; harmless for one that was answered or forgotten. */
+  /** Answers a request. Does nothing if it was already answered or forgotten. */
   answer(number: number, message: string): void {
     const waiting = this.#waiting.get(number);
     this.#waiting.delete(number);
@@ -68,7 +68,7 @@ export class McpRequests {
   }
 }
 
-/** Listens once the first program needs it, and until the daemon ends. */
+/** Starts to listen when the first program needs it, and listens until the daemon ends. */
 export class McpRelay {
   readonly #clock: Clock;
   readonly #find: (id: string) => McpRequests | undefined;
@@ -81,7 +81,7 @@ export class McpRelay {
     this.#hidePort = hidePort;
   }
 
-  /** The address for a program. */
+  /** Returns the address for a program. */
   urlOf(id: string): string {
     this.#server ??= this.listen();
     return `http://127.0.0.1:${this.#server.port}/${id}`;
@@ -92,11 +92,11 @@ export class McpRelay {
       port: 0,
       hostname: "127.0.0.1",
       maxRequestBodySize: MAX_MESSAGE,
-      // Tools may wait for a person.
+      // Tool calls may wait for a person.
       idleTimeout: 0,
       fetch: (request) => this.#take(request),
     });
-    // It must not keep a daemon alive that has nothing else to do.
+    // The server must not keep an otherwise idle daemon alive.
     server.unref();
     this.#hidePort(server.port ?? 0);
     return server;
@@ -105,7 +105,7 @@ export class McpRelay {
   async #take(request: Request): Promise<Response> {
     const requests = this.#find(new URL(request.url).pathname.slice(1));
     const [, token = ""] = /^Bearer (\S+)$/.exec(request.headers.get("authorization") ?? "") ?? [];
-    // A page in a browser on this machine cannot know the token, but must not learn that this is here either.
+    // A browser page on this machine cannot know the token, but must not even learn that this server exists.
     if (!requests?.isToken(token) || request.headers.has("origin")) return new Response(null, { status: 401 });
     if (request.method === "DELETE") return new Response(null, { status: 200 });
     if (request.method !== "POST") return new Response(null, { status: 405, headers: { allow: "POST, DELETE" } });
@@ -130,7 +130,7 @@ const parseKind = (message: string): "request" | "notification" | "invalid" => {
   }
 };
 
-/** A stream of events: its headers arrive immediately, and it stays alive while a person decides. */
+/** Responds with an event stream: headers are sent immediately, and pings keep it alive while a person decides. */
 const answered = (clock: Clock, requests: McpRequests, message: string): Response => {
   const encoder = new TextEncoder();
   let forget = (): unknown => undefined;

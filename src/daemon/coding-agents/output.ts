@@ -1,5 +1,5 @@
-// The output of a coding agent until the server has it: nothing is lost when a connection breaks, and a program that writes faster than
-// the server reads has to wait.
+// Buffers the output of a coding agent until the server has it: nothing is lost when a connection breaks, and a program that writes faster
+// than the server reads has to wait (backpressure).
 import { Wakeup } from "#src/wire/index.ts";
 import { wholeCharacters } from "../whole-characters.ts";
 
@@ -8,24 +8,24 @@ const MAX_ANSWER = 256 * 1024;
 
 export class PendingOutput {
   #kept = Buffer.alloc(0);
-  /** The offset of the first byte that is kept. */
+  /** The offset of the first buffered byte. */
   #from = 0;
   readonly #room = new Wakeup();
-  /** Rings when there is more, or no more to come. */
+  /** Signals that more output is available or that the output has ended. */
   readonly news = new Wakeup();
 
   get written(): number {
     return this.#from + this.#kept.byteLength;
   }
 
-  /** Takes bytes, and resolves when more may come. */
+  /** Buffers bytes, and resolves when more can be accepted. */
   async push(bytes: Uint8Array): Promise<void> {
     this.#kept = Buffer.concat([this.#kept, bytes]);
     this.news.ring();
     while (this.#kept.byteLength > MAX_KEPT) await this.#room.wait();
   }
 
-  /** Returns what follows `after`, in whole characters; what came before is forgotten. */
+  /** Returns the output from `after` on, in whole characters, and discards what came before. */
   take(after: number, isOver: boolean): { readonly output: string; readonly next: number } {
     const known = Math.min(Math.max(after, this.#from), this.written);
     this.#kept = this.#kept.subarray(known - this.#from);

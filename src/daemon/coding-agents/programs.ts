@@ -1,5 +1,5 @@
-// Coding agents that chats are led with: each program in a process group and a home folder of its own, what it needs installed once for the
-// workspace. The server feeds and reads it by offsets, so that neither a broken connection nor a repeated request loses or doubles a byte.
+// Runs the coding agents of chats: each program in its own process group and home folder, with its dependencies installed once per
+// workspace. The server writes and reads by offset, so that neither a broken connection nor a repeated request loses or duplicates a byte.
 import { existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { Clock, Timer } from "#base/clock.ts";
@@ -24,11 +24,11 @@ const MAX_RUNNING = 64;
 const MAX_WAIT_MS = 30_000;
 const MAX_ERROR_OUTPUT = 4_000;
 const INSTALL_MS = 15 * 60_000;
-/** A server that has not read for so long is gone. */
+/** A server that has not read for this long is considered gone. */
 const UNREAD_MS = 10 * 60_000;
-/** So long a program may take to end before the next one of its chat starts. */
+/** How long a program may take to exit before the next one of its chat starts. */
 const END_MS = 6_000;
-/** What an ended program has written can be read for so long. */
+/** How long the output of an ended program can still be read. */
 const KEPT_MS = 60_000;
 
 type Options = {
@@ -36,13 +36,13 @@ type Options = {
   readonly groups: ProcessGroups;
   readonly env: Environment;
   readonly directory: string;
-  /** Where homes and installed programs are kept. */
+  /** Where homes and installed programs are stored. */
   readonly state: string;
-  /** Hides one of our own ports from the list that people see. */
+  /** Hides one of our own ports from the port list. */
   readonly hidePort: (port: number) => void;
 };
 
-/** `state`: the one that the caller knows; empty: none. `heard`: the newest MCP request that it has. */
+/** `state`: the state that the caller knows; empty for none. `heard`: the newest MCP request that the caller has. */
 export type OutputQuery = {
   readonly after: number;
   readonly state: string;
@@ -58,7 +58,7 @@ type Program = {
   group: number;
   exit_code: number | null;
   error_output: string;
-  /** Bytes of input that were taken. */
+  /** Bytes of input accepted so far. */
   taken: number;
   write(bytes: Uint8Array): Promise<void>;
   isUnwanted: boolean;
@@ -82,8 +82,8 @@ export class CodingAgentPrograms {
   }
 
   /**
-   * Starts a program, after what it needs is installed. One that has this id already is left as it is; another one of the same chat ends
-   * first. 429 while too many run.
+   * Starts a program after installing its dependencies. Does nothing if a program with this ID exists; ends another program of the same
+   * chat first. Rejects with 429 while too many run.
    */
   start(asked: StartAgentProgram): void {
     if (this.#programs.has(asked.id)) return;
@@ -121,7 +121,7 @@ export class CodingAgentPrograms {
     });
   }
 
-  /** Returns what was written from `after` on; waits at most `wait_ms` for more, or for another state than the one that is known. 404. */
+  /** Returns output from `after` on. Waits up to `wait_ms` for more output or for a change of state. Rejects with 404. */
   async output(id: string, { after, state, heard, wait_ms }: OutputQuery): Promise<AgentProgramOutput> {
     const program = this.#find(id);
     this.#watchReader(id, program);
@@ -150,12 +150,15 @@ export class CodingAgentPrograms {
     };
   }
 
-  /** Answers what the program has asked of its MCP server. 404. */
+  /** Answers an MCP request of the program. Rejects with 404. */
   answer(id: string, number: number, message: string): void {
     this.#find(id).mcp?.answer(number, message);
   }
 
-  /** Writes to the program's input. `at`: the offset of the first byte; what was taken before is not written again. 404, 409. */
+  /**
+   * Writes to the program's input. `at`: the offset of the first byte; bytes accepted earlier are not written again. Rejects with 404 or
+   * 409.
+   */
   async input(id: string, at: number, bytes: Uint8Array): Promise<number> {
     const program = this.#find(id);
     if (at > program.taken) throw conflict("Input is missing before this offset.");
@@ -165,7 +168,7 @@ export class CodingAgentPrograms {
     return program.taken;
   }
 
-  /** Ends the program with everything that it has started; harmless when it has ended. */
+  /** Ends the program and everything that it has started. Does nothing if it has already ended. */
   end(id: string): void {
     const program = this.#programs.get(id);
     if (!program || program.state === "ended") return;
@@ -173,7 +176,7 @@ export class CodingAgentPrograms {
     if (program.group !== 0) this.#options.groups.end(program.group);
   }
 
-  /** Removes the homes of chats that are no more, once their programs have ended. */
+  /** Removes the homes of deleted chats, once their programs have ended. */
   async forget(chat_ids: readonly string[]): Promise<void> {
     const programs = [...this.#programs].filter(([, { chat_id }]) => chat_ids.includes(chat_id));
     for (const [id] of programs) this.end(id);
@@ -181,7 +184,7 @@ export class CodingAgentPrograms {
     for (const chat_id of chat_ids) rmSync(this.#home(chat_id), { recursive: true, force: true });
   }
 
-  /** Chats that have a home here. */
+  /** Returns the chats that have a home here. */
   chats(): string[] {
     const homes = join(this.#options.state, "homes");
     return existsSync(homes) ? readdirSync(homes) : [];
@@ -244,13 +247,13 @@ export class CodingAgentPrograms {
       }
     })().catch(() => {});
     program.exit_code = await child.exited;
-    // What it has started ends with it, and may hold its pipes open until then.
+    // Also ends its child processes, which could otherwise keep its pipes open.
     groups.end(child.pid);
     await within(clock, END_MS, Promise.all([read, readErrors]));
     groups.ended(child.pid);
   }
 
-  /** The folder of what a script installs, by the script: another script installs into another folder. */
+  /** Returns the install folder of a script, which depends on the script's text: a changed script installs into another folder. */
   #installedFolder(script: string): string {
     return join(this.#options.state, "installed", sha256(script).slice(0, 16));
   }
@@ -264,7 +267,7 @@ export class CodingAgentPrograms {
     const folders = [join(installed, "bin"), join(installed, "node_modules", ".bin"), given.PATH ?? env.PATH ?? ""];
     return {
       ...env,
-      // Whose commits these are stays the same in the agent's own home.
+      // Commits keep the user's identity although the agent has its own home.
       ...(env.GIT_CONFIG_GLOBAL === undefined && existsSync(gitconfig) ? { GIT_CONFIG_GLOBAL: gitconfig } : {}),
       ...given,
       HOME: home,
@@ -272,7 +275,7 @@ export class CodingAgentPrograms {
     };
   }
 
-  /** Once for each script: whoever comes meanwhile waits for the same. Rejects with the last lines of a script that failed. */
+  /** Runs each script once; concurrent callers wait for the same run. Rejects with the last lines of a failed script. */
   #install(script: string, folder: string): Promise<void> {
     if (script.trim() === "" || existsSync(join(folder, DONE))) return Promise.resolve();
     const known = this.#installs.get(folder);
@@ -316,12 +319,12 @@ const withModelToken = (env: Environment, tokens: ModelTokens | undefined): Envi
         Object.entries(env).map(([name, value]) => [name, value === tokens.of_workspace ? tokens.of_chat : value]),
       );
 
-/** Where a script puts what it installs; `bin` and `node_modules/.bin` in it are on the agent's path. */
+/** The folder that a script installs into; its `bin` and `node_modules/.bin` are on the agent's path. */
 const INSTALL_FOLDER = "SLIPWAY_INSTALL_DIR";
 const DONE = ".installed";
 
 const spawnPiped = (command: string[], cwd: string, env: Environment) => {
-  // The program is looked for on its own path, not on the daemon's.
+  // The program is searched on its own path, not on the daemon's.
   const [name = "", ...words] = command;
   const found = name.includes("/") ? name : Bun.which(name, { PATH: env.PATH ?? "" });
   if (!found) throw new Error(`there is no program "${name}" on the path`);

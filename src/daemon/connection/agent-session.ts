@@ -1,4 +1,4 @@
-// What one daemon does for its workspace between the first manifest and its end: scripts, cron, metadata, app health, statistics, and
+// The activities of a daemon for its workspace between the first manifest and its end: scripts, cron, metadata, app health, statistics, and
 // the lifecycle states in between (rules DM-5, DM-16).
 import { homedir } from "node:os";
 import { delimiter } from "node:path";
@@ -6,12 +6,12 @@ import { log } from "#base/log.ts";
 import { aborted, pause, within } from "#base/retry.ts";
 import type { Manifest } from "#src/wire/gen/agent_pb.ts";
 import { watchApps } from "../apps.ts";
-import { type BinFolder, binFolder } from "../bin-folder.ts";
+import { type BinFolder, createBinFolder } from "../bin-folder.ts";
 import { writeCodexConfig } from "../codex-config.ts";
 import { WorkspaceContext } from "../context/context.ts";
 import { WorkspaceMcp } from "../context/mcp.ts";
 import { type Environment, resolveFolder, scriptEnvironment, toId } from "../environment.ts";
-import { type GitHelpers, gitHelpers } from "../git/helpers.ts";
+import { createGitHelpers, type GitHelpers } from "../git/helpers.ts";
 import { Jobs } from "../jobs.ts";
 import { MemoryKills } from "../memory-kills.ts";
 import { ProcessGroups } from "../scripts/groups.ts";
@@ -33,17 +33,17 @@ export type AgentSessionOptions = DaemonOptions & {
   lifecycle: Lifecycle;
 };
 
-/** What still runs when the daemon ends has this long to end on its own. */
+/** How long remaining processes may take to exit when the daemon ends. */
 const GRACE_MS = 2_000;
-/** And this long for what it has said to be read. */
+/** How long to wait for the rest of their output. */
 const LAST_WORDS_MS = 1_000;
-/** Stop scripts that still run when the workspace's files no longer exist have this long to end. */
+/** How long running stop scripts may take to exit once the workspace's files no longer exist. */
 const GONE_MS = 5_000;
 
 export class AgentSession {
   readonly #options: AgentSessionOptions;
-  readonly #git: GitHelpers = gitHelpers();
-  readonly #bin: BinFolder = binFolder();
+  readonly #git: GitHelpers = createGitHelpers();
+  readonly #bin: BinFolder = createBinFolder();
   readonly #token: TokenFile;
   readonly #groups: ProcessGroups;
   readonly #runner: ScriptRunner;
@@ -52,7 +52,7 @@ export class AgentSession {
   readonly #reach: Reach;
   readonly #stopping = new AbortController();
   #isStarting = true;
-  /** What programs find that begin from now on. Everything that starts one reads it then, so a change is made in place. */
+  /** The environment of programs that start from now on. It is read at each start, so changes are made in place. */
   readonly #programs: Record<string, string>;
 
   private constructor(options: AgentSessionOptions) {
@@ -100,12 +100,12 @@ export class AgentSession {
     return work;
   }
 
-  /** True when this is the agent that the manifest is for. */
+  /** Returns true if the manifest is for this agent. */
   isOf({ agentId }: Manifest): boolean {
     return Buffer.compare(agentId, this.#options.manifest.agentId) === 0;
   }
 
-  /** The workspace has got an owner: everything ends, without stop scripts and without a word, as that agent is no more. */
+  /** Ends everything without stop scripts or reports, because the workspace was claimed and this agent no longer exists. */
   async leave(): Promise<void> {
     this.#stopping.abort();
     await this.#reach.end({ stays: true });
@@ -115,7 +115,7 @@ export class AgentSession {
     this.#removeFiles();
   }
 
-  /** Runs the stop scripts, ends every process that still runs, and says how it went. Scripts are not waited for once all is `gone`. */
+  /** Runs the stop scripts, ends all remaining processes, and reports the result. Stops waiting for scripts when `gone` fires. */
   async end(gone: AbortSignal): Promise<void> {
     const { manifest, env, clock, lifecycle } = this.#options;
     this.#stopping.abort();
@@ -129,15 +129,15 @@ export class AgentSession {
     this.#mcp.end();
     await this.#groups.endAll(GRACE_MS);
     await within(clock, LAST_WORDS_MS, this.#runner.idle());
-    // They must not stay in a volume that others can mount or copy while the workspace is stopped. The next start writes them again.
+    // Secrets must not stay in a volume that others can mount or copy while the workspace is stopped. The next start writes them again.
     writeSecretFiles({ secrets: [], workspaceId: manifest.workspaceId }, env);
     this.#removeFiles();
     lifecycle.enter(outcome);
   }
 
   /**
-   * The manifest came again with a new connection: secrets that were changed or deleted in the meantime are so for programs that begin from now
-   * on, and in files. Everything else is of the build.
+   * Applies secrets that changed before a reconnect to files and to programs that start from now on. Everything else in the manifest is
+   * fixed for the build.
    */
   renewSecrets({ secrets }: Manifest): void {
     if (this.#stopping.signal.aborted) return;
@@ -160,7 +160,7 @@ export class AgentSession {
     });
   }
 
-  /** What programs of the workspace were given alongside their environment. */
+  /** Removes the files that programs of the workspace were given in addition to their environment. */
   #removeFiles(): void {
     this.#git[Symbol.dispose]();
     this.#bin[Symbol.dispose]();
@@ -214,7 +214,7 @@ export class AgentSession {
   }
 }
 
-/** More folders that tell of the workspace: the variable `SLIPWAY_CONTEXT_SOURCES` of its programs, as in PATH. */
+/** Returns additional folders with context of the workspace, from the variable `SLIPWAY_CONTEXT_SOURCES`, which is a list like PATH. */
 const sourcesIn = (text: string, env: AgentSessionOptions["env"]): string[] =>
   text
     .split(delimiter)

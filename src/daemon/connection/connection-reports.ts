@@ -1,5 +1,5 @@
-// Tells the server who is connected, for its connection log: SSH sessions, and terminals and ports over the private network. What comes
-// through the server's own tunnel it knows itself. A report that cannot be delivered hurts nobody (rules CG-2, CG-4).
+// Reports connections to the server for its connection log: SSH sessions, and terminals and ports over the private network. The server
+// already knows about connections through its own tunnel. A report that cannot be delivered is dropped (rules CG-2, CG-4).
 import type { Clock } from "#base/clock.ts";
 import { uuid, uuidBytes } from "#base/ids.ts";
 import { Connection_Action as Action, Connection_Type as Type } from "#src/wire/gen/agent_pb.ts";
@@ -9,10 +9,10 @@ import type { Reports } from "./reports.ts";
 
 export type ReportedKind = SessionKind | "terminal" | { readonly port: number };
 
-/** Called once, with why it has ended and the code of its program. */
+/** Called once, with the reason for the end and the program's exit code. */
 export type Ended = (reason: string, code?: number) => void;
 
-/** Connections whose beginning or end still waits for the server; of more nothing is told. */
+/** Maximum number of connections whose beginning or end waits to be reported; others are not reported. */
 const MAX_WAITING = 200;
 
 const TYPES = {
@@ -32,7 +32,7 @@ export class ConnectionReports {
     this.#clock = clock;
   }
 
-  /** A connection from this address of the private network has begun. */
+  /** Reports the start of a connection from this address of the private network. */
   begin(kind: ReportedKind, ip: string): Ended {
     if (this.#waiting >= MAX_WAITING) return () => {};
     const common = {

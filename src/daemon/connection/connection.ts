@@ -1,5 +1,5 @@
-// The daemon's way to its server: connects, greets, and connects again forever (rules DM-1 to DM-3). Everyone else asks through
-// `ask`, which waits for a connection and asks again when one breaks, so that callers never see the network.
+// The daemon's connection to its server: connects, greets, and reconnects forever (rules DM-1 to DM-3). Callers use `ask`, which waits for
+// a connection and retries when one breaks, so that they never see network failures.
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import type { Random } from "#base/random.ts";
@@ -10,10 +10,10 @@ import { reconnect } from "./reconnect.ts";
 
 export type AgentApi = ReturnType<typeof agentClient>;
 
-/** One call. It may be made again when the connection breaks, so it must be safe to repeat. */
+/** One call. It may be retried when the connection breaks, so it must be idempotent. */
 export type Call<T> = (api: AgentApi, signal: AbortSignal) => Promise<T>;
 
-/** The daemon stops: what was to be asked is not asked any more. */
+/** The daemon is stopping, and the call was not made. */
 export class Stopped extends Error {
   override readonly name = "Stopped";
 }
@@ -23,9 +23,9 @@ export type ConnectionOptions = {
   token: string;
   clock: Clock;
   random: Random;
-  /** Runs on each new connection before anyone else may ask. When it fails the connection is given up. */
+  /** Runs on each new connection before other calls. If it fails, the connection is closed. */
   greet: Call<void>;
-  /** Fires when the daemon is told to end: what is still to be said has little time. */
+  /** Fires when the daemon is asked to end and little time is left for pending reports. */
   ending?: AbortSignal;
 };
 
@@ -47,7 +47,7 @@ export class Connection {
     this.#next.promise.catch(() => {});
   }
 
-  /** Connects again and again. Resolves after `stop`; never rejects. */
+  /** Connects and reconnects. Resolves after `stop`; never rejects. */
   async run(): Promise<void> {
     const { clock, random, ending } = this.#options;
     const hurry = ending ? { hurry: ending } : {};
@@ -56,23 +56,23 @@ export class Connection {
     this.#next.reject(new Stopped("The daemon stops."));
   }
 
-  /** Whether there is a connection now on which the server has taken the token. */
+  /** True while there is a connection on which the server has accepted the token. */
   get isOpen(): boolean {
     return this.#live !== undefined;
   }
 
-  /** Resolves when the server no longer takes the token: a newer build has come, and nothing more will be delivered. */
+  /** Resolves when the server rejects the token: a newer build exists, and nothing more can be delivered. */
   get refused(): Promise<void> {
     return this.#refused.promise;
   }
 
-  /** Closes the connection for good. Anyone who still asks gets `Stopped`. */
+  /** Closes the connection for good. Pending calls reject with `Stopped`. */
   stop(): void {
     this.#stop.abort();
     this.#live?.session.close("The daemon stops.");
   }
 
-  /** The answer of one call, however many connections it takes. Throws RpcError for what the server said, and Stopped. */
+  /** Returns the result of a call, retrying on new connections. Throws RpcError for errors from the server, and Stopped. */
   async ask<T>(call: Call<T>): Promise<T> {
     for (;;) {
       const live = this.#live ?? (await this.#next.promise);
@@ -81,13 +81,13 @@ export class Connection {
         return await this.#call(live.api, call);
       } catch (error) {
         if (!(error instanceof WireError)) throw error;
-        // Nobody can tell what the server has seen of it. The rest of this connection is in no better state.
+        // The server may or may not have received the call, and the rest of this connection is in the same state.
         this.#end(live, "A call broke.");
       }
     }
   }
 
-  /** Runs `use` on each connection, one after the other, until the signal fires; again on the same when it ends before. Never rejects. */
+  /** Runs `use` on each connection until the signal fires, and again on the same connection if `use` ends first. Never rejects. */
   async eachSession(use: (session: YamuxSession) => Promise<void>, signal: AbortSignal): Promise<void> {
     const { clock } = this.#options;
     while (!signal.aborted && !this.#stop.signal.aborted) {
@@ -100,7 +100,7 @@ export class Connection {
     }
   }
 
-  /** Milliseconds to the server and back, the median of a few tries now; undefined without a connection. */
+  /** Measures the round trip to the server in milliseconds, as the median of a few pings; undefined without a connection. */
   async roundTrip(): Promise<number | undefined> {
     const taken: number[] = [];
     for (let left = ROUND_TRIPS; left > 0; left--) {
@@ -110,7 +110,7 @@ export class Connection {
     return taken.sort((a, b) => a - b)[Math.floor(taken.length / 2)];
   }
 
-  /** One connection from dialling to its end; says why it ended. */
+  /** Handles one connection from dialing to its end and returns the reason it ended. */
   async #once(): Promise<Error> {
     const { url, token, clock, greet } = this.#options;
     const { signal } = this.#stop;

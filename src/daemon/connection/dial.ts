@@ -1,7 +1,7 @@
-// Opens a connection to the server: a WebSocket that becomes a yamux session (facts/wire 1.1). Says whether the server refused the
-// token or could not be reached.
+// Opens a connection to the server: a WebSocket that carries a yamux session (facts/wire 1.1). Distinguishes a rejected token from an
+// unreachable server.
 import type { Clock } from "#base/clock.ts";
-import { failureWords } from "#base/network/failure-words.ts";
+import { describeNetworkError } from "#base/network/failure-words.ts";
 import {
   AGENT_API_VERSION,
   type ByteStream,
@@ -17,7 +17,7 @@ const DIAL_TIMEOUT_MS = 30_000;
 const PING_INTERVAL_MS = 15_000;
 const PING_TIMEOUT_MS = 15_000;
 
-/** The server does not take this token: unknown, or of a build that is no longer the latest. */
+/** The server rejects this token: it is unknown, or it belongs to a build that is no longer the latest. */
 export class TokenRefused extends Error {
   override readonly name = "TokenRefused";
   readonly status: number;
@@ -29,21 +29,21 @@ export class TokenRefused extends Error {
 
 type Endpoint = { path: string; role: YamuxOptions["role"] };
 
-/** The daemon asks. */
+/** The daemon opens the streams. */
 const CALLS: Endpoint = {
   path: `/api/v2/workspaceagents/me/rpc?${new URLSearchParams({ version: AGENT_API_VERSION, role: "agent" })}`,
   role: "client",
 };
-/** The server asks. */
+/** The server opens the streams. */
 export const TUNNEL: Endpoint = { path: "/api/v2/workspaceagents/me/tunnel", role: "server" };
 
-/** Resolves with an open session. Rejects with TokenRefused, or with WireError when there is no connection within 30 s or the signal fires. */
+/** Opens a session. Rejects with TokenRefused, or with WireError if there is no connection within 30 s or the signal fires. */
 export const dial = async (options: {
   url: URL;
   token: string;
   clock: Clock;
   signal: AbortSignal;
-  /** Which of the server's two endpoints for daemons; calls by default. */
+  /** The server's endpoint to connect to; calls by default. */
   endpoint?: Endpoint;
 }): Promise<YamuxSession> => {
   const { url, token, clock, signal, endpoint = CALLS } = options;
@@ -71,17 +71,17 @@ export const dial = async (options: {
   }
 };
 
-/** How long the server is asked again for the reason why no socket was opened, which a WebSocket does not tell. */
+/** How long to query the server for the reason of a failed upgrade, which a WebSocket does not report. */
 const WHY_MS = 2_000;
 
-/** Names the address that was tried, and why nobody answered there. */
+/** Returns an error with the address that was tried and the reason it did not answer. */
 const unreached = async (url: URL, { message }: WireError, clock: Clock): Promise<WireError> => {
   const late = new AbortController();
   const timer = clock.after(WHY_MS, () => late.abort());
   const asked = fetch(new URL("/healthz", url), { signal: late.signal, redirect: "manual" });
   const why = await asked.then(
     ({ status }) => (status === 200 ? message : `${message} It answers ${status} to /healthz.`),
-    (error: unknown) => (late.signal.aborted ? "there is no answer" : failureWords(error)),
+    (error: unknown) => (late.signal.aborted ? "there is no answer" : describeNetworkError(error)),
   );
   timer.cancel();
   return new WireError("closed", `${url.origin} is not reached: ${why}`);
@@ -89,7 +89,10 @@ const unreached = async (url: URL, { message }: WireError, clock: Clock): Promis
 
 type Opening = { url: URL; token: string; clock: Clock; signal: AbortSignal; endpoint: Endpoint };
 
-/** Bulk goes through the tunnel; what it saves is lost among the costs of TLS, which is the runtime's to check. */
+/**
+ * Opens the WebSocket. The tunnel carries bulk data, so an unencrypted one uses our faster client. With TLS the gain is negligible, and the
+ * runtime must verify the certificate.
+ */
 const opened = async ({ url, token, clock, signal, endpoint }: Opening): Promise<ByteStream> => {
   const headers = { "Service-Session-Token": token };
   if (endpoint === TUNNEL && url.protocol === "ws:") return await plainWebSocket({ url, headers, clock, signal });
@@ -119,7 +122,7 @@ const toAddress = (base: URL, { path }: Endpoint): URL => {
 // Bun's own options; the DOM type knows only subprotocols.
 const socketOptions = (headers: Record<string, string>): never => ({ headers, perMessageDeflate: false }) as never;
 
-// The only place where Bun tells the status of a refused upgrade.
+// The error message is the only place where Bun reports the status of a refused upgrade.
 const refusedStatus = (message = ""): number | undefined => {
   const found = /status code: (\d{3})/.exec(message);
   return found ? Number(found[1]) : undefined;

@@ -1,5 +1,5 @@
-// The life of anything that is connected to the server: again and again, with a pause in between that grows while it does not work
-// (rule DM-2). Shared by the connection that asks and the tunnel that answers.
+// Keeps something connected to the server: reconnects with a backoff that grows while attempts fail (rule DM-2). Shared by the connection
+// for calls and the tunnel.
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import type { Random } from "#base/random.ts";
@@ -7,25 +7,25 @@ import { backoff, pause } from "#base/retry.ts";
 import { TokenRefused } from "./dial.ts";
 
 const CEILING_MS = 10_000;
-// A void token is void for good, most likely, but a clock or a restored backup may bring it back.
+// A rejected token usually stays rejected, but a corrected clock or a restored backup can make it valid again.
 const REFUSED_CEILING_MS = 60_000;
-/** A build may still be on its way to say which token it has made: until then nobody knows it. */
+/** A build may not yet have reported the token that it created; until then the server does not know it. */
 const UNKNOWN_CEILING_MS = 2_000;
-/** Tries; ten minutes of them. */
+/** Number of attempts, which take about ten minutes. */
 const UNKNOWN_TRIES = 400;
 const HURRY_MS = 500;
-/** A connection that lived this long was a good one: the next back-off starts small again. */
+/** A connection that lived this long resets the backoff. */
 const GOOD_AFTER_MS = 1_000;
 
 export type ReconnectOptions = {
-  /** What it is, for the log. */
+  /** What is connected, for the log. */
   what: string;
   clock: Clock;
   random: Random;
   signal: AbortSignal;
-  /** Once it has fired there is little time left: tries are made every half second, the next one at once. */
+  /** Once it has fired, little time is left: the next attempt is made immediately, and further ones every half second. */
   hurry?: AbortSignal;
-  /** One connection from dialling to its end; answers why it ended, and never rejects. */
+  /** Handles one connection from dialing to its end and returns the reason it ended. Never rejects. */
   once(): Promise<Error>;
 };
 

@@ -1,4 +1,4 @@
-// A daemon of a workspace that is kept ready waits here until someone gets the workspace (facts/platform 5.4, rules PB-10, PB-11).
+// Waits in the daemon of a prebuilt workspace until the workspace is claimed (facts/platform 5.4, rules PB-10, PB-11).
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import type { Random } from "#base/random.ts";
@@ -8,8 +8,8 @@ import { ApiError, Client } from "#src/client.ts";
 const CEILING_MS = 10_000;
 
 /**
- * True once the workspace has its owner and the build of the claim succeeded, also when that was before we asked; false when it
- * never will, or the signal has fired. Asks again for as long as the server cannot say. Never rejects.
+ * Returns true once the workspace has its owner and the claim's build has succeeded, even if that was before the call; false if it never
+ * will or the signal has fired. Retries while the server cannot tell. Never rejects.
  */
 export const awaitClaim = async (options: {
   url: URL;

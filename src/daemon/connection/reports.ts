@@ -1,5 +1,5 @@
-// What the server must hear in order and not more than a connection late: lifecycle states and script timings. One after the other,
-// each until it is answered (rule DM-4). Refused ones are given up after a few tries, since what is behind them matters more.
+// Delivers reports that must arrive in order and promptly: lifecycle states and script timings. Sends one at a time and waits for its
+// acknowledgment (rule DM-4). Gives up a rejected report after a few attempts, because later reports matter more.
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import type { Random } from "#base/random.ts";
@@ -22,7 +22,7 @@ export class Reports {
     this.#options = options;
   }
 
-  /** Queues a report. Resolves when it was delivered or given up; never rejects. With 1,000 waiting, new ones are dropped. */
+  /** Queues a report. Resolves when it was delivered or given up; never rejects. Drops new reports while 1,000 are queued. */
   add(what: string, call: Call<unknown>): Promise<void> {
     if (this.#waiting >= MAX_WAITING) {
       log("daemon").warn("too many reports wait, dropped: {what}", { what });
@@ -36,7 +36,7 @@ export class Reports {
     return this.#tail;
   }
 
-  /** Resolves when nothing waits. */
+  /** Resolves when the queue is empty. */
   flush(): Promise<void> {
     return this.#tail;
   }

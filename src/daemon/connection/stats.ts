@@ -1,5 +1,5 @@
-// Tells the server what has gone over the machine's network since the last report, which connections into the workspace are open, by
-// kind, and how long the way to the server and back takes (rule DM-15).
+// Reports statistics to the server: network traffic since the last report, open connections into the workspace by kind, and latency to the
+// server (rule DM-15).
 import { readFileSync } from "node:fs";
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
@@ -11,16 +11,16 @@ import { type Connection, Stopped } from "./connection.ts";
 
 export type Traffic = { rx_bytes: bigint; rx_packets: bigint; tx_bytes: bigint; tx_packets: bigint };
 
-/** Who looks at terminals, TCP streams to ports of the workspace, and SSH sessions by what they are for. */
+/** Open terminals, TCP streams to ports of the workspace, and SSH sessions by purpose. */
 export type OpenConnections = {
   readonly terminals: number;
   readonly streams: number;
-  /** What has gone over such streams since the daemon began. */
+  /** Bytes transferred over these streams since the daemon started. */
   readonly moved_bytes: number;
   readonly sessions: Readonly<Record<SessionKind, number>>;
-  /** What was typed into terminals since the daemon began, in inputs. */
+  /** Number of inputs typed into terminals since the daemon started. */
   readonly typed: number;
-  /** SSH sessions of clients that have only kept them open since the last call. */
+  /** Number of SSH sessions that clients have only kept open since the last call. */
   readonly idleSessions: () => number;
 };
 
@@ -28,25 +28,25 @@ export type StatsOptions = {
   connection: Pick<Connection, "ask">;
   clock: Clock;
   signal: AbortSignal;
-  /** What is open now. */
+  /** Returns the currently open connections. */
   open(): OpenConnections;
-  /** Milliseconds to the server and back; undefined when nobody can tell. */
+  /** Measures the round trip to the server in milliseconds; undefined if unknown. */
   latency(): Promise<number | undefined>;
-  /** The jobs that have worked in the last milliseconds. */
+  /** Returns the jobs that were active in the last `elapsed_ms`. */
   jobs?: (elapsed_ms: number) => readonly Job[];
-  /** The text of /proc/net/dev; undefined where none exists. */
+  /** Reads /proc/net/dev; returns undefined where it does not exist. */
   read?: () => string | undefined;
 };
 
-/** Below this rate streams to ports only keep themselves open, as for an editor in an unused tab. */
+/** Below this rate, streams to ports only carry keep-alives, as from an editor in an unused tab. */
 const MIN_BYTES_PER_SECOND = 200;
 
-/** Reports at the interval the server asks for, until the signal fires or the server asks for none. */
+/** Reports at the interval that the server requests, until the signal fires or the server requests none. */
 export const reportStats = async (options: StatsOptions): Promise<void> => {
   const { connection, clock, signal, open, latency, jobs = () => [], read = readNetDev } = options;
   try {
     let { reportInterval } = await connection.ask((api, abort) => api.updateStats({}, abort));
-    let last = trafficIn(read() ?? "");
+    let last = parseTraffic(read() ?? "");
     let looked = clock.monotonic();
     let moved = 0;
     let typed_before = 0;
@@ -54,7 +54,7 @@ export const reportStats = async (options: StatsOptions): Promise<void> => {
     while (durationMs(reportInterval) > 0) {
       await pause(clock, durationMs(reportInterval), signal);
       if (signal.aborted) return;
-      const now = trafficIn(read() ?? "");
+      const now = parseTraffic(read() ?? "");
       const { terminals, streams, moved_bytes, sessions, typed, idleSessions } = open();
       const elapsed_ms = clock.monotonic() - looked;
       looked += elapsed_ms;
@@ -70,7 +70,7 @@ export const reportStats = async (options: StatsOptions): Promise<void> => {
         sessionCountVscode: BigInt(vscode),
         sessionCountJetbrains: BigInt(jetbrains),
         sessionCountReconnectingPty: BigInt(terminals),
-        // As genuine agents say that they do not know.
+        // -1 is how genuine agents report an unknown latency.
         connectionMedianLatencyMs: (await latency()) ?? -1,
         rxBytes: grown(last.rx_bytes, now.rx_bytes),
         rxPackets: grown(last.rx_packets, now.rx_packets),
@@ -88,8 +88,8 @@ export const reportStats = async (options: StatsOptions): Promise<void> => {
 
 const toProtocols = (streams: number): Record<string, bigint> => (streams > 0 ? { TCP: BigInt(streams) } : {});
 
-/** Everything but loopback. */
-export const trafficIn = (netDev: string): Traffic => {
+/** Sums all interfaces except loopback. */
+export const parseTraffic = (netDev: string): Traffic => {
   const total = { rx_bytes: 0n, rx_packets: 0n, tx_bytes: 0n, tx_packets: 0n };
   for (const line of netDev.split("\n")) {
     const [, name, counts = ""] = /^\s*([^:\s]+):\s*(\d[\d\s]*)$/.exec(line) ?? [];
@@ -104,7 +104,7 @@ export const trafficIn = (netDev: string): Traffic => {
   return total;
 };
 
-// An interface that went away takes its counts along.
+// The counters of a removed interface disappear with it.
 const grown = (before: bigint, after: bigint): bigint => (after > before ? after - before : 0n);
 
 const readNetDev = (): string | undefined => {

@@ -1,5 +1,5 @@
-// What is reached in the workspace, through the server's tunnel and over the private network: terminals, the HTTP API, SSH, and the
-// workspace's own ports. Begins with the first manifest and ends with the daemon.
+// The services that the server's tunnel and the private network reach in the workspace: terminals, the HTTP API, SSH, and the workspace's
+// own ports. Starts with the first manifest and ends with the daemon.
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
@@ -12,9 +12,9 @@ import { AGENT_PORT, pipe, WireError } from "#src/wire/index.ts";
 import { Checkpoints } from "../checkpoints/checkpoints.ts";
 import { CodingAgentPrograms } from "../coding-agents/programs.ts";
 import { Containers } from "../containers/containers.ts";
-import { declaredIn } from "../containers/declared.ts";
+import { listDeclaredDevcontainers } from "../containers/declared.ts";
 import { DevcontainerCli } from "../containers/devcontainers-cli.ts";
-import { ContainerEngine, engineAddress } from "../containers/engine.ts";
+import { ContainerEngine, findEngineAddress } from "../containers/engine.ts";
 import { SubAgents } from "../containers/sub-agents.ts";
 import type { WorkspaceContext } from "../context/context.ts";
 import type { WorkspaceMcp } from "../context/mcp.ts";
@@ -38,7 +38,7 @@ import type { OpenConnections } from "./stats.ts";
 import { type CountedStream, runTunnel, type TunnelServices } from "./tunnel.ts";
 import { connectSocket } from "./tunnel-socket.ts";
 
-/** What everything that one daemon does for its workspace goes by. */
+/** The options shared by everything that one daemon runs for its workspace. */
 export type DaemonOptions = {
   manifest: Manifest;
   url: URL;
@@ -49,7 +49,7 @@ export type DaemonOptions = {
   connection: Connection;
   /** Tells the daemon to end. */
   shutDown(): void;
-  /** Tells it that secrets have changed at the server. */
+  /** Tells the daemon that secrets have changed on the server. */
   renewSecrets(): void;
 };
 
@@ -57,13 +57,13 @@ export type ReachOptions = DaemonOptions & {
   reports: Reports;
   logs: Logs;
   groups: ProcessGroups;
-  /** What programs of the workspace find in their environment. */
+  /** The environment of the workspace's programs. */
   programs: Environment;
   context: Pick<WorkspaceContext, "current">;
   mcp: Pick<WorkspaceMcp, "call">;
 };
 
-/** Removing containers, and the agents in them, may keep the end of the workspace waiting for so long. */
+/** How long removing containers, and the agents in them, may delay the end of the workspace. */
 const CONTAINERS_MS = 8_000;
 
 export class Reach {
@@ -105,18 +105,18 @@ export class Reach {
       uid: process.getuid?.() ?? -1,
     });
     const engineAt = (): ContainerEngine | undefined => {
-      const address = engineAddress(env);
+      const address = findEngineAddress(env);
       return address && new ContainerEngine(address, clock);
     };
     this.#terminals = new TerminalSessions({ clock, groups, agent_id, env, directory, engine: engineAt });
     const desktop = new Desktop({ clock, groups, env });
-    // An agent inside another has none inside itself, and without a compiled program there is nothing to put into a container.
+    // Agents are not nested any further, and without a compiled program there is nothing to copy into a container.
     const program = manifest.parentId === undefined ? ownBinary() : undefined;
     this.containers = new Containers({
       clock,
       directory,
       engine: engineAt,
-      declared: () => declaredIn(manifest, (path, base = directory) => resolvePlace(path, given, base)),
+      declared: () => listDeclaredDevcontainers(manifest, (path, base = directory) => resolvePlace(path, given, base)),
       devcontainers: new DevcontainerCli({
         clock,
         groups,
@@ -171,7 +171,7 @@ export class Reach {
     this.#ssh = new SshServer({ clock, groups, env, directory, motd, reports, engine: engineAt });
     const reach = { url, clock, random, services: this.#services(clock), counted: () => this.#counted() };
     this.#running = runTunnel({ ...reach, token, signal: this.#stopping.signal });
-    // Its addresses follow from its id.
+    // Its addresses are derived from its ID.
     if (agent_id !== "") {
       this.#network = joinNetwork({
         ...reach,
@@ -192,7 +192,7 @@ export class Reach {
     return { terminals, streams, moved_bytes, sessions, typed, idleSessions };
   }
 
-  /** Ends the terminals, so that who looks at them sees their end, and then the tunnel. `stays`: the workspace continues with another agent. */
+  /** Ends the terminals, so that their viewers see the end, and then the tunnel. `stays`: the workspace continues with another agent. */
   async end({ stays = false }: { stays?: boolean } = {}): Promise<void> {
     await this.#terminals.endAll();
     await within(this.#clock, CONTAINERS_MS, this.containers.end(!stays));
@@ -239,7 +239,7 @@ const served = (options: Parameters<typeof serveHttpApi>[0]): HttpApi | undefine
 
 const LOOPBACK = new Set(["localhost", "127.0.0.1", "[::1]"]);
 
-/** Ports that belong to the agent's own apps (facts/platform 5.7), and the server's where it runs alongside the workspace. */
+/** Returns the ports of the agent's own apps (facts/platform 5.7), and the server's port if it runs in the same place as the workspace. */
 const hiddenPorts = ({ apps }: Manifest, server: URL): Set<number> => {
   const urls = apps.flatMap(({ url, healthcheck }) => [url, healthcheck?.url ?? ""]).filter((one) => URL.canParse(one));
   const hidden = new Set(urls.map((one) => getPort(new URL(one))));

@@ -1,17 +1,17 @@
-// A TCP or Unix socket of the workspace as a two-way channel, for what the server reaches through the tunnel. Stops reading while
-// nobody takes what came in, and waits while the socket is full (rule TN-3).
+// A TCP or Unix socket of the workspace as a two-way channel, for tunnel streams. Stops reading while received data is not consumed, and
+// waits while the socket is full (rule TN-3).
 import type { Socket } from "bun";
 import type { Clock } from "#base/clock.ts";
 import { type Duplex, readChunks, Wakeup, WireError } from "#src/wire/index.ts";
 
-/** Bytes that may wait here before the socket is no longer read. */
+/** Bytes buffered here before the socket is no longer read. */
 const FULL_AT = 256 * 1024;
 const CONNECT_MS = 10_000;
 
-/** With `tls` whatever certificate is shown is taken: it is this machine's own program. */
+/** With `tls`, any certificate is accepted: the other side is a program on this machine. */
 export type SocketTarget = { unix: string } | { hostname: string; port: number; tls?: boolean };
 
-/** Connects within ten seconds. Throws WireError `refused` with the reason in words. */
+/** Connects within ten seconds. Throws WireError `refused` with a readable reason. */
 export const connectSocket = async (target: SocketTarget, clock: Clock): Promise<Duplex> => {
   const duplex = new SocketDuplex();
   const late = Promise.withResolvers<never>();
@@ -38,7 +38,7 @@ class SocketDuplex implements Duplex {
   readonly #settled = Promise.withResolvers<WireError | undefined>();
   readonly closed = this.#settled.promise;
   readonly #secured = Promise.withResolvers<void>();
-  /** Settles once TLS stands; only where it was asked for. */
+  /** Settles when the TLS handshake is done; used only with TLS. */
   readonly secured = this.#secured.promise;
   readonly #readable = new Wakeup();
   readonly #writable = new Wakeup();
@@ -59,10 +59,10 @@ class SocketDuplex implements Duplex {
   readonly events = {
     open: (socket: Socket): void => {
       this.#socket = socket;
-      // Nobody waits any more: the connection took too long.
+      // The connection took too long, and the caller has given up.
       if (this.#failure) socket.terminate();
     },
-    // Whose certificate it is does not matter: it is the workspace's own.
+    // The certificate does not matter: the other side is a program of the workspace.
     handshake: (): void => this.#secured.resolve(),
     data: (_: Socket, chunk: Buffer): void => {
       this.#received.push(chunk);
@@ -77,7 +77,7 @@ class SocketDuplex implements Duplex {
     end: (): void => this.#onEnd(),
     error: (_: Socket, error: Error): void => this.#fail(new WireError("closed", error.message)),
     close: (_: Socket, error?: Error | null): void => {
-      // Bun tells the other side's end as a mere close once ours has ended.
+      // Once our side has ended, Bun reports the other side's end only as a close.
       if (!error && this.#shut) this.#onEnd();
       else this.#fail(new WireError("closed", error?.message ?? "The other side has closed the connection."));
       this.#settled.resolve(this.#failure);

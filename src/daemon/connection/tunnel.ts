@@ -1,5 +1,5 @@
-// The way from the server into the workspace: one more connection, on which the server opens streams, each naming a port (rules TN-1 to
-// TN-5). Runs as long as the daemon; a stream lives no longer than its connection.
+// The tunnel from the server into the workspace: a second connection, on which the server opens streams, each for a port (rules TN-1 to
+// TN-5). Lives as long as the daemon; a stream ends with its connection.
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import type { Random } from "#base/random.ts";
@@ -18,10 +18,10 @@ import { dial, TUNNEL } from "./dial.ts";
 import { reconnect } from "./reconnect.ts";
 import { connectSocket } from "./tunnel-socket.ts";
 
-/** What the daemon itself offers. Other ports below 9 are refused; from 9 on they are the workspace's own programs. */
+/** Services of the daemon itself, by port. Other ports below 9 are refused; ports from 9 on are the workspace's own programs. */
 export type TunnelServices = ReadonlyMap<number, TunnelService>;
 
-/** Prepares to serve a stream and answers how. Throws WireError `refused` when it cannot. */
+/** Prepares to serve a stream and returns the function that serves it. Throws WireError `refused` if it cannot. */
 export type TunnelService = () => Promise<(stream: Duplex) => Promise<void>>;
 
 export type TunnelOptions = {
@@ -31,17 +31,17 @@ export type TunnelOptions = {
   random: Random;
   signal: AbortSignal;
   services: TunnelServices;
-  /** A stream to a port of the workspace begins. */
+  /** Counts a new stream to a port of the workspace. */
   counted(): CountedStream;
 };
 
-/** Hears of what goes over a stream, and of its end. */
+/** Receives the bytes of a stream and its end. */
 export type CountedStream = { moved(bytes: number): void; ended(): void };
 
 const HEADER_MS = 10_000;
 const FIRST_TCP = 9;
 
-/** Connects again and again until the signal fires; never rejects. */
+/** Connects and reconnects until the signal fires; never rejects. */
 export const runTunnel = (options: TunnelOptions): Promise<void> => {
   const { url, token, clock, random, signal } = options;
   const once = async (): Promise<Error> => {
@@ -91,7 +91,7 @@ const serveStream = async (raw: Duplex, { clock, services, counted }: TunnelOpti
   await run(stream);
 };
 
-/** Connects to a port of the workspace and answers how it is served. Throws WireError `refused`. */
+/** Connects to a port of the workspace and returns the function that serves the stream. Throws WireError `refused`. */
 export const tcp = async (
   target: Target,
   clock: Clock,

@@ -1,5 +1,5 @@
-// The containers of the workspace and the devcontainers among them, as the server asks for them (facts/platform 5.3, rules CO-1 to CO-9).
-// Looks afresh whenever it is asked; remembers only what is being done, what failed and what was deleted.
+// The containers of the workspace and its devcontainers, for the server (facts/platform 5.3, rules CO-1 to CO-9). Queries the engine on
+// every request; stores only what is in progress, what failed and what was deleted.
 import type { Clock, Timer } from "#base/clock.ts";
 import { AppError, conflict, notFound } from "#base/errors.ts";
 import { log } from "#base/log.ts";
@@ -13,33 +13,35 @@ import type { DeclaredDevcontainer } from "./declared.ts";
 import type { DevcontainerEngine } from "./devcontainers-cli.ts";
 import {
   changedAt,
-  containerAt,
   type DevcontainerPlace,
-  idOfPlace,
+  findContainer,
   listPlaces,
   placesIn,
   safeName,
+  toDevcontainerId,
 } from "./devcontainers-find.ts";
 import type { ContainerEngine } from "./engine.ts";
 import type { SubAgents } from "./sub-agents.ts";
 
 export type ContainersOptions = {
   clock: Clock;
-  /** Undefined where the workspace has none. */
+  /** Returns undefined if the workspace has no container engine. */
   engine(): ContainerEngine | undefined;
   devcontainers: DevcontainerEngine;
-  /** Undefined where there is no program to put into containers, and in an agent that is inside another. */
+  /** Undefined if there is no program to copy into containers, and in an agent inside another agent's container. */
   agents: SubAgents | undefined;
   /** The agent's folder. */
   directory: string;
-  /** Those that the template names; their names are kept. Asked each time, as a start script may bring the files. */
+  /**
+   * Returns the devcontainers that the template names; their names are kept. Called each time, because a start script may create the files.
+   */
   declared(): readonly DeclaredDevcontainer[];
 };
 
-/** How often plain containers are looked at for those who watch. */
+/** How often plain containers are polled for watchers. */
 const LOOK_MS = 10_000;
 
-/** What is known of a devcontainer alongside what the disk and the engine say. */
+/** State of a devcontainer in addition to what the disk and the engine report. */
 type Memory = { doing?: DevcontainerStatus; error?: string; deleted_at?: number };
 
 export class Containers {
@@ -49,7 +51,7 @@ export class Containers {
   #timer: Timer | undefined;
   #last = "";
   #telling: Promise<void> = Promise.resolve();
-  /** Containers that were made here, by devcontainer: they end with the workspace. */
+  /** Containers created here, by devcontainer: they are removed with the workspace. */
   readonly #made = new Map<string, string>();
   #keeping: Timer | undefined;
   #ended = false;
@@ -58,7 +60,7 @@ export class Containers {
     this.#options = options;
   }
 
-  /** Only containers that carry all `labels` (an empty value: whatever it is) are listed; devcontainers and warnings always. */
+  /** Lists only containers that carry all `labels` (an empty value matches any); always lists devcontainers and warnings. */
   async list(labels: readonly (readonly [string, string])[] = []): Promise<FoundContainers> {
     const { containers, warnings } = await this.#look();
     const carries = (one: Container): boolean =>
@@ -70,7 +72,7 @@ export class Containers {
     };
   }
 
-  /** Starts what the template names, one after the other, and from then on an agent in each devcontainer that runs. */
+  /** Starts the devcontainers of the template one by one, and from then on keeps an agent in each running devcontainer. */
   async begin(): Promise<void> {
     for (const { name } of this.#options.declared()) {
       if (this.#ended) return;
@@ -87,7 +89,7 @@ export class Containers {
     await this.#keepAgents();
   }
 
-  /** Ends the agents inside; with `remove` also the containers that were made here. What is in mounts stays. */
+  /** Ends the agents inside; with `remove`, also removes the containers created here. Mounted files stay. */
   async end(remove: boolean): Promise<void> {
     this.#ended = true;
     this.#keeping?.cancel();
@@ -104,7 +106,7 @@ export class Containers {
     );
   }
 
-  /** Each listing as JSON text: the first at once, then one for each change. Returns how to stop. */
+  /** Sends each listing as JSON text: the first immediately, then one per change. Returns a function that stops watching. */
   watch(tell: (listing: string) => void): () => void {
     let isFirst = true;
     const once = (listing: string): void => {
@@ -125,7 +127,10 @@ export class Containers {
     };
   }
 
-  /** Begins to make it again; how it went is seen in the listing. 404; 403 for one of the template; 409 while something is done. */
+  /**
+   * Starts to recreate a devcontainer; the listing shows the result. Rejects with 404, with 403 for a devcontainer of the template, and
+   * with 409 while another operation runs.
+   */
   async recreate(asked: string): Promise<void> {
     const found = await this.#begin(asked, ({ subagent_id }) => {
       if (subagent_id !== null) throw new AppError("forbidden", "The template made this devcontainer.");
@@ -134,7 +139,10 @@ export class Containers {
     void this.#bringUp(found, true);
   }
 
-  /** Stops and removes its container; it is not listed until its file changes or a container of it appears. 404, 409. */
+  /**
+   * Stops and removes its container. The devcontainer is not listed until its file changes or a container of it appears. Rejects with 404
+   * or 409.
+   */
   async delete(asked: string): Promise<void> {
     const { id, container } = await this.#begin(asked, (one) => (one.container?.running ? "stopping" : "deleting"));
     const engine = this.#options.engine();
@@ -153,7 +161,7 @@ export class Containers {
     }
   }
 
-  /** Its container, and the agent in it. Never rejects: a failure is shown. */
+  /** Starts its container and the agent in it. Never rejects: the listing shows a failure. */
   async #bringUp(one: FoundDevcontainer, replace: boolean): Promise<void> {
     const { agents, devcontainers } = this.#options;
     try {
@@ -168,11 +176,14 @@ export class Containers {
     }
   }
 
-  /** An agent in each devcontainer of this workspace's own folders that runs, whoever has started it; none where none runs. */
+  /**
+   * Keeps an agent in each running devcontainer of this workspace's own folders, whoever started it, and ends the agents of those that do
+   * not run.
+   */
   async #keepAgents(): Promise<void> {
     const { agents, declared, devcontainers, directory } = this.#options;
     if (!agents) return;
-    const own = new Set([...declared(), ...placesIn(directory)].map(idOfPlace));
+    const own = new Set([...declared(), ...placesIn(directory)].map(toDevcontainerId));
     const { devcontainers: found } = await this.list();
     const idle = found.filter(({ id }) => own.has(id) && this.#memory.get(id)?.doing === undefined);
     const before = idle.map(({ id }) => agents.find(id)?.id);
@@ -192,7 +203,7 @@ export class Containers {
     });
   }
 
-  /** The devcontainer, with what is done to it now noted in the same breath. */
+  /** Finds the devcontainer and atomically records the operation that starts. */
   async #begin(id: string, doing: (one: FoundDevcontainer) => DevcontainerStatus): Promise<FoundDevcontainer> {
     const { devcontainers } = await this.list();
     const found = devcontainers.find((one) => one.id === id.toLowerCase());
@@ -208,7 +219,7 @@ export class Containers {
     this.#tell();
   }
 
-  /** Tells who watches what has changed, one listing after the other. */
+  /** Sends changed listings to watchers, in order. */
   #tell(): void {
     this.#telling = this.#telling.then(async () => {
       if (this.#watchers.size === 0) return;
@@ -232,7 +243,7 @@ export class Containers {
     const declared = this.#options.declared();
     const places = new Map<string, DevcontainerPlace & { name?: string; subagent_id?: string | null }>();
     for (const place of [...declared, ...placesIn(directory), ...listPlaces(containers)]) {
-      const id = idOfPlace(place);
+      const id = toDevcontainerId(place);
       if (!places.has(id)) places.set(id, place);
     }
     const taken = new Set(declared.map(({ name }) => name));
@@ -240,7 +251,7 @@ export class Containers {
     return sorted.flatMap(([id, place]) => {
       const { workspace_folder, config_path, subagent_id = null } = place;
       const memory = this.#memory.get(id) ?? {};
-      const container = containerAt(place, containers);
+      const container = findContainer(place, containers);
       const changed_at = changedAt(config_path);
       if (memory.deleted_at !== undefined && !container && (changed_at ?? 0) <= memory.deleted_at) return [];
       const name = place.name ?? safeName(workspace_folder, taken);
@@ -262,7 +273,7 @@ export class Containers {
   }
 }
 
-/** The engine tells whole seconds. */
+/** The engine reports times in whole seconds. */
 const SECOND = 1_000;
 
 const order = (a: DevcontainerPlace, b: DevcontainerPlace): number =>
@@ -273,7 +284,7 @@ const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 const toStatus = ({ doing, error }: Memory, container: Container | undefined): DevcontainerStatus =>
   doing ?? (error === undefined ? (container?.running ? "running" : "stopped") : "error");
 
-/** Ports of this machine that more than one container wants. */
+/** Reports host ports that more than one container uses. */
 const portConflicts = (containers: readonly Container[]): string[] => {
   const wanted = new Map<string, Set<string>>();
   for (const { name, ports } of containers) {

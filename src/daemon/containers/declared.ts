@@ -1,4 +1,4 @@
-// The devcontainers that the template names, with whole paths.
+// Returns the devcontainers that the template names, with absolute paths.
 import { join } from "node:path";
 import type { Manifest } from "#src/wire/gen/agent_pb.ts";
 import { toId } from "../environment.ts";
@@ -6,8 +6,8 @@ import { type DevcontainerPlace, findDefaultConfig } from "./devcontainers-find.
 
 export type DeclaredDevcontainer = DevcontainerPlace & { name: string; subagent_id: string | null };
 
-/** `resolve` makes a path whole: variables and `~` filled in, relative to `base`, by default the agent's folder. */
-export const declaredIn = (
+/** `resolve` makes a path absolute: expands variables and `~`, relative to `base`, by default the agent's folder. */
+export const listDeclaredDevcontainers = (
   { devcontainers }: Pick<Manifest, "devcontainers">,
   resolve: (path: string, base?: string) => string,
 ): DeclaredDevcontainer[] =>

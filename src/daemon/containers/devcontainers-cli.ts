@@ -1,5 +1,5 @@
-// What makes devcontainers: an interface of one function, and the real program behind it, the `devcontainer` command line tool, when
-// the workspace has it. It is told which folder and which file; it says in JSON what came of it.
+// Creates devcontainers: a one-function interface and its implementation with the `devcontainer` command line tool, if the workspace has
+// it. The tool takes a folder and a configuration file and reports its result as JSON.
 import type { Clock } from "#base/clock.ts";
 import type { LogLevel } from "#schema/log-level.ts";
 import type { Environment } from "../environment.ts";
@@ -7,8 +7,8 @@ import type { ProcessGroups } from "../scripts/groups.ts";
 import { runProcess } from "../scripts/process.ts";
 
 /**
- * A devcontainer that is up: who works in it, where its project lies there, and what its programs find in their environment. `problem`: a
- * command of its lifecycle failed, which does not keep people out.
+ * A running devcontainer: its user, the project's path inside, and the environment of its programs. `problem`: a lifecycle command failed,
+ * which does not keep people out.
  */
 export type UpDevcontainer = {
   container_id: string;
@@ -22,16 +22,16 @@ export type UpRequest = {
   name: string;
   workspace_folder: string;
   config_path: string;
-  /** The container there is goes first; else it is started, or taken as it runs. */
+  /** Removes an existing container first; otherwise the container is started or used as it runs. */
   replace: boolean;
 };
 
 export interface DevcontainerEngine {
-  /** Brings the container of this devcontainer up. Rejects in words for people when none exists in the end. */
+  /** Starts the container of this devcontainer. Rejects with a readable message if none exists in the end. */
   up(asked: UpRequest): Promise<UpDevcontainer>;
 }
 
-/** Building images takes time; after this nobody believes in it any more. */
+/** Building images takes time; after this long it is considered stuck. */
 const TIMEOUT_MS = 30 * 60_000;
 const OUTPUT_BYTES = 256 * 1024;
 const SHOWN_CHARS = 2_000;
@@ -40,11 +40,11 @@ type Options = {
   clock: Clock;
   groups: ProcessGroups;
   env: Environment;
-  /** Takes a line that a build or a command of the lifecycle printed. */
+  /** Receives each line printed by a build or a lifecycle command. */
   onLine: (level: LogLevel, line: string) => void;
 };
 
-/** What the program says in the end; `problem` unless it went well. */
+/** The final output of the program; `problem` unless it succeeded. */
 type Outcome = { readonly said: Readonly<Record<string, unknown>>; readonly problem?: string };
 
 export class DevcontainerCli implements DevcontainerEngine {
@@ -59,7 +59,7 @@ export class DevcontainerCli implements DevcontainerEngine {
     const first = await this.#run(asked, asked.replace ? ["--remove-existing-container"] : []);
     if (first.problem === undefined) return parseOutcome(first.said);
     onLine("error", `Devcontainer ${asked.name}: ${first.problem}`);
-    // With a container there, only a command inside it failed: people need a way in to repair that.
+    // If there is a container, only a command inside it failed, and people need access to fix that.
     if (typeof first.said.containerId !== "string") throw new Error(first.problem);
     const second = await this.#run(asked, ["--skip-post-create"]);
     if (second.problem !== undefined) throw new Error(first.problem);
@@ -103,18 +103,18 @@ const parseOutcome = ({ containerId, remoteUser, remoteWorkspaceFolder, mergedCo
   const text = (value: unknown): string => (typeof value === "string" ? value : "");
   const { remoteEnv } = (mergedConfiguration ?? {}) as { readonly remoteEnv?: Readonly<Record<string, unknown>> };
   const remote_env: Record<string, string> = {};
-  // Null takes a variable away, which a program that starts over has not got.
+  // Null removes a variable, but a newly started program does not have it anyway.
   for (const [name, value] of Object.entries(remoteEnv ?? {})) if (typeof value === "string") remote_env[name] = value;
   const [container_id, remote_user] = [text(containerId), text(remoteUser)];
   return { container_id, remote_user, remote_folder: text(remoteWorkspaceFolder), remote_env };
 };
 
 const MAX_PRINTED_LINES = 5_000;
-// Colors and the like.
+// Colors, cursor movements and other control characters.
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
 const CONTROLS = /\u001b\[[0-9;?]*[a-zA-Z]|[\u0000-\u0008\u000b-\u001f\u007f]/g;
 
-/** Finds what programs printed among the log's JSON lines. Lines about commands are left out: they have values of the environment. */
+/** Finds program output among the log's JSON lines. Skips lines about commands, because they contain environment values. */
 class PrintedLines {
   readonly #take: (line: string) => void;
   #rest = "";
@@ -147,14 +147,14 @@ const printedIn = (line: string): string[] => {
   }
 };
 
-/** The last line that is a JSON object; what came before are lines of a log. */
+/** Returns the last line that is a JSON object; earlier lines are log output. */
 const lastObject = (text: string): Record<string, unknown> => {
   for (const line of text.trim().split("\n").reverse()) {
     try {
       const found: unknown = JSON.parse(line);
       if (typeof found === "object" && found !== null && "outcome" in found) return found as Record<string, unknown>;
     } catch {
-      // A line for people.
+      // A plain text line.
     }
   }
   return {};

@@ -1,5 +1,5 @@
-// Which devcontainers there are: those the template names, files in the agent's folder and the folders in it, and containers that carry
-// the labels of one (facts/platform 5.3). Looks at the disk each time it is asked; opens nothing but folders.
+// Finds devcontainers: those that the template names, configuration files in the agent's folder and the folders in it, and containers with
+// devcontainer labels (facts/platform 5.3). Reads the disk on each call; opens only folders.
 import { readdirSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
 import { sha256, uuidFromBytes } from "#base/ids.ts";
@@ -8,14 +8,14 @@ import type { Container } from "#schema/workspaces/container.ts";
 export const FOLDER_LABEL = "devcontainer.local_folder";
 export const CONFIG_LABEL = "devcontainer.config_file";
 
-/** One place on disk where a devcontainer may be made. */
+/** A location on disk where a devcontainer can be created. */
 export type DevcontainerPlace = { workspace_folder: string; config_path: string };
 
-/** Projects in the agent's folder that are looked at, and named files in one `.devcontainer`. */
+/** Maximum number of projects searched in the agent's folder, and of named configurations in one `.devcontainer`. */
 const MAX_FOLDERS = 200;
 const MAX_FILES = 20;
 
-/** The files in this folder and in the folders right below it. */
+/** Finds the configurations in this folder and in its direct subfolders. */
 export const placesIn = (directory: string): DevcontainerPlace[] => {
   const below = folders(directory).filter((name) => !name.startsWith(".") && name !== "node_modules");
   return [directory, ...below.slice(0, MAX_FOLDERS).map((name) => join(directory, name))].flatMap(placesOfProject);
@@ -26,13 +26,16 @@ const usualConfigs = (workspace_folder: string): string[] => [
   join(workspace_folder, ".devcontainer.json"),
 ];
 
-/** The file of a folder for which none is named: the first usual one that is there, else the first, which may come later. */
+/**
+ * Returns the default configuration file of a folder: the first usual one that exists, else the first usual path, which may be created
+ * later.
+ */
 export const findDefaultConfig = (workspace_folder: string): string => {
   const [first = "", ...others] = usualConfigs(workspace_folder);
   return [first, ...others].find((path) => changedAt(path) !== undefined) ?? first;
 };
 
-/** Where the specification of development containers lets the file stand. */
+/** Finds configuration files in the locations that the development containers specification allows. */
 const placesOfProject = (workspace_folder: string): DevcontainerPlace[] => {
   const inside = join(workspace_folder, ".devcontainer");
   const named = folders(inside)
@@ -44,22 +47,22 @@ const placesOfProject = (workspace_folder: string): DevcontainerPlace[] => {
   );
 };
 
-/** The places whose containers are there, whoever made them. */
+/** Returns the locations of existing containers, whoever created them. */
 export const listPlaces = (containers: readonly Container[]): DevcontainerPlace[] =>
   containers.flatMap(({ labels }) => {
     const [workspace_folder, config_path] = [labels[FOLDER_LABEL], labels[CONFIG_LABEL]];
     return workspace_folder && config_path ? [{ workspace_folder, config_path }] : [];
   });
 
-/** The container of a place: a running one, else the newest. `containers` stand newest first. */
-export const containerAt = (place: DevcontainerPlace, containers: readonly Container[]): Container | undefined => {
+/** Returns the container of a location: a running one, else the newest. `containers` are sorted newest first. */
+export const findContainer = (place: DevcontainerPlace, containers: readonly Container[]): Container | undefined => {
   const mine = containers.filter(
     ({ labels }) => labels[FOLDER_LABEL] === place.workspace_folder && labels[CONFIG_LABEL] === place.config_path,
   );
   return mine.find(({ running }) => running) ?? mine[0];
 };
 
-/** Milliseconds since 1970; undefined when there is no such file. */
+/** Returns milliseconds since 1970, or undefined if the file does not exist. */
 export const changedAt = (path: string): number | undefined => {
   try {
     const found = statSync(path);
@@ -69,15 +72,15 @@ export const changedAt = (path: string): number | undefined => {
   }
 };
 
-/** Always the same for one place (an identifier made from its name, as version 8 of UUIDs allows). */
-export const idOfPlace = ({ workspace_folder, config_path }: DevcontainerPlace): string => {
+/** Derives a stable ID from a location (a name-based identifier, as version 8 of UUIDs allows). */
+export const toDevcontainerId = ({ workspace_folder, config_path }: DevcontainerPlace): string => {
   const bytes = new Uint8Array(Buffer.from(sha256(`${workspace_folder}\0${config_path}`), "hex")).slice(0, 16);
   bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x80;
   bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
   return uuidFromBytes(bytes);
 };
 
-/** The folder's name in lower case with hyphens; a number where it is taken. */
+/** Returns the folder's name in lower case with hyphens, with a number appended if it is taken. */
 export const safeName = (workspace_folder: string, taken: ReadonlySet<string>): string => {
   const plain =
     basename(workspace_folder)

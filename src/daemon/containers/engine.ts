@@ -1,8 +1,8 @@
-// The Docker Engine of the workspace, when there is one: where it answers, what it runs, and the few things that are asked of it.
-// Its words are passed on as they are; a call that takes too long is given up.
+// A client for the workspace's Docker Engine, if it has one: its address, its containers, and a few operations. Passes on the engine's
+// error messages; calls time out.
 import { existsSync } from "node:fs";
 import type { Clock } from "#base/clock.ts";
-import { engineWords } from "#base/engine-words.ts";
+import { readEngineError } from "#base/engine-words.ts";
 import { AppError, type ErrorKind } from "#base/errors.ts";
 import type { Container } from "#schema/workspaces/container.ts";
 import type { Environment } from "../environment.ts";
@@ -12,14 +12,14 @@ const TIMEOUT_MS = 20_000;
 const UPLOAD_MS = 10 * 60_000;
 const STOP_SECONDS = 10;
 const MOST = 1_000;
-/** The label by which compose knows what belongs together. */
+/** The label that groups the containers of a compose project. */
 const COMPOSE_PROJECT = "com.docker.compose.project";
 
-/** What `fetch` needs. */
+/** What `fetch` needs to connect. */
 export type EngineAddress = { readonly shown: string; readonly base: string; readonly socket?: string };
 
-/** Where DOCKER_HOST says, else the usual socket; undefined when there is neither, or nothing we can speak to. */
-export const engineAddress = (env: Environment): EngineAddress | undefined => {
+/** Returns the address from DOCKER_HOST, else the usual socket; undefined if there is neither or the protocol is not supported. */
+export const findEngineAddress = (env: Environment): EngineAddress | undefined => {
   const shown = env.DOCKER_HOST || (existsSync(DEFAULT_SOCKET) ? `unix://${DEFAULT_SOCKET}` : "");
   const [, scheme = "", rest = ""] = /^([a-z]+):\/\/(.+)$/.exec(shown) ?? [];
   if (scheme === "unix") return { shown, base: "http://docker", socket: rest };
@@ -50,24 +50,24 @@ export class ContainerEngine {
     this.#clock = clock;
   }
 
-  /** Every container, stopped ones too, newest first. */
+  /** Returns all containers, including stopped ones, newest first. */
   async list(): Promise<Container[]> {
     const found = await this.json<ListedContainer[]>("GET", `/containers/json?all=true&limit=${MOST}`);
     return found.sort((a, b) => (b.Created ?? 0) - (a.Created ?? 0)).map(toContainer);
   }
 
-  /** Stops it, killing it after some seconds. One that has stopped already is as good. */
+  /** Stops a container and kills it after some seconds. Succeeds if it has already stopped. */
   async stop(id: string): Promise<void> {
     await this.call("POST", `/containers/${encodeURIComponent(id)}/stop?t=${STOP_SECONDS}`, undefined, [304]);
   }
 
-  /** Removes it. One that no longer exists already is as good. */
+  /** Removes a container. Succeeds if it no longer exists. */
   async remove(id: string): Promise<void> {
     await this.call("DELETE", `/containers/${encodeURIComponent(id)}?force=true`, undefined, [404]);
   }
 
   /**
-   * Removes a devcontainer. One that is a service of a compose file takes the other services and their networks with it, as `docker compose down`
+   * Removes a devcontainer. For a service of a compose file, also removes the other services and their networks, as `docker compose down`
    * does; volumes stay.
    */
   async removeWhole({ id, labels }: Pick<Container, "id" | "labels">): Promise<void> {
@@ -81,12 +81,12 @@ export class ContainerEngine {
       await this.call("DELETE", `/networks/${Id}`, undefined, [404]);
   }
 
-  /** The answer as JSON. Throws AppError with the engine's own words. */
+  /** Returns the response as JSON. Throws AppError with the engine's message. */
   async json<T>(method: string, path: string, body?: unknown): Promise<T> {
     return (await (await this.call(method, path, body)).json()) as T;
   }
 
-  /** Throws AppError; `fine` are statuses that are as good as done. */
+  /** Throws AppError, except for the statuses in `fine`. */
   async call(method: string, path: string, body?: unknown, fine: readonly number[] = []): Promise<Response> {
     const json = { body: JSON.stringify(body), headers: { "content-type": "application/json" } };
     const response = await this.#fetch(method, (await this.prefix()) + path, body === undefined ? {} : json);
@@ -94,7 +94,7 @@ export class ContainerEngine {
     throw await readRefusal(response);
   }
 
-  /** Sends a tar, which the engine unpacks; it may take ten minutes. Throws AppError. */
+  /** Uploads a tar for the engine to unpack, within ten minutes. Throws AppError. */
   async upload(path: string, tar: ReadableStream<Uint8Array>): Promise<void> {
     const request = { body: tar, headers: { "content-type": "application/x-tar" }, limit: UPLOAD_MS };
     const response = await this.#fetch("PUT", (await this.prefix()) + path, request);
@@ -102,7 +102,7 @@ export class ContainerEngine {
     await response.text();
   }
 
-  /** What stands before every path: the engine speaks its own version from the first call on. */
+  /** Returns the path prefix with the API version, which the first call determines. */
   async prefix(): Promise<string> {
     this.#prefix ??= await this.#version();
     return this.#prefix;
@@ -143,7 +143,10 @@ export class ContainerEngine {
 type EngineRequest = { body?: string | ReadableStream<Uint8Array>; headers?: Record<string, string>; limit?: number };
 
 const readRefusal = async (response: Response): Promise<AppError> =>
-  new AppError(KINDS[response.status] ?? "internal", `The container engine refuses: ${await engineWords(response)}`);
+  new AppError(
+    KINDS[response.status] ?? "internal",
+    `The container engine refuses: ${await readEngineError(response)}`,
+  );
 
 const KINDS: Readonly<Record<number, ErrorKind>> = { 400: "invalid", 404: "not_found", 409: "conflict" };
 

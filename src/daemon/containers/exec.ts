@@ -6,7 +6,7 @@ import type { ContainerEngine } from "./engine.ts";
 
 export type ContainerProgram = {
   container: string;
-  /** Empty: the container's default. */
+  /** Empty for the container's default user. */
   user: string;
   command: readonly string[];
   env?: Readonly<Record<string, string>>;
@@ -19,7 +19,7 @@ const OUTPUT_BYTES = 64 * 1024;
 const HEADER_BYTES = 8;
 const STDERR = 2;
 
-/** The connection to a program that was created with its streams attached. Throws Error with the engine's words. */
+/** Connects to the streams of a program that was created with them attached. Throws Error with the engine's message. */
 export const attachExec = async ({ engine, clock }: Deps, exec: string, tty: boolean): Promise<Duplex> => {
   const connection = new HttpConnection(await connectSocket(toTarget(engine), clock));
   const answer = await connection.upgrade({
@@ -94,7 +94,7 @@ export const createExec = async (
   return encodeURIComponent(made.Id);
 };
 
-/** The output of a program without a terminal, as it arrives, decoded from the engine's frames. */
+/** Yields the output of a program without a terminal as it arrives, decoded from the engine's frames. */
 export async function* readOutputs(
   stream: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<{ readonly isError: boolean; readonly bytes: Uint8Array }> {
@@ -121,7 +121,7 @@ export async function* readOutputs(
   }
 }
 
-/** Without a terminal the engine sends frames: which stream, three zeros, the length as 32 bits, the bytes. The last may be cut short. */
+/** Without a terminal the engine sends frames: stream number, three zeros, length as 32 bits, bytes. The last frame may be truncated. */
 export const readFrames = (framed: Buffer): string => {
   const parts: Buffer[] = [];
   for (let at = 0; at + HEADER_BYTES <= framed.length; ) {

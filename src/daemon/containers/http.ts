@@ -1,5 +1,5 @@
-// The part of the daemon's HTTP API that is about containers (facts/wire 4.1): the listing, a WebSocket that follows it, and what can be
-// done to devcontainers. Used by http.ts.
+// The daemon's HTTP API for containers (facts/wire 4.1): the listing, a WebSocket that follows it, and operations on devcontainers. Used by
+// http.ts.
 import type { Server } from "bun";
 import { invalidField } from "#base/errors.ts";
 import type { SocketData, SocketHandler } from "../http/sockets.ts";
@@ -29,7 +29,7 @@ export const containerRoutes = (containers: Containers) => ({
   },
 });
 
-/** Frames that wait for a reader; beyond it he is cut off and may come again. */
+/** Bytes buffered for a slow reader; beyond this the reader is disconnected and can reconnect. */
 const MAX_BUFFERED_BYTES = 8 * 1024 * 1024;
 
 const makeWatcher = (containers: Containers): SocketHandler => {
@@ -46,7 +46,7 @@ const makeWatcher = (containers: Containers): SocketHandler => {
   };
 };
 
-/** `label=key=value`, as often as one likes. */
+/** Parses `label=key=value`, which may be repeated. */
 const parseLabels = (request: Request): (readonly [string, string])[] =>
   new URL(request.url).searchParams.getAll("label").map((text) => {
     const at = text.indexOf("=");

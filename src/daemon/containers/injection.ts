@@ -1,29 +1,29 @@
-// Puts an agent into a running container: the program, a token that only its user can read, and a process that goes on on its own.
+// Installs an agent in a running container: the program, a token that only its user can read, and a background process.
 import type { Clock } from "#base/clock.ts";
 import { PROGRAM_PATH, tarWith } from "#base/program-tar.ts";
 import type { ContainerEngine } from "./engine.ts";
 import { runInContainer, startInBackground } from "./exec.ts";
-import { type ContainerNetworks, Relay, routeTo } from "./relay.ts";
+import { type ContainerNetworks, findRoute, Relay } from "./relay.ts";
 
 export type InjectionOptions = {
   engine: ContainerEngine;
   clock: Clock;
   /** The compiled program on this machine. */
   program: string;
-  /** Where this machine reaches the server. */
+  /** The server's URL as this machine reaches it. */
   server: URL;
   container: string;
-  /** Who works in the container. */
+  /** The user that works in the container. */
   user: string;
   token: string;
-  /** What programs in the container find in their environment. */
+  /** The environment of programs in the container. */
   env: Readonly<Record<string, string>>;
 };
 
-/** An agent that was put into a container. */
+/** An agent that was installed in a container. */
 export type InjectedAgent = { readonly exec: string; readonly folder: string; readonly relay: Relay | undefined };
 
-// What an earlier agent has left goes first: it ends when its token's file no longer exists.
+// Removes the leftovers of an earlier agent first: it exits when its token file is removed.
 const KEEP_TOKEN = `umask 077
 rm -rf /tmp/slipway-agent-* 2>/dev/null
 folder=$(mktemp -d /tmp/slipway-agent-XXXXXX) && cat >"$folder/token" && echo "$folder"`;
@@ -33,10 +33,10 @@ const START = `SHELL=$( (getent passwd "$(id -u)" || grep "^[^:]*:[^:]*:$(id -u)
 export SHELL
 exec "$0" agent >agent.log 2>&1`;
 
-/** An agent that hears nothing of its server for so long ends; the daemon outside starts it again when it should be there. */
+/** An agent that cannot reach its server for this long exits; the daemon outside starts it again if needed. */
 const ORPHAN_TIMEOUT = "1h";
 
-/** Rejects in words for people; then nothing of it runs. */
+/** Installs and starts the agent. Rejects with a readable message; then no part of it runs. */
 export const injectAgent = async (options: InjectionOptions): Promise<InjectedAgent> => {
   const { engine, program, server, container, user, token } = options;
   const path = `/containers/${encodeURIComponent(container)}`;
@@ -45,7 +45,7 @@ export const injectAgent = async (options: InjectionOptions): Promise<InjectedAg
   await runInContainer(options, inside([PROGRAM_PATH, "version"])).catch((error: Error) => {
     throw new Error(`The agent's program does not run in this container: ${error.message}`);
   });
-  const route = routeTo(server, await engine.json<ContainerNetworks>("GET", `${path}/json`));
+  const route = findRoute(server, await engine.json<ContainerNetworks>("GET", `${path}/json`));
   const relay = route.kind === "relay" ? await Relay.listen(server, route) : undefined;
   try {
     const folder = await runInContainer(options, inside(["/bin/sh", "-c", KEEP_TOKEN]), `${token}\n`);
@@ -66,7 +66,7 @@ export const injectAgent = async (options: InjectionOptions): Promise<InjectedAg
   }
 };
 
-/** Ends it: its token's file goes, and the process with it. A container that no longer exists already is as good. */
+/** Ends the agent by removing its token file. Succeeds if the container no longer exists. */
 export const removeAgent = async (
   { engine, clock, container, user }: Pick<InjectionOptions, "engine" | "clock" | "container" | "user">,
   { folder, relay }: InjectedAgent,

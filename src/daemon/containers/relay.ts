@@ -1,8 +1,8 @@
-// The way from a container to a server that only this machine can reach: a port on the gateway of the container's network, which takes
-// connections of that container alone and passes their bytes on to the server.
+// Connects a container to a server that only this machine can reach: listens on the gateway of the container's network, accepts connections
+// only from that container, and forwards them to the server.
 import { connect, createServer, type Server, type Socket } from "node:net";
 
-/** What the engine says of a container's networks. */
+/** The engine's data about a container's networks. */
 export type ContainerNetworks = {
   readonly HostConfig?: { readonly NetworkMode?: string };
   readonly NetworkSettings?: {
@@ -10,13 +10,13 @@ export type ContainerNetworks = {
   };
 };
 
-/** How a container reaches the server: at its own address, or by a relay that listens on `gateway` for `address`. */
+/** How a container reaches the server: directly, or through a relay that listens on `gateway` for `address`. */
 export type Route = { readonly kind: "direct" } | { readonly kind: "relay"; gateway: string; address: string };
 
 const OWN_MACHINE = new Set(["localhost", "127.0.0.1", "[::1]", "host.docker.internal"]);
 
-/** Throws Error in words for people where there is no way. Pure. */
-export const routeTo = (server: URL, { HostConfig, NetworkSettings }: ContainerNetworks): Route => {
+/** Throws Error with a readable message if there is no route. Pure. */
+export const findRoute = (server: URL, { HostConfig, NetworkSettings }: ContainerNetworks): Route => {
   if (!OWN_MACHINE.has(server.hostname) || HostConfig?.NetworkMode === "host") return { kind: "direct" };
   if (server.protocol !== "http:") {
     throw new Error(
@@ -29,12 +29,12 @@ export const routeTo = (server: URL, { HostConfig, NetworkSettings }: ContainerN
   throw new Error("The container has no network in which it could reach the server.");
 };
 
-/** Takes no more than this many connections at once: one agent needs a handful. */
+/** Maximum number of connections; one agent needs a handful. */
 const MAX_CONNECTIONS = 64;
 const MAX_HEAD = 64 * 1024;
 
 export class Relay implements Disposable {
-  /** Where the container finds the server. */
+  /** The server's URL for the container. */
   readonly url: URL;
   readonly #server: Server;
   readonly #open: Set<Socket>;
@@ -45,7 +45,7 @@ export class Relay implements Disposable {
     this.#open = open;
   }
 
-  /** Rejects with words for people when nothing can listen there: the engine runs on another machine. */
+  /** Rejects with a readable message if the address cannot be bound, because the engine runs on another machine. */
   static async listen(target: URL, { gateway, address }: { gateway: string; address: string }): Promise<Relay> {
     const open = new Set<Socket>();
     const server = createServer({ allowHalfOpen: true }, (inside) => {
@@ -89,7 +89,7 @@ export class Relay implements Disposable {
   }
 }
 
-/** All that comes, with the server's own name in the first request: it answers to no other. */
+/** Forwards all bytes, with the server's own host name in the first request, since the server accepts no other. */
 const forward = (inside: Socket, outside: Socket, host: string): void => {
   let head = Buffer.alloc(0);
   const read = (chunk: Buffer): void => {
@@ -106,7 +106,10 @@ const forward = (inside: Socket, outside: Socket, host: string): void => {
   inside.on("data", read);
 };
 
-/** The head of a request for `host`. One that changes no protocol is the only one of its connection, so that none passes unread. Pure. */
+/**
+ * Rewrites the head of a request for `host`. Unless the request upgrades the connection, it becomes the only one on it, so that no request
+ * passes unmodified. Pure.
+ */
 export const headFor = (host: string, head: string): string => {
   const [first = "", ...lines] = head.split("\r\n");
   const isUpgrade = lines.some((line) => /^upgrade:/i.test(line));
@@ -114,7 +117,7 @@ export const headFor = (host: string, head: string): string => {
   return [first, `Host: ${host}`, ...kept, ...(isUpgrade ? [] : ["Connection: close"])].join("\r\n");
 };
 
-/** An IPv4 address that came by an IPv6 socket is the same address. */
+/** Normalizes an IPv4 address that arrives on an IPv6 socket. */
 const plain = (address: string | undefined): string => (address ?? "").replace(/^::ffff:/, "");
 
 const getHost = ({ hostname }: URL): string =>

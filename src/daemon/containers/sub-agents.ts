@@ -1,5 +1,5 @@
-// The agents inside this one, one for each devcontainer that runs: made at the server, put into the container, and ended with it. Nobody
-// but this process knows their tokens, so those of an earlier process are deleted at the beginning.
+// Manages the agents inside this one, one per running devcontainer: registers them with the server, installs them in the container, and
+// ends them with it. Their tokens exist only in this process, so agents of an earlier process are deleted at startup.
 import type { Clock } from "#base/clock.ts";
 import { uuidBytes, uuidFromBytes } from "#base/ids.ts";
 import { log } from "#base/log.ts";
@@ -13,10 +13,10 @@ import { type InjectedAgent, injectAgent, removeAgent } from "./injection.ts";
 export type SubAgentsOptions = {
   clock: Clock;
   connection: Pick<Connection, "ask">;
-  /** Where this machine reaches the server. */
+  /** The server's URL as this machine reaches it. */
   url: URL;
   engine(): ContainerEngine | undefined;
-  /** The compiled program that is put into containers. */
+  /** The compiled program that is copied into containers. */
   program: string;
 };
 
@@ -25,9 +25,9 @@ export type SubAgent = { id: string; name: string; directory: string };
 type Running = { agent: SubAgent; container: string; user: string; injected: InjectedAgent };
 type Failure = { container: string; reason: string; at: number };
 
-/** What has failed in a container is tried again after this. */
+/** How long to wait before retrying in a container where starting failed. */
 const RETRY_MS = 60_000;
-/** As the protocol counts them: vscode, web_terminal, ssh_helper, port_forwarding_helper. */
+/** The protocol's enum values: vscode, web_terminal, ssh_helper, port_forwarding_helper. */
 const DISPLAY_APPS = [0, 2, 3, 4];
 const ARCHITECTURES: Readonly<Record<string, string>> = { x64: "amd64", arm64: "arm64" };
 const NAME_TRIES = 5;
@@ -35,10 +35,10 @@ const NAME_TRIES = 5;
 export class SubAgents {
   readonly #options: SubAgentsOptions;
   readonly #running = new Map<string, Running>();
-  /** All that this process has made. */
+  /** All agents created by this process. */
   readonly #made = new Set<string>();
   readonly #failures = new Map<string, Failure>();
-  /** One thing at a time for each devcontainer. */
+  /** Serializes operations for each devcontainer. */
   readonly #queues = new Map<string, Promise<void>>();
   readonly #begun: Promise<void>;
 
@@ -49,17 +49,17 @@ export class SubAgents {
     });
   }
 
-  /** The agent in this devcontainer. */
+  /** Returns the agent in this devcontainer. */
   find(devcontainer: string): SubAgent | undefined {
     return this.#running.get(devcontainer)?.agent;
   }
 
-  /** Why there is none. */
+  /** Returns why the devcontainer has no agent. */
   failure(devcontainer: string): string | undefined {
     return this.#failures.get(devcontainer)?.reason;
   }
 
-  /** Starts one in the container that `up` answers, in place of the one there was. Never rejects: see `failure`. */
+  /** Starts an agent in the container that `up` returns, replacing the previous one. Never rejects: see `failure`. */
   start(devcontainer: { id: string; name: string }, up: () => Promise<UpDevcontainer>, container = ""): Promise<void> {
     return this.#inTurn(devcontainer.id, async () => {
       await this.#end(devcontainer.id);
@@ -74,7 +74,7 @@ export class SubAgents {
     });
   }
 
-  /** Starts one where `container` runs without; ends the one whose container runs no more. */
+  /** Starts an agent if `container` runs without one; ends the agent of a container that no longer runs. */
   async keep(
     devcontainer: { id: string; name: string },
     container: string | undefined,
@@ -129,7 +129,7 @@ export class SubAgents {
     }
   }
 
-  /** A row of its own at the server. A call may have been made twice, so what has our name and is not ours goes first. */
+  /** Registers the agent with the server. A call may have been retried, so agents with our name that are not ours are deleted first. */
   async #register(wanted: string, directory: string): Promise<{ id: string; name: string; token: string }> {
     for (let n = 1; ; n += 1) {
       const name = n === 1 ? wanted : `${wanted}-${n}`;
@@ -157,7 +157,7 @@ export class SubAgents {
     }
   }
 
-  /** Children that this process does not know: all of them, or the one of this name. */
+  /** Deletes agents inside this one that this process does not know: all of them, or only the one with this name. */
   async #deleteUnknown(only?: string): Promise<void> {
     const { agents } = await this.#options.connection.ask((api, signal) => api.listSubAgents({}, signal));
     for (const { id, name } of agents) {

@@ -1,5 +1,6 @@
-// What the workspace tells its chats: scans once the start scripts have ended, again after every change, and pushes each new snapshot to
-// the server (facts/wire 1.5 PushContextState, rules CX-1, CX-5, CX-6). A server that knows no contexts is asked once.
+// The context that the workspace provides to its chats: scans when the start scripts have ended and after every change, and pushes each new
+// snapshot to the server (facts/wire 1.5 PushContextState, rules CX-1, CX-5, CX-6). Stops after one attempt if the server does not support
+// contexts.
 import type { Clock } from "#base/clock.ts";
 import { sha256 } from "#base/ids.ts";
 import { log } from "#base/log.ts";
@@ -11,9 +12,9 @@ import type { WorkspaceMcp } from "./mcp.ts";
 import { contextRoots, LIMITS, scanContext } from "./scan.ts";
 import { FolderWatch } from "./watch.ts";
 
-/** After a change it is waited so long for the next one. */
+/** Debounces changes. */
 const SETTLE_MS = 250;
-/** Whatever the system tells of changes, it is looked again this often. */
+/** Rescan interval, in case the system misses a change notification. */
 const POLL_MS = 30_000;
 const UNIMPLEMENTED = 12;
 
@@ -23,7 +24,7 @@ export type ContextOptions = {
   signal: AbortSignal;
   directory: string;
   home: string;
-  /** More folders to look through. */
+  /** Additional folders to scan. */
   extra: readonly string[];
   mcp: WorkspaceMcp;
 };
@@ -35,7 +36,7 @@ type Snapshot = { readonly version: number; readonly hash: string; readonly erro
 export class WorkspaceContext {
   readonly #options: ContextOptions;
   #wake = Promise.withResolvers<void>();
-  /** Resolves when what is there from now on has been pushed. */
+  /** Resolves when the state from now on has been pushed. */
   #pushed = Promise.withResolvers<void>();
   #snapshot: Snapshot = { version: 0, hash: "", error: "", resources: [] };
 
@@ -43,13 +44,13 @@ export class WorkspaceContext {
     this.#options = options;
   }
 
-  /** What was told last; bodies are left out. */
+  /** The last pushed snapshot, without bodies. */
   get current() {
     const { resources, ...rest } = this.#snapshot;
     return { ...rest, resources: resources.map(({ body: _, ...one }) => one) };
   }
 
-  /** Until the signal fires; never rejects. */
+  /** Runs until the signal fires; never rejects. */
   async run(): Promise<void> {
     const { clock, signal, mcp } = this.#options;
     const wake = (): void => this.#wake.resolve();
@@ -80,7 +81,7 @@ export class WorkspaceContext {
     }
   }
 
-  /** False when the server wants no contexts. */
+  /** Returns false if the server does not support contexts. */
   async #push(resources: readonly StoredResource[], error: string): Promise<boolean> {
     const hash = sha256(JSON.stringify([error, resources]));
     const { version, hash: before } = this.#snapshot;

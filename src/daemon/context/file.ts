@@ -1,5 +1,5 @@
-// Reads one file of the context safely: regular files inside the root alone, whatever links say, and never more than the limit
-// (facts/chats 5.5, rules CX-2, CX-4).
+// Reads one context file safely: only regular files inside the root, after resolving links, and never more than the limit (facts/chats 5.5,
+// rules CX-2, CX-4).
 import { constants } from "node:fs";
 import { open, realpath } from "node:fs/promises";
 import { sep } from "node:path";
@@ -7,7 +7,7 @@ import { wholeCharacters } from "../whole-characters.ts";
 
 export type ContextFile =
   | { readonly status: "ok"; readonly bytes: Uint8Array; readonly real: string }
-  /** `bytes`: its beginning, with whole characters. */
+  /** `bytes`: the beginning of the file, in whole characters. */
   | {
       readonly status: "oversize";
       readonly size: number;
@@ -17,19 +17,19 @@ export type ContextFile =
     }
   | { readonly status: "unreadable" | "excluded"; readonly size: number; readonly error: string };
 
-/** Undefined when there is no such file. */
+/** Returns undefined if the file does not exist. */
 export const readContextFile = async (path: string, root: string, limit: number): Promise<ContextFile | undefined> => {
   const real = await realpath(path).catch((error: { code?: string }) => error.code ?? "EIO");
   if (real === "ENOENT" || real === "ENOTDIR") return undefined;
   if (!real.startsWith(sep)) return { status: "unreadable", size: 0, error: `cannot be read (${real})` };
   if (!isInside(real, root)) return { status: "excluded", size: 0, error: "leads out of its folder" };
   try {
-    // A link put in its place in the meantime is not followed, and a pipe does not keep us waiting.
+    // Does not follow a link created in the meantime, and does not block on a pipe.
     const file = await open(real, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     try {
       const { size, isFile } = await file.stat().then((one) => ({ size: one.size, isFile: one.isFile() }));
       if (!isFile) return { status: "unreadable", size: 0, error: "is no regular file" };
-      // One byte more than it said, to see whether it has grown in the meantime.
+      // Reads one byte more than the reported size, to detect a file that is growing.
       const bytes = new Uint8Array(size > limit ? limit : size + 1);
       let read = 0;
       for (;;) {
@@ -52,7 +52,7 @@ export const readContextFile = async (path: string, root: string, limit: number)
   }
 };
 
-/** Decodes UTF-8, or UTF-16 where the bytes say so: by a byte order mark, or by a zero in every other byte of a text in Latin letters. */
+/** Decodes UTF-8, or UTF-16 if the bytes indicate it: by a byte order mark, or by a zero in every other byte of Latin text. */
 export const decodeText = (bytes: Uint8Array): string => {
   const encoding = utf16In(bytes);
   return new TextDecoder(encoding ?? "utf-8").decode(
@@ -77,6 +77,6 @@ const utf16In = (bytes: Uint8Array): "utf-16le" | "utf-16be" | undefined => {
   return even > most && odd === 0 ? "utf-16be" : undefined;
 };
 
-/** True when the path is the folder or below it; both without links. */
+/** Returns true if the path is the folder or below it. Both must have links resolved. */
 export const isInside = (path: string, folder: string): boolean =>
   path === folder || path.startsWith(folder.endsWith(sep) ? folder : folder + sep);

@@ -1,5 +1,5 @@
-// The part of the daemon's HTTP API that is about the context: what was told last, the files of skills, and calls of MCP tools (facts/wire
-// 4.1, rules CX-12, MC-6). A skill's files are those inside its folder, whatever paths and links say.
+// The daemon's HTTP API for the context: the last pushed snapshot, skill files, and MCP tool calls (facts/wire 4.1, rules CX-12, MC-6).
+// Serves only files that are inside a skill's folder after resolving paths and links.
 import { constants } from "node:fs";
 import { open, readdir, realpath } from "node:fs/promises";
 import { join, relative } from "node:path";
@@ -9,10 +9,10 @@ import { isInside } from "./file.ts";
 
 const MAX_FILES = 200;
 const DEPTH = 5;
-/** Bytes of a supporting file; the rest is cut off (facts/chats 5.1). */
+/** Maximum number of bytes of a supporting file; the rest is cut off (facts/chats 5.1). */
 const FILE_BYTES = 512 * 1024;
 
-/** Paths of regular files in the folder of a skill, by name. Links are left out. */
+/** Returns the paths of regular files in a skill's folder, sorted by name. Skips links. */
 export const skillFiles = async (folder: string): Promise<SkillFiles> => {
   const root = await realpath(folder).catch(() => undefined);
   if (root === undefined) throw notFound();
@@ -32,7 +32,7 @@ export const skillFiles = async (folder: string): Promise<SkillFiles> => {
   return { files, truncated };
 };
 
-/** The beginning of a file in the folder of a skill. 400 for one outside of it, 404 when none exists. */
+/** Returns the beginning of a file in a skill's folder. Rejects with 400 for a file outside of it and 404 for a missing one. */
 export const skillFile = async (folder: string, path: string): Promise<SkillFile> => {
   const root = await realpath(folder).catch(() => undefined);
   const real = root === undefined ? undefined : await realpath(join(root, path)).catch(() => undefined);
@@ -52,7 +52,7 @@ export const skillFile = async (folder: string, path: string): Promise<SkillFile
       if (bytesRead === 0) break;
       read += bytesRead;
     }
-    // What a cut leaves of a character at the end is left out.
+    // Drops a character that the limit cuts in half.
     const content = new TextDecoder().decode(bytes.subarray(0, read), { stream: found.size > read });
     if (content.includes("\0")) throw invalidField("path", "is no text file");
     return { content, file_size: found.size, truncated: found.size > read };

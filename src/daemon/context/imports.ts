@@ -1,5 +1,5 @@
-// Lines of an instruction file that import another one (`@style.md`, alone in its line or in a list): the file's text stands in their
-// place. Regular files inside the root alone, never more than the limit in all, and no deeper than a few files (rule CX-15).
+// Expands the lines of an instruction file that import another file (`@style.md`, alone on a line or in a list). Imports only regular files
+// inside the root, with a limit on total size and depth (rule CX-15).
 import { dirname, isAbsolute, join } from "node:path";
 import { decodeText, readContextFile } from "./file.ts";
 
@@ -8,13 +8,13 @@ const MAX_FILES = 50;
 const IMPORT = /^(?:\s*[-*+]\s+|\s*)@(\S+)\s*$/;
 const FENCE = /^\s*(```|~~~)/;
 
-/** `problem`: what was left out; empty when nothing was. `folders`: those of the imported files, without links. */
+/** `problem`: what was left out; empty if nothing was. `folders`: the folders of the imported files, with links resolved. */
 export type Imported = { readonly body: string; readonly problem: string; readonly folders: readonly string[] };
 
 type Of = { readonly source: string; readonly root: string; readonly limit: number };
 
-/** Returns the text with its imports. A line that names no file stays as it is. */
-export const withImports = async (text: string, { source, root, limit }: Of): Promise<Imported> => {
+/** Returns the text with its imports expanded. A line that names no file is kept unchanged. */
+export const expandImports = async (text: string, { source, root, limit }: Of): Promise<Imported> => {
   const problems: string[] = [];
   const folders = new Set<string>();
   let left = limit - Buffer.byteLength(text);
@@ -31,7 +31,7 @@ export const withImports = async (text: string, { source, root, limit }: Of): Pr
     return lines.join("\n");
   };
 
-  /** Undefined for a line that stays as it is. */
+  /** Returns undefined for a line that is kept unchanged. */
   const imported = async (path: string, from: string, above: readonly string[]): Promise<string | undefined> => {
     const file = await readContextFile(resolvePlace(path, dirname(from)), root, limit);
     if (!file) return undefined;
@@ -39,7 +39,7 @@ export const withImports = async (text: string, { source, root, limit }: Of): Pr
       problems.push(`@${path} ${file.error}`);
       return undefined;
     }
-    // A file that imports itself says nothing new.
+    // A file that imports itself adds nothing.
     if (above.includes(file.real)) return "";
     const body = decodeText(file.bytes)
       .replace(/^\uFEFF/, "")

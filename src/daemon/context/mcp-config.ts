@@ -1,5 +1,5 @@
-// What a `.mcp.json` declares: programs to start and addresses to call, by name (facts/chats 5.5). `${NAME}` stands for a variable of the
-// workspace, `${NAME:-text}` has a text for when it is not set. Pure; a server that makes no sense is named and hurts no other.
+// Parses a `.mcp.json`: programs to start and addresses to call, by name (facts/chats 5.5). `${NAME}` expands to a variable of the
+// workspace, `${NAME:-text}` has a default. Pure. An invalid server is reported and does not affect the others.
 
 export type McpServerSpec = { readonly name: string } & (
   | {
@@ -21,8 +21,8 @@ export type Declared = {
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;
 const MOST = 50;
 
-/** `folder`: where the file is; programs start there. */
-export const declaredServers = (text: string, folder: string, env: Env): Declared => {
+/** `folder`: the folder of the file, in which programs start. */
+export const parseDeclaredServers = (text: string, folder: string, env: Env): Declared => {
   const servers: McpServerSpec[] = [];
   const wrong: { name: string; problem: string }[] = [];
   for (const [name, given] of Object.entries(toRecord(toRecord(JSON.parse(text)).mcpServers)).slice(0, MOST)) {
@@ -33,7 +33,7 @@ export const declaredServers = (text: string, folder: string, env: Env): Declare
   return { servers, wrong };
 };
 
-/** Undefined for one that is switched off; a text says what is wrong. */
+/** Returns undefined for a disabled server, and a text for an error. */
 const parseSpec = (
   name: string,
   given: Record<string, unknown>,

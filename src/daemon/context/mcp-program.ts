@@ -1,5 +1,5 @@
-// A program that is an MCP server of the workspace: started in a group of its own, which ends as a whole. Keeps the last lines it wrote to
-// its error output, for when it ends, without the values that its configuration gave it. Used by mcp.ts.
+// Runs an MCP server program of the workspace in its own process group, which ends as a whole. Keeps the last lines of its error output for
+// the reason it ended, with configured values redacted. Used by mcp.ts.
 import type { Clock } from "#base/clock.ts";
 import { within } from "#base/retry.ts";
 import type { LineTransport, Program } from "#src/mcp/lines.ts";
@@ -8,7 +8,7 @@ import type { McpServerSpec } from "./mcp-config.ts";
 
 const MAX_TAIL = 2_000;
 const MAX_LINES = 5;
-/** Shorter values are no secrets, and hiding them would hide words. */
+/** Shorter values are not secrets, and redacting them would hide ordinary words. */
 const MIN_SECRET = 6;
 
 type Options = {
@@ -18,7 +18,7 @@ type Options = {
 };
 type Spec = Extract<McpServerSpec, { kind: "stdio" }>;
 
-/** Its output goes to the transport, and its end with a reason. */
+/** Connects its output to the transport, and ends the transport with a reason. */
 export const startProgram = ({ clock, env, groups }: Options, spec: Spec, transport: LineTransport): Program => {
   const child = Bun.spawn([spec.command, ...spec.args], {
     cwd: spec.folder,
@@ -39,7 +39,7 @@ export const startProgram = ({ clock, env, groups }: Options, spec: Spec, transp
   })().catch(() => {});
   void child.exited.then(async (code) => {
     groups.ended(child.pid);
-    // What the program has started may keep its pipe open.
+    // Its child processes may keep the pipe open.
     await within(clock, PIPE_MS, read);
     transport.ended(formatReason(code, hidden(tail, Object.values(spec.env))));
   });

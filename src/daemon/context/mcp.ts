@@ -1,5 +1,5 @@
-// The MCP servers of a workspace: started or called by the daemon as its `.mcp.json` files say, asked for their tools once, and called for
-// the server's chats (facts/chats 5.5, rules MC-5, MC-6). One that fails is shown with its reason and tried again after a while.
+// Manages the MCP servers of a workspace: starts or connects to them as its `.mcp.json` files declare, lists their tools, and calls them
+// for chats (facts/chats 5.5, rules MC-5, MC-6). A failed server is shown with its reason and retried later.
 import type { Clock, Timer } from "#base/clock.ts";
 import { AppError, notFound } from "#base/errors.ts";
 import { log } from "#base/log.ts";
@@ -12,21 +12,21 @@ import { openHttp } from "#src/mcp/http.ts";
 import { LineTransport } from "#src/mcp/lines.ts";
 import { callWithRenewal } from "#src/mcp/renewal.ts";
 import type { ProcessGroups } from "../scripts/groups.ts";
-import { declaredServers, type McpServerSpec } from "./mcp-config.ts";
+import { type McpServerSpec, parseDeclaredServers } from "./mcp-config.ts";
 import { startProgram } from "./mcp-program.ts";
 
 export type McpOptions = { clock: Clock; groups: ProcessGroups; env: Readonly<Record<string, string>> };
 
-/** Bytes that the tools of all servers may be described with: a snapshot must fit into one message. */
+/** Maximum size of the tool descriptions of all servers: a snapshot must fit into one message. */
 const MAX_TOOLS_BYTES = 1024 * 1024;
 /** A program may install itself first. */
 const PROGRAM_CONNECT_MS = 180_000;
-/** A server that has not answered by then is shown as starting. */
+/** A server that has not answered after this long is shown as starting. */
 const STARTING_MS = 1_000;
-/** How long one that failed is left alone: the first time, and at most. It doubles with every failure. */
+/** Initial and maximum delay before a failed server is retried. Doubles with every failure. */
 const RETRY_MS = 5_000;
 const MAX_RETRY_MS = 5 * 60_000;
-/** A call's answer waits so long for the list that the call has changed. */
+/** How long a tool call waits for the refreshed tool list when the call has changed it. */
 const RELIST_MS = 3_000;
 
 type Config = { readonly folder: string; readonly text: string };
@@ -34,7 +34,7 @@ type Server = {
   readonly spec: McpServerSpec;
   readonly key: string;
   connection: Promise<McpConnection>;
-  /** It is being connected to. */
+  /** True while a connection is being made. */
   isOpening: boolean;
   resource: StoredResource;
   failures: number;
@@ -52,18 +52,18 @@ export class WorkspaceMcp {
     this.#options = options;
   }
 
-  /** Told whenever `resources` has changed on its own; resolves when the server knows. */
+  /** Registers a callback for changes of `resources` outside of `use`; the callback resolves when the server has them. */
   onChange(changed: () => Promise<void>): void {
     this.#changed = changed;
   }
 
-  /** These configs count from now on: what they no longer declare ends, what is new begins. The first of a name wins. */
+  /** Replaces the configs: ends servers that they no longer declare and starts new ones. The first of a name wins. */
   use(configs: readonly Config[]): void {
     if (this.#isOver) return;
     const wanted = new Map<string, McpServerSpec>();
     this.#wrong = [];
     for (const { text, folder } of configs) {
-      const { servers, wrong } = declaredServers(text, folder, this.#options.env);
+      const { servers, wrong } = parseDeclaredServers(text, folder, this.#options.env);
       for (const spec of servers) if (!wanted.has(spec.name)) wanted.set(spec.name, spec);
       this.#wrong.push(...wrong.map(({ name, problem }) => makeResource(name, "invalid", problem)));
     }
@@ -74,7 +74,7 @@ export class WorkspaceMcp {
     for (const spec of wanted.values()) if (!this.#servers.has(spec.name)) this.#begin(spec);
   }
 
-  /** The servers whose tools are known, those that failed, and those that take their time to start. */
+  /** Returns servers with a known tool list, failed ones, and those that are slow to start. */
   get resources(): StoredResource[] {
     const all = [...this.#servers.values()].map(({ resource }) => resource);
     let left = MAX_TOOLS_BYTES;
@@ -88,7 +88,7 @@ export class WorkspaceMcp {
       });
   }
 
-  /** What a tool answers. 404 for a server nobody declares, 503 when it cannot be reached. */
+  /** Calls a tool. Rejects with 404 for an undeclared server and 503 for an unreachable one. */
   async call(
     server: string,
     tool: string,
@@ -103,7 +103,7 @@ export class WorkspaceMcp {
         () => this.#open(known),
         async (connection) => {
           const answer = await connection.call(tool, args, signal, limits);
-          // What the call has changed in the list is there for the next step.
+          // The next step must see the tool list as the call has changed it.
           await within(this.#options.clock, RELIST_MS, this.#relist(known, connection));
           return answer;
         },
@@ -114,7 +114,7 @@ export class WorkspaceMcp {
     }
   }
 
-  /** Everything that was begun ends; nothing begins any more. */
+  /** Ends all servers; no more are started. */
   end(): void {
     this.#isOver = true;
     for (const name of [...this.#servers.keys()]) this.#drop(name);
@@ -138,14 +138,14 @@ export class WorkspaceMcp {
     });
   }
 
-  /** The open connection, the one that is being made, or a new one. */
+  /** Returns the open connection, the pending one, or a new one. */
   async #open(server: Server): Promise<McpConnection> {
     const connection = await server.connection.catch(() => undefined);
     if (connection?.isOpen) return connection;
     return server.isOpening ? server.connection : this.#connect(server);
   }
 
-  /** One connection at a time; anyone who comes in the meantime waits for the same. */
+  /** Makes one connection at a time; concurrent callers share it. */
   #connect(server: Server): Promise<McpConnection> {
     const { spec } = server;
     server.retry?.cancel();
@@ -169,7 +169,7 @@ export class WorkspaceMcp {
     return opened;
   }
 
-  /** Nobody calls a server whose tools are unknown, so it is tried again without being called. */
+  /** Nothing calls a server whose tools are unknown, so retries must not depend on calls. */
   #retryLater(server: Server): void {
     if (this.#servers.get(server.spec.name) !== server) return;
     const delay_ms = Math.min(RETRY_MS * 2 ** (server.failures - 1), MAX_RETRY_MS);

@@ -1,32 +1,32 @@
-// Looks through the roots of a workspace for instruction files, skills and MCP configs (facts/chats 5.5, rules CX-1 to CX-5). Reads and
-// judges; who sends it on is context-push.ts. Whatever is wrong with one of them is said of it and hurts no other.
+// Scans the roots of a workspace for instruction files, skills and MCP configs (facts/chats 5.5, rules CX-1 to CX-5). A problem with one
+// resource is reported on that resource and does not affect the others. context-push.ts sends the result.
 import { readdir, realpath } from "node:fs/promises";
 import { basename, join } from "node:path";
 import type { StoredResource } from "#schema/chats/chat-context.ts";
 import { type ContextFile, decodeText, readContextFile } from "./file.ts";
-import { withImports } from "./imports.ts";
-import { skillHead } from "./skill.ts";
+import { expandImports } from "./imports.ts";
+import { parseSkillHead } from "./skill.ts";
 
 const INSTRUCTIONS = ["AGENTS.md", "CLAUDE.md", ".cursorrules"];
 const CONTAINERS = ["skills", ".agents/skills", ".claude/skills", ".codex/skills"];
 const MCP_FILE = ".mcp.json";
-/** Bytes of one file, bytes of all, and how many resources there are at most. */
+/** Maximum bytes of one file, bytes of all files, and number of resources. */
 export const LIMITS = { file: 64 * 1024, total: 2 * 1024 * 1024, count: 500 };
-/** Folders of plugins that are looked into, and how deep they lie in the cache: its source, the plugin, the version. */
+/** Maximum number of plugin folders scanned, and their depth in the cache: source, plugin, version. */
 const MAX_PLUGINS = 100;
 const PLUGIN_DEPTH = 3;
 
 export type Scan = {
   readonly resources: readonly StoredResource[];
-  /** What was left out; empty when nothing was. */
+  /** What was left out; empty if nothing was. */
   readonly error: string;
-  /** MCP configs that can be read: where they are and what they say. */
+  /** The readable MCP configs: their location and text. */
   readonly configs: readonly { readonly folder: string; readonly source: string; readonly text: string }[];
-  /** Folders in which a change matters. */
+  /** Folders to watch for changes. */
   readonly watched: readonly string[];
 };
 
-/** The folders that are looked through: `extra` are those that the workspace declares. */
+/** Returns the folders to scan. `extra`: folders that the workspace declares. */
 export const contextRoots = async (at: {
   directory: string;
   home: string;
@@ -53,9 +53,9 @@ const instructionIn = async (found: Found, root: string, source: string): Promis
   if (file && "real" in file && !found.isNew(file.real)) return;
   if (!file) return;
   const text = "bytes" in file ? decodeText(file.bytes) : "";
-  const { body, problem, folders } = await withImports(text, { source, root, limit: LIMITS.file });
+  const { body, problem, folders } = await expandImports(text, { source, root, limit: LIMITS.file });
   for (const folder of folders) found.watched.add(folder);
-  // Of one that is too long the beginning counts (specification, "Limits").
+  // The beginning of a file that is too long is used (specification, "Limits").
   const judged = file.status === "ok" && problem !== "" ? { body, error: problem } : { body };
   found.add("instruction_file", source, file, () => judged, true);
 };
@@ -84,7 +84,7 @@ const skillsIn = async (found: Found, root: string, container: string): Promise<
     if (!file || (file.status === "ok" && !found.isNew(file.real))) continue;
     found.watched.add(folder);
     found.add("skill", folder, file, (body) => {
-      const head = skillHead(body, basename(folder));
+      const head = parseSkillHead(body, basename(folder));
       if ("problem" in head) return { status: "invalid", error: `SKILL.md ${head.problem}` };
       if (found.skills.has(head.name))
         return { status: "excluded", error: `there is another skill named ${head.name}` };
@@ -104,7 +104,7 @@ class Found {
   #bytes = 0;
   #left = 0;
 
-  /** False when this root has been looked through already. */
+  /** Returns false if this root was already scanned. */
   begin(root: string): boolean {
     if (this.#roots.has(root)) return false;
     this.#roots.add(root);
@@ -112,14 +112,17 @@ class Found {
     return true;
   }
 
-  /** False for a file that was taken in under another name. */
+  /** Returns false for a file that was already added under another name. */
   isNew(real: string): boolean {
     if (this.#files.has(real)) return false;
     this.#files.add(real);
     return true;
   }
 
-  /** Takes it in within the limits. `judge` says what the text makes of a good file, or of one whose beginning will do. */
+  /**
+   * Adds a resource within the limits. `judge` derives the result from the text of a valid file, or of a truncated one if
+   * `beginningWillDo`.
+   */
   add(
     kind: StoredResource["kind"],
     source: string,
@@ -155,7 +158,7 @@ class Found {
   }
 }
 
-/** Folders of the cache that hold skills of a plugin. */
+/** Returns the folders of the cache that contain plugin skills. */
 const pluginsIn = async (cache: string): Promise<string[]> => {
   const plugins: string[] = [];
   const look = async (folder: string, depth: number): Promise<void> => {

@@ -1,5 +1,5 @@
-// Reads the head of a SKILL.md: YAML between two lines of dashes with a name, equal to its folder's, and a description (facts/chats 5.5,
-// rule CX-3). Pure.
+// Parses the front matter of a SKILL.md: YAML between two lines of dashes, with a description and a name that equals the folder's
+// (facts/chats 5.5, rule CX-3). Pure.
 
 export type SkillHead = { readonly name: string; readonly description: string } | { readonly problem: string };
 
@@ -7,8 +7,8 @@ const MAX_NAME = 64;
 const MAX_DESCRIPTION = 1_024;
 const KEBAB = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
 
-/** The name and description, or what is wrong with it. */
-export const skillHead = (text: string, folder: string): SkillHead => {
+/** Returns the name and description, or what is wrong. */
+export const parseSkillHead = (text: string, folder: string): SkillHead => {
   const [, head] = /^\uFEFF?---[ \t]*\r?\n([\s\S]*?)\r?\n---[ \t]*(?:\r?\n|$)/.exec(text) ?? [];
   if (head === undefined) return { problem: "has no front matter between two lines of ---" };
   let fields: unknown;

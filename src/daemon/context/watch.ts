@@ -1,5 +1,4 @@
-// Wakes anyone who waits when something changes in one of a set of folders. Best effort: what the system does not tell is found by looking
-// again now and then (rule CX-5).
+// Signals changes in a set of folders. Best effort: periodic scans find changes that the system does not report (rule CX-5).
 import { type FSWatcher, watch } from "node:fs";
 
 const MOST = 256;
@@ -12,7 +11,7 @@ export class FolderWatch {
     this.#wake = wake;
   }
 
-  /** Watches these folders, and no other any more. */
+  /** Watches exactly these folders. */
   set(folders: readonly string[]): void {
     const wanted = new Set(folders.slice(0, MOST));
     for (const [folder, watcher] of this.#watchers) {
@@ -32,7 +31,7 @@ export class FolderWatch {
       });
       this.#watchers.set(folder, watcher);
     } catch {
-      // Gone in the meantime, or the system has no more watches to give.
+      // The folder was removed in the meantime, or the system is out of watches.
     }
   }
 

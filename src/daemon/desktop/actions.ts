@@ -1,5 +1,5 @@
-// Does on the desktop what a model asks for, and shows what it looks like then (rule DT-4). Places are those of the picture, which may be
-// smaller than the screen. Refuses keys that there are not.
+// Performs a model's desktop action and captures the resulting screen (rule DT-4). Coordinates refer to the picture, which may be smaller
+// than the screen. Rejects unknown keys.
 import type { Clock } from "#base/clock.ts";
 import { AppError, invalidField } from "#base/errors.ts";
 import { pause } from "#base/retry.ts";
@@ -10,7 +10,7 @@ import { parseKeysyms, toKeysym } from "./keysyms.ts";
 import { computeScale, makePicture } from "./png.ts";
 import { RfbClient } from "./rfb.ts";
 
-/** What was done needs a moment to show. */
+/** Time for the action's effect to appear on the screen. */
 const SETTLE_MS = 400;
 const PRESS_MS = 12;
 const WAIT_MS = 1_000;
@@ -23,7 +23,7 @@ const BUTTONS: Readonly<Record<string, readonly [button: number, times: number]>
   middle_click: [2, 1],
 };
 
-export const actOn = async (desktop: Desktop, clock: Clock, action: DesktopAction): Promise<DesktopPicture> => {
+export const performAction = async (desktop: Desktop, clock: Clock, action: DesktopAction): Promise<DesktopPicture> => {
   const stream = await desktop.connect();
   try {
     const screen = await RfbClient.open(stream);
@@ -83,7 +83,7 @@ const act = async (screen: RfbClient, clock: Clock, asked: DesktopAction): Promi
   } else if (action === "wait") await pause(clock, duration_ms);
 };
 
-/** All of them down in their order, and up again. */
+/** Presses all keys in order and releases them. */
 const typed = async (screen: RfbClient, keysyms: readonly number[]): Promise<void> => {
   for (const keysym of keysyms) await screen.key(keysym, true);
   for (const keysym of [...keysyms].reverse()) await screen.key(keysym, false);
@@ -91,7 +91,7 @@ const typed = async (screen: RfbClient, keysyms: readonly number[]): Promise<voi
 
 type Place = { readonly x: number; readonly y: number };
 
-/** A place of the picture on the screen. 400 when it is missing or off the picture. */
+/** Converts coordinates of the picture to coordinates of the screen. Rejects with 400 if one is missing or outside of the picture. */
 const placeOn = ({ size }: RfbClient, x: number | undefined, y: number | undefined, field: string): Place => {
   if (x === undefined || y === undefined) throw invalidField(field, "and the other half of the place are needed");
   const scale = computeScale(size);

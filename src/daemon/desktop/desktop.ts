@@ -1,5 +1,5 @@
-// The desktop of a workspace: a VNC server that the template names, or one that is started here when someone first wants it (facts/chats
-// 2.12, rules DT-1, DT-2). Only this user can reach what is started here: by a socket in a folder of its own, and with the key of the display.
+// The desktop of a workspace: a VNC server that the template names, or one that is started here on first use (facts/chats 2.12, rules DT-1,
+// DT-2). Only this user can reach a desktop started here: through a socket in a private folder, with the display's key.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
@@ -13,11 +13,18 @@ import { connectSocket, type SocketTarget } from "../connection/tunnel-socket.ts
 import type { Environment } from "../environment.ts";
 import type { ProcessGroups } from "../scripts/groups.ts";
 import { runProcess } from "../scripts/process.ts";
-import { type DesktopKind, displayCommand, kindHere, namedServer, sessionHere, vncCommand } from "./programs.ts";
+import {
+  type DesktopKind,
+  displayCommand,
+  findDesktopKind,
+  findSession,
+  parseVncServer,
+  vncCommand,
+} from "./programs.ts";
 
 export type DesktopOptions = { readonly clock: Clock; readonly groups: ProcessGroups; readonly env: Environment };
 
-/** A display and its VNC server are there by then, or never. */
+/** How long to wait for a display and its VNC server to start. */
 const START_MS = 20_000;
 const LOOK_MS = 50;
 
@@ -26,22 +33,22 @@ type Running = { readonly target: SocketTarget; readonly env: Environment };
 export class Desktop {
   readonly #options: DesktopOptions;
   #running: Promise<Running> | undefined;
-  /** What the programs of the workspace need to show themselves; empty while there is no desktop of ours. */
+  /** Variables that programs need to use the display; empty while no desktop started here is running. */
   env: Environment = {};
 
   constructor(options: DesktopOptions) {
     this.#options = options;
   }
 
-  /** A connection to the VNC server; the desktop is started when none exists. Throws AppError in words when it cannot be. */
+  /** Connects to the VNC server, starting the desktop if necessary. Throws AppError with a readable message. */
   async connect(): Promise<Duplex> {
     const { clock, env } = this.#options;
-    const named = namedServer(env);
+    const named = parseVncServer(env);
     try {
       const target = named ?? (await this.#desktop()).target;
       return await connectSocket(target, clock);
     } catch (error) {
-      // What is wrong on the way is an error of its own kind.
+      // An AppError already has a readable message; connection failures are WireErrors.
       if (error instanceof AppError && !(error instanceof WireError)) throw error;
       throw unavailable(`Its VNC server cannot be reached: ${(error as Error).message}`);
     }
@@ -61,9 +68,9 @@ export class Desktop {
     this.env = {};
   }
 
-  /** `ended` is called when the display no longer exists again. */
+  /** Calls `ended` when the display has ended. */
   async #start(ended: () => void): Promise<Running> {
-    const kind = kindHere(this.#options.env.PATH ?? "");
+    const kind = findDesktopKind(this.#options.env.PATH ?? "");
     if (!kind) throw unavailable("Neither Xvnc nor Xvfb with x11vnc is installed in the workspace.");
     const folder = mkdtempSync(join(tmpdir(), "slipway-desktop-"));
     const files = { socket: join(folder, "vnc"), authority: join(folder, "authority") };
@@ -77,13 +84,13 @@ export class Desktop {
     if (kind === "xvfb") void this.#run(vncCommand(files, display), env, () => {}).catch(() => {});
     await this.#reachable({ unix: files.socket });
     this.env = env;
-    const session = sessionHere(this.#options.env);
+    const session = findSession(this.#options.env);
     if (session) void this.#run(session, env, () => {}).catch(() => {});
     log("daemon").info("the desktop is display {display}", { display: env.DISPLAY });
     return { target: { unix: files.socket }, env };
   }
 
-  /** Starts the X server; it says which number it has got once it takes programs. */
+  /** Starts the X server, which prints its display number once it accepts programs. */
   #display(kind: DesktopKind, files: { socket: string; authority: string }, over: () => void): Promise<string> {
     const { clock } = this.#options;
     return new Promise((resolve, reject) => {
@@ -134,7 +141,7 @@ export class Desktop {
 const unavailable = (detail: string): AppError =>
   new AppError("internal", "The desktop of the workspace cannot be started.", { detail });
 
-/** An Xauthority file with one key for whatever display is asked for. */
+/** Returns an Xauthority file with one key for any display. */
 const displayKey = (key: Uint8Array): Uint8Array => {
   const name = new TextEncoder().encode("MIT-MAGIC-COOKIE-1");
   return Uint8Array.of(0xff, 0xff, 0, 0, 0, 0, 0, name.length, ...name, 0, key.length, ...key);

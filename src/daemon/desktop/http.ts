@@ -1,23 +1,22 @@
-// The part of the daemon's HTTP API that is about the desktop (facts/wire 4.1): the bytes of its VNC server over a WebSocket, and what a
-// model does on it. Used by http.ts.
+// The daemon's HTTP API for the desktop (facts/wire 4.1): the VNC stream over a WebSocket, and a model's actions. Used by http.ts.
 import type { Server } from "bun";
 import type { Clock } from "#base/clock.ts";
 import type { DesktopAction, DesktopPicture } from "#schema/agents/desktop-action.ts";
 import { type Duplex, Wakeup } from "#src/wire/index.ts";
 import type { SocketData, SocketHandler } from "../http/sockets.ts";
 import { Once } from "../once.ts";
-import { actOn } from "./actions.ts";
+import { performAction } from "./actions.ts";
 import type { Desktop } from "./desktop.ts";
 
-/** Bytes that wait for a reader before the VNC server is no longer read. */
+/** Bytes buffered for a slow reader before the VNC server is no longer read. */
 const ENOUGH = 1024 * 1024;
-/** Bytes that wait for the VNC server; who sends more is cut off. */
+/** Maximum number of bytes buffered for the VNC server; a client that sends more is disconnected. */
 const MAX_BUFFERED_BYTES = 4 * 1024 * 1024;
 
 export type DesktopHttp = {
   readonly desktop: Desktop;
   readonly clock: Clock;
-  /** The body of an action, checked. */
+  /** Returns the validated body of an action. */
   readonly actionOf: (request: Request) => Promise<DesktopAction>;
 };
 
@@ -35,7 +34,7 @@ export const desktopRoutes = ({ desktop, clock, actionOf }: DesktopHttp) => {
     "/api/v0/desktop/action": {
       POST: async (request: Request) => {
         const { id, ...action } = await actionOf(request);
-        const act = () => actOn(desktop, clock, action);
+        const act = () => performAction(desktop, clock, action);
         return Response.json(await (id === undefined ? act() : done.once(id, act)));
       },
     },

@@ -1,4 +1,4 @@
-// The numbers that X has for keys: characters on their own, others by their names in the spellings that models use. Pure.
+// X keysyms of keys: characters, and named keys in the spellings that models use. Pure.
 
 const NAMED: Readonly<Record<string, number>> = {
   return: 0xff0d,
@@ -37,7 +37,7 @@ const NAMED: Readonly<Record<string, number>> = {
   win: 0xffeb,
 };
 
-/** Of one character. */
+/** Returns the keysym of one character. */
 export const toKeysym = (character: string): number => {
   if (character === "\n" || character === "\r") return 0xff0d;
   if (character === "\t") return 0xff09;
@@ -45,7 +45,7 @@ export const toKeysym = (character: string): number => {
   return code < 0x100 ? code : 0x01000000 | code;
 };
 
-/** Of keys that are held together, such as `ctrl+shift+t`; undefined when one of them is unknown. */
+/** Returns the keysyms of a chord such as `ctrl+shift+t`; undefined if a key is unknown. */
 export const parseKeysyms = (chord: string): number[] | undefined => {
   const names = chord.length === 1 ? [chord] : chord.split("+");
   const found = names.map((name) => {

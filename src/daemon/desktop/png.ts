@@ -1,14 +1,14 @@
-// A picture of the screen for a model: made smaller where it is large, and written as a PNG (rule DT-4).
+// Screenshots for a model: scaled down if large, and encoded as PNG (rule DT-4).
 import { promisify } from "node:util";
 import { deflate } from "node:zlib";
 import type { Screen } from "./rfb.ts";
 
-/** The longer side of a picture; models look no closer. */
+/** Maximum length of the longer side; models do not use more detail. */
 const LONGEST = 1_280;
 
 const pressed = promisify(deflate) as (bytes: Uint8Array, options: { level: number }) => Promise<Buffer>;
 
-/** How many pixels of the picture a pixel of the screen is; at most 1. */
+/** Returns the scale from screen to picture; at most 1. */
 export const computeScale = ({ width, height }: { width: number; height: number }): number =>
   Math.min(1, LONGEST / Math.max(width, height));
 
@@ -21,7 +21,7 @@ export const makePicture = async (screen: Screen): Promise<Picture> => {
   return { width, height, png: await encodePng(width, height, makeRows(screen, width, height)) };
 };
 
-/** Each row begins with a zero (no filter); three bytes a pixel, each the mean of what it stands for. */
+/** Each row starts with a zero (no filter), followed by three bytes per pixel, each the mean of the screen pixels it covers. */
 const makeRows = (screen: Screen, width: number, height: number): Uint8Array => {
   const rows = new Uint8Array(height * (1 + width * 3));
   let at = 0;
@@ -58,7 +58,7 @@ const encodePng = async (width: number, height: number, rows: Uint8Array): Promi
   const view = new DataView(head.buffer);
   view.setUint32(0, width);
   view.setUint32(4, height);
-  // Eight bits each of red, green and blue.
+  // Eight bits each for red, green and blue.
   head[8] = 8;
   head[9] = 2;
   const data = await pressed(rows, { level: 6 });

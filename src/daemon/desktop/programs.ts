@@ -1,23 +1,23 @@
-// Which programs make a desktop on this machine, and how they are called (rule DT-1). Looks only for what is installed.
+// Finds the installed programs for a desktop on this machine and builds their commands (rule DT-1).
 
 import type { SocketTarget } from "../connection/tunnel-socket.ts";
 import type { Environment } from "../environment.ts";
 
-/** One program that is display and VNC server, or one of each. */
+/** One program that is both display and VNC server, or one program for each. */
 export type DesktopKind = "xvnc" | "xvfb";
 
 const SIZE = "1280x800";
-/** What is on the screen: the first that is installed. */
+/** Desktop sessions in order of preference; the first installed one is used. */
 const SESSIONS = ["startxfce4", "startlxqt", "openbox-session", "fluxbox", "icewm-session", "twm", "xterm"];
 
-export const kindHere = (PATH: string): DesktopKind | undefined => {
+export const findDesktopKind = (PATH: string): DesktopKind | undefined => {
   const has = (name: string): boolean => Bun.which(name, { PATH }) !== null;
   if (has("Xvnc")) return "xvnc";
   return has("Xvfb") && has("x11vnc") ? "xvfb" : undefined;
 };
 
-/** The server that `SLIPWAY_DESKTOP_VNC` names: a port of this machine, `host:port`, or the path of a socket. */
-export const namedServer = ({ SLIPWAY_DESKTOP_VNC = "" }: Environment): SocketTarget | undefined => {
+/** Returns the server that `SLIPWAY_DESKTOP_VNC` names: a port of this machine, `host:port`, or a socket path. */
+export const parseVncServer = ({ SLIPWAY_DESKTOP_VNC = "" }: Environment): SocketTarget | undefined => {
   if (SLIPWAY_DESKTOP_VNC === "") return undefined;
   if (SLIPWAY_DESKTOP_VNC.startsWith("/")) return { unix: SLIPWAY_DESKTOP_VNC };
   const [, hostname = "127.0.0.1", port] = /^(?:(.+):)?(\d{1,5})$/.exec(SLIPWAY_DESKTOP_VNC) ?? [];
@@ -26,7 +26,9 @@ export const namedServer = ({ SLIPWAY_DESKTOP_VNC = "" }: Environment): SocketTa
 
 type Files = { readonly socket: string; readonly authority: string };
 
-/** Prints the number of the display and a line end once it is ready. Takes connections of this machine's programs with the key only. */
+/**
+ * Returns a command that prints the display number and a line end once it is ready. The display accepts only local programs with the key.
+ */
 export const displayCommand = (kind: DesktopKind, { socket, authority }: Files): string[] => {
   const common = ["-displayfd", "1", "-auth", authority, "-nolisten", "tcp"];
   if (kind === "xvfb") return ["Xvfb", ...common, "-screen", "0", `${SIZE}x24`];
@@ -39,8 +41,8 @@ export const vncCommand = ({ socket, authority }: Files, display: string): strin
   ...["-nopw", "-shared", "-forever", "-quiet", "-noxrecord"],
 ];
 
-/** What `SLIPWAY_DESKTOP_SESSION` says, or what is installed. */
-export const sessionHere = ({ PATH = "", SLIPWAY_DESKTOP_SESSION = "" }: Environment): string[] | undefined => {
+/** Returns the command in `SLIPWAY_DESKTOP_SESSION`, or an installed session. */
+export const findSession = ({ PATH = "", SLIPWAY_DESKTOP_SESSION = "" }: Environment): string[] | undefined => {
   if (SLIPWAY_DESKTOP_SESSION !== "") return ["sh", "-c", SLIPWAY_DESKTOP_SESSION];
   const found = SESSIONS.find((name) => Bun.which(name, { PATH }) !== null);
   return found === undefined ? undefined : [found];

@@ -1,8 +1,8 @@
-// A small client of the remote framebuffer protocol (RFC 6143): looks at the screen and uses pointer and keyboard for a model (rule DT-4).
-// Only unencrypted, unlocked servers, as a desktop of ours is; what a server sends is bounded.
+// A small client of the remote framebuffer protocol (RFC 6143) that captures the screen and sends pointer and keyboard events for a model
+// (rule DT-4). Supports only servers without encryption and authentication, such as a desktop started here; bounds what a server sends.
 import { type Duplex, Lookahead, WireError } from "#src/wire/index.ts";
 
-/** Four bytes a pixel: blue, green, red and nothing. */
+/** Four bytes per pixel: blue, green, red, unused. */
 export type Screen = { readonly width: number; readonly height: number; readonly pixels: Uint8Array };
 
 const MAX_PIXELS = 8_192 * 8_192;
@@ -21,7 +21,7 @@ export class RfbClient {
     this.#screen = emptyScreen(width, height);
   }
 
-  /** Greets the server; others may be connected, too. Throws WireError. */
+  /** Performs the handshake and asks for shared access. Throws WireError. */
   static async open(duplex: Duplex): Promise<RfbClient> {
     const stream = new Lookahead(duplex);
     const version = /^RFB 003\.(\d{3})\n$/.exec(new TextDecoder().decode(await stream.exactly(12)))?.[1];
@@ -33,7 +33,7 @@ export class RfbClient {
     const head = toView(await stream.exactly(24));
     await stream.exactly(bounded(head.getUint32(20), 4_096));
     const client = new RfbClient(stream, head.getUint16(0), head.getUint16(2));
-    // 32 bits a pixel, 24 of them used, little end first, red above green above blue.
+    // 32 bits per pixel, 24 used, little-endian, with red in the highest byte, then green and blue.
     await stream.write(Uint8Array.of(0, 0, 0, 0, 32, 24, 0, 1, 0, 255, 0, 255, 0, 255, 16, 8, 0, 0, 0, 0));
     await stream.write(Uint8Array.of(2, 0, 0, 3, 0, 0, 0, RAW, 0, 0, 0, COPY, 255, 255, 255, 256 + DESKTOP_SIZE));
     return client;
@@ -43,7 +43,7 @@ export class RfbClient {
     return this.#screen;
   }
 
-  /** The whole screen as it is now. */
+  /** Captures the whole screen. */
   async look(): Promise<Screen> {
     await this.#ask();
     for (let seen = 0; seen < this.#screen.width * this.#screen.height; ) {
@@ -56,7 +56,7 @@ export class RfbClient {
     return this.#screen;
   }
 
-  /** Pointer at a place, with buttons down: 1 left, 2 middle, 4 right, 8 and 16 the wheel up and down, 32 and 64 left and right. */
+  /** Moves the pointer with these buttons down: 1 left, 2 middle, 4 right, 8 and 16 wheel up and down, 32 and 64 wheel left and right. */
   pointer(x: number, y: number, buttons: number): Promise<void> {
     return this.#stream.write(Uint8Array.of(5, buttons, x >> 8, x & 255, y >> 8, y & 255));
   }
@@ -72,7 +72,7 @@ export class RfbClient {
     return this.#stream.write(Uint8Array.of(3, 0, 0, 0, 0, 0, width >> 8, width & 255, height >> 8, height & 255));
   }
 
-  /** One message of the server: how many pixels it has told of. */
+  /** Handles one server message and returns the number of pixels it updated. */
   async #next(): Promise<number | "resized"> {
     const [kind] = await this.#stream.exactly(1);
     if (kind === 0) return this.#update();
@@ -126,7 +126,7 @@ export class RfbClient {
   }
 }
 
-/** The server's kinds of locks; only none at all is for us. */
+/** Chooses among the server's security types; only "none" is supported. */
 const agree = async (stream: Lookahead, minor: number): Promise<void> => {
   if (minor < 7) {
     if (toView(await stream.exactly(4)).getUint32(0) !== NONE) throw locked();

@@ -1,10 +1,10 @@
-// What `git diff` prints, as much of it as anyone wants to read: a file whose change is too large becomes a stub, and a change that is
-// too large altogether becomes a notice (facts/chats 2.11, rule GS-3). Pure.
+// The output of `git diff`, bounded in size: a file with a large change becomes a stub, and a change that is too large altogether becomes a
+// notice (facts/chats 2.11, rule GS-3). Pure.
 
-/** Bytes of a file that is read. */
+/** Larger files are not read. */
 export const MAX_FILE_BYTES = 2 * 1024 * 1024;
 const MAX_FILE_DIFF_BYTES = 256 * 1024;
-/** Bytes of all changes of one repository, counted as they stand in JSON. */
+/** Maximum size of all changes of one repository, as JSON. */
 const MAX_DIFF_BYTES = 3 * 1024 * 1024;
 
 const TOO_LARGE = "The changes of this repository are larger than 3 MiB and are not shown.\n";
@@ -12,7 +12,7 @@ const FILE_TOO_LARGE = "(the change of this file is larger than 256 KiB and is n
 
 const BEGIN = "diff --git ";
 
-/** Takes the output of git in pieces, and changes of single files. */
+/** Collects git's output in pieces, and the diffs of single files. */
 export class Diff {
   readonly #decoder = new TextDecoder();
   readonly #files: string[] = [];
@@ -22,7 +22,7 @@ export class Diff {
   #size = 0;
   #rest = "";
 
-  /** Nothing more will be shown: anyone who writes may stop. */
+  /** True once the limit is reached: writers may stop. */
   get isFull(): boolean {
     return this.#size > MAX_DIFF_BYTES;
   }
@@ -32,11 +32,11 @@ export class Diff {
     const lines = (this.#rest + this.#decoder.decode(bytes, { stream: true })).split("\n");
     this.#rest = lines.pop() ?? "";
     for (const line of lines) this.#line(line);
-    // A line without an end is no reason to keep it all.
+    // Bounds a line that never ends.
     if (this.#rest.length > MAX_FILE_DIFF_BYTES) this.#rest = this.#rest.slice(0, MAX_FILE_DIFF_BYTES + 1);
   }
 
-  /** One more file, whole. */
+  /** Adds the diff of one file. */
   file(text: string): void {
     this.#close();
     this.#keep(text.length > MAX_FILE_DIFF_BYTES ? makeStub(text.split("\n", 4)) : text);
@@ -50,7 +50,7 @@ export class Diff {
   }
 
   #line(line: string): void {
-    // Every line of a file's content begins with a blank, a plus, a minus or a backslash.
+    // Every content line begins with a space, a plus, a minus or a backslash.
     if (line.startsWith(BEGIN)) this.#close();
     if (this.#head.length < 4) this.#head.push(line);
     this.#fileSize += line.length + 1;
@@ -74,14 +74,14 @@ export class Diff {
   }
 }
 
-/** The lines that name the file, and words instead of its content. */
+/** Returns the lines that name the file, followed by a notice instead of its content. */
 const makeStub = (head: readonly string[]): string => {
   const content = head.findIndex((line) => line.startsWith("@@"));
   const named = content < 0 ? head : head.slice(0, content);
   return `${named.map((line) => `${line.slice(0, 4_096)}\n`).join("")}${FILE_TOO_LARGE}`;
 };
 
-/** What git would show of a file it does not know yet; undefined `content`: it is too large to be read. */
+/** Returns the diff that git would show for a new file. `content` is undefined for a file that is too large to read. */
 export const newFileDiff = (
   path: string,
   { mode, content }: { mode: "100644" | "100755" | "120000"; content: Uint8Array | undefined },
@@ -100,7 +100,7 @@ export const newFileDiff = (
   return `${head}--- /dev/null\n+++ ${quoted(`b/${path}`)}\n${hunk}${lines.map((line) => `+${line}\n`).join("")}${end}`;
 };
 
-/** As git does it: only names that would break a line or end a quotation. */
+/** Quotes a name as git does: only if it contains quotation marks, backslashes or control characters. */
 const quoted = (name: string): string =>
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for.
   /["\\\u0000-\u001f\u007f]/.test(name) ? JSON.stringify(name) : name;

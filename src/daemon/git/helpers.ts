@@ -1,21 +1,21 @@
-// Makes git of a workspace work without set-up (rules EA-17 to EA-19): its environment names this program as git's ssh and as the one git
-// asks for passwords. What the template or the person's own environment says goes first.
+// Makes git work in a workspace without setup (rules EA-17 to EA-19): environment variables name this program as git's ssh command and
+// askpass program. Settings of the template or of the user's environment take precedence.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { log } from "#base/log.ts";
 import { ownProgram } from "../own-program.ts";
 
-/** Variables for the programs of the workspace. Disposing removes what they name. */
+/** Variables for the workspace's programs. Disposing removes the files they name. */
 export type GitHelpers = Disposable & { readonly env: Readonly<Record<string, string>> };
 
-/** Never throws: a workspace whose temp folder is full works without. */
-export const gitHelpers = (program: readonly string[] = ownProgram()): GitHelpers => {
-  const command = program.map(quotedForShell).join(" ");
-  // Git would try out whether the command is OpenSSH; it is.
+/** Never throws: a workspace with a full temp folder works without the helpers. */
+export const createGitHelpers = (program: readonly string[] = ownProgram()): GitHelpers => {
+  const command = program.map(quoteForShell).join(" ");
+  // Otherwise git would probe whether the command is OpenSSH; it is compatible.
   const ssh = { GIT_SSH_COMMAND: `${command} gitssh`, GIT_SSH_VARIANT: "ssh" };
   try {
-    // Git runs one file, without a shell and without arguments of ours.
+    // Git runs a single file as askpass, without a shell or extra arguments.
     const folder = mkdtempSync(join(tmpdir(), "slipway-git-"));
     const askpass = join(folder, "askpass");
     writeFileSync(askpass, `#!/bin/sh\nexec ${command} gitaskpass "$@"\n`, { mode: 0o700 });
@@ -29,5 +29,5 @@ export const gitHelpers = (program: readonly string[] = ownProgram()): GitHelper
   }
 };
 
-/** One word of a command for a shell. */
-export const quotedForShell = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
+/** Quotes one word of a shell command. */
+export const quoteForShell = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;

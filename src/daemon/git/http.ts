@@ -1,5 +1,5 @@
-// The part of the daemon's HTTP API that is about git (facts/wire 4.1): a WebSocket that follows the repositories of a chat, and what is
-// checked out in them. Also tells which chat a request is made for. Used by http.ts.
+// The daemon's HTTP API for git (facts/wire 4.1): a WebSocket that follows the repositories of a chat, and what is checked out in them.
+// Also parses which chats a request is for. Used by http.ts.
 import type { Server } from "bun";
 import { invalidField } from "#base/errors.ts";
 import { isUuid } from "#base/ids.ts";
@@ -21,7 +21,7 @@ export const gitRoutes = (git: GitWatches) => ({
   },
 });
 
-/** The chats that a request is made for; none for requests of others. */
+/** Returns the chats that a request is for; none if it does not come from a chat. */
 export const parseChats = (request: Request): string[] =>
   (request.headers.get(CHAT_HEADER) ?? "").split(",").slice(0, 2).filter(isUuid);
 

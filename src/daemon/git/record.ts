@@ -1,14 +1,14 @@
-// Keeps which repositories a chat works on in files of the workspace, so that a daemon that starts again shows the same changes: one file
-// for each chat, below the daemon's state (rule GS-7). Used by watch.ts.
+// Stores which repositories a chat works on, so that a restarted daemon shows the same changes: one file per chat in the daemon's state
+// folder (rule GS-7). Used by watch.ts.
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
 
-/** Chats that are kept; those that were written longest ago are removed first. */
+/** Maximum number of chats; the least recently written ones are removed first. */
 const MAX_CHATS = 256;
 
-/** What the tools of a chat have touched: repositories, and paths in which there is none yet, in their order. */
+/** Repositories that a chat's tools have touched, and paths that are in no repository yet, in order. */
 export type Touched = { readonly roots: readonly string[]; readonly paths: readonly string[] };
 
 export class GitRecord {
@@ -19,7 +19,7 @@ export class GitRecord {
     this.#folder = folder;
   }
 
-  /** Returns what was written last of the chat; undefined when there is nothing that can be read. */
+  /** Returns the last record of the chat; undefined if it is missing or unreadable. */
   async read(chat: string): Promise<Touched | undefined> {
     try {
       const { roots, paths } = JSON.parse(await readFile(this.#toFile(chat), "utf8")) as Touched;
@@ -29,7 +29,7 @@ export class GitRecord {
     }
   }
 
-  /** Writes one after another. Never rejects: a disk that is full costs the record, not the tool. */
+  /** Serializes writes. Never rejects: a full disk must not fail the tool. */
   write(chat: string, touched: Touched): Promise<void> {
     this.#writing = this.#writing
       .then(() => this.#write(chat, touched))

@@ -1,11 +1,11 @@
-// Which repositories lie behind the paths that tools name (facts/chats 2.11, rule GS-1): the folder with a `.git` that a path is in, and
-// for shell commands the folders that stand in the command.
+// Finds the repositories of the paths that tools name (facts/chats 2.11, rule GS-1): the folder with a `.git` around a path and, for shell
+// commands, the folders named in the command.
 import { access, realpath, stat } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join } from "node:path";
 
 const MAX_WORDS = 64;
 
-/** The root of the repository that the path is in; undefined where none exists. The path need not exist. */
+/** Returns the root of the repository that contains the path; undefined if none exists. The path need not exist. */
 export const findRepository = async (path: string): Promise<string | undefined> => {
   let place = await existing(path);
   for (;;) {
@@ -18,7 +18,9 @@ export const findRepository = async (path: string): Promise<string | undefined> 
 
 export const isRepository = (root: string): Promise<boolean> => exists(join(root, ".git"));
 
-/** Folders that a command may work in: where it runs, those it names, and what a `git clone` in it makes. */
+/**
+ * Returns the folders that a command may work in: its working directory, folders that it names, and the folder that a `git clone` creates.
+ */
 export const placesIn = (command: string, directory: string): string[] => {
   const words = command.split(/[\s;&|()<>]+/).slice(0, MAX_WORDS);
   const named = words.flatMap((word) => {
@@ -26,13 +28,13 @@ export const placesIn = (command: string, directory: string): string[] => {
     if (plain === "" || plain.startsWith("-") || plain.length > 1_024) return [];
     const isAddress = /^[a-z+]+:\/\/|^[\w.-]+@[\w.-]+:/i.test(plain);
     const local = isAddress ? [] : [isAbsolute(plain) ? plain : join(directory, plain)];
-    // A clone is named after what it was made from.
+    // A clone's folder is named after its source.
     return /[/:]/.test(plain) ? [...local, join(directory, basename(plain, ".git"))] : local;
   });
   return [...new Set([directory, ...named])];
 };
 
-/** Those of the paths that are there, as folders. */
+/** Returns the paths that are existing folders. */
 export const foldersAmong = async (paths: readonly string[]): Promise<string[]> => {
   const found = await Promise.all(
     paths.map(async (path) => ((await stat(path).catch(() => undefined))?.isDirectory() ? [path] : [])),
@@ -40,7 +42,7 @@ export const foldersAmong = async (paths: readonly string[]): Promise<string[]> 
   return found.flat();
 };
 
-/** The nearest thing on the way to the path that exists, without links. */
+/** Returns the nearest existing ancestor of the path, with links resolved. */
 const existing = async (path: string): Promise<string> => {
   for (let place = path; ; place = dirname(place)) {
     const found = await realpath(place).catch(() => undefined);

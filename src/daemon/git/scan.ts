@@ -1,5 +1,5 @@
-// Looks at one repository with the workspace's own git: branch, origin, and what differs from the last commit (facts/chats 2.11, rules
-// GS-2, GS-3). Changes nothing, not even the index, runs no program that the repository names, and takes no longer than a minute.
+// Reads the state of one repository with the workspace's git: branch, origin, and the diff against the last commit (facts/chats 2.11, rules
+// GS-2, GS-3). Changes nothing, not even the index, runs no program that the repository configures, and takes at most a minute.
 import { lstat, readFile, readlink } from "node:fs/promises";
 import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
@@ -11,18 +11,18 @@ import { Diff, MAX_FILE_BYTES, newFileDiff } from "./diff.ts";
 
 export type GitOptions = { readonly clock: Clock; readonly groups: ProcessGroups; readonly env: Environment };
 
-/** What is seen of a repository. */
+/** The state of a repository. */
 export type Picture = { readonly branch: string; readonly remote_origin: string; readonly unified_diff: string };
 
 const TIMEOUT_MS = 20_000;
-/** Bytes of a listing; a work tree with more to tell is shown in part. */
+/** Maximum size of a listing; a larger work tree is shown in part. */
 const MAX_LISTED_BYTES = 1024 * 1024;
 const MAX_NEW_FILES = 2_000;
 
 const SAFE = ["--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.quotePath=false"];
 const ENVIRONMENT = { GIT_TERMINAL_PROMPT: "0", GIT_OPTIONAL_LOCKS: "0", GIT_NO_LAZY_FETCH: "1", LC_ALL: "C" };
 
-/** Throws with git's own words when it cannot be looked at. */
+/** Throws with git's own message if the repository cannot be read. */
 export const scanRepository = async (options: GitOptions, root: string): Promise<Picture> => {
   const status = ["status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all", "--no-renames"];
   const listed = await runGit(options, root, status);
@@ -39,7 +39,7 @@ export const scanRepository = async (options: GitOptions, root: string): Promise
   return { branch: branchIn(lines), remote_origin, unified_diff: diff.text };
 };
 
-/** Only what is checked out, and whether it was pushed. */
+/** Loads only what is checked out, and whether it was pushed. */
 export const loadReference = async (
   options: GitOptions,
   repo_root: string,
@@ -58,7 +58,7 @@ const branchIn = (lines: readonly string[]): string => {
 
 const loadOrigin = async (options: GitOptions, root: string): Promise<string> => {
   const text = (await runGit(options, root, ["config", "--get", "remote.origin.url"], [1])).trim();
-  // Tokens stand in addresses more often than they should.
+  // Remote URLs often contain tokens.
   return text.replace(/^([a-z+]+:\/\/)[^/@]*@/i, "$1");
 };
 
@@ -69,7 +69,7 @@ const trackedChanges = async (
   diff: Diff,
 ): Promise<void> => {
   const isFirst = lines.includes("# branch.oid (initial)");
-  // Before the first commit everything is compared with an empty tree, whatever the repository calls it.
+  // Before the first commit, everything is compared with an empty tree in the repository's hash format.
   const base = isFirst ? (await runGit(options, root, ["hash-object", "-t", "tree", "/dev/null"])).trim() : "HEAD";
   const large = ["-c", `core.bigFileThreshold=${MAX_FILE_BYTES}`];
   const args = [...large, "diff", "--no-color", "--no-ext-diff", "--no-textconv", base, "--"];
@@ -79,7 +79,7 @@ const trackedChanges = async (
   });
 };
 
-/** Undefined for what is no file, or has gone in the meantime. */
+/** Returns undefined for anything but a file or link, and for a file removed in the meantime. */
 const newFile = async (absolute: string, path: string): Promise<string | undefined> => {
   try {
     const found = await lstat(absolute);
@@ -111,7 +111,7 @@ const runGit = async (
   return Buffer.concat(chunks).toString("utf8");
 };
 
-/** `take` answers whether it wants more. */
+/** `take` returns whether it wants more. */
 const run = async (
   { clock, groups, env }: GitOptions,
   root: string,

@@ -1,13 +1,13 @@
-// What an edit has changed, as a unified diff with three lines of context. Lines that both texts begin and end with are found first, so
-// a small change in a large file is cheap; what lies between is compared by the shortest edit script, up to a bound. Pure.
+// Creates a unified diff of an edit with three lines of context. Common lines at the beginning and end are skipped first, so a small change
+// in a large file is cheap; the rest is compared by the shortest edit script, up to a bound. Pure.
 
 const CONTEXT = 3;
-/** Beyond so many changed lines the middle is shown as replaced whole. */
+/** With more changed lines, the middle is shown as replaced completely. */
 const MAX_CHANGES = 400;
 
 type Op = { readonly kind: " " | "-" | "+"; readonly line: string };
 
-/** Empty when nothing has changed. */
+/** Returns an empty string if nothing has changed. */
 export const unifiedDiff = (path: string, before: string, after: string): string => {
   if (before === after) return "";
   const [a, b] = [splitLines(before), splitLines(after)];
@@ -29,7 +29,7 @@ const splitLines = (text: string): string[] => (text === "" ? [] : text.replace(
 
 const same = (line: string): Op => ({ kind: " ", line });
 
-/** Myers' algorithm, keeping the frontier of each round to walk back by. */
+/** Myers' algorithm, which keeps the frontier of each round for backtracking. */
 const script = (a: readonly string[], b: readonly string[]): Op[] => {
   const [n, m] = [a.length, b.length];
   const frontiers: Map<number, number>[] = [];
@@ -82,7 +82,7 @@ const walkBack = (
   return ops.reverse();
 };
 
-/** Changes that are closer than twice the context share a hunk. */
+/** Changes closer than twice the context share a hunk. */
 const hunks = (ops: readonly Op[], from: number): string => {
   const changed = ops.flatMap(({ kind }, index) => (kind === " " ? [] : [index]));
   const spans: [number, number][] = [];

@@ -1,6 +1,6 @@
-// The repositories that chats work on: remembers what their tools touch, looks at them while someone watches (after tools, on request,
-// each half minute, never more often than once a second), and tells what has changed since it was told last (facts/chats 2.11, rules
-// GS-1 to GS-5). One look serves all who watch a chat; nobody is told faster than they read.
+// The repositories that chats work on. Records what their tools touch, scans while someone watches (after tools, on request, every half
+// minute, at most once a second), and sends what has changed since the last message (facts/chats 2.11, rules GS-1 to GS-5). One scan serves
+// all watchers of a chat; a slow reader gets fewer messages.
 import { rfc3339, type Timer } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import type { GitMessage, GitReferences, GitRepository } from "#schema/agents/git-message.ts";
@@ -12,13 +12,13 @@ const COOLDOWN_MS = 1_000;
 const LOOK_MS = 30_000;
 const MAX_CHATS = 256;
 const MAX_ROOTS = 16;
-/** Bytes; a single repository may be a little more. */
+/** Bytes of a message; a single repository may exceed it slightly. */
 const MAX_MESSAGE_BYTES = 3 * 1024 * 1024;
-/** Paths in which there is no repository yet. */
+/** Maximum number of remembered paths that are not in a repository yet. */
 const MAX_PATHS = 32;
 
 export type GitWatcher = {
-  /** Sends a message; false when the reader is still busy with the last one: `GitWatch.tell` says when he is not. */
+  /** Sends a message. Returns false while the reader is still busy with the previous one; `GitWatch.tell` signals that it is ready. */
   send(message: GitMessage): boolean;
 };
 
@@ -28,12 +28,12 @@ type Reader = { readonly to: GitWatcher; readonly sent: Map<string, string>; owe
 
 export type GitWatchOptions = GitOptions & {
   readonly record: GitRecord;
-  /** The agent's: shown where nothing is known of what a chat works on. */
+  /** The agent's folder, shown if the chat has touched no repository. */
   readonly folder: () => string;
 };
 
 type Tracked = {
-  /** Resolves when what an earlier daemon has written down is in. */
+  /** Resolves when the record of an earlier daemon is loaded. */
   known: Promise<void>;
   /** In the order in which they were touched. */
   readonly roots: Set<string>;
@@ -42,7 +42,7 @@ type Tracked = {
   pictures: Map<string, Picture>;
   scanned_at: string | undefined;
   problem: string;
-  /** Could not be looked at the last time: half made or half removed, or broken. */
+  /** Roots whose last scan failed: partly created or removed, or broken. */
   failing: ReadonlySet<string>;
   isScanning: boolean;
   wanted: boolean;
@@ -59,7 +59,7 @@ export class GitWatches {
     this.#options = options;
   }
 
-  /** Tools of these chats have been at these paths; `changed`: they may have written there. */
+  /** Records that tools of these chats accessed these paths. `changed`: they may have written there. */
   async touched(chats: readonly string[], paths: readonly string[], changed: boolean): Promise<void> {
     for (const path of paths) {
       const root = await findRepository(path);
@@ -75,12 +75,12 @@ export class GitWatches {
     }
   }
 
-  /** The same for a command that begins to run in `directory`, or has ended. */
+  /** Records a command that starts in `directory`, or has `ended`. */
   async ran(chats: readonly string[], command: string, directory: string, ended: boolean): Promise<void> {
     await this.touched(chats, await foldersAmong(placesIn(command, directory)), ended);
   }
 
-  /** Tells the state as it is and then what changes. */
+  /** Sends the current state and then each change. */
   watch(chat: string, to: GitWatcher): GitWatch {
     const tracked = this.#of(chat);
     const reader: Reader = { to, sent: new Map(), owes: false, failed: "" };
@@ -102,7 +102,7 @@ export class GitWatches {
     };
   }
 
-  /** What is checked out where; the repository that was touched last comes last. */
+  /** Returns what is checked out where; the repository touched last comes last. */
   async references(chat: string): Promise<GitReferences> {
     const tracked = this.#of(chat);
     await tracked.known;
@@ -128,7 +128,7 @@ export class GitWatches {
     return tracked;
   }
 
-  /** What was touched since comes behind what was written down. */
+  /** Loads the record and appends what was touched since. */
   async #recall(chat: string, { roots, paths }: Tracked): Promise<void> {
     const kept = await this.#options.record.read(chat);
     for (const root of kept?.roots ?? []) latest(roots, root, MAX_ROOTS);
@@ -184,14 +184,14 @@ export class GitWatches {
     if (tracked.wanted) this.#want(tracked);
   }
 
-  /** The repositories a chat works on, or the one that the agent's folder is in. */
+  /** Returns the repositories that a chat works on, or else the one around the agent's folder. */
   async #listShown({ roots }: Tracked): Promise<readonly string[]> {
     if (roots.size > 0) return [...roots];
     const around = await findRepository(this.#options.folder());
     return around === undefined ? [] : [around];
   }
 
-  /** A repository may have been made where none was. */
+  /** A repository may have been created where there was none. */
   async #locate(tracked: Tracked): Promise<void> {
     for (const path of tracked.paths) {
       const root = await findRepository(path);
@@ -222,7 +222,7 @@ export class GitWatches {
   }
 }
 
-/** Repositories that are not as the reader knows them, as many as one message takes. */
+/** Returns the repositories that differ from what the reader has, as many as fit into one message. */
 const collectNews = (pictures: ReadonlyMap<string, Picture>, { sent }: Pick<Reader, "sent">): GitRepository[] => {
   const gone = [...sent.keys()].filter((root) => !pictures.has(root));
   const news: GitRepository[] = gone.map((repo_root) => ({ repo_root, ...NOTHING, removed: true }));
@@ -256,7 +256,7 @@ const emptyTracked = (): Tracked => ({
   regular: undefined,
 });
 
-/** Puts it last; beyond `most` the first one goes. */
+/** Moves an entry to the end; beyond `most` the first one is removed. */
 const latest = (set: Set<string>, one: string, most: number): void => {
   set.delete(one);
   set.add(one);

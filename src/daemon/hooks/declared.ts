@@ -1,5 +1,5 @@
-// The hooks that a workspace declares in `.slipway/hooks.json` of its folder (facts/agents A37, docs/hooks.md): reread whenever they
-// are asked for, and strictly: what is misread here would not be asked.
+// Loads the hooks that a workspace declares in `.slipway/hooks.json` of its folder (facts/agents A37, docs/hooks.md). The file is read on
+// each request and parsed strictly: a hook that is misread would not be called.
 import { realpath } from "node:fs/promises";
 import { join } from "node:path";
 import { type Static, Type as t } from "@sinclair/typebox";
@@ -9,11 +9,11 @@ import { HOOK_EVENTS } from "#schema/chats/hook-event.ts";
 import { strictObject } from "#schema/strict.ts";
 import { readContextFile } from "../context/file.ts";
 
-/** Below the workspace's folder. */
+/** Relative to the workspace's folder. */
 export const HOOKS_FILE = join(".slipway", "hooks.json");
 const FILE_BYTES = 64 * 1024;
 const MOST = 16;
-/** Seconds that a program may take at most, and where its entry says nothing. */
+/** Maximum and default timeout of a hook, in seconds. */
 const MAX_SECONDS = 5;
 
 const Entry = strictObject({
@@ -40,7 +40,7 @@ export type Declaration = {
 
 const NONE: Declaration = { revision: "", error: "", hooks: [] };
 
-/** `directory`: the workspace's folder. Never rejects: what is wrong with the file is said in `error`. */
+/** `directory`: the workspace's folder. Never rejects: `error` says what is wrong with the file. */
 export const readDeclaration = async (directory: string): Promise<Declaration> => {
   const root = await realpath(directory).catch(() => undefined);
   if (root === undefined) return NONE;
@@ -54,7 +54,7 @@ export const readDeclaration = async (directory: string): Promise<Declaration> =
   return { revision, error: "", hooks: read };
 };
 
-/** The hooks of the file's text, or what is wrong with it. */
+/** Returns the hooks in the text, or what is wrong with it. */
 export const parseDeclaration = (text: string): WorkspaceHook[] | string => {
   let value: unknown;
   try {

@@ -1,4 +1,4 @@
-// The part of the daemon's HTTP API that is about hooks of the workspace: which it declares, and running one of them (rule HK-19).
+// The daemon's HTTP API for the workspace's hooks: listing them and running one (rule HK-19).
 import type { Static, TSchema } from "@sinclair/typebox";
 import { conflict, notFound } from "#base/errors.ts";
 import { type DeclaredHooks, RunHook } from "#schema/agents/workspace-hooks.ts";
@@ -16,7 +16,7 @@ export const hookRoutes = ({ hooks: programs, place }: Options, bodyOf: BodyOf) 
       return Response.json({ revision, error, hooks: declared } satisfies DeclaredHooks);
     },
   },
-  /** 409 when the file has changed since it was asked for. */
+  /** Rejects with 409 if the file has changed since the hook was listed. */
   "/api/v0/hooks/run": {
     POST: async (request: Request) => {
       const asked = await bodyOf(request, RunHook);

@@ -1,5 +1,5 @@
-// Runs one hook of the workspace: the request on its standard input, the answer on its standard output, and nothing of the daemon's
-// secrets in its environment. Time, output and number are bounded, and whatever it has started ends with it (rule HK-20).
+// Runs one hook of the workspace: the request on standard input, the answer on standard output, without the daemon's secrets in the
+// environment. Time, output and concurrency are bounded, and its child processes end with it (rule HK-20).
 import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 import type { HookRun } from "#schema/agents/workspace-hooks.ts";
@@ -10,10 +10,10 @@ import type { WorkspaceHook } from "./declared.ts";
 
 export const OUTPUT_BYTES = 64 * 1024;
 const MAX_RUNNING = 16;
-/** What shells answer for a program that cannot be started. */
+/** The exit code that shells return for a program that cannot be started. */
 const CANNOT_START = 126;
 
-/** The rest of the daemon's environment is no business of a hook: it may hold keys. */
+/** The rest of the daemon's environment may contain keys and is not passed to a hook. */
 const PASSED =
   /^(PATH|HOME|USER|LOGNAME|SHELL|LANG|LANGUAGE|LC_[A-Z]+|TZ|TMPDIR|TERM|SLIPWAY|SLIPWAY_WORKSPACE_[A-Z_]+)$/;
 
@@ -32,7 +32,7 @@ export class HookPrograms {
     this.#options = options;
   }
 
-  /** Answers at the hook's limit at the latest, also for a program that does not let itself be ended. 429 while too many run. */
+  /** Returns at the hook's timeout at the latest, even if the program cannot be ended. Rejects with 429 while too many run. */
   async run({ name, event, command, timeout_ms }: WorkspaceHook, request: string): Promise<HookRun> {
     if (this.#running >= MAX_RUNNING) throw new AppError("too_many_requests", `${MAX_RUNNING} hooks run already.`);
     const { clock, groups, env, directory } = this.#options;

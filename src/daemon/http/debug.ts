@@ -1,5 +1,5 @@
-// What those ask who look for a fault (facts/tailnet-peer 6): the way to the server and this machine's interfaces, the manifest without its secrets,
-// the daemon's log, whom it has tunnels with, and figures of it for Prometheus. Rule PT-9.
+// Debug information (facts/tailnet-peer 6): the connection to the server and this machine's interfaces, the manifest without secrets, the
+// daemon's log, its peers, and Prometheus metrics. Rule PT-9.
 import { readFileSync } from "node:fs";
 import { networkInterfaces } from "node:os";
 import { rfc3339 } from "#base/clock.ts";
@@ -11,31 +11,31 @@ import type { OpenConnections } from "../connection/stats.ts";
 
 export type DebugOptions = {
   manifest: Manifest;
-  /** Milliseconds to the server and back; undefined when nobody can tell. */
+  /** Measures the round trip to the server in milliseconds; undefined if unknown. */
   roundTrip(): Promise<number | undefined>;
   open(): OpenConnections;
-  /** Whom the daemon has a tunnel with; empty as long as it is in no network. */
+  /** Returns the peers with a tunnel; empty while the daemon is in no network. */
   remotes(): readonly RemoteShown[];
 };
 
-/** Another peer of the private network, as it is shown to who looks for a fault. */
+/** A peer of the private network, for debugging. */
 export type RemoteShown = {
   readonly id: string;
   /** Its public key in base64. */
   readonly key: string;
-  /** How often keys were agreed on; 0: nothing has come through yet. */
+  /** Number of completed handshakes; with 0, no packet has arrived yet. */
   readonly handshakes: number;
   readonly connections: number;
-  /** Bytes that wait to be read. */
+  /** Bytes waiting to be read. */
   readonly held: number;
 };
 
-/** Lines of the daemon's log, the newest. */
+/** Number of the newest log lines that are returned. */
 const LOG_LINES = 2_000;
 
 const OK = { severity: "ok", warnings: null, dismissed: false } as const;
 const WARNING = { severity: "warning", dismissed: false } as const;
-/** What a tunnel's packets need. */
+/** The minimum MTU for a tunnel's packets. */
 const MIN_MTU = 1_378;
 
 export const debugRoutes = (options: DebugOptions) => ({
@@ -50,14 +50,14 @@ export const debugRoutes = (options: DebugOptions) => ({
   },
 });
 
-/** What the daemon itself has logged since its start; what could be a secret is taken out. */
+/** Returns what the daemon has logged since its start, with possible secrets removed. */
 const logLines = (): string =>
   recentLog
     .after(0, LOG_LINES)
     .map(({ at, level, area, text }) => `${rfc3339(at)} ${level.toUpperCase()} ${area}: ${text}\n`)
     .join("");
 
-/** Everything goes through the relay, which is reached as the server is. */
+/** All traffic goes through the relay, which has the server's address. */
 const netcheck = async ({ roundTrip }: DebugOptions) => {
   const round_trip_ms = await roundTrip();
   const latency = round_trip_ms === undefined ? {} : { [`${RELAY_REGION}-v4`]: round_trip_ms / 1_000 };
@@ -83,7 +83,7 @@ const interfaces = () => {
   return { ...(small.length > 0 ? { ...WARNING, warnings } : OK), interfaces: found };
 };
 
-/** 0 where the system does not say. */
+/** Returns 0 if the system does not report it. */
 const readMtu = (name: string): number => {
   try {
     return Number(readFileSync(`/sys/class/net/${name}/mtu`, "utf8")) || 0;

@@ -1,18 +1,18 @@
-// Replaces a passage of a text, forgiving what models get wrong: line endings, blanks at the ends of lines, indentation, and characters
-// that look alike (fuzzy-text.ts). What is exact comes first; nothing is replaced when the passage is not there, not unique, or when the
-// edit would change nothing. Pure.
+// Replaces a passage of a text, tolerating common model errors: line endings, trailing whitespace, indentation, and look-alike characters
+// (fuzzy-text.ts). Tries exact matches first; replaces nothing if the passage is missing or not unique, or if the edit would change
+// nothing. Pure.
 import type { EditFiles } from "#schema/agents/agent-files.ts";
-import { findAlike, replacementFor } from "./fuzzy-text.ts";
+import { findAlike, makeReplacement } from "./fuzzy-text.ts";
 import { nearestLine } from "./nearest-line.ts";
 
 type Edit = EditFiles["files"][number]["edits"][number];
-/** `text`: what stands there afterwards. */
+/** `text`: the replacement. */
 type Passage = { readonly from: number; readonly to: number; readonly text: string };
 type Edited = { text: string } | { field: "old_text" | "new_text"; problem: string };
 
 const MAX_LINES_NAMED = 10;
 
-/** Returns the text after the edit, or the field that does not fit and why. */
+/** Returns the edited text, or the field that does not fit and why. */
 export const applyEdit = (text: string, edit: Edit): Edited => {
   const { old_text, new_text, replace_all = false } = edit;
   if (old_text === new_text) {
@@ -42,7 +42,7 @@ export const applyEdit = (text: string, edit: Edit): Edited => {
   return edited === text ? { field: "new_text", problem: "is what the file says already" } : { text: edited };
 };
 
-/** As strict as possible first. */
+/** Tries the strictest match first. */
 const findPassages = (text: string, old_text: string, new_text: string): Passage[] => {
   const finders = [
     () => exact(text, old_text, new_text),
@@ -51,7 +51,7 @@ const findPassages = (text: string, old_text: string, new_text: string): Passage
     () => similar(text, old_text, new_text),
     () =>
       findAlike(text, old_text).map((match) => {
-        return { from: match.from, to: match.to, text: replacementFor(text, match, { old_text, new_text }) };
+        return { from: match.from, to: match.to, text: makeReplacement(text, match, { old_text, new_text }) };
       }),
   ];
   for (const find of finders) {
@@ -61,7 +61,7 @@ const findPassages = (text: string, old_text: string, new_text: string): Passage
   return [];
 };
 
-/** The replacement gets the line ends of the lines it stands among, which a file may mix. */
+/** Gives the replacement the line endings of the surrounding lines, since a file may mix them. */
 const withLineEnds = (text: string, { from, to, text: replacement }: Passage): Passage => {
   const near = text.slice(from, to).includes("\n") ? from : text.lastIndexOf("\n", from - 1);
   const end = text.indexOf("\n", Math.max(0, near));
@@ -69,7 +69,7 @@ const withLineEnds = (text: string, { from, to, text: replacement }: Passage): P
   return { from, to, text: replacement.replace(/\r?\n/g, isCrlf ? "\r\n" : "\n") };
 };
 
-/** A passage as read_file shows it, without the numbers of its lines. */
+/** Removes the line numbers from a passage copied from read_file. */
 const withoutNumbers = (passage: string): string => {
   const lines = passage.split("\n");
   const isNumbered = lines.every((line) => line === "" || /^\s*\d+\t/.test(line));
@@ -84,7 +84,7 @@ const exact = (text: string, passage: string, replacement: string): Passage[] =>
   return found;
 };
 
-/** Whole lines that say the same but for blanks around them; all of them moved in by the same indentation. */
+/** Finds whole lines that differ only in surrounding whitespace, and indents all lines of the replacement alike. */
 const similar = (text: string, passage: string, replacement: string): Passage[] => {
   const endsLine = /\r?\n$/.test(passage);
   const wanted = passage.replace(/\r?\n$/, "").split(/\r?\n/);
@@ -124,7 +124,7 @@ const splitLines = (text: string): Line[] => {
 
 const leading = (line: string): string => /^[ \t]*/.exec(line)?.[0] ?? "";
 
-/** What the file's lines have before the passage's own indentation: the same for all, else they do not fit. */
+/** Returns the indentation that the file's lines have in addition to the passage's; undefined unless it is the same for all. */
 const commonIndent = (lines: readonly string[], wanted: readonly string[]): string | undefined => {
   let indent: string | undefined;
   for (const [index, line] of lines.entries()) {

@@ -1,5 +1,5 @@
-// Files of the workspace for the server: list, read, write, edit (facts/wire 4.1, rules PT-5, PT-6). Regular files only, bounded sizes;
-// a write replaces the file at once or not at all.
+// File operations in the workspace for the server: list, read, write, edit (facts/wire 4.1, rules PT-5, PT-6). Regular files only, with
+// bounded sizes; writes are atomic.
 import { constants } from "node:fs";
 import { lstat, mkdir, open, opendir, readlink, realpath, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
@@ -10,12 +10,12 @@ import type { DirectoryListing, EditedFiles, EditFiles, FileLines } from "#schem
 import { unifiedDiff } from "../git/unified-diff.ts";
 import { applyEdit } from "./edit-text.ts";
 
-/** A file that is read or edited as text, or written. */
+/** Maximum size of a file that is written, or read or edited as text. */
 export const MAX_FILE = 32 * 1024 * 1024;
 const MAX_ENTRIES = 10_000;
 const MAX_LINES_BYTES = 1024 * 1024;
 
-/** Ascending by name, at most 10,000 entries. */
+/** Returns at most 10,000 entries, sorted by name. */
 export const listDirectory = (path: string): Promise<DirectoryListing> =>
   explained(path, async () => {
     const contents: DirectoryListing["contents"] = [];
@@ -33,7 +33,10 @@ export const listDirectory = (path: string): Promise<DirectoryListing> =>
     return { absolute_path: path, contents, truncated };
   });
 
-/** The path without links and dots; of a link to something that does not exist yet, where that would be. 404 when it does not exist. */
+/**
+ * Returns the path with links and dots resolved; for a link to something that does not exist yet, the path it points to. Rejects with 404
+ * if it does not exist.
+ */
 export const resolvePath = (path: string): Promise<string> =>
   explained(path, () =>
     realpath(path).catch(async (error) => {
@@ -59,10 +62,10 @@ const realTarget = async (path: string, left: number): Promise<string> => {
   return realTarget(resolve(folder, await readlink(path)), left - 1);
 };
 
-/** Bytes `offset` to `offset` + `limit`, streamed. */
+/** Streams bytes `offset` to `offset` + `limit`. */
 export const readFile = async (path: string, offset: number, limit: number): Promise<Response> => {
   const size = await readSize(path);
-  // What cannot be opened is refused here: once the answer has begun it could only break off.
+  // A file that cannot be opened is rejected here: a response that has started could only be cut off.
   await explained(path, async () => (await open(path)).close());
   const end = Math.min(size, offset + limit);
   return new Response(Bun.file(path).slice(offset, Math.max(offset, end)), {
@@ -71,8 +74,8 @@ export const readFile = async (path: string, offset: number, limit: number): Pro
 };
 
 /**
- * Lines from the `offset`-th on (counted from 1), at most `limit` lines and 1 MiB. 413 for a text above 32 MiB; what is no text has no
- * lines but a media type.
+ * Returns lines from line `offset` (1-based), at most `limit` lines and 1 MiB. Rejects with 413 for a text above 32 MiB; a file that is not
+ * text has a media type and no lines.
  */
 export const readFileLines = async (path: string, offset: number, limit: number): Promise<FileLines> => {
   const file_size = await readSize(path);
@@ -95,7 +98,7 @@ export const readFileLines = async (path: string, offset: number, limit: number)
   };
 };
 
-/** Replaces the whole file, folders included; keeps the mode of one that was there, and what a link points to. */
+/** Replaces the whole file and creates missing folders. Keeps the mode of an existing file, and follows links. */
 export const writeFile = (path: string, content: Uint8Array | string): Promise<void> =>
   explained(path, async () => {
     await mkdir(dirname(path), { recursive: true });
@@ -120,7 +123,7 @@ export const writeFile = (path: string, content: Uint8Array | string): Promise<v
     }
   });
 
-/** The same for what a person brings: a file that is there already stays, unless it is to be replaced. 409 says so. */
+/** Like writeFile(), for a person's upload: rejects with 409 if the file exists, unless it is to be replaced. */
 export const uploadFile = async (path: string, content: Uint8Array, replaces: boolean): Promise<void> => {
   const isThere = await stat(path).catch(() => undefined);
   if (isThere && !replaces) throw new AppError("conflict", "There is already a file of this name.", { detail: path });
@@ -130,18 +133,18 @@ export const uploadFile = async (path: string, content: Uint8Array, replaces: bo
 type PlacedEdits = readonly (EditFiles["files"][number] & { absolute_path: string })[];
 type EditedText = { readonly path: string; readonly before: string; readonly text: string };
 
-/** All edits are found valid before any file is written. 400 names the edit that does not fit. */
+/** Validates all edits before writing any file. Rejects with 400 and the edit that does not fit. */
 export const editFiles = async (files: PlacedEdits): Promise<EditedFiles> => {
   const texts = await editedTexts(files);
   for (const [path, { text }] of texts) await writeFile(path, text);
   return makeDiffs([...texts.values()]);
 };
 
-/** What the same edits would change; nothing is written. 400 as for the edits themselves. */
+/** Returns what the edits would change without writing. Rejects with 400 like editFiles(). */
 export const previewEdits = async (files: PlacedEdits): Promise<EditedFiles> =>
   makeDiffs([...(await editedTexts(files)).values()]);
 
-/** What a file that is written whole would change. A file that is no text has no diff. */
+/** Returns what writing the whole file would change. A file that is not text has no diff. */
 export const previewWrite = async (path: string, absolute_path: string, text: string): Promise<EditedFiles> => {
   const before = await readBytes(absolute_path).catch((error: unknown) => {
     if (error instanceof AppError && error.kind === "not_found") return undefined;
@@ -159,7 +162,7 @@ const makeDiffs = (texts: readonly EditedText[]): EditedFiles => ({
   files: texts.map(({ path, before, text }) => ({ path, diff: unifiedDiff(path, before, text) })),
 });
 
-/** By the absolute path. */
+/** Returns the edited texts by absolute path. */
 const editedTexts = async (files: PlacedEdits): Promise<ReadonlyMap<string, EditedText>> => {
   const texts = new Map<string, EditedText>();
   for (const [i, { path, absolute_path, edits }] of files.entries()) {
@@ -176,7 +179,7 @@ const editedTexts = async (files: PlacedEdits): Promise<ReadonlyMap<string, Edit
   return texts;
 };
 
-/** Text that is written back as it was, but for what is edited: with its byte order mark, and never in another encoding. */
+/** Reads text so that it can be written back unchanged apart from the edits: keeps the byte order mark and rejects other encodings. */
 const editableText = async (path: string): Promise<string> => {
   const bytes = await readBytes(path);
   const type = detectBinaryType(bytes);
@@ -199,7 +202,7 @@ const readBytes = async (path: string): Promise<Uint8Array> => {
   return explained(path, () => Bun.file(path).bytes());
 };
 
-// A pipe or a device would be read forever.
+// A pipe or device could be read forever.
 const readSize = (path: string): Promise<number> =>
   explained(path, async () => {
     const found = await stat(path);

@@ -1,7 +1,7 @@
-// Finds a passage that looks the same though its characters differ: composed and decomposed letters, typographic quotes and dashes, no-break
-// and other blanks, tabs written as blanks, invisible marks. What the edit leaves alone stays as the file has it. Pure.
+// Finds a passage that looks the same although its characters differ: composed and decomposed letters, typographic quotes and dashes,
+// no-break and other spaces, tabs for spaces, invisible characters. Unedited parts keep the file's characters. Pure.
 
-/** A text in its plain form; `at[i]` is where character i begins in the text, and the last entry is its end. */
+/** A text in normalized form. `at[i]` is the offset of character i in the original text; the last entry is its end. */
 type Plain = { readonly text: string; readonly at: readonly number[] };
 export type Match = { readonly from: number; readonly to: number };
 
@@ -11,11 +11,11 @@ const LOOK_ALIKES: readonly (readonly [characters: RegExp, plain: string])[] = [
   [/[\u2010-\u2015\u2212\ufe58\ufe63\uff0d]/g, "-"],
   [/\u2026/g, "..."],
 ];
-// A letter with its marks; a run of blanks; a line end; invisible marks; any other character.
+// A letter with its marks, a run of whitespace, a line end, invisible characters, or any other character.
 const UNITS = /\r?\n|[^\S\r\n]+|[\u200b-\u200d\u2060\ufeff\u00ad]+|\P{M}\p{M}*|\p{M}+/gu;
 const INVISIBLE = /^[\u200b-\u200d\u2060\ufeff\u00ad]+$/;
 
-/** Returns where the passage stands, without overlaps. */
+/** Returns the non-overlapping matches of the passage. */
 export const findAlike = (text: string, passage: string): Match[] => {
   const wanted = toPlain(passage).text;
   if (wanted.trim() === "") return [];
@@ -27,8 +27,8 @@ export const findAlike = (text: string, passage: string): Match[] => {
   return found;
 };
 
-/** Returns what stands in the place of the match: the file's own characters where old and new text are the same, indented as the file is. */
-export const replacementFor = (
+/** Returns the replacement for the match: keeps the file's own characters where old and new text are equal, and its indentation. */
+export const makeReplacement = (
   text: string,
   { from, to }: Match,
   { old_text, new_text }: { readonly old_text: string; readonly new_text: string },
@@ -41,7 +41,7 @@ export const replacementFor = (
   while (start < shorter && file.text[start] === next.text[start]) start += 1;
   let end = 0;
   while (end < shorter - start && file.text.at(-1 - end) === next.text.at(-1 - end)) end += 1;
-  // Characters that became several are never cut.
+  // Never split an original character that was normalized to several.
   while (start > 0 && (isInside(file, start) || isInside(next, start))) start -= 1;
   while (end > 0 && (isInside(file, file.text.length - end) || isInside(next, next.text.length - end))) end -= 1;
   return (
@@ -51,7 +51,7 @@ export const replacementFor = (
   );
 };
 
-/** True where the plain character is not the first of what it was made from. */
+/** Returns true unless the normalized character is the first one of its original. */
 const isInside = ({ at }: Plain, index: number): boolean => index > 0 && at[index] === at[index - 1];
 
 const toPlain = (text: string): Plain => {
@@ -66,7 +66,7 @@ const toPlain = (text: string): Plain => {
   return { text: pieces.join(""), at };
 };
 
-/** `next`: what follows. */
+/** `next`: the following unit. */
 const plainUnit = (unit: string, next: string | undefined): string => {
   if (unit.endsWith("\n")) return "\n";
   if (INVISIBLE.test(unit)) return "";
@@ -78,7 +78,7 @@ const startsLine = (text: string, at: number): boolean => /(^|\n)[ \t]*$/.test(t
 
 const leading = (line: string): string => /^[ \t]*/.exec(line)?.[0] ?? "";
 
-/** The new text with the file's kind of indentation, as far as the passage shows it. */
+/** Converts the new text to the file's indentation style, as far as the passage shows it. */
 const indentedAs = (before: string, startsAtLine: boolean, old_text: string, new_text: string): string => {
   const file = before.split(/\r?\n/);
   const known = new Map<string, string>();

@@ -1,5 +1,5 @@
-// The daemon's HTTP API (facts/wire 4.1), served on a socket that only this user can open and that the server reaches as port 4 of the
-// tunnel (rules PT-4 to PT-7). Speaks for the workspace's user, so it refuses nobody who gets here.
+// The daemon's HTTP API (facts/wire 4.1), on a socket that only this user can open and that the server reaches as port 4 of the tunnel
+// (rules PT-4 to PT-7). Acts as the workspace's user and does not authenticate requests.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
@@ -43,7 +43,7 @@ import type { GitWatches } from "../git/watch.ts";
 import { hookRoutes } from "../hooks/http.ts";
 import type { HookPrograms } from "../hooks/run.ts";
 import { Once } from "../once.ts";
-import { canHoldBack } from "../sandbox/landlock.ts";
+import { canRestrictWrites } from "../sandbox/landlock.ts";
 import { type DebugOptions, debugRoutes } from "./debug.ts";
 import {
   editFiles,
@@ -58,10 +58,10 @@ import {
   writeFile,
 } from "./files.ts";
 import type { Processes } from "./processes.ts";
-import { existingPath } from "./similar-path.ts";
+import { resolveSimilarPath } from "./similar-path.ts";
 import { handledSockets } from "./sockets.ts";
 
-/** For a server of a version that names no limits. */
+/** Used if the server is too old to send a timeout. */
 const MCP_CALL_MS = 60_000;
 
 export type HttpApiOptions = {
@@ -77,13 +77,13 @@ export type HttpApiOptions = {
   context: Pick<WorkspaceContext, "current">;
   mcp: Pick<WorkspaceMcp, "call">;
   debug: DebugOptions;
-  /** The absolute path of what a caller wrote. */
+  /** Resolves a caller's path to an absolute one. */
   place(path: string): string;
-  /** Where the person is who looks at this terminal. */
+  /** Returns the current folder of this terminal's shell. */
   folderOf(terminal: string): string | undefined;
-  /** The workspace is being stopped: the daemon runs its stop scripts and ends. */
+  /** Called when the workspace is being stopped: the daemon runs its stop scripts and ends. */
   shutDown(): void;
-  /** Secrets of the workspace's owner have changed at the server: the daemon asks for them again. */
+  /** Called when the owner's secrets have changed: the daemon loads them again. */
   renewSecrets(): void;
 };
 
@@ -91,14 +91,14 @@ export type HttpApi = { readonly socket: string; close(): Promise<void> };
 
 const ALL = Number.MAX_SAFE_INTEGER;
 
-/** Listens on a Unix socket in a folder of its own, readable by this user alone. */
+/** Listens on a Unix socket in a private folder that only this user can read. */
 export const serveHttpApi = (options: HttpApiOptions): HttpApi => {
   const folder = mkdtempSync(join(tmpdir(), "slipway-agent-"));
   const socket = join(folder, "api");
   const server = Bun.serve({
     unix: socket,
     maxRequestBodySize: MAX_FILE,
-    // The server decides how long a connection is kept.
+    // The server decides how long to keep a connection.
     idleTimeout: 0,
     routes: {
       ...makeRoutes(options),
@@ -138,7 +138,7 @@ const makeRoutes = ({
 }: HttpApiOptions) => {
   const edits = new Once<EditedFiles>();
   const path = (request: Request): string => place(getQuery(request, "path") || missing("path"));
-  /** Which repositories a chat works on follows from what its tools touch. */
+  /** A chat's repositories are derived from the paths that its tools touch. */
   const touched = (request: Request, paths: readonly string[], changed: boolean): void => {
     const chats = parseChats(request);
     if (chats.length > 0) void git.touched(chats, paths, changed);
@@ -176,11 +176,11 @@ const makeRoutes = ({
     },
     "/api/v0/resolve-path": {
       GET: async (request: Request) =>
-        Response.json({ resolved_path: await resolvePath(await existingPath(path(request))) }),
+        Response.json({ resolved_path: await resolvePath(await resolveSimilarPath(path(request))) }),
     },
     "/api/v0/read-file": {
       GET: async (request: Request) => {
-        const file = await existingPath(path(request));
+        const file = await resolveSimilarPath(path(request));
         touched(request, [file], false);
         return readFile(file, parseNumber(request, "offset", 0), parseNumber(request, "limit", ALL));
       },
@@ -188,7 +188,7 @@ const makeRoutes = ({
     "/api/v0/read-file-lines": {
       GET: async (request: Request) => {
         const offset = Math.max(1, parseNumber(request, "offset", 1));
-        const file = await existingPath(path(request));
+        const file = await resolveSimilarPath(path(request));
         touched(request, [file], false);
         return Response.json(await readFileLines(file, offset, parseNumber(request, "limit", 2_000)));
       },
@@ -213,7 +213,7 @@ const makeRoutes = ({
         const { id, files } = await readBody(request, EditFiles);
         const placed = await Promise.all(
           files.map(async ({ path: given, edits: wanted }) => {
-            return { path: given, edits: wanted, absolute_path: await existingPath(place(given)) };
+            return { path: given, edits: wanted, absolute_path: await resolveSimilarPath(place(given)) };
           }),
         );
         const edit = () => editFiles(placed);
@@ -288,7 +288,9 @@ const makeRoutes = ({
         return Response.json(started);
       },
     },
-    "/api/v0/processes/limits": { GET: () => Response.json({ can_hold_back: canHoldBack() } satisfies ProcessLimits) },
+    "/api/v0/processes/limits": {
+      GET: () => Response.json({ can_hold_back: canRestrictWrites() } satisfies ProcessLimits),
+    },
     "/api/v0/processes/list": { GET: () => Response.json({ processes: processes.list() }) },
     "/api/v0/processes/:id/output": {
       GET: async (request: Request_) => {

@@ -1,12 +1,12 @@
-// Names the line of a text that is most like the passage someone looked for in vain, so that the next try can be right. Pure and bounded.
+// Finds the line most similar to a passage that was not found, so that the next attempt can be correct. Pure and bounded.
 
 const MAX_LINES = 20_000;
 const MAX_LENGTH = 500;
 const MAX_SHOWN = 200;
-/** Lines that share less are no help. */
+/** Less similar lines do not help. */
 const MIN_LIKENESS = 0.5;
 
-/** Returns a sentence with a blank before it; empty when no line is like the passage. */
+/** Returns a sentence with a leading space; empty if no line is similar. */
 export const nearestLine = (text: string, passage: string): string => {
   const lines = text.split(/\r?\n/, MAX_LINES);
   const there = new Set(lines.map((line) => line.trim()));
@@ -24,7 +24,7 @@ export const nearestLine = (text: string, passage: string): string => {
   return ` The nearest line is ${best.index + 1}: ${JSON.stringify((lines[best.index] ?? "").slice(0, MAX_SHOWN))}`;
 };
 
-/** Neighboring characters, with how often they come. */
+/** Counts pairs of adjacent characters. */
 const countPairs = (line: string): Map<string, number> => {
   const plain = line.trim().slice(0, MAX_LENGTH).normalize("NFKC").toLowerCase();
   const pairs = new Map<string, number>();
@@ -35,7 +35,7 @@ const countPairs = (line: string): Map<string, number> => {
   return pairs;
 };
 
-/** 1 for the same pairs, 0 for none in common. */
+/** Returns 1 for identical pairs and 0 for none in common. */
 const computeLikeness = (one: ReadonlyMap<string, number>, other: ReadonlyMap<string, number>): number => {
   let [common, total] = [0, 0];
   for (const [pair, count] of one) {

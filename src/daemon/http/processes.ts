@@ -1,5 +1,5 @@
-// Programs that the server starts in the workspace, for the tools of chats: each in a group of its own, with the last of its output
-// (facts/wire 4.1, rule PT-7). Bounded in number and in what is kept.
+// Programs that the server starts in the workspace for tools of chats, each in its own process group and with its latest output (facts/wire
+// 4.1, rule PT-7). Bounded in number and output.
 import { type Clock, rfc3339, rfc3339OrAbsent } from "#base/clock.ts";
 import { AppError, notFound } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
@@ -8,7 +8,7 @@ import type { ProcessInfo, ProcessOutput, SignalProcess, StartProcess } from "#s
 import { Wakeup } from "#src/wire/index.ts";
 import type { Environment } from "../environment.ts";
 import { ownProgram } from "../own-program.ts";
-import { canHoldBack } from "../sandbox/landlock.ts";
+import { canRestrictWrites } from "../sandbox/landlock.ts";
 import type { ProcessGroups } from "../scripts/groups.ts";
 import { runProcess } from "../scripts/process.ts";
 import { wholeCharacters } from "../whole-characters.ts";
@@ -19,14 +19,14 @@ const MAX_KEPT = 128;
 const OUTPUT_BYTES = 1024 * 1024;
 const MAX_WAIT_MS = 30_000;
 const SIGNAL = { terminate: "SIGTERM", kill: "SIGKILL", interrupt: "SIGINT" } as const;
-/** What shells answer for a program that cannot be started. */
+/** The exit code that shells return for a program that cannot be started. */
 const CANNOT_START = 126;
 
 export type ProcessesOptions = {
   clock: Clock;
   groups: ProcessGroups;
   env: Environment;
-  /** What shows programs on the desktop, while there is one. */
+  /** Returns the variables for showing programs on the desktop, while there is one. */
   display(): Environment;
 };
 
@@ -40,12 +40,12 @@ type Started = {
   exit_code: number | null;
   timed_out: boolean;
   ring: OutputRing;
-  /** Rings when there is more output. */
+  /** Signals new output. */
   news: Wakeup;
   over: Promise<void>;
 };
 
-/** `after` in bytes; `limit` bytes at most; `follow`: more output is worth an answer, not only the end. */
+/** `after` in bytes; `limit` in bytes; `follow`: return on more output, not only at the end. */
 export type OutputQuery = { after: number; wait_ms: number; limit?: number; follow?: boolean };
 
 export class Processes {
@@ -57,15 +57,15 @@ export class Processes {
   }
 
   /**
-   * Runs `sh -c command`; answers when it has started, and calls `over` when it has ended. One that has this id already is answered as
-   * it is. 429 while too many run.
+   * Runs `sh -c command`, returns once it has started, and calls `over` when it has ended. Returns an existing process with this ID
+   * unchanged. Rejects with 429 while too many run.
    */
   start(asked: StartProcess, directory: string, over: () => void = () => {}): ProcessInfo {
     const { id = uuid(), command, env = {}, timeout_ms = 0, writable_only } = asked;
     const { clock, groups } = this.#options;
     const known = this.#started.get(id);
     if (known) return toInfo(known);
-    if (writable_only && !canHoldBack())
+    if (writable_only && !canRestrictWrites())
       throw new AppError("conflict", "This system cannot keep programs from writing files.");
     const running = [...this.#started.values()].filter(({ ended_at }) => ended_at === undefined);
     if (running.length >= MAX_RUNNING) throw new AppError("too_many_requests", `${MAX_RUNNING} programs run already.`);
@@ -114,12 +114,12 @@ export class Processes {
     return toInfo(started);
   }
 
-  /** Oldest first. */
+  /** Returns processes, oldest first. */
   list(): ProcessInfo[] {
     return [...this.#started.values()].map(toInfo);
   }
 
-  /** What was written from offset `after` on, as far as it is kept. Waits at most `wait_ms` for the end of the program, or for news. */
+  /** Returns the retained output from offset `after` on. Waits up to `wait_ms` for the program's end, or for new output. */
   async output(id: string, query: OutputQuery): Promise<ProcessOutput> {
     const { after, wait_ms, limit = OUTPUT_BYTES, follow = false } = query;
     const started = this.#find(id);
@@ -135,7 +135,7 @@ export class Processes {
     const first = written - kept.byteLength;
     const from = Math.min(written, Math.max(first, after));
     const asked = kept.subarray(from - first, from - first + limit);
-    // The rest of a character may be on its way, or beyond the limit.
+    // The rest of a character may be still to come, or beyond the limit.
     const isLast = started.ended_at !== undefined && from + asked.byteLength === written;
     const whole = isLast ? asked : wholeCharacters(asked);
     const next = from + whole.byteLength;
@@ -144,7 +144,7 @@ export class Processes {
     return { ...toInfo(started), output, from, next, more, truncated: from > after };
   }
 
-  /** Sends a signal to the whole group. 409 when the program has ended. */
+  /** Signals the whole process group. Rejects with 409 if the program has ended. */
   signal(id: string, { signal }: SignalProcess): void {
     const { pid, ended_at } = this.#find(id);
     if (ended_at !== undefined || pid === 0) throw new AppError("conflict", "The program has ended.");
@@ -169,7 +169,7 @@ export class Processes {
   }
 }
 
-/** What a command stands behind that may write only these files. */
+/** Returns the prefix for a command that may write only these files. */
 const readOnly = (writable: readonly string[]): string[] => [
   ...ownProgram(),
   ...["readonly", ...writable.flatMap((path) => ["--writable", path]), "--"],

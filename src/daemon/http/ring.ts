@@ -1,4 +1,4 @@
-// The last bytes that a process of a chat has written, for the model that asks for them.
+// A ring buffer of the last bytes that a process has written.
 
 export class OutputRing {
   readonly #bytes: Uint8Array;
@@ -19,12 +19,12 @@ export class OutputRing {
     this.#end = (this.#end + part.byteLength) % size;
   }
 
-  /** All bytes that were ever pushed. */
+  /** Total number of bytes ever pushed. */
   get written(): number {
     return this.#written;
   }
 
-  /** A copy of the last bytes, oldest first; with more than fit it begins behind the last byte of a character. */
+  /** Returns a copy of the last bytes, oldest first. If bytes were dropped, it begins at a character boundary. */
   snapshot(): Uint8Array {
     if (this.#written < this.#bytes.byteLength) return this.#bytes.slice(0, this.#end);
     const whole = new Uint8Array(this.#bytes.byteLength);

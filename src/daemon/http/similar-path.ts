@@ -1,9 +1,9 @@
-// Finds a file whose name looks like the one that was asked for: models write plain blanks and composed letters where the disk has others.
+// Finds a file with a name that looks like the requested one: models write plain spaces and composed letters where the disk has others.
 import { access, readdir } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 
-/** Returns the path itself where it exists, else the one path that looks the same, else the path as it came. */
-export const existingPath = async (path: string): Promise<string> => (await findLike(path)) ?? path;
+/** Returns the path if it exists, else the only path that looks the same, else the path unchanged. */
+export const resolveSimilarPath = async (path: string): Promise<string> => (await findLike(path)) ?? path;
 
 const findLike = async (path: string): Promise<string | undefined> => {
   if (await exists(path)) return path;

@@ -1,18 +1,18 @@
-// WebSockets of the daemon's HTTP API: one set of callbacks for all routes, which hands everything to the handler that the route has put
-// there. Used by http.ts; bounds what may come in and what may wait.
+// WebSockets of the daemon's HTTP API: one set of callbacks that dispatches to the handler of each route. Bounds incoming and buffered
+// data. Used by http.ts.
 import type { ServerWebSocket } from "bun";
 
 export interface SocketHandler {
   open?(socket: ServerWebSocket<SocketData>): void;
   message?(socket: ServerWebSocket<SocketData>, data: string | Uint8Array): void;
-  /** What waited has gone. */
+  /** Called when buffered data has been sent. */
   drain?(socket: ServerWebSocket<SocketData>): void;
   close?(socket: ServerWebSocket<SocketData>): void;
 }
 
 export type SocketData = { readonly handler: SocketHandler };
 
-/** Bytes of a message that comes in: what is pasted into a desktop is the longest. */
+/** Maximum size of an incoming message; the longest is text pasted into a desktop. */
 const MAX_IN_BYTES = 1024 * 1024;
 const MAX_OUT_BYTES = 16 * 1024 * 1024;
 

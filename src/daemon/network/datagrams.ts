@@ -1,5 +1,5 @@
-// Datagrams of one peer to UDP ports of the workspace: each pair of ports has a socket of its own, so that answers find their way back; one
-// that is quiet for two minutes is forgotten. [WN-8]
+// Forwards a peer's datagrams to UDP ports of the workspace. Each pair of ports has its own socket so that responses can be routed back; an
+// idle one is closed after two minutes. [WN-8]
 import type { Clock } from "#base/clock.ts";
 import type { Datagram } from "#src/tailnet/index.ts";
 
@@ -19,14 +19,14 @@ export class DatagramFlows {
     this.#looking = clock.every(QUIET_MS / 4, () => this.#forgetQuiet());
   }
 
-  /** Sends one to a port of this machine; what returns is given to `answer`. */
+  /** Sends a datagram to a port of this machine; responses go to `answer`. */
   send({ sourcePort, targetPort, data }: Datagram, answer: (data: Uint8Array) => void): void {
     if (targetPort < FIRST_PORT) return;
     const name = `${sourcePort}:${targetPort}`;
     let flow = this.#flows.get(name);
     if (!flow) {
       if (this.#flows.size >= MAX_FLOWS) return;
-      // Without `error`, a port where nobody listens would end the process: the kernel tells of it as an error of the socket.
+      // Without an `error` handler, a port without a listener would crash the process: the kernel reports it as a socket error.
       const handlers = { data: (_: unknown, reply: Buffer) => answer(reply), error: () => {} };
       const socket = Bun.udpSocket({ hostname: "127.0.0.1", socket: handlers });
       flow = { socket, usedAt: 0 };

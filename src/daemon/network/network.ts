@@ -1,5 +1,6 @@
-// The daemon as a peer of the private network, which is how genuine editors, command lines and agents' servers reach a workspace: it joins on
-// the daemon's own connection, and serves SSH, speed tests, terminals, the HTTP API and the workspace's ports to anyone who has a tunnel. [WN-7]
+// The daemon as a peer of the private network, through which genuine editors, command lines and agents' servers reach a workspace. Joins
+// over the daemon's own connection, and serves SSH, speed tests, terminals, the HTTP API and the workspace's ports to every peer with a
+// tunnel. [WN-7]
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import type { Random } from "#base/random.ts";
@@ -28,20 +29,20 @@ export type NetworkOptions = {
   random: Random;
   connection: Pick<Connection, "eachSession">;
   signal: AbortSignal;
-  /** What the tunnel of the server reaches, too. */
+  /** The services that the server's tunnel also reaches. */
   services: TunnelServices;
   ssh: SshServer;
-  /** A stream to a port of the workspace begins; called back when it has ended. */
+  /** Counts a new stream to a port of the workspace; the result is called when it ends. */
   counted(): CountedStream;
   reports: ConnectionReports;
 };
 
 type Service = (connection: Duplex, ip: string) => Promise<void>;
 
-/** A daemon that has joined, as it is shown to who looks for a fault. */
+/** The peers of a joined daemon, for debugging. */
 export type JoinedNetwork = { readonly shown: readonly RemoteShown[] };
 
-/** Joins, again and again until the signal fires. */
+/** Joins and rejoins until the signal fires. */
 export const joinNetwork = (options: NetworkOptions): JoinedNetwork => new NetworkAgent(options);
 
 class NetworkAgent implements JoinedNetwork {
@@ -73,7 +74,7 @@ class NetworkAgent implements JoinedNetwork {
     void connection.eachSession((session) => this.#peer.run(tailnetClient(session)), signal);
   }
 
-  /** Those it has a tunnel with. */
+  /** The peers with a tunnel. */
   get shown(): readonly RemoteShown[] {
     return this.#peer.remotes.map(({ id, key, tunnel, tcp }) => ({
       id,
@@ -83,7 +84,7 @@ class NetworkAgent implements JoinedNetwork {
     }));
   }
 
-  /** The SYN is answered once whatever is asked for has answered, and refused when it has not. */
+  /** Accepts the SYN once the requested service is ready, and rejects it otherwise. */
   async #accept(connection: TcpConnection, port: number): Promise<void> {
     try {
       const ip = addressWords(connection.ends.target);

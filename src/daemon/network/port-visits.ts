@@ -1,10 +1,10 @@
-// Ports that a peer of the private network uses, for the connection log: a browser opens many streams, which are one connection until none
-// has been open for a while.
+// Ports that a peer of the private network uses, for the connection log. The many streams of a browser are one connection until none has
+// been open for a while.
 import type { Clock, Timer } from "#base/clock.ts";
 import type { ConnectionReports, Ended } from "../connection/connection-reports.ts";
 
 const SILENCE_MS = 60_000;
-/** Ports of peers at once; further ones are not told of. */
+/** Maximum number of ports tracked at a time; others are not reported. */
 const MOST = 1_000;
 
 type Visit = { streams: number; silence: Timer | undefined; readonly ended: Ended };
@@ -19,7 +19,7 @@ export class PortVisits {
     this.#reports = reports;
   }
 
-  /** A stream begins; call the result when it has ended. */
+  /** Records a new stream; call the result when it has ended. */
   begin(ip: string, port: number): () => void {
     const key = `${ip} ${port}`;
     const visit = this.#open.get(key) ?? this.#new(key, ip, port);
@@ -36,7 +36,7 @@ export class PortVisits {
     };
   }
 
-  /** All of them are over. */
+  /** Ends all visits. */
   close(): void {
     for (const visit of this.#open.values()) {
       visit.silence?.cancel();

@@ -1,16 +1,16 @@
-// The speed test that genuine clients ask for (facts/tailnet-peer 6): a line of JSON, an empty answer, then one side sends until its time is
-// over. [WN-8]
+// Serves the speed test of genuine clients (facts/tailnet-peer 6): a line of JSON, an empty answer, then one side sends for the agreed
+// time. [WN-8]
 import type { Clock } from "#base/clock.ts";
 import { type Duplex, WireError } from "#src/wire/index.ts";
 
 const MAX_LINE = 1_024;
-/** A test takes no longer, whatever is asked for. */
+/** Maximum duration of a test, regardless of the request. */
 const MAX_MS = 60_000;
 const BLOCK = new Uint8Array(64 * 1024);
-/** Who sends: the agent, or anyone who asked. */
+/** Directions: the agent sends, or the client sends. */
 const DOWNLOAD = 0;
 
-/** Serves one test. Throws WireError `protocol` for a line that makes no sense. */
+/** Serves one test. Throws WireError `protocol` for an invalid line. */
 export const serveSpeedTest = async (stream: Duplex, clock: Clock): Promise<void> => {
   const { direction, ms } = testIn(await firstLine(stream));
   await stream.write(new TextEncoder().encode("{}\n"));

@@ -1,16 +1,16 @@
-// Programs that may write no file, by the Linux security module Landlock: it needs no rights, no other program and no container, and
-// nothing that is started inside gets out of it. What it does not hold back: changes of modes and times, and programs that already run
-// and listen on a socket (rule PM-6).
+// Runs programs that cannot write files, using the Linux security module Landlock. Landlock needs no privileges, helper programs or
+// containers, and child processes cannot escape it. It does not block changes of modes and times, or requests to programs that already
+// listen on a socket (rule PM-6).
 import { ptr } from "bun:ffi";
 import { log } from "#base/log.ts";
 import { systemLibrary } from "#base/system/library.ts";
 
-/** From this version on shortening a file by its name is held back, too. */
+/** From this version on, truncating a file by name is also restricted. */
 const LEAST = 3;
-/** From this version on programs outside can be sent no signals. */
+/** From this version on, signals to programs outside are also blocked. */
 const SCOPED = 6;
 
-// linux/landlock.h: what is a change of files, by bit.
+// linux/landlock.h: the rights to change files, by bit.
 const WRITE_FILE = 1n << 1n;
 const TRUNCATE = 1n << 14n;
 const REMOVE_DIR_TO_MAKE_SYM = 0b1_1111_1111n << 4n;
@@ -24,7 +24,7 @@ const O_PATH = 0x200000 | 0x80000;
 const SET_NO_NEW_PRIVS = 38;
 const SIGPIPE = 13;
 
-/** Where everything may be written, which keeps nothing. */
+/** Devices that are always writable, since they store nothing. */
 const SINKS = ["/dev/null", "/dev/zero", "/dev/full", "/dev/tty"];
 
 const SYMBOLS = {
@@ -39,8 +39,8 @@ const load = () => systemLibrary(SYMBOLS);
 
 let known: boolean | undefined;
 
-/** Whether programs can be held back here. */
-export const canHoldBack = (): boolean => {
+/** Returns true if programs can be restricted here. */
+export const canRestrictWrites = (): boolean => {
   known ??= readVersion(load()) >= LEAST;
   return known;
 };
@@ -50,8 +50,8 @@ type Library = NonNullable<ReturnType<typeof load>>;
 const readVersion = (c: Library | undefined): number => (c ? Number(c.syscall(CREATE_RULESET, 0n, 0n, 1n, 0n)) : 0);
 
 /**
- * Becomes this program, which may write only these files, as far as they are there. Never returns. Throws Error where it cannot be held
- * back or not be started.
+ * Replaces this process with a program that may write only these files, as far as they exist. Never returns. Throws Error if the
+ * restriction or the start fails.
  */
 export const becomeReadOnly = (command: readonly [string, ...string[]], writable: readonly string[]): never => {
   const c = load();
@@ -74,7 +74,7 @@ export const becomeReadOnly = (command: readonly [string, ...string[]], writable
   }
   if (c.prctl(SET_NO_NEW_PRIVS, 1n, 0n, 0n, 0n) !== 0) throw new Error("The program cannot be kept from new rights.");
   if (c.syscall(RESTRICT_SELF, rules, 0n, 0n, 0n) !== 0n) throw new Error("Landlock holds nothing back.");
-  // As a program that is started by a shell has it.
+  // Restores the default that a program has when a shell starts it.
   c.signal(SIGPIPE, 0n);
   const words = command.map(cString);
   const list = new BigUint64Array([...words.map((word) => BigInt(ptr(word))), 0n]);

@@ -1,4 +1,4 @@
-// How the text of a script becomes a command: `sh -c`, or a file of its own when it names its interpreter or is too long for an
+// Turns the text of a script into a command: `sh -c`, or a temporary file if the script names its interpreter or is too long for an
 // argument (rule DM-6).
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -7,7 +7,7 @@ import { join } from "node:path";
 /** Disposing removes the file. */
 export type ScriptCommand = Disposable & { readonly command: readonly string[] };
 
-// Linux takes 128 KiB in one argument.
+// Linux limits one argument to 128 KiB.
 const MAX_ARGUMENT = 100_000;
 
 export const parseCommand = (script: string): ScriptCommand => {

@@ -1,5 +1,5 @@
-// The process groups of everything the daemon started, so that nothing is left behind (rule DM-16). A group outlives its first process: a script may
-// leave a server running in the background, which is fine until the daemon stops.
+// The process groups of everything that the daemon has started, so that nothing is left behind (rule DM-16). A group outlives its first
+// process: a script may leave a server running in the background, which is allowed until the daemon stops.
 import { readdirSync, readFileSync } from "node:fs";
 import type { Clock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
@@ -15,7 +15,7 @@ export class ProcessGroups {
   /** Groups whose first process, our child, is still running. */
   readonly #led = new Set<number>();
 
-  /** The agent's ID is in the environment of every process: it distinguishes our processes when a process ID is reused. */
+  /** The agent's ID is in the environment of every process. It identifies our processes when a process ID is reused. */
   constructor(options: { clock: Clock; agent_id: string }) {
     this.#clock = options.clock;
     this.#mark = `${AGENT_MARK}=${options.agent_id}`;
@@ -33,13 +33,13 @@ export class ProcessGroups {
     this.#forgetIfGone(group);
   }
 
-  /** Asks the group to end, and ends it five seconds later. */
+  /** Asks the group to end, and kills it five seconds later. */
   end(group: number): void {
     this.#send(group, "SIGTERM");
     this.#clock.after(KILL_AFTER_MS, () => this.#send(group, "SIGKILL"));
   }
 
-  /** Asks all groups to end and waits for it, at most `grace_ms` milliseconds; then kills the rest. */
+  /** Asks all groups to end, waits up to `grace_ms` milliseconds, and kills the rest. */
   async endAll(grace_ms: number): Promise<void> {
     for (const group of this.#groups) this.#send(group, "SIGTERM");
     const until = this.#clock.monotonic() + grace_ms;
@@ -61,7 +61,7 @@ export class ProcessGroups {
     try {
       process.kill(-group, signal);
     } catch {
-      // It ended while we looked.
+      // The process ended in the meantime.
     }
   }
 
@@ -72,7 +72,7 @@ export class ProcessGroups {
       return false;
     }
     if (this.#led.has(group)) return true;
-    // Zombies and groups of other owners do not count, where the system reports them.
+    // Excludes zombies and groups of other owners if the system reports them.
     const members = listMembers(group);
     return members === undefined || members.some((pid) => this.#isOurs(pid));
   }
@@ -86,7 +86,7 @@ export class ProcessGroups {
   }
 }
 
-/** Living processes of a group; undefined where there is no /proc. */
+/** Returns the living processes of a group; undefined without /proc. */
 const listMembers = (group: number): number[] | undefined => {
   let names: string[];
   try {
@@ -100,7 +100,7 @@ const listMembers = (group: number): number[] | undefined => {
 const isMember = (pid: number, group: number): boolean => {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
-    // The name in parentheses may hold anything; behind it come state, parent and group.
+    // The name in parentheses may contain anything. Next are state, parent and group.
     const [state, , of] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
     return Number(of) === group && state !== "Z" && state !== "X";
   } catch {

@@ -1,5 +1,5 @@
-// Which state the agent is in, as the server hears it: every change in order, and on each new connection the newest again with its
-// own time, so that a server which lost it has it again (rules DM-4, DM-5).
+// Reports the agent's lifecycle state to the server: every change in order, and on each new connection the latest state again with its
+// original time, in case the server has lost it (rules DM-4, DM-5).
 import type { Clock } from "#base/clock.ts";
 import type { LifecycleState } from "#schema/agents/agent.ts";
 import { Lifecycle_State } from "#src/wire/gen/agent_pb.ts";
@@ -29,15 +29,15 @@ export class Lifecycle {
     this.#clock = options.clock;
   }
 
-  /** The agent is in this state from now on. */
+  /** Enters a state and reports it. */
   enter(state: LifecycleState): void {
-    // The server takes no report that is older than the last one; a wall clock may be set back.
+    // The server rejects reports older than the last one, and the wall clock may be set back.
     const at = Math.max(this.#clock.now(), this.#newest?.at ?? 0);
     this.#newest = { state, at };
     void this.#report(this.#newest);
   }
 
-  /** A new connection: says the newest state again, unless it is still to be said. */
+  /** Reports the latest state again on a new connection, unless that report is still queued. */
   repeat(): void {
     if (this.#newest && this.#waiting === 0) void this.#report(this.#newest);
   }

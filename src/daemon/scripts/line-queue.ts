@@ -1,11 +1,11 @@
-// Log lines of one source that wait to be sent: bounded, the oldest are dropped first, and one line says how many (rule DM-11).
-// Pure; the shipper (logs.ts) decides when to take.
+// A bounded queue of log lines of one source. Drops the oldest lines first and adds one line that says how many (rule DM-11). Pure; the
+// shipper (logs.ts) decides when to take lines.
 import type { LogLevel } from "#schema/log-level.ts";
 
 /** `at` is in milliseconds since 1970. */
 export type LogLine = { readonly at: number; readonly level: LogLevel; readonly output: string };
 
-// What a line costs alongside its text, so that empty lines are not free.
+// Size of a line in addition to its text, so that empty lines count.
 const OVERHEAD = 32;
 const COMPACT_AT = 1024;
 
@@ -16,17 +16,17 @@ export class LineQueue {
   #bytes = 0;
   #dropped = 0;
 
-  /** `bound` in bytes of UTF-8, with 32 for each line. */
+  /** `bound` in bytes of UTF-8, plus 32 per line. */
   constructor(bound: number) {
     this.#bound = bound;
   }
 
-  /** Lines that wait. */
+  /** Number of queued lines. */
   get length(): number {
     return this.#lines.length - this.#head;
   }
 
-  /** Bytes that wait. */
+  /** Size of the queued lines. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -41,12 +41,12 @@ export class LineQueue {
     }
   }
 
-  /** Counts lines as dropped that were taken and then could not be delivered. */
+  /** Counts lines as dropped that were taken but could not be delivered. */
   noteDropped(count: number): void {
     this.#dropped += count;
   }
 
-  /** The oldest lines, at most `lines` of them and `bytes` in all, but at least one. What was dropped is told first. */
+  /** Returns the oldest lines, up to `lines` lines and `bytes` bytes, but at least one. A notice about dropped lines comes first. */
   take(lines: number, bytes: number): LogLine[] {
     const taken: LogLine[] = [];
     let size = 0;

@@ -1,19 +1,19 @@
-// Bytes of a program's output as lines: what is not yet complete waits for its end, a line beyond the bound continues as the next one,
-// broken UTF-8 is replaced, colors are kept (rule DM-7).
+// Splits a program's output into lines: buffers an incomplete line, splits a line at the limit, replaces invalid UTF-8, and keeps colors
+// (rule DM-7).
 
-/** Characters of one line. */
+/** Maximum number of characters per line. */
 export const MAX_LINE = 32 * 1024;
 
 export class LineSplitter {
   readonly #decoder = new TextDecoder();
   #rest = "";
 
-  /** The lines these bytes complete, without line ends. */
+  /** Returns the lines that these bytes complete, without line ends. */
   push(bytes: Uint8Array): string[] {
     return this.#split(this.#decoder.decode(bytes, { stream: true }));
   }
 
-  /** The rest when the output has ended. */
+  /** Returns the rest when the output has ended. */
   end(): string[] {
     const lines = this.#split(this.#decoder.decode());
     const last = this.#rest;
@@ -41,7 +41,7 @@ export class LineSplitter {
 
 const withoutReturn = (line: string): string => (line.endsWith("\r") ? line.slice(0, -1) : line);
 
-// Never between the halves of one character.
+// Never splits a surrogate pair.
 const cutBefore = (text: string, at: number): number => {
   const code = text.charCodeAt(at - 1);
   return code >= 0xd800 && code <= 0xdbff ? at - 1 : at;

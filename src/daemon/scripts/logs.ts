@@ -1,5 +1,5 @@
-// Ships log lines to the server: one queue for each source, batches in order, one on its way at a time (rules DM-8 to DM-12). Each
-// batch has an id and is sent until it is answered, so that a lost answer neither loses nor doubles a line.
+// Ships log lines to the server: one queue per source, batches in order, one in flight at a time (rules DM-8 to DM-12). Each batch has an
+// ID and is retried until acknowledged, so that a lost response neither loses nor duplicates lines.
 import type { Clock } from "#base/clock.ts";
 import { uuid, uuidBytes } from "#base/ids.ts";
 import { log } from "#base/log.ts";
@@ -15,14 +15,14 @@ export type LogsOptions = { connection: Pick<Connection, "ask">; clock: Clock; r
 
 const BATCH_LINES = 100;
 const BATCH_BYTES = 64 * 1024;
-/** Between two batches, unless the next one is full. */
+/** Minimum time between two batches, unless the next one is full. */
 const BATCH_GAP_MS = 250;
 const QUEUE_BYTES = 1024 * 1024;
 const CEILING_MS = 10_000;
-/** About five minutes. A server that cannot be reached is no refusal. */
+/** About five minutes of attempts. Connection failures are not counted. */
 const MAX_REFUSALS = 35;
 
-/** The server's name for lines that belong to no script. */
+/** The source ID for lines that belong to no script. */
 export const OWN_SOURCE = new Uint8Array(16);
 
 const LEVELS: Readonly<Record<LogLevel, Log_Level>> = {
@@ -33,18 +33,18 @@ const LEVELS: Readonly<Record<LogLevel, Log_Level>> = {
   error: Log_Level.ERROR,
 };
 
-/** All sources of the agent. */
+/** The log sources of the agent. */
 export class Logs {
   readonly #options: LogsOptions;
   readonly #sources = new Map<string, LogSource>();
-  /** The server stores no more lines of this agent, for good. */
+  /** True once the server accepts no more lines from this agent, permanently. */
   #full = false;
 
   constructor(options: LogsOptions) {
     this.#options = options;
   }
 
-  /** The queue of a source, by the 16 bytes of its id. */
+  /** Returns the queue of a source, by its ID of 16 bytes. */
   source(id: Uint8Array): LogSource {
     const key = Buffer.from(id).toString("hex");
     const known = this.#sources.get(key);
@@ -60,13 +60,13 @@ export class Logs {
     return made;
   }
 
-  /** Sends what waits, without gaps. Resolves when nothing does. */
+  /** Sends queued lines without delay. Resolves when the queues are empty. */
   async flush(): Promise<void> {
     await Promise.all([...this.#sources.values()].map((source) => source.flush()));
   }
 }
 
-/** One source: `add` never waits. */
+/** One source. `add` never blocks. */
 export class LogSource {
   readonly #id: Uint8Array;
   readonly #options: LogsOptions;
@@ -101,7 +101,7 @@ export class LogSource {
   }
 
   async #ship(): Promise<void> {
-    // Lines that were read together go together.
+    // Lines that were read together share a batch.
     await Promise.resolve();
     try {
       while (this.#queue.length > 0 && !this.#limit.isFull()) {
@@ -116,7 +116,7 @@ export class LogSource {
     }
   }
 
-  /** The first line goes at once; what follows waits a moment for company. */
+  /** The first line is sent immediately; later ones wait briefly to share a batch. */
   async #untilDue(): Promise<void> {
     const { clock } = this.#options;
     const wait = this.#sentAt + BATCH_GAP_MS - clock.monotonic();
@@ -128,7 +128,7 @@ export class LogSource {
     this.#sentAt = clock.monotonic();
   }
 
-  /** Sends one batch under one id until it is answered. */
+  /** Sends one batch under one ID until it is acknowledged. */
   async #send(lines: readonly LogLine[]): Promise<void> {
     const { connection, clock, random } = this.#options;
     const logs = lines.map(({ at, level, output }) => ({ createdAt: timestamp(at), level: LEVELS[level], output }));

@@ -1,4 +1,4 @@
-// Collects the agent's metadata: runs each script at its interval and sends the newest values (rule DM-14).
+// Collects the agent's metadata: runs each script at its interval and sends the latest values (rule DM-14).
 import type { Clock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
 import type { WorkspaceAgentMetadata_Description } from "#src/wire/gen/agent_pb.ts";
@@ -21,11 +21,11 @@ export type MetadataOptions = {
 
 type Result = { key: string; at: number; value: string; error: string };
 
-/** What the server keeps of a value (facts/platform 2.2). */
+/** The server truncates values to this size (facts/platform 2.2). */
 const MAX_BYTES = 2048;
 const BATCH_GAP_MS = 1_000;
 
-/** Collects until the signal fires; a run that takes longer than its interval delays the next one. */
+/** Collects until the signal fires. A run that takes longer than its interval delays the next one. */
 export const collectMetadata = (
   descriptions: readonly WorkspaceAgentMetadata_Description[],
   options: MetadataOptions,
@@ -61,7 +61,7 @@ export const collectMetadata = (
   for (const description of descriptions) void repeat(description);
 };
 
-/** One run: its standard output, or why there is none. Never rejects. */
+/** Runs one script and returns its standard output or an error. Never rejects. */
 const collect = async (
   { script, timeout }: WorkspaceAgentMetadata_Description,
   interval_ms: number,
@@ -87,7 +87,7 @@ const collect = async (
   }
 };
 
-/** The first bytes of an output; the rest is read and let go. Twice the bound, since spaces around are cut off. */
+/** Keeps the first bytes of an output and discards the rest. Keeps twice the limit, because surrounding whitespace is trimmed. */
 class Beginning {
   #bytes = Buffer.alloc(0);
 
@@ -104,7 +104,7 @@ class Beginning {
 const cut = (text: string): string => {
   const bytes = Buffer.from(text);
   if (bytes.length <= MAX_BYTES) return text;
-  // A character that was cut in the middle is left out.
+  // Drops a character that the limit cuts in half.
   return bytes
     .subarray(0, MAX_BYTES)
     .toString("utf8")

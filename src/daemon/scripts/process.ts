@@ -1,5 +1,5 @@
-// Runs one program of the workspace in a session of its own: its output as it comes, a limit of time, and an end even when something
-// in the background keeps its pipes open (rules DM-6, DM-7).
+// Runs a program of the workspace in its own session, with streamed output and a timeout. Resolves even if a background process keeps the
+// pipes open (rules DM-6, DM-7).
 import type { Clock } from "#base/clock.ts";
 import { within } from "#base/retry.ts";
 import type { ProcessGroups } from "./groups.ts";
@@ -10,23 +10,23 @@ export type ProcessOptions = {
   env: Readonly<Record<string, string>>;
   clock: Clock;
   groups: ProcessGroups;
-  /** Milliseconds after which the whole group is ended; 0 = never. */
+  /** Milliseconds after which the whole group is ended; 0 for no timeout. */
   timeout_ms: number;
-  /** What the program reads; nothing when absent. */
+  /** The program's standard input; none if absent. */
   stdin?: Uint8Array;
-  /** What the program leaves running ends with it. */
+  /** Also ends processes that the program leaves running. */
   ends_group?: boolean;
-  /** The program has started; its id is that of its group, too. */
+  /** Called when the program has started. Its process ID is also that of its group. */
   onStart?(pid: number): void;
   onOutput(from: "stdout" | "stderr", bytes: Uint8Array): void;
 };
 
-/** `pipes_left_open`: the program has ended, but its output had not ten seconds later; nobody reads it any more. */
+/** `pipes_left_open`: the program has ended, but ten seconds later its output had not; the rest is not read. */
 export type ProcessEnd = { exit_code: number; timed_out: boolean; pipes_left_open: boolean };
 
 const PIPES_MS = 10_000;
 
-/** Resolves when the program has ended and its output was read. Rejects when it cannot be started. */
+/** Resolves when the program has ended and its output was read. Rejects if it cannot be started. */
 export const runProcess = async (options: ProcessOptions): Promise<ProcessEnd> => {
   const { command, directory, env, clock, groups, timeout_ms, stdin = "ignore", onStart, onOutput } = options;
   const child = Bun.spawn([...command], {

@@ -1,4 +1,4 @@
-// Runs one script of the template: its output becomes log lines as it comes, and the server hears when it began, ended and how
+// Runs one script of the template: turns its output into log lines as it arrives, and reports its start, end and result to the server
 // (rules DM-6, DM-7).
 import { closeSync, mkdirSync, openSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
@@ -18,7 +18,7 @@ import { runScript } from "./run-script.ts";
 
 export type Script = WorkspaceAgentScript;
 export type Stage = "start" | "stop" | "cron";
-/** How a run ended, in the words of the specification. */
+/** The result of a run, as named in the specification. */
 export type ScriptStatus = "ok" | "exit_failure" | "timed_out" | "pipes_left_open";
 
 export type ScriptRunnerOptions = {
@@ -38,7 +38,7 @@ const STATUSES: Readonly<Record<ScriptStatus, Timing_Status>> = {
   timed_out: Timing_Status.TIMED_OUT,
   pipes_left_open: Timing_Status.PIPES_LEFT_OPEN,
 };
-/** What shells answer for a program that cannot be started. */
+/** The exit code that shells return for a program that cannot be started. */
 const CANNOT_START = 126;
 
 export class ScriptRunner {
@@ -49,14 +49,14 @@ export class ScriptRunner {
     this.#options = options;
   }
 
-  /** Resolves when the script has ended; never rejects. `limit_ms` holds for a script without a timeout of its own; 0 = none. */
+  /** Resolves when the script has ended; never rejects. `limit_ms` applies to a script without its own timeout; 0 for none. */
   run(script: Script, stage: Stage, limit_ms = 0): Promise<ScriptStatus> {
     const run = this.#run(script, stage, limit_ms).finally(() => this.#running.delete(run));
     this.#running.add(run);
     return run;
   }
 
-  /** Resolves when the scripts that run now have ended and were reported. */
+  /** Resolves when running scripts have ended and were reported. */
   async idle(): Promise<void> {
     await Promise.all(this.#running);
   }
@@ -94,14 +94,14 @@ export class ScriptRunner {
   async #runIn(script: Script, source: LogSource, timeout_ms: number): Promise<ProcessEnd> {
     const { clock, env, bin, directory, groups } = this.#options;
     const splitters = { stdout: new LineSplitter(), stderr: new LineSplitter() };
-    // Programs write progress to standard error, too: whether the script has failed, its exit code says.
+    // Programs also write progress to standard error; only the exit code indicates failure.
     const take = (lines: readonly string[]): void => {
       for (const line of lines) this.#say(source, "info", line);
     };
     const file = this.#openFile(script.logPath, source);
     try {
       return await runScript(script.script, {
-        // The agent's folder may be one that a start script is yet to make.
+        // The agent's folder may not exist until a start script creates it.
         directory: script.isDotfiles ? resolveFolder("", env) : directory,
         env: { ...env, ...bin.envOf(toId(script.id)) },
         clock,
@@ -125,7 +125,7 @@ export class ScriptRunner {
     source.add({ at: this.#options.clock.now(), level, output });
   }
 
-  /** The file the script's output is also kept in. A file that cannot be written costs a line, not the script. */
+  /** Opens the file that also receives the script's output. If it cannot be written, a line says so and the script still runs. */
   #openFile(path: string, source: LogSource): { write(bytes: Uint8Array): void; close(): void } | undefined {
     if (path === "") return undefined;
     const { env, directory } = this.#options;

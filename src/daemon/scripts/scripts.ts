@@ -1,20 +1,19 @@
-// The scripts of an agent by occasion: all start scripts at once, stop scripts when the daemon ends, cron scripts when their time has
-// come (rules DM-5, DM-13).
+// Runs the scripts of an agent: start scripts in parallel, stop scripts when the daemon ends, cron scripts on schedule (rules DM-5, DM-13).
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { pause } from "#base/retry.ts";
 import { nextScriptTime } from "#base/schedule/cron.ts";
 import type { Script, ScriptRunner, ScriptStatus } from "./script-runner.ts";
 
-/** Timers cannot wait for months, and a wall clock may be set in the meantime. */
+/** Timers cannot wait for months, and the wall clock may be changed in the meantime. */
 const MAX_WAIT_MS = 3_600_000;
-/** For stop scripts without a timeout of their own: what waits for the daemon to end does not wait forever either. */
+/** Timeout of stop scripts without their own, because the caller does not wait forever for the daemon to end. */
 const STOP_LIMIT_MS = 20_000;
 
 /**
- * Installs the owner's dotfiles, however that ends, then runs the start scripts side by side. Resolves when those that block login have
- * ended, or all of them when none does; the others go on. `ready`, `start_error` when one has failed, else `start_timeout` when one was ended
- * for its time (facts/platform 2.2).
+ * Installs the owner's dotfiles, then runs the start scripts in parallel, even if the dotfiles failed. Resolves when the scripts that block
+ * login have ended, or all scripts if none blocks; the others continue. Returns `start_error` if a script failed, else `start_timeout` if
+ * one timed out, else `ready` (facts/platform 2.2).
  */
 export const runStartScripts = async (
   scripts: readonly Script[],
@@ -30,7 +29,7 @@ export const runStartScripts = async (
   return worst === "ok" ? "ready" : `start_${worst}`;
 };
 
-/** Runs the stop scripts side by side: `off`, `shutdown_error` or `shutdown_timeout`. */
+/** Runs the stop scripts in parallel. Returns `off`, `shutdown_error` or `shutdown_timeout`. */
 export const runStopScripts = async (
   scripts: readonly Script[],
   runner: ScriptRunner,
@@ -45,7 +44,10 @@ const findWorst = (ends: readonly ScriptStatus[]): "ok" | "error" | "timeout" =>
   return ends.includes("timed_out") ? "timeout" : "ok";
 };
 
-/** Runs the script at its times (five fields, the machine's time zone) until the signal fires. A run that is due during one is left out. */
+/**
+ * Runs the script on its schedule (five fields, the machine's time zone) until the signal fires. Skips a run that is due while the previous
+ * one is running.
+ */
 export const runCron = async (
   script: Script,
   runner: ScriptRunner,

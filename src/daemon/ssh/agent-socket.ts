@@ -1,4 +1,4 @@
-// A Unix socket that leads to the SSH agent of a client, in a folder that only this user can read. [WN-4]
+// A Unix socket that forwards to a client's SSH agent, in a folder that only this user can read. [WN-4]
 import { chmodSync, mkdtempSync, rmSync } from "node:fs";
 import { createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
@@ -16,7 +16,7 @@ export class AgentSocket {
     this.#server = server;
   }
 
-  /** Undefined where there is no place for one. */
+  /** Returns undefined if the socket cannot be created. */
   static async open(connected: (socket: Socket) => void): Promise<AgentSocket | undefined> {
     try {
       const folder = mkdtempSync(join(tmpdir(), "slipway-ssh-"));
@@ -37,7 +37,7 @@ export class AgentSocket {
     }
   }
 
-  /** Nobody listens any more. */
+  /** Closes and removes the socket. */
   remove(): void {
     this.#server.close();
     rmSync(this.#folder, { recursive: true, force: true });

@@ -1,8 +1,8 @@
-// How an SSH session's command has ended, said to its client. [WN-2]
+// Reports to the client how an SSH session's command has ended. [WN-2]
 import type ssh2 from "ssh2";
 import type { RunOptions } from "./running.ts";
 
-/** Where there is no code to say. */
+/** Used if there is no exit code. */
 export const NO_CODE = 255;
 
 export const exitChannel = (

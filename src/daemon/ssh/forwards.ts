@@ -1,4 +1,4 @@
-// What one SSH client forwards: to ports and Unix sockets of the workspace (-L, -D), from them to itself (-R), to its own agent and to its own
+// Forwarding for one SSH client: to ports and Unix sockets of the workspace (-L, -D), from them to the client (-R), to its agent and to its
 // display. All of it ends with the client. [WN-4] [WN-9]
 import { createConnection, createServer, type Server, type Socket } from "node:net";
 import type { Duplex as NodeDuplex } from "node:stream";
@@ -7,7 +7,7 @@ import type { Environment } from "../environment.ts";
 import { AgentSocket } from "./agent-socket.ts";
 import { openDisplay, type X11Display, type X11Request } from "./x11.ts";
 
-/** Listeners of one client, and connections through it, at once. */
+/** Maximum number of listeners of one client, and of connections through them. */
 const MAX_LISTENERS = 64;
 const MAX_CONNECTIONS = 1_024;
 
@@ -25,7 +25,7 @@ export class Forwards {
     this.#client = client;
   }
 
-  /** From now on requests are taken. */
+  /** Starts to accept requests. */
   begin(): void {
     const client = this.#client;
     client.on("tcpip", (accept, reject, { destIP, destPort }) =>
@@ -45,13 +45,13 @@ export class Forwards {
     });
   }
 
-  /** A socket that leads to the client's agent; one for all of its sessions. */
+  /** Returns a socket that forwards to the client's agent; one for all of its sessions. */
   agent(): Promise<AgentSocket | undefined> {
     this.#agent ??= AgentSocket.open((socket) => this.#toAgent(socket));
     return this.#agent;
   }
 
-  /** A display whose programs the client shows; one for each session that asks. */
+  /** Returns a display that forwards to the client; one per session that requests it. */
   async display(request: X11Request, env: Environment): Promise<X11Display | undefined> {
     if (this.#displays.size >= MAX_LISTENERS) return undefined;
     const made = await openDisplay(request, env, (socket) => {
@@ -138,7 +138,8 @@ export class Forwards {
   }
 
   #toAgent(socket: Socket): void {
-    // ssh2 has the message but no public call that sends it: it is sent in the place of one with the same way of being answered.
+    // ssh2 implements this message but has no public call that sends it. We send it in place of another message that is answered in the
+    // same way.
     const client = this.#client as unknown as { _protocol: ForwardingProtocol; x11: OpenX11 };
     const protocol = client._protocol;
     const { x11 } = protocol;
@@ -174,5 +175,5 @@ const getPort = (server: Server, fallback: number): number => {
   return typeof address === "object" && address ? address.port : fallback;
 };
 
-/** As OpenSSH means it: nothing and `*` are every address. */
+/** As in OpenSSH, an empty address and `*` mean all addresses. */
 const toHost = (bindAddr: string): string => (bindAddr === "" || bindAddr === "*" ? "::" : bindAddr);

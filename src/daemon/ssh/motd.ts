@@ -1,20 +1,20 @@
-// What a person reads when they come in: the file that the template names, before the first prompt. Not for commands, and not for those who have
-// said that they want quiet, as other SSH servers do. [WN-10]
+// The message of the day: the file that the template names, shown before the first prompt. Like other SSH servers, skips it for commands
+// and for users who have asked for quiet. [WN-10]
 import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 
 const MOST = 64 * 1024;
 const QUIET = ".hushlogin";
 
-/** As a terminal shows it; empty where there is nothing to say. */
-export const messageOfTheDay = async (path: string, home: string): Promise<string> => {
+/** Returns the message with terminal line ends; empty if none exists. */
+export const loadMessageOfTheDay = async (path: string, home: string): Promise<string> => {
   if (path === "" || existsSync(join(home, QUIET))) return "";
   try {
     if (!statSync(path).isFile()) return "";
     const text = await Bun.file(path).slice(0, MOST).text();
     return text === "" ? "" : `${text.trimEnd().replaceAll(/\r?\n/g, "\r\n")}\r\n`;
   } catch {
-    // There is none, or it is not for this user.
+    // The file does not exist or is not readable for this user.
     return "";
   }
 };

@@ -1,3 +1,3 @@
-// Stands in the compiled program for the package `cpu-features`, which is native code that ssh2 asks for and can do without: left out
-// it would be looked for where the program is started, and whatever lies there would run. `src/build.ts` puts it in place.
+// Replaces the package `cpu-features` in the compiled program. The package is optional native code of ssh2. If it were simply omitted, the
+// program would search for it in the folder where it is started and run whatever is there. `src/build.ts` installs the replacement.
 throw new Error("there is no native code in here");

@@ -1,5 +1,5 @@
-// A shell or command of an SSH session inside a container of the workspace, by the exec calls of its engine (facts/tailnet-peer 7). What goes
-// wrong at the start is said on the session's stream for errors. [WN-11]
+// Runs a shell or command of an SSH session inside a container of the workspace, with the exec calls of its engine (facts/tailnet-peer 7).
+// Writes startup errors to the session's error stream. [WN-11]
 import type ssh2 from "ssh2";
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
@@ -12,20 +12,20 @@ import { writeAll } from "./run-piped.ts";
 import { showOnTerminal } from "./run-terminal.ts";
 import type { Running, RunOptions } from "./running.ts";
 
-/** Which container a session is for: name or id, and as whom; an empty user is the container's own. */
+/** The container of a session, by name or ID, and the user; an empty user is the container's default. */
 export type ContainerPlace = { readonly container: string; readonly user: string };
 
 export type ContainerRun = ContainerPlace &
   Pick<RunOptions, "channel" | "exited"> & {
     readonly clock: Clock;
     readonly engine: ContainerEngine;
-    /** Empty: a login shell. */
+    /** Empty for a login shell. */
     readonly command: string;
-    /** What the client has set. */
+    /** Variables that the client has set. */
     readonly env: Readonly<Record<string, string>>;
   };
 
-/** On a terminal of this size and kind. */
+/** Runs on a terminal of this size and type. */
 export const runOnContainerTerminal = (run: ContainerRun, size: TerminalSize, term: string): Running =>
   showOnTerminal(run, (events) => {
     const program = startInContainer({ ...run, size, env: { ...run.env, TERM: term } }, events);
@@ -34,7 +34,7 @@ export const runOnContainerTerminal = (run: ContainerRun, size: TerminalSize, te
     });
   });
 
-/** Without a terminal: its input, and both outputs apart. It goes on when its client has gone. */
+/** Runs without a terminal, with separate output streams. Continues after the client disconnects. */
 export const runInContainerPiped = (run: ContainerRun): Running => {
   const { channel, engine, container, user, command, env } = run;
   const mark = newMark();
@@ -56,7 +56,7 @@ export const runInContainerPiped = (run: ContainerRun): Running => {
   };
 };
 
-/** Runs it to its end, and says to the client how that was. */
+/** Runs the work to its end and reports the result to the client. */
 const follow = async ({ channel, exited }: ContainerRun, work: () => Promise<number | null>): Promise<void> => {
   let exitCode: number | null = NO_CODE;
   try {
@@ -69,11 +69,11 @@ const follow = async ({ channel, exited }: ContainerRun, work: () => Promise<num
 
 type Input = { write(bytes: Uint8Array): Promise<void>; end(): Promise<void> };
 
-/** Passes on what the client sends, to its end; not by iterating over the channel, which would be destroyed with its input. */
+/** Forwards the client's input until its end. Does not iterate over the channel, which would destroy it at the end of input. */
 const pass = (channel: ssh2.ServerChannel, stream: Input): void => {
   channel.on("data", (chunk: Buffer) => {
     channel.pause();
-    // A program that has ended takes no more.
+    // A program that has ended accepts no input.
     stream.write(new Uint8Array(chunk)).then(
       () => channel.resume(),
       () => channel.resume(),

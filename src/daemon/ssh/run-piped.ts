@@ -2,10 +2,10 @@ import { within } from "#base/retry.ts";
 import { exitChannel } from "./exit.ts";
 import type { Running, RunOptions } from "./running.ts";
 
-/** Something in the background may keep the pipes open; they are read for so long after the command has ended. */
+/** A background process may keep the pipes open; they are read for this long after the command has ended. */
 const PIPES_MS = 10_000;
 
-/** Throws when the command cannot be started. */
+/** Throws if the command cannot be started. */
 export const runPiped = ({ channel, command, directory, env, clock, groups, exited }: RunOptions): Running => {
   const child = Bun.spawn([...command], {
     cwd: directory,
@@ -27,7 +27,7 @@ export const runPiped = ({ channel, command, directory, env, clock, groups, exit
     );
   });
   const noMore = (): void => {
-    // The program may have closed its end before.
+    // The program may already have closed its end.
     Promise.resolve(child.stdin.end()).catch(() => {});
   };
   channel.on("end", noMore);
@@ -44,7 +44,7 @@ export const runPiped = ({ channel, command, directory, env, clock, groups, exit
       try {
         process.kill(-child.pid, name);
       } catch {
-        // It has ended.
+        // The process has ended.
       }
     },
   };
@@ -56,7 +56,7 @@ type Sink = {
   destroyed?: boolean;
 };
 
-/** Waits while the client does not take; once it has gone, what comes is released. */
+/** Applies backpressure while the client does not read; discards output once the client has disconnected. */
 const copy = async (from: ReadableStream<Uint8Array>, to: Sink): Promise<void> => {
   for await (const chunk of from) await writeAll(to, chunk);
 };

@@ -1,16 +1,16 @@
-// A shell or command of an SSH session on a terminal. It is held back while its client does not take what it shows, and ends with its client. [WN-3]
+// Runs a shell or command of an SSH session on a terminal. Pauses it while the client does not read, and ends it with the client. [WN-3]
 import type ssh2 from "ssh2";
 import { pause } from "#base/retry.ts";
 import { type ProgramEvents, startProgram, type TerminalProgram, type TerminalSize } from "../terminal/program.ts";
 import { exitChannel } from "./exit.ts";
 import type { Running, RunOptions } from "./running.ts";
 
-/** Output that something in the background may still write once the program has ended. */
+/** How long to wait for output of background processes once the program has ended. */
 const LAST_WORDS_MS = 200;
-/** Typed and not yet read by the program; more stays with the client. */
+/** Bytes of input that the program has not read; beyond this, the client has to wait. */
 const UNREAD_INPUT = 64 * 1024;
 
-/** Clients without a terminal of their own say 0, which no terminal may have. */
+/** Clients without a terminal send 0, which is not a valid size. */
 export const toTerminalSize = ({ rows, cols }: { rows: number; cols: number }): TerminalSize => ({
   height: clamped(rows, 24),
   width: clamped(cols, 80),
@@ -18,23 +18,23 @@ export const toTerminalSize = ({ rows, cols }: { rows: number; cols: number }): 
 
 const clamped = (value: number, fallback: number): number => (value > 0 ? Math.min(value, 10_000) : fallback);
 
-/** A program on a terminal as a session needs it: it can be sent signals, and says how it has ended. */
+/** A program on a terminal with what a session needs in addition: signals and an exit status. */
 export type SessionProgram = TerminalProgram & {
   signal(name: NodeJS.Signals): void;
-  /** Asked once it has ended. */
+  /** Returns the exit status; called after the program has ended. */
   outcome(): Promise<Parameters<typeof exitChannel>[1]>;
 };
 
 type TerminalRun = Pick<RunOptions, "channel" | "clock" | "exited">;
 
-/** Throws when the program cannot be started. */
+/** Throws if the program cannot be started. */
 export const runOnTerminal = (options: RunOptions & { size: TerminalSize }): Running =>
   showOnTerminal(options, (events) => {
     const program = startProgram(options, events);
     return Object.assign(program, { outcome: async () => program });
   });
 
-/** The same for any program that can be on a terminal. */
+/** Like runOnTerminal(), for any terminal program. */
 export const showOnTerminal = (
   { channel, clock, exited }: TerminalRun,
   start: (events: ProgramEvents) => SessionProgram,

@@ -1,4 +1,4 @@
-// What an SSH session runs: what it needs to begin, and how the session's later requests reach it.
+// The program of an SSH session: the options to start it, and the methods for the session's later requests.
 import type ssh2 from "ssh2";
 import type { Clock } from "#base/clock.ts";
 import type { Environment } from "../environment.ts";
@@ -11,7 +11,7 @@ export type RunOptions = {
   env: Environment;
   clock: Clock;
   groups: ProcessGroups;
-  /** Told once the program has ended. */
+  /** Called once the program has ended. */
   exited(reason: string, code: number): void;
 };
 

@@ -1,12 +1,12 @@
-// How many sessions are open, by what they are for: editors say so in a variable (facts/tailnet-peer 7). What is counted keeps the workspace
-// from stopping on its own. [WN-6]
+// Counts open sessions by purpose, which editors state in a variable (facts/tailnet-peer 7). Counted sessions keep the workspace from
+// stopping automatically. [WN-6]
 
 export type SessionKind = "ssh" | "vscode" | "jetbrains";
 
-/** Says what a session is for; it never reaches the session's program. */
+/** Variables that state a session's purpose; they are not passed to the session's program. */
 export const SESSION_TYPE_VARIABLES: readonly string[] = ["SLIPWAY_SSH_SESSION_TYPE", "CODER_SSH_SESSION_TYPE"];
 
-/** What a client calls its session, as a kind. */
+/** Returns the kind for a client's session type. */
 export const toSessionKind = (name: string): SessionKind => {
   const lower = name.toLowerCase();
   return lower === "vscode" || lower === "jetbrains" ? lower : "ssh";
@@ -19,7 +19,7 @@ export class SessionCounts {
     return { ...this.#open };
   }
 
-  /** A session begins; what it answers is called when the session has ended, and does nothing a second time. */
+  /** Counts a session. The returned function ends it and may be called more than once. */
   add(kind: SessionKind): () => void {
     this.#open[kind] += 1;
     let isOpen = true;

@@ -1,5 +1,5 @@
-// One session of an SSH client: what it asks for first (variables, a terminal, its agent), and then the one thing it is for: a shell, a command,
-// or files. What is thrown in a handler would end the client's whole connection, so nothing is. [WN-1] .. [WN-3]
+// One session of an SSH client: first its settings (variables, a terminal, its agent), and then a shell, a command, or SFTP. An exception
+// in a handler would end the client's whole connection, so handlers never throw. [WN-1] .. [WN-3]
 import { homedir } from "node:os";
 import type ssh2 from "ssh2";
 import type { Clock } from "#base/clock.ts";
@@ -12,7 +12,7 @@ import { findShell } from "../shell.ts";
 import { terminalEnvironment } from "../terminal/sessions.ts";
 import type { AgentSocket } from "./agent-socket.ts";
 import { NO_CODE } from "./exit.ts";
-import { messageOfTheDay } from "./motd.ts";
+import { loadMessageOfTheDay } from "./motd.ts";
 import { runInContainerPiped, runOnContainerTerminal } from "./run-container.ts";
 import { runPiped } from "./run-piped.ts";
 import { runOnTerminal, toTerminalSize } from "./run-terminal.ts";
@@ -26,25 +26,25 @@ export type SessionOptions = {
   client: ssh2.Connection;
   clock: Clock;
   groups: ProcessGroups;
-  /** What programs of the workspace find, and where they begin. */
+  /** The environment and folder of the workspace's programs. */
   env: Environment;
   directory: string;
-  /** The file that people read who come in; empty: none. */
+  /** The file with the message of the day; empty for none. */
   motd: string;
-  /** The engine of the workspace's containers; undefined where none exists. */
+  /** The workspace's container engine; undefined if it has none. */
   engine(): ContainerEngine | undefined;
-  /** A socket that leads to the client's own agent; undefined when there can be none. */
+  /** Returns a socket that forwards to the client's agent; undefined if impossible. */
   forwardAgent(): Promise<AgentSocket | undefined>;
-  /** A display that the client shows; undefined when there can be none. */
+  /** Returns a display that forwards to the client; undefined if impossible. */
   forwardX11(request: X11Request, env: Environment): Promise<X11Display | undefined>;
-  /** A session of this kind begins; called back when it has ended, more than once. */
+  /** Counts a session of this kind. The result is called when the session has ended, possibly more than once. */
   counted(kind: SessionKind): Ended;
-  /** Somebody types into its terminal. */
+  /** Called when input is typed into its terminal. */
   typed(): void;
 };
 
 const MAX_VARIABLES = 256;
-/** By these a client asks for a container, and for whom in it; they never reach a program. */
+/** Variables that select a container and a user in it; they are not passed to programs. */
 const CONTAINER_VARIABLES = ["SLIPWAY_CONTAINER", "CODER_CONTAINER"];
 const USER_VARIABLES = ["SLIPWAY_CONTAINER_USER", "CODER_CONTAINER_USER"];
 
@@ -61,7 +61,7 @@ export const serveSession = (session: ssh2.Session, options: SessionOptions): vo
   let display: Promise<X11Display | undefined> | undefined;
   let running: Running | undefined;
 
-  /** Inside the container that the client has asked for. */
+  /** Starts the session inside the container that the client has selected. */
   const beginInside = (channel: ssh2.ServerChannel, command: string): void => {
     const uncount = options.counted(kind);
     channel.on("error", () => {});
@@ -84,11 +84,11 @@ export const serveSession = (session: ssh2.Session, options: SessionOptions): vo
       uncount(LEFT, NO_CODE);
       shown?.close();
     };
-    // Our end of it, since a client that has read the exit code may be gone without another word.
+    // Uses our end of the channel, because a client that has read the exit code may disconnect without closing it.
     channel.once("finish", ended);
     channel.once("close", ended);
     if (channel.destroyed) ended();
-    if (isLogin && terminal) channel.write(await messageOfTheDay(options.motd, env.HOME ?? homedir()));
+    if (isLogin && terminal) channel.write(await loadMessageOfTheDay(options.motd, env.HOME ?? homedir()));
     const username = userName(env);
     const own = {
       USER: username,
@@ -125,7 +125,7 @@ export const serveSession = (session: ssh2.Session, options: SessionOptions): vo
     accept?.();
   });
   session.on("pty", (accept, _reject, info) => {
-    // Types leave the terminal's name out.
+    // The type definitions omit the terminal's name.
     const { term } = info as { term?: string };
     terminal = { size: toTerminalSize(info), term: term || "xterm-256color" };
     accept?.();
@@ -160,7 +160,7 @@ export const serveSession = (session: ssh2.Session, options: SessionOptions): vo
     }
     const channel = accept();
     if (place.container !== "") {
-      // Those of the workspace in their place would be a trap.
+      // Serving the workspace's files instead would be misleading.
       channel.on("error", () => {});
       refuse(channel, "files of a container are not served");
       channel.close();
@@ -172,10 +172,10 @@ export const serveSession = (session: ssh2.Session, options: SessionOptions): vo
   });
 };
 
-/** Nobody was there any more when the program ended. */
+/** The client had disconnected when the program ended. */
 const LEFT = "the client has gone";
 
-/** As shells say it of a program that they cannot run. */
+/** The exit code that shells return for a program that cannot be run. */
 const CANNOT_START = 126;
 
 const refuse = (channel: ssh2.ServerChannel, why: string): void => {
@@ -184,7 +184,7 @@ const refuse = (channel: ssh2.ServerChannel, why: string): void => {
   channel.end();
 };
 
-/** A first line `#!` names what runs the rest (facts/tailnet-peer 7). */
+/** A first line with `#!` names the program that runs the rest (facts/tailnet-peer 7). */
 export const makeCommand = (command: string, shell: string): string[] => {
   const [, line, rest = ""] = /^#!([^\n]+)\n([\s\S]*)$/.exec(command) ?? [];
   const [program, ...args] = line?.trim().split(/\s+/) ?? [];

@@ -1,7 +1,7 @@
-// The name of the user that the daemon runs as, for programs that ask their environment. [WN-1]
+// The name of the user that the daemon runs as, for programs that read it from their environment. [WN-1]
 import { readFileSync } from "node:fs";
 
-/** From the password file; what the environment says where none exists. */
+/** Returns the name from the password file, or else from the environment. */
 export const userName = (env: Readonly<Record<string, string>>): string => {
   const uid = String(process.getuid?.() ?? -1);
   try {
@@ -10,7 +10,7 @@ export const userName = (env: Readonly<Record<string, string>>): string => {
       if (name && id === uid) return name;
     }
   } catch {
-    // No such file on this system.
+    // The system has no such file.
   }
   return env.USER || env.LOGNAME || "user";
 };

@@ -1,5 +1,6 @@
-// X11 of an SSH client: a display on this machine's loopback whose programs are shown by the client's X server. The client's cookie is put where
-// programs look for it, by `xauth`; without that program there is no forwarding, since anyone of this machine could use the display. [WN-9]
+// X11 forwarding for an SSH client: a display on this machine's loopback interface, shown by the client's X server. `xauth` stores the
+// client's cookie where programs look for it. Without `xauth` there is no forwarding, because any user of this machine could use the
+// display. [WN-9]
 import { createServer, type Server, type Socket } from "node:net";
 
 const FIRST_DISPLAY = 10;
@@ -8,7 +9,7 @@ const BASE_PORT = 6_000;
 const XAUTH_MS = 10_000;
 
 export type X11Request = {
-  /** One connection, and no more. */
+  /** Accepts only one connection. */
   single: boolean;
   protocol: string;
   cookie: string;
@@ -16,16 +17,16 @@ export type X11Request = {
 };
 
 export type X11Display = {
-  /** For the variable DISPLAY. */
+  /** The value of DISPLAY. */
   name: string;
   close(): void;
 };
 
-/** What is passed on to `xauth` as a line of its own language. */
+/** Validates values that become part of a line in `xauth`'s command language. */
 const isPlain = ({ protocol, cookie, screen }: X11Request): boolean =>
   /^[A-Za-z0-9-]{1,64}$/.test(protocol) && /^[0-9a-f]{2,256}$/i.test(cookie) && Number.isInteger(screen) && screen >= 0;
 
-/** Undefined where there can be none: no `xauth`, no free display, or a request that makes no sense. `take` gets each connection. */
+/** Returns undefined if `xauth` is missing, no display is free, or the request is invalid. `take` receives each connection. */
 export const openDisplay = async (
   request: X11Request,
   env: Readonly<Record<string, string>>,
@@ -55,7 +56,7 @@ export const openDisplay = async (
   };
 };
 
-/** The number of the first display that is free. */
+/** Returns the number of the first free display. */
 const listen = async (server: Server): Promise<number | undefined> => {
   for (let display = FIRST_DISPLAY; display < LAST_DISPLAY; display += 1) {
     const isFree = await new Promise<boolean>((resolve) => {
@@ -71,7 +72,7 @@ const listen = async (server: Server): Promise<number | undefined> => {
   return undefined;
 };
 
-/** Cookies go by its input: command lines can be read by others. */
+/** Passes cookies on standard input, because other users can read command lines. */
 const runXauth = async (xauth: string, env: Readonly<Record<string, string>>, lines: string): Promise<boolean> => {
   const child = Bun.spawn([xauth, "-q", "-"], {
     env: { ...env },

@@ -1,8 +1,8 @@
-// One client of a terminal: what it has still to be sent, in order, as fast as its stream takes it (rules TM-5, TM-6).
+// Sends output to one client of a terminal, in order and as fast as its stream accepts it (rules TM-5, TM-6).
 import type { Clock } from "#base/clock.ts";
 import { asWireError, type Duplex } from "#src/wire/index.ts";
 
-/** One write: small enough that a slow client is seen to move. */
+/** Size of one write: small enough to notice that a slow client makes progress. */
 const PIECE = 16 * 1024;
 
 export class TerminalClient {
@@ -17,11 +17,11 @@ export class TerminalClient {
   #ending = false;
   #over = false;
   #sending = false;
-  /** What it is to be shown first is being put together. */
+  /** True while the initial output is being assembled. */
   #isHeld = false;
   readonly #gone = Promise.withResolvers<void>();
 
-  /** `moved` is called whenever a part of what waits was sent. */
+  /** `moved` is called whenever part of the pending output was sent. */
   constructor(stream: Duplex, clock: Clock, moved: () => void) {
     this.#stream = stream;
     this.#clock = clock;
@@ -31,12 +31,12 @@ export class TerminalClient {
     void stream.closed.then(() => this.#stop());
   }
 
-  /** Bytes that wait. */
+  /** Number of pending bytes. */
   get waiting(): number {
     return this.#bytes;
   }
 
-  /** Milliseconds for which the client has taken nothing although something waits. */
+  /** Milliseconds for which the client has accepted nothing although output is pending. */
   get stalled_ms(): number {
     return this.#bytes === 0 ? 0 : this.#clock.monotonic() - this.#progress;
   }
@@ -49,7 +49,7 @@ export class TerminalClient {
     this.#go();
   }
 
-  /** Sends what `first` resolves to before anything that comes from now on. */
+  /** Sends what `first` resolves to before any later output. */
   async begin(first: Promise<Uint8Array>): Promise<void> {
     this.#isHeld = true;
     const chunk = await first;
@@ -67,7 +67,7 @@ export class TerminalClient {
     this.#go();
   }
 
-  /** Breaks the stream. */
+  /** Resets the stream. */
   detach(reason: string): void {
     this.#stream.reset(reason);
     this.#stop();

@@ -1,5 +1,5 @@
-// A program on a terminal inside a container, by the exec calls of the workspace's container engine (facts/platform 5.6, rules TM-11,
-// TM-12). Output is read only as fast as the terminal's clients take it. What goes wrong at the start is shown on the terminal.
+// A program on a terminal inside a container, using the exec calls of the workspace's container engine (facts/platform 5.6, rules TM-11,
+// TM-12). Reads output only as fast as the terminal's clients accept it. Startup errors are shown on the terminal.
 import type { Clock } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
@@ -10,54 +10,54 @@ import type { ProgramEvents, TerminalProgram, TerminalSize } from "./program.ts"
 
 export type ContainerProgramOptions = {
   engine: ContainerEngine;
-  /** Name or id. */
+  /** Name or ID. */
   container: string;
-  /** Empty: the container's own. */
+  /** Empty for the container's default user. */
   user: string;
-  /** Empty: a login shell. */
+  /** Empty for a login shell. */
   command: string;
   size: TerminalSize;
   clock: Clock;
-  /** What the program finds alongside the container's own variables. */
+  /** Variables in addition to the container's own. */
   env?: Readonly<Record<string, string>>;
 };
 
-/** What an engine knows of a program once it has ended, and how it is ended. */
+/** A container program's exit code, and how to end it. */
 export type ContainerTerminal = TerminalProgram & {
-  /** Null when the engine does not say. */
+  /** Null if the engine does not report it. */
   exitCode(): Promise<number | null>;
   signal(name: NodeJS.Signals): void;
 };
 
-// The user's own shell where it is known, else the one that is always there; a command runs through it.
+// The user's own shell if known, else `sh`; it also runs the command.
 const SHELL_SCRIPT = `s=$( (getent passwd "$(id -u)" || grep "^[^:]*:[^:]*:$(id -u):" /etc/passwd) 2>/dev/null | head -n 1 | cut -d: -f7)
 [ -x "$s" ] || s=/bin/sh
 if [ $# -gt 0 ]; then exec "$s" -c "$1"; else exec "$s" -l; fi`;
 
-/** What runs a command, or without one a login shell, in a container. */
+/** Returns the command line that runs a command, or a login shell, in a container. */
 export const shellCommand = (command: string): string[] => [
   ...["/bin/sh", "-c", SHELL_SCRIPT, "sh"],
   ...(command === "" ? [] : [command]),
 ];
 
-/** Marks everything that was started together: an engine has no call that ends it. */
+/** Marks everything that was started together, because an engine has no call to end it. */
 const MARK = "SLIPWAY_TERMINAL";
 const SIGNAL_SCRIPT = `for p in /proc/[0-9]*; do
 if tr '\\0' '\\n' < "$p/environ" 2>/dev/null | grep -qx "$1"; then kill -s "$2" "\${p#/proc/}" 2>/dev/null; kill -s CONT "\${p#/proc/}" 2>/dev/null; fi
 done`;
 
-/** A variable for the programs that are to be found again by `signalCommand`. */
+/** Returns a variable by which `signalCommand` finds the programs again. */
 export const newMark = (): string => `${MARK}=${uuid()}`;
 
-/** A mark as a variable of an environment. */
+/** Returns a mark as an environment variable. */
 export const variable = (mark: string): Record<string, string> => ({ [MARK]: mark.slice(MARK.length + 1) });
 
-/** What sends a signal to everything in a container that has this mark. */
+/** Returns the command that signals all processes in a container with this mark. */
 export const signalCommand = (mark: string, name: string): string[] => [
   ...["/bin/sh", "-c", SIGNAL_SCRIPT, "sh", mark, name.replace(/^SIG/, "")],
 ];
 
-/** Starts it in the background; what is typed in the meantime waits. */
+/** Starts the program in the background; input is queued in the meantime. */
 export const startInContainer = (options: ContainerProgramOptions, events: ProgramEvents): ContainerTerminal =>
   new ContainerProgram(options, events);
 
@@ -99,7 +99,7 @@ class ContainerProgram implements ContainerTerminal {
       .then(() => this.#events.drained());
   }
 
-  /** In order with what is typed; of several sizes that wait only the last one counts. */
+  /** Resizes in order with the input; only the last of several pending sizes is applied. */
   resize(size: TerminalSize): void {
     this.#size = size;
     this.#writing = this.#writing
@@ -139,11 +139,11 @@ class ContainerProgram implements ContainerTerminal {
     void this.#ready.promise.then((stream) => stream?.reset("The terminal has ended."));
   }
 
-  /** From the start to the last byte. Never rejects. */
+  /** Runs from start to last byte. Never rejects. */
   async #run(): Promise<void> {
     try {
       const stream = await this.#start();
-      // What is typed waits for it: a program that answers a line finds the terminal as large as the person sees it.
+      // Input waits for the resize: a program that responds to a line must see the terminal's real size.
       await this.#resize().catch(() => {});
       this.#ready.resolve(stream);
       if (this.#ended) return;
@@ -161,7 +161,7 @@ class ContainerProgram implements ContainerTerminal {
     }
   }
 
-  /** The engine hands over the connection itself once the program runs. */
+  /** The engine turns the HTTP connection into the stream once the program runs. */
   async #start(): Promise<Duplex> {
     const { command, engine, clock, container, user, env = {} } = this.#options;
     const program = {

@@ -1,30 +1,30 @@
-// The screen of a terminal as a client would show it, by the emulator that the pages use. Loaded with the first terminal that needs one.
-// It answers no queries of programs: the clients do.
+// A terminal emulator that keeps the screen as a client would show it; the web pages use the same one. Loaded with the first terminal that
+// needs it. It does not answer queries of programs: the clients do.
 import { SerializeAddon } from "@xterm/addon-serialize/lib/addon-serialize.js";
 import { Terminal } from "@xterm/headless/lib-headless/xterm-headless.js";
 import type { TerminalSize } from "./program.ts";
 import { MAX_CELLS, MAX_SIZE, SCROLLBACK } from "./screen-limits.ts";
 
-/** What is sent to a client: lines above the screen are left out of a longer one, and what is longer then is not sent. */
+/** Maximum size sent to a client: a longer replay omits the lines above the screen, and one that is still longer is not sent. */
 const MAX_REPLAY = 2 * 1024 * 1024;
 const MAX_TITLE = 256;
 
-/** Brings a client that has shown something before to where a new one begins. */
+/** Resets a client that has shown something else to the initial state. */
 const CLEAN = "\x1b[!p\x1b[?1049l\x1b[?1000l\x1b[?1004l\x1b[?1006l\x1b[?2004l\x1b[H\x1b[2J";
-/** How the package goes over to the other screen. */
+/** The sequence with which the package switches to the alternate screen. */
 const OTHER_SCREEN = "\x1b[?1049h\x1b[H";
-/** How the place of the mouse is written. */
+/** Modes for the encoding of mouse positions. */
 const MOUSE_ENCODINGS: ReadonlySet<number> = new Set([1005, 1006, 1015, 1016]);
 const CURSOR_SHOWN = 25;
-/** Modes that show the other screen. */
+/** Modes that switch to the alternate screen. */
 const ALTERNATE: ReadonlySet<number> = new Set([47, 1047, 1049]);
 
-/** What the package that writes screens down leaves out. */
+/** State that the serializer package omits. */
 type Rest = {
   mouse: number | undefined;
   isCursorShown: boolean;
   cursorStyle: number;
-  /** Which lines scroll, of each screen. */
+  /** The scroll region of each screen. */
   regions: { normal?: Region | undefined; alternate?: Region | undefined };
 };
 type Region = readonly [top: number, bottom: number];
@@ -45,7 +45,7 @@ export class Emulator {
     this.#watch();
   }
 
-  /** Resolves when it is shown. */
+  /** Resolves when the output is shown. */
   write(bytes: Uint8Array): Promise<void> {
     return new Promise((resolve) => this.#terminal.write(bytes, resolve));
   }
@@ -57,9 +57,10 @@ export class Emulator {
     this.#rest.regions = {};
   }
 
-  /** What makes another terminal show the same, and behave the same. */
+  /** Returns the sequences that give another terminal the same content and state. */
   serialize(): string {
-    // In the present color the other screen would be filled with it; and by 0 the cursor moves by 1.
+    // Reset colors before the switch, which would otherwise fill the alternate screen with the current color. Drop cursor movements by 0,
+    // which terminals treat as 1.
     const screen = this.#written()
       .replace(OTHER_SCREEN, `\x1b[0m${OTHER_SCREEN}`)
       .replaceAll("\x1b[0C", "")
@@ -67,7 +68,7 @@ export class Emulator {
     return screen === "" ? "" : CLEAN + screen + this.#writtenRest();
   }
 
-  /** As after a start. */
+  /** Resets to the initial state. */
   reset(): void {
     this.#terminal.reset();
     this.#rest = initial();
@@ -92,7 +93,7 @@ export class Emulator {
     const { originMode } = this.#terminal.modes;
     const pieces: string[] = [];
     if (region) {
-      // Setting it moves the cursor.
+      // Setting the region moves the cursor.
       const row = originMode ? cursorY - region[0] + 1 : cursorY;
       pieces.push(`\x1b[${region[0]};${region[1]}r`, `\x1b[${row + 1};${cursorX + 1}H`);
     }
@@ -103,7 +104,7 @@ export class Emulator {
     return pieces.join("");
   }
 
-  /** Notes what is set, and lets the emulator do what it does about it. */
+  /** Records settings and lets the emulator process them as usual. */
   #watch(): void {
     const { parser } = this.#terminal;
     const forget = (): boolean => {

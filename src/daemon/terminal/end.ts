@@ -1,4 +1,4 @@
-// Ends everything that runs in the session of a terminal, jobs in the background too: each job is a group of its own there (rule TM-8).
+// Ends everything in the session of a terminal, including background jobs, which have their own process groups (rule TM-8).
 import { readdirSync, readFileSync } from "node:fs";
 import type { Clock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
@@ -6,11 +6,11 @@ import { pause } from "#base/retry.ts";
 const KILL_AFTER_MS = 1_000;
 const LOOK_AGAIN_MS = 20;
 
-/** Hangs up on every process of the session, and kills the rest a second later. Resolves when none is left. */
+/** Sends SIGHUP to every process of the session, and kills the rest a second later. Resolves when none is left. */
 export const endSession = (session: number, clock: Clock): Promise<void> =>
   endProcesses(() => listMembers(session), clock);
 
-/** The same for those that `living` finds; it is asked again until there are none. */
+/** Like endSession(), for the processes that `living` returns; calls it until none is left. */
 export const endProcesses = async (living: () => readonly number[], clock: Clock): Promise<void> => {
   send(living(), "SIGHUP");
   const until = clock.monotonic() + KILL_AFTER_MS;
@@ -18,7 +18,7 @@ export const endProcesses = async (living: () => readonly number[], clock: Clock
   send(living(), "SIGKILL");
 };
 
-/** All of this machine; undefined where there is no /proc. */
+/** Returns all processes of this machine; undefined without /proc. */
 export const allProcesses = (): number[] | undefined => {
   try {
     return readdirSync("/proc").flatMap((name) => (/^\d+$/.test(name) ? [Number(name)] : []));
@@ -31,22 +31,22 @@ const send = (processes: readonly number[], signal: "SIGHUP" | "SIGKILL"): void 
   for (const pid of processes) {
     try {
       process.kill(pid, signal);
-      // What is stopped does not hear of it otherwise.
+      // A stopped process does not receive the signal otherwise.
       if (signal === "SIGHUP") process.kill(pid, "SIGCONT");
     } catch {
-      // It ended while we looked.
+      // The process ended in the meantime.
     }
   }
 };
 
-/** Living processes of the session; where there is no /proc, its leader alone. */
+/** Returns the living processes of the session; without /proc, only its leader. */
 const listMembers = (session: number): number[] =>
   allProcesses()?.filter((pid) => isMember(pid, session)) ?? (isAlive(session) ? [session] : []);
 
 const isMember = (pid: number, session: number): boolean => {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
-    // The name in parentheses may hold anything; behind it come state, parent, group and session.
+    // The name in parentheses may contain anything. Next are state, parent, group and session.
     const [state, , , of] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
     return Number(of) === session && state !== "Z" && state !== "X";
   } catch {

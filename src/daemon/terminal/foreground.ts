@@ -1,11 +1,11 @@
-// In which folder a person is who looks at a terminal: that of the program in the foreground, as Linux tells it.
+// Finds the current folder of a terminal: that of its foreground program, as reported by Linux.
 import { readFileSync, readlinkSync } from "node:fs";
 
-/** `leader` is the process that the terminal was made for. Undefined where the system does not say. */
-export const folderOfForeground = (leader: number): string | undefined =>
+/** `leader` is the terminal's first process. Returns undefined if the system does not report the folder. */
+export const findForegroundFolder = (leader: number): string | undefined =>
   findFolder(findForeground(leader) ?? leader) ?? findFolder(leader);
 
-/** The leader of the group that reads the keyboard; the name in `stat` may hold blanks and brackets. */
+/** Returns the leader of the foreground group; the name in `stat` may contain spaces and parentheses. */
 const findForeground = (pid: number): number | undefined => {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "latin1");

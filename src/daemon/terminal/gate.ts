@@ -1,10 +1,10 @@
-// Holds back what programs write to a terminal, by the system's own flow control: a held terminal takes no more output, so its programs
-// wait, and nothing is lost (rule TM-6). Bun reads a terminal whether anyone wants it or not, and has no call for this.
+// Pauses the output of a terminal's programs with the system's flow control: writes to a paused terminal block, and nothing is lost (rule
+// TM-6). Bun always reads from a terminal and has no call for this.
 import { dlopen } from "bun:ffi";
 import { closeSync, constants, openSync, readdirSync, readlinkSync } from "node:fs";
 import { log } from "#base/log.ts";
 
-/** What `tcflow` takes (POSIX; the values of Linux). */
+/** Arguments of `tcflow` (POSIX; Linux's values). */
 const SUSPEND = 0;
 const RESUME = 1;
 
@@ -13,7 +13,7 @@ export interface OutputGate {
   release(): void;
 }
 
-/** Runs `spawn` and answers with it the gate of the terminal it opened; undefined where there is no way to hold output back. */
+/** Runs `spawn` and also returns the gate of the terminal it opened; undefined if output cannot be paused. */
 export const spawnWithGate = <T>(spawn: () => T): { spawned: T; gate: OutputGate | undefined } => {
   const before = new Set(openTerminals());
   const spawned = spawn();
@@ -29,14 +29,14 @@ export const spawnWithGate = <T>(spawn: () => T): { spawned: T; gate: OutputGate
         closeSync(file);
       }
     } catch (error) {
-      // Its last program has ended.
+      // The terminal's last program has ended.
       log("daemon").debug("the output of a terminal cannot be held: {error}", { error });
     }
   };
   return { spawned, gate: { hold: () => set(SUSPEND), release: () => set(RESUME) } };
 };
 
-/** Terminals this process has open by name, `/dev/pts/3`; none where there is no /proc. Bun keeps the new one open while it spawns. */
+/** Returns the terminals that this process has open, as in `/dev/pts/3`; none without /proc. Bun keeps the new one open while it spawns. */
 const openTerminals = (): string[] => {
   try {
     return readdirSync("/proc/self/fd").flatMap((fd) => {
@@ -66,7 +66,7 @@ const load = (): TcFlow | undefined => {
     try {
       return dlopen(name, { tcflow: { args: ["i32", "i32"], returns: "i32" } }).symbols.tcflow;
     } catch {
-      // Another system library.
+      // A different C library.
     }
   }
   log("daemon").warn("terminals cannot hold output back here: clients that are too slow are detached instead");

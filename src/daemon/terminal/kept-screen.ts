@@ -1,49 +1,50 @@
-// What a terminal shows, for anyone who attaches later (rule TM-4). Output is sent to clients first and reaches the emulator a moment later, in
-// one go, so that keys are echoed as fast as without it. Short output waits as it came until someone attaches: most terminals need no emulator.
+// Keeps a terminal's screen for clients that attach later (rule TM-4). Output goes to clients first and to the emulator shortly afterwards,
+// in one batch, so that the emulator does not delay echoed keys. Short output is stored unprocessed until a client attaches: most terminals
+// need no emulator.
 import type { Clock, Timer } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import type { Emulator } from "./emulator.ts";
 import type { TerminalSize } from "./program.ts";
 import { KEPT_LINES } from "./screen-limits.ts";
 
-/** Bytes that are kept as they came. */
+/** Maximum bytes stored unprocessed. */
 const PLAIN_BYTES = 64 * 1024;
-/** Small pieces of output, such as echoed keys, are put together in blocks of this. */
+/** Small pieces of output, such as echoed keys, are collected in blocks of this size. */
 const BLOCK = 4 * 1024;
-/** Shown without a pause: about two milliseconds. */
+/** Bytes processed without a pause, which takes about two milliseconds. */
 const SLICE = 32 * 1024;
-/** Output waits so long for the emulator, unless someone asks for the screen or so much waits. */
+/** Delay before output goes to the emulator, unless a client requests the screen or too much is pending. */
 const LATER_MS = 50;
 const SOON_BYTES = 1024 * 1024;
-/** From so much on, text that has scrolled away again is left out. */
+/** From this amount on, text that has already scrolled away is skipped. */
 const SKIPPED_FROM = 128 * 1024;
-/** Where output cannot be held back, the screen begins empty again rather than keep more. */
+/** If output cannot be paused, the screen is cleared instead of storing more. */
 const MAX_WAITING = 8 * 1024 * 1024;
 
 type Block = { readonly bytes: Uint8Array; used: number };
-/** In the order in which it happened: output, a new size, someone who asks what is shown. */
+/** Output, a resize, or a request for the screen, in order. */
 type Event = Block | TerminalSize | ((emulator: Emulator | undefined) => void);
 
-/** What is more than text in a color: other sequences, the characters that change the set, bells (one may end a title), controls of eight bits. */
+/** Matches anything but colored text: other sequences, character set changes, bells (which may end a title), and eight-bit controls. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
 const MORE_THAN_TEXT = /[\x07\x0e\x0f]|\xc2[\x80-\x9f]|\x1b(?!\[[\d;:]*[mK])/;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
 const COLOR = /\x1b\[[\d;:]*m/g;
-/** So long a sequence may be that is under way when text begins. */
+/** Maximum length of a sequence that is incomplete when text begins. */
 const UNDER_WAY = 256;
-/** Colors that are put on top of each other where nothing has reset them. */
+/** Maximum length of color sequences since the last reset. */
 const MAX_COLORS = 4 * 1024;
 
 /**
- * Leaves out of output what pushes itself off the screen and out of the lines above it: lines of text, as far as nothing but text and colors
- * follows. Returns the same bytes where there is no such thing.
+ * Removes text from the output that scrolls off the screen and out of the scrollback anyway: lines of text, as long as only text and colors
+ * follow. Returns the same bytes if none exist.
  */
-const withoutScrolledAway = (output: Buffer): Buffer => {
+const dropScrolledText = (output: Buffer): Buffer => {
   const text = output.toString("latin1");
   const end = text.search(MORE_THAN_TEXT);
   const from = text.indexOf("\n", UNDER_WAY) + 1;
   let to = end < 0 ? text.length : end;
-  // Text without returns begins where it began; text with them begins a line.
+  // Prefers to cut at a carriage return, after which text begins in the first column; a bare line feed keeps the column.
   for (let lines = 0; lines <= KEPT_LINES || (text[to - 1] !== "\r" && lines <= 2 * KEPT_LINES); lines++) {
     to = text.lastIndexOf("\n", to - 1);
     if (to < from) return output;
@@ -69,23 +70,23 @@ export class KeptScreen {
   #emulator: Emulator | undefined;
   #running: Promise<void> | undefined;
   #later: Timer | undefined;
-  /** All that had been written when something was last left out, or could not be. */
+  /** The total written when text was last skipped, or could not be. */
   #skipped_at = 0;
   #isOver = false;
 
-  /** `moved` is called whenever a part of what waits was shown. */
+  /** `moved` is called whenever part of the pending output was processed. */
   constructor(clock: Clock, size: TerminalSize, moved: () => void) {
     this.#clock = clock;
     this.#size = size;
     this.#moved = moved;
   }
 
-  /** All bytes that were ever pushed. */
+  /** Total number of bytes ever pushed. */
   get written(): number {
     return this.#written;
   }
 
-  /** Bytes that wait for the emulator. */
+  /** Number of bytes pending for the emulator. */
   get waiting(): number {
     return this.#waiting;
   }
@@ -102,13 +103,13 @@ export class KeptScreen {
 
   resize(size: TerminalSize): void {
     if (this.#isOver) return;
-    // Before the first output only the last one matters.
+    // Before the first output, only the last size matters.
     if (this.#written === 0) this.#events.length = 0;
     this.#events.push(size);
     if (this.#emulator) this.#runLater();
   }
 
-  /** What shows all that was pushed by now; what is pushed from now on comes after it. Never rejects. */
+  /** Returns what shows all output pushed so far; later output comes after it. Never rejects. */
   async snapshot(): Promise<Uint8Array> {
     if (this.#written === 0 || this.#isOver) return new Uint8Array();
     const { promise, resolve } = Promise.withResolvers<string>();
@@ -117,7 +118,7 @@ export class KeptScreen {
     return new TextEncoder().encode(await promise);
   }
 
-  /** Nobody will ask again. */
+  /** Releases the emulator; no more requests follow. */
   dispose(): void {
     this.#isOver = true;
     this.#later?.cancel();
@@ -144,13 +145,13 @@ export class KeptScreen {
     this.#events.push({ bytes, used: chunk.byteLength });
   }
 
-  /** Joins the waiting output, without text that would scroll away unseen. */
+  /** Joins the pending output, without text that would scroll away unseen. */
   #skip(): void {
     const other = this.#events.findIndex((event) => !isBlock(event));
     const blocks = this.#events.slice(0, other < 0 ? this.#events.length : other) as Block[];
     const output = Buffer.concat(blocks.map(({ bytes, used }) => bytes.subarray(0, used)));
     this.#skipped_at = this.#written;
-    const kept = withoutScrolledAway(output);
+    const kept = dropScrolledText(output);
     this.#waiting -= output.byteLength - kept.byteLength;
     this.#events.splice(0, blocks.length, { bytes: kept, used: kept.byteLength });
   }
@@ -181,13 +182,13 @@ export class KeptScreen {
       })
       .finally(() => {
         this.#running = undefined;
-        // What came when the last of it was shown, before this.
+        // Handles events that arrived while the last one was being processed.
         if (this.#isOver) this.#forget();
         else if (this.#events.length > 0) this.#run();
       });
   }
 
-  /** One slice after the other; whatever else is due comes in between. */
+  /** Processes output in slices, so that other work runs in between. */
   async #show(): Promise<void> {
     this.#emulator ??= new (await import("./emulator.ts")).Emulator(this.#size);
     const emulator = this.#emulator;

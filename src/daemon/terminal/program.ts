@@ -1,35 +1,34 @@
-// What runs on a terminal, as the terminal sees it: a program of this machine on a pseudo-terminal here, or one inside a container
-// (terminal-container.ts).
+// A program on a terminal: one of this machine on a local pseudo-terminal, or one inside a container (terminal-container.ts).
 import type { Clock } from "#base/clock.ts";
 import type { ProcessGroups } from "../scripts/groups.ts";
 import { endSession } from "./end.ts";
-import { folderOfForeground } from "./foreground.ts";
+import { findForegroundFolder } from "./foreground.ts";
 import { type OutputGate, spawnWithGate } from "./gate.ts";
 
 export type TerminalSize = { height: number; width: number };
 
-/** What a program tells its terminal. */
+/** Events that a program sends to its terminal. */
 export type ProgramEvents = {
-  /** The bytes are the listener's to keep. */
+  /** The receiver owns the bytes. */
   output(chunk: Uint8Array): void;
-  /** All that was typed has been taken. */
+  /** All input has been accepted. */
   drained(): void;
-  /** Nothing more will be shown. */
+  /** There will be no more output. */
   closed(): void;
 };
 
 export interface TerminalProgram {
-  /** Settles when the program has ended; things it left in the background may still write. */
+  /** Settles when the program has ended; its background processes may still write. */
   readonly exited: Promise<unknown>;
-  /** Holds its output back; undefined where there is no way. */
+  /** Pauses its output; undefined if that is not possible. */
   readonly gate: OutputGate | undefined;
-  /** The folder its foreground program is in now; undefined where that cannot be known. */
+  /** Returns the current folder of its foreground program; undefined if unknown. */
   folder?(): string | undefined;
   write(data: string | Uint8Array): void;
   resize(size: TerminalSize): void;
-  /** Ends it and everything it has started on this terminal. */
+  /** Ends the program and everything it has started on this terminal. */
   end(): Promise<void>;
-  /** The program has ended and all was read: releases the rest. */
+  /** Releases resources after the program has ended and all output was read. */
   release(): void;
 }
 
@@ -42,22 +41,22 @@ export type LocalProgramOptions = {
   groups: ProcessGroups;
 };
 
-/** One of this machine. Its code or signal is there once it has ended. */
+/** A program of this machine. Its exit code or signal is set once it has ended. */
 export interface LocalProgram extends TerminalProgram {
   readonly exitCode: number | null;
-  /** A number where the system has no name for it. */
+  /** A number if the system has no name for it. */
   readonly signalCode: NodeJS.Signals | number | null;
   signal(name: NodeJS.Signals): void;
 }
 
-/** Throws when the program cannot be started. */
+/** Throws if the program cannot be started. */
 export const startProgram = (options: LocalProgramOptions, events: ProgramEvents): LocalProgram => {
   const { command, directory, env, size, clock, groups } = options;
   const { spawned: child, gate } = spawnWithGate(() =>
     Bun.spawn([...command], {
       cwd: directory,
       env: { ...env },
-      // A session of its own: only then is the terminal its controlling one, and Ctrl-C reaches the foreground program.
+      // Its own session: only then is this its controlling terminal, so that Ctrl-C reaches the foreground program.
       detached: true,
       terminal: {
         cols: size.width,
@@ -80,7 +79,7 @@ export const startProgram = (options: LocalProgramOptions, events: ProgramEvents
     },
     signal: (name) => child.kill(name),
     gate,
-    folder: () => folderOfForeground(child.pid),
+    folder: () => findForegroundFolder(child.pid),
     write: (data) => void child.terminal?.write(data),
     resize: ({ height, width }) => child.terminal?.resize(width, height),
     end: () => endSession(child.pid, clock),

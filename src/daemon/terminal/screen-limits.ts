@@ -1,11 +1,11 @@
-// How much of a terminal's screen is kept, known without loading the emulator.
+// Limits of a terminal's stored screen, in a file of their own so that the emulator need not be loaded.
 import type { TerminalSize } from "./program.ts";
 
 /** Lines above the screen. */
 export const SCROLLBACK = 1_000;
-/** Of screen and lines above it, each of 12 bytes and more; wide terminals have fewer lines. */
+/** Maximum number of cells in screen and scrollback, at 12 bytes or more each; wide terminals have fewer lines. */
 export const MAX_CELLS = 200_000;
-/** A larger terminal is kept cut to this. */
+/** A larger terminal is stored cropped to this size. */
 export const MAX_SIZE: TerminalSize = { height: 250, width: 800 };
-/** So many lines further up nothing is kept, whatever the size. */
+/** Lines further up are never stored, regardless of the size. */
 export const KEPT_LINES = SCROLLBACK + MAX_SIZE.height;

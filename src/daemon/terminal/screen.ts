@@ -1,5 +1,5 @@
-// Terminals that the workspace's own program `screen` keeps (`backend_type` of facts/platform 5.6, rules TM-14, TM-15). Their programs run
-// under a process of screen and not under the daemon: they outlive a daemon that is killed, and the next one shows them again.
+// Terminals kept by the workspace's own `screen` program (`backend_type` of facts/platform 5.6, rules TM-14, TM-15). Their programs run
+// under a screen process instead of the daemon: they survive a killed daemon, and the next daemon shows them again.
 import { lstatSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import { pause } from "#base/retry.ts";
 import { allProcesses, endProcesses } from "./end.ts";
 import { type LocalProgramOptions, type ProgramEvents, startProgram, type TerminalProgram } from "./program.ts";
 
-/** No key of its own, so that every key reaches the program; no messages; what scrolls away stays in the client's own history. */
+/** No command key, so that every key reaches the program; no messages; scrollback stays in the client's history. */
 const SETTINGS = `startup_message off
 vbell off
 deflogin off
@@ -18,22 +18,22 @@ termcapinfo xterm* ti@:te@
 escape ""
 `;
 
-/** Screen takes its socket away just after its last display has ended. */
+/** Screen removes its socket shortly after its last display has ended. */
 const LAST_MS = 1_000;
 const LOOK_AGAIN_MS = 20;
 
 export class Screens {
   readonly #clock: Clock;
-  /** Where screen has its sockets. The path of a socket has at most 107 bytes, hence the short names. */
+  /** The folder of screen's sockets. Names are short because a socket path has at most 107 bytes. */
   readonly #folder: string;
 
-  /** A daemon that comes after another finds its screens by the agent's id. */
+  /** A restarted daemon finds its screens by the agent's ID. */
   constructor({ clock, agent_id }: { clock: Clock; agent_id: string }) {
     this.#clock = clock;
     this.#folder = join(tmpdir(), `slipway-screen-${shortName(agent_id)}`);
   }
 
-  /** Runs the command on the screen of this terminal, or shows the screen again when there is one. Throws, in words, where it cannot. */
+  /** Runs the command on this terminal's screen, or attaches to an existing screen. Throws with a readable message. */
   start(terminal: string, options: LocalProgramOptions, events: ProgramEvents): TerminalProgram {
     const screen = process.platform === "linux" ? Bun.which("screen", { PATH: options.env.PATH ?? "" }) : null;
     if (screen === null) throw new Error("This workspace has no program `screen`: open the terminal as `buffered`.");
@@ -41,7 +41,7 @@ export class Screens {
     const name = shortName(terminal);
     const settings = join(this.#folder, "settings");
     writeFileSync(settings, SETTINGS);
-    // Of one who has started the daemon inside a screen.
+    // Removes the variables of a daemon that was itself started inside a screen.
     const { STY, WINDOW, ...rest } = options.env;
     const program = startProgram(
       {
@@ -68,7 +68,7 @@ export class Screens {
     };
   }
 
-  /** The display has ended: so has the command, unless another daemon of this agent shows the screen now. */
+  /** Handles the end of a display: the command has ended too, unless another daemon of this agent shows the screen now. */
   async #endIfOver(name: string): Promise<void> {
     const until = this.#clock.monotonic() + LAST_MS;
     while (this.#names().includes(name)) {
@@ -78,20 +78,20 @@ export class Screens {
     await this.#end(name);
   }
 
-  /** Ends the screens of an earlier daemon that nobody has return to; `shown` are the terminals there are. */
+  /** Ends the screens of an earlier daemon that were not reopened; `shown` are the current terminals. */
   async endOthers(shown: Iterable<string>): Promise<void> {
     const kept = new Set([...shown].map(shortName));
     await Promise.all(this.#names().map((name) => (kept.has(name) ? undefined : this.#end(name))));
   }
 
-  /** Ends all, and takes their folder away. */
+  /** Ends all screens and removes their folder. */
   async endAll(): Promise<void> {
     if (!this.#isOurs()) return;
     await this.endOthers([]);
     rmSync(this.#folder, { recursive: true, force: true });
   }
 
-  /** Programs know the screen they run on by `STY`; its own process is the number in the name of the socket. */
+  /** Ends the programs of the screen, identified by `STY`, and its own process, whose ID is in the socket's name. */
   #end(name: string): Promise<void> {
     return endProcesses(
       () => (allProcesses() ?? []).filter((pid) => isOn(pid, name) || isKeeper(pid, this.#folder, name)),
@@ -104,7 +104,7 @@ export class Screens {
     return readdirSync(this.#folder).flatMap((socket) => socket.match(/^\d+\.(.+)$/)?.[1] ?? []);
   }
 
-  /** The folder for temporary files is everyone's: what another user has put there is not used. */
+  /** The temp folder is shared between users: a folder created by another user is not used. */
   #makeFolder(): void {
     mkdirSync(this.#folder, { mode: 0o700, recursive: true });
     if (!this.#isOurs()) throw new Error(`${this.#folder} is somebody else's: terminals of \`screen\` cannot be kept.`);
@@ -116,7 +116,7 @@ export class Screens {
   }
 }
 
-/** What another daemon of this agent names the same: any text as 32 letters and digits. */
+/** Shortens any text to 32 letters and digits; the same for every daemon of this agent. */
 const shortName = (text: string): string => new Bun.CryptoHasher("sha256").update(text).digest("hex").slice(0, 32);
 
 const isOn = (pid: number, name: string): boolean => {
@@ -128,7 +128,7 @@ const isKeeper = (pid: number, folder: string, name: string): boolean =>
   lstatSync(join(folder, `${pid}.${name}`), { throwIfNoEntry: false }) !== undefined &&
   readEnvironment(pid).includes(`\0SCREENDIR=${folder}\0`);
 
-/** Empty for one that has ended, and for those of other users. */
+/** Returns an empty string for a process that has ended or belongs to another user. */
 const readEnvironment = (pid: number): string => {
   try {
     return `\0${readFileSync(`/proc/${pid}/environ`, "latin1")}`;

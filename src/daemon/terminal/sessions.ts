@@ -1,5 +1,5 @@
-// The terminals of the workspace by id: a stream names one, which is started when it is new and shown again when it is not (rules TM-1,
-// TM-4). The server reaches them on port 2 of the tunnel.
+// The terminals of the workspace by ID: a stream names one, which is started if it is new and reattached otherwise (rules TM-1, TM-4). The
+// server reaches them on port 2 of the tunnel.
 import type { Clock, Timer } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { type Duplex, Lookahead, readTerminalRequest, type TerminalRequest } from "#src/wire/index.ts";
@@ -18,7 +18,7 @@ export type TerminalSessionsOptions = {
   agent_id: string;
   env: Environment;
   directory: string;
-  /** Undefined where the workspace has none. */
+  /** Returns undefined if the workspace has no container engine. */
   engine?(): ContainerEngine | undefined;
 };
 
@@ -36,11 +36,11 @@ export class TerminalSessions {
   constructor(options: TerminalSessionsOptions) {
     this.#options = options;
     this.#screens = new Screens(options);
-    // Those of a daemon before this one are kept as long as any without anyone attached.
+    // Screens of an earlier daemon are kept as long as any detached terminal.
     this.#unclaimed = options.clock.after(KEPT_MS, () => void this.#screens.endOthers(this.#terminals.keys()));
   }
 
-  /** Serves one stream until its client has gone. */
+  /** Serves one stream until its client disconnects. */
   async serve(raw: Duplex): Promise<void> {
     const late = this.#options.clock.after(REQUEST_MS, () => raw.reset("No terminal was named."));
     const stream = new Lookahead(raw);
@@ -48,23 +48,23 @@ export class TerminalSessions {
     try {
       await this.#terminal(request).attach(stream, { height: request.Height, width: request.Width });
     } catch (error) {
-      // There is no other place where the person could read it.
+      // The terminal is the only place where the user can see the error.
       await stream.write(new TextEncoder().encode(`${(error as Error).message}\r\n`));
       await stream.end();
     }
   }
 
-  /** Who looks at them, all together. */
+  /** Number of clients of all terminals. */
   get clients(): number {
     return [...this.#terminals.values()].reduce((sum, { clients }) => sum + clients, 0);
   }
 
-  /** Inputs into all of them since the daemon began. */
+  /** Number of inputs into all terminals since the daemon started. */
   get typed(): number {
     return this.#typed;
   }
 
-  /** Where the person is who looks at this terminal; undefined for one that is not there, or whose folder cannot be known. */
+  /** Returns the current folder of this terminal; undefined if the terminal does not exist or the folder is unknown. */
   folderOf(id: string): string | undefined {
     return this.#terminals.get(id)?.folder;
   }
@@ -73,7 +73,7 @@ export class TerminalSessions {
     return this.#terminals.size;
   }
 
-  /** Ends every terminal and takes no more. */
+  /** Ends every terminal and rejects new ones. */
   async endAll(): Promise<void> {
     this.#stopping = true;
     this.#unclaimed.cancel();
@@ -132,11 +132,11 @@ export class TerminalSessions {
 
 type Start = (events: ProgramEvents) => TerminalProgram;
 
-/** What programs on a terminal find: its kind, and a character set that can show what they write. */
+/** Returns the environment of terminal programs, with the terminal type and a character set for their output. */
 export const terminalEnvironment = (env: Environment, shell: string): Environment => {
   const locale = env.LC_ALL || env.LC_CTYPE || env.LANG || "";
   const isUtf8 = /utf-?8/i.test(locale);
-  // LC_ALL would win over what is set here.
+  // LC_ALL would override the value set here.
   const { LC_ALL, ...rest } = env;
   return {
     ...(isUtf8 ? env : rest),

@@ -1,5 +1,5 @@
-// One terminal of the workspace: a program on a pseudo-terminal, what it shows, and its viewers (facts/platform 5.6,
-// rules TM-1 to TM-9). Its program waits while the slowest client does not read; a client that takes nothing for long is detached.
+// One terminal of the workspace: a program on a pseudo-terminal, its screen, and its clients (facts/platform 5.6, rules TM-1 to TM-9). The
+// program waits while the slowest client does not read; a client that reads nothing for long is detached.
 import type { Clock, Timer } from "#base/clock.ts";
 import { within } from "#base/retry.ts";
 import { type Duplex, JsonObjects, MAX_INPUT, terminalInput, Wakeup } from "#src/wire/index.ts";
@@ -8,45 +8,45 @@ import { KeptScreen } from "./kept-screen.ts";
 import type { ProgramEvents, TerminalProgram, TerminalSize } from "./program.ts";
 
 export type TerminalOptions = {
-  /** Starts what runs on it. Throws when it cannot be started. */
+  /** Starts the terminal's program. Throws if it cannot be started. */
   start(events: ProgramEvents): TerminalProgram;
-  /** With which it starts. */
+  /** The initial size. */
   size: TerminalSize;
   clock: Clock;
-  /** Nobody has been attached for five minutes, or the program has ended: the terminal no longer exists. */
+  /** Called when the terminal no longer exists: no client was attached for five minutes, or the program has ended. */
   gone(): void;
-  /** Somebody has typed something. */
+  /** Called on input. */
   typed?(): void;
 };
 
-/** With so much waiting for a client, programs wait; with less than half of it for each client they go on. */
+/** Pending bytes of a client at which programs are paused; they continue when every client has less than half of it. */
 const HELD_AT = 128 * 1024;
-/** The same for what the kept screen has not shown yet. */
+/** The same limit for output that the stored screen has not processed. */
 const SCREEN_HELD_AT = 2 * 1024 * 1024;
-/** Where output cannot be held back, a client for whom more waits is detached. */
+/** If output cannot be paused, a client with more pending bytes is detached. */
 const CUT_AT = 8 * 1024 * 1024;
-/** Bytes typed that the program has not read; more stay in the stream. */
+/** Bytes of input that the program has not read; more stays in the stream. */
 const UNREAD_INPUT = 64 * 1024;
-/** After so long without news a few bytes are written all the same, then after twice as long, up to a limit. */
+/** After this long without a report, a few bytes are written anyway; the interval then doubles up to a limit. */
 const PROBE_AFTER_MS = 50;
 const MAX_PROBE_AFTER_MS = 5_000;
 const PROBE_BYTES = 256;
-/** Without anyone attached. */
+/** How long a detached terminal is kept. */
 export const KEPT_MS = 300_000;
-/** A client that takes nothing stands in the way of the others for so long; alone, only of the program. */
+/** How long a client that reads nothing may block the others. A single client blocks only the program. */
 const STALLED_SHARED_MS = 20_000;
 const STALLED_ALONE_MS = 120_000;
 const LOOK_MS = 1_000;
-/** Output that something in the background may still write once the program has ended. */
+/** How long to wait for output of background processes once the program has ended. */
 const LAST_WORDS_MS = 200;
 
 export class Terminal {
   readonly #options: TerminalOptions;
   readonly #screen: KeptScreen;
   readonly #clients = new Set<TerminalClient>();
-  /** What each client has room for. */
+  /** The size of each client's window. */
   readonly #sizes = new Map<TerminalClient, TerminalSize>();
-  /** Of the program. */
+  /** The size of the program's terminal. */
   #size: TerminalSize;
   readonly #program: TerminalProgram;
   readonly #closed = Promise.withResolvers<void>();
@@ -57,7 +57,7 @@ export class Terminal {
   #looker: Timer | undefined;
   #over = false;
 
-  /** Throws when the program cannot be started. */
+  /** Throws if the program cannot be started. */
   constructor(options: TerminalOptions) {
     this.#options = options;
     this.#size = options.size;
@@ -76,7 +76,7 @@ export class Terminal {
     void this.#live();
   }
 
-  /** Shows the screen as it is, then what comes, and types what the stream says. Resolves when the client has gone. */
+  /** Sends the current screen and later output, and types what the stream sends. Resolves when the client has disconnected. */
   async attach(stream: Duplex, size: TerminalSize): Promise<void> {
     const client = new TerminalClient(stream, this.#options.clock, () => this.#regulate());
     this.#unwatched?.cancel();
@@ -95,12 +95,12 @@ export class Terminal {
     if (this.#clients.size === 0) this.#unwatch();
   }
 
-  /** The folder of its foreground program; undefined where that cannot be known. */
+  /** The folder of its foreground program; undefined if unknown. */
   get folder(): string | undefined {
     return this.#program.folder?.();
   }
 
-  /** Who looks at it. */
+  /** Number of clients. */
   get clients(): number {
     return this.#clients.size;
   }
@@ -110,7 +110,7 @@ export class Terminal {
     this.#fit();
   }
 
-  /** The program has as much room as all clients have: none sees a part of its screen. */
+  /** Uses the largest size that fits all clients, so that none sees only part of the screen. */
   #fit(): void {
     const sizes = [...this.#sizes.values()];
     if (sizes.length === 0 || this.#over) return;
@@ -122,7 +122,7 @@ export class Terminal {
     this.#program.resize(this.#size);
   }
 
-  /** Ends the program and everything it has started on this terminal. Resolves when they no longer exist. */
+  /** Ends the program and everything it has started on this terminal. Resolves when they have ended. */
   async end(): Promise<void> {
     const ending = this.#program.end();
     this.#release();
@@ -142,7 +142,7 @@ export class Terminal {
           await this.#type(data);
         }
       }
-      // Anyone who ends its side goes; the terminal stays.
+      // A client that ends its side disconnects; the terminal stays.
       client.detach("The client has gone.");
     } catch (error) {
       client.detach((error as Error).message);
@@ -150,8 +150,8 @@ export class Terminal {
   }
 
   /**
-   * Bun takes any amount and keeps what the program has not read; so the next client input waits for that. Once in thirty times Bun does not
-   * report that everything was read: a few bytes more make it report.
+   * Bun accepts any amount of input and buffers what the program has not read, so further client input waits until it is read. About one
+   * time in thirty Bun fails to report that everything was read; writing a few more bytes triggers the report.
    */
   async #type(data: string): Promise<void> {
     let bytes: Uint8Array = new TextEncoder().encode(data);
@@ -176,7 +176,7 @@ export class Terminal {
     this.#regulate();
   }
 
-  /** Holds the program back while a client is behind, and lets it go on when all have caught up. */
+  /** Pauses the program while a client is behind, and resumes it when all have caught up. */
   #regulate(): void {
     let behind = this.#screen.waiting / SCREEN_HELD_AT;
     for (const client of [...this.#clients]) {
@@ -214,11 +214,11 @@ export class Terminal {
     });
   }
 
-  /** From the start of the program to its end, and to the last byte it has written. */
+  /** Runs from the program's start to its last byte of output. */
   async #live(): Promise<void> {
     const { clock, gone } = this.#options;
     await this.#program.exited;
-    // What is still in the terminal is read first. Something in the background may keep it open: then silence is the end.
+    // Reads what is still in the terminal. A background process may keep it open, so silence counts as the end.
     for (let seen = -1; ; ) {
       const quiet = this.#screen.written === seen && !this.#held;
       seen = this.#screen.written;

@@ -1,4 +1,4 @@
-// Backups that an owner asks for while the server runs.
+// Backups that an owner starts while the server runs.
 import { conflict, notFound } from "#base/errors.ts";
 import { BusyError } from "#db/backup/by-hand.ts";
 import type { Backups } from "#schema/administration/backup.ts";
@@ -6,7 +6,7 @@ import type { DomainContext } from "../context.ts";
 
 type Deps = Pick<DomainContext, "backupsByHand" | "config">;
 
-/** Begins to make one, and answers how things stand. 409 while another is made or checked. */
+/** Starts a backup and returns the current state. Rejects with 409 while another one is created or verified. */
 export const makeBackupNow = async ({ backupsByHand, config }: Deps): Promise<Backups> => {
   if (config.database_url) throw conflict("The database is PostgreSQL: it is backed up where it runs.");
   try {
@@ -17,7 +17,7 @@ export const makeBackupNow = async ({ backupsByHand, config }: Deps): Promise<Ba
   return backupsByHand.list();
 };
 
-/** Begins to read it whole. 404, and 409 while another is made or checked. */
+/** Starts verifying a backup. Rejects with 404, and with 409 while another one is created or verified. */
 export const checkBackup = async ({ backupsByHand }: Deps, name: string): Promise<Backups> => {
   const found = await backupsByHand.check(name).catch((error) => Promise.reject(refusal(error)));
   if (!found) throw notFound();

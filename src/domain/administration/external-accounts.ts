@@ -1,4 +1,4 @@
-// Which providers of external accounts are configured and who has linked an account where, for the owner of the site. Tokens stay sealed.
+// Lists external account providers and users' linked accounts, for site owners. Tokens stay encrypted.
 import { listAllLinks } from "#db/users/external-auth.ts";
 import type { ExternalAccounts } from "#schema/administration/external-accounts.ts";
 import type { DomainContext } from "../context.ts";

@@ -1,4 +1,4 @@
-// The consumer of lifecycle hooks as the settings name it, and whether it answers; for the owner of the site. Its secret is never told.
+// The configured consumer of lifecycle hooks and a test of whether it responds, for site owners. Its secret is never shown.
 import { makeConsumer } from "#actors/hooks/open.ts";
 import { conflict } from "#base/errors.ts";
 import type { HookConsumer, TriedHookConsumer } from "#schema/chats/hook-dispatch.ts";
@@ -21,7 +21,7 @@ const plainAddress = (text: string): string => {
   return `${origin}${pathname}`;
 };
 
-/** Sends it one signed event whose answer counts for nothing. 409 when the settings name none. */
+/** Sends a signed test event whose response is ignored. Rejects with 409 when no consumer is configured. */
 export const tryHookConsumer = async ({
   config,
   clock,

@@ -1,4 +1,4 @@
-// What servers of models say of themselves, read with care: anything may listen at these ports. Pure.
+// Parses responses of local model servers defensively, because any program may listen on these ports. Pure.
 import type { LocalModelServer } from "#schema/administration/local-models.ts";
 
 type Model = LocalModelServer["models"][number];
@@ -10,7 +10,7 @@ const LONGEST = 256;
 const toRecord = (value: unknown): Record<string, unknown> =>
   typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
 
-/** The text under this name; empty for none. */
+/** Returns the string with this name, or an empty one. */
 export const readText = (value: unknown, name: string): string => {
   const text = toRecord(value)[name];
   return typeof text === "string" ? text.slice(0, LONGEST) : "";
@@ -21,7 +21,7 @@ const whole = (value: unknown): number | null =>
 
 const named = (model: string): Model => ({ model, size_bytes: null, parameters: "", context_limit: null, tools: null });
 
-/** Ollama's `/api/tags`; undefined when it is something else. */
+/** Parses Ollama's `/api/tags`; undefined if it is something else. */
 export const ollamaModels = (answer: unknown): Model[] | undefined => {
   const { models } = toRecord(answer);
   if (!Array.isArray(models)) return undefined;
@@ -33,7 +33,7 @@ export const ollamaModels = (answer: unknown): Model[] | undefined => {
   });
 };
 
-/** With what Ollama's `/api/show` adds: what it can do, and how much it reads. */
+/** Adds a model's capabilities and context length from Ollama's `/api/show`. */
 export const ollamaModel = (model: Model, answer: unknown): Model => {
   const { capabilities, model_info } = toRecord(answer);
   const info = toRecord(model_info);
@@ -51,7 +51,7 @@ const OWNERS: readonly (readonly [RegExp, Kind, string])[] = [
   [/^organization_owner$/i, "lm-studio", "LM Studio"],
 ];
 
-/** The list of a server of OpenAI's protocol, and which one it is by what it calls the owner; undefined when it is something else. */
+/** Parses the model list of an OpenAI-compatible server and identifies the server by the owner field; undefined if it is something else. */
 export const listOfModels = (answer: unknown): { kind: Kind; name: string; models: Model[] } | undefined => {
   const { data } = toRecord(answer);
   if (!Array.isArray(data)) return undefined;

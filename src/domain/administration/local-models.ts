@@ -1,5 +1,5 @@
-// Looks for servers of models on this machine, at the addresses that the setting `local_model_servers` names, so that a first model can be chosen
-// instead of typed. All at once, each bounded in time and bytes; one that is not there, or speaks otherwise, is left out.
+// Searches for model servers on this machine at the addresses in the setting `local_model_servers`, so that a first model can be chosen
+// instead of typed. Requests run concurrently with time and size limits; servers that do not respond as expected are left out.
 import { Outbound } from "#base/outbound.ts";
 import type { LocalModelServer, LocalModelServers } from "#schema/administration/local-models.ts";
 import type { DomainContext } from "../context.ts";
@@ -7,7 +7,7 @@ import { listOfModels, ollamaModel, ollamaModels, readText } from "./local-model
 
 const EACH_MS = 1_500;
 const MAX_BYTES = 1024 * 1024;
-/** Of how many of Ollama's models it is asked what they can do. */
+/** Maximum number of Ollama's models whose capabilities are queried. */
 const MAX_CONCURRENT = 20;
 const LOOPBACK = ["127.0.0.0/8", "::1/128"];
 
@@ -69,7 +69,7 @@ class Looking {
     return new URL("/v1", this.#at).href;
   }
 
-  /** What it answers with 200 and as JSON; undefined for everything else. */
+  /** Returns a 200 response with JSON; undefined for everything else. */
   async #json(path: string, body?: object): Promise<unknown> {
     const post = { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
     try {

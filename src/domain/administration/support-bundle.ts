@@ -1,5 +1,5 @@
-// What someone who helps wants to know of this server while it runs: version and machine, settings without secrets, its health, figures,
-// and the last lines of its log, each a file of one tar. Whatever looks like a secret or names a person is taken out.
+// Creates a support bundle of the running server: version, machine, settings without secrets, health, metrics, and the last lines of the
+// log, each as a file in a tar. Secrets and personal data are removed.
 import { availableParallelism, freemem, release, totalmem } from "node:os";
 import { type Clock, rfc3339 } from "#base/clock.ts";
 import { shownSettings } from "#base/config/describe.ts";
@@ -16,20 +16,20 @@ import type { Health } from "../health/health.ts";
 
 type Deps = Pick<DomainContext, "clock" | "config" | "sources" | "store"> & {
   readonly health: Pick<Health, "report">;
-  /** In a cluster only. */
+  /** Only in a cluster. */
   readonly cluster: Pick<LivingNode, "id" | "role" | "epoch" | "serves_ms" | "state" | "view"> | undefined;
 };
 
 const LOG_LINES = 2_000;
 
-/** The bytes of the tar. Sizes of tables are left out: finding them reads all of the database. */
+/** Returns the tar. Table sizes are left out, because determining them reads the whole database. */
 export const supportBundle = async (deps: Deps): Promise<Uint8Array<ArrayBuffer>> => {
   const { clock, config, sources } = deps;
   const known = { config, sources: sources ?? ({} as NonNullable<typeof sources>) };
   onActiveNode();
   const lines = recentLog.after(0, LOG_LINES);
   return new Bun.Archive({
-    "about.json": shown(aboutHere(clock)),
+    "about.json": shown(describeProcess(clock)),
     "settings.json": redacted(shown(shownSettings(SERVER_SETTINGS, known))),
     "health.json": redacted(shown(await deps.health.report(false))),
     "figures.json": shown(await deploymentStats(deps)),
@@ -49,8 +49,8 @@ const clusterFacts = ({ id, role, epoch, serves_ms, state, view }: NonNullable<D
   view,
 });
 
-/** This program and the machine it runs on. */
-export const aboutHere = (clock: Clock) => ({
+/** Describes this program and its machine. */
+export const describeProcess = (clock: Clock) => ({
   version: VERSION,
   commit: COMMIT,
   bun: Bun.version,
@@ -59,5 +59,5 @@ export const aboutHere = (clock: Clock) => ({
   memory: { total: totalmem(), free: freemem() },
 });
 
-/** As the files of a bundle show it. */
+/** Formats a value for a file of the bundle. */
 export const shown = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;

@@ -1,4 +1,4 @@
-// Containers that ended because they reached their memory limit: an agent of the workspace shows it, and its log says so (rule AG-26).
+// Reports containers that were killed at their memory limit: on an agent of the workspace and in its log (rule AG-26).
 import { log } from "#base/log.ts";
 import { listAgentsOfBuild } from "#db/agents/agents.ts";
 import { findBuild } from "#db/workspaces/builds.ts";
@@ -7,12 +7,12 @@ import { findWorkspace } from "#db/workspaces/workspaces.ts";
 import type { ContainerKill } from "#src/provisioners/provisioner.ts";
 import type { DomainContext } from "../context.ts";
 
-/** Tells the agent in the container, or the first one of the workspace where no agent is in it. Never rejects. */
+/** Notifies the agent in the container, or else the workspace's first agent. Never rejects. */
 export const noteContainerKill = async (ctx: DomainContext, kill: ContainerKill): Promise<void> => {
   const { workspace_id, resource, killed_at } = kill;
   try {
     const workspace = await ctx.store.get(findWorkspace({ id: workspace_id }));
-    // Another server may share the engine, and another node may have the workspace: each hears of all.
+    // Engines can be shared between servers, and every node hears of all containers, so this workspace may belong to another.
     if (!workspace || workspace.deleted || !ctx.parts.has(workspace.part)) return;
     const agents = await ctx.store.all(listAgentsOfBuild({ build_id: workspace.latest_build_id }));
     const own = agents.filter(({ parent_id }) => parent_id === null);

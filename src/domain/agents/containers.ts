@@ -1,5 +1,5 @@
-// Asking a daemon about the containers of its workspace, and passing on what it says when it refuses (facts/platform 3.7). Used by the
-// routes of containers and devcontainers. What a daemon says is a stranger's: bounded and checked.
+// Queries a daemon about the containers of its workspace and passes on its errors (facts/platform 3.7). Used by the routes of containers
+// and devcontainers. The daemon's responses are untrusted: their size is limited and they are validated.
 import { Value } from "@sinclair/typebox/value";
 import { AppError, type ErrorKind, STATUS } from "#base/errors.ts";
 import { tooCostly } from "#base/json-cost.ts";
@@ -8,14 +8,14 @@ import { type ContainerListing, FoundContainers } from "#schema/workspaces/conta
 import { type HttpResponse, WireError } from "#src/wire/index.ts";
 import type { DomainContext } from "../context.ts";
 
-/** Bytes of a listing. */
+/** Maximum bytes of a listing. */
 export const MAX_LISTING = 4 * 1024 * 1024;
 const TIMEOUT_MS = 30_000;
 const MAX_WORDS = 64 * 1024;
 
 type Deps = Pick<DomainContext, "clock" | "agentHttp">;
 
-/** The body of a good answer. Throws 408 when none comes in time, and what the agent says when it refuses. */
+/** Returns the body of a successful response. Throws 408 on a timeout, and the agent's own error. */
 export const askContainers = async (ctx: Deps, agent_id: string, method: string, rest: string): Promise<string> => {
   const late = new AbortController();
   const timer = ctx.clock.after(TIMEOUT_MS, () => late.abort());
@@ -35,7 +35,7 @@ export const askContainers = async (ctx: Deps, agent_id: string, method: string,
   }
 };
 
-/** A daemon's listing as this kind of caller is shown it. */
+/** Returns a daemon's listing in the format for native or upstream callers. */
 export const shownListing = (text: string, compat: boolean): ContainerListing => {
   let found: unknown;
   try {
@@ -55,7 +55,7 @@ const KINDS = new Map<number, ErrorKind>(
   (["invalid", "forbidden", "not_found", "conflict", "internal"] as const).map((kind) => [STATUS[kind], kind]),
 );
 
-/** The agent's own words under its own status; anything unusual is a fault in between. */
+/** Returns the agent's error with its status; anything unexpected is a connection fault. */
 export const refusal = async (response: HttpResponse): Promise<AppError> => {
   const kind = KINDS.get(response.status) ?? "overloaded";
   const said = await response.json<{ message?: unknown; detail?: unknown }>(MAX_WORDS).catch(() => undefined);

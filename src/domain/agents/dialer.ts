@@ -1,6 +1,5 @@
-// Reaching agents, whatever lies in between: through the tunnels that daemons of ours keep open (docs/spec/design.md 5), one for each agent, the
-// newest; through the private network where an agent opens none. Anyone who dials one that is not there learns in what state it is (rules TN-2,
-// TN-4, TN-6, TN-10).
+// Connects to agents: through the tunnel that Slipway's own daemon keeps open (docs/spec/design.md 5), one per agent, the newest one; or
+// through the private network for other agents. Dialing an unavailable agent fails with its status (rules TN-2, TN-4, TN-6, TN-10).
 import { agentStatus } from "#actors/agent/status.ts";
 import type { Clock } from "#base/clock.ts";
 import { AppError, notFound } from "#base/errors.ts";
@@ -20,14 +19,14 @@ import {
 } from "#src/wire/index.ts";
 import { NetworkDialer, type NetworkDialerDeps } from "./network-dialer.ts";
 
-/** The agent must say by then whether the target is open. Longer than it waits itself for a program to accept. */
+/** Timeout for the agent to report whether the target is open. Longer than the agent's own connect timeout. */
 const ANSWER_MS = 15_000;
-/** An agent that is connected brings its tunnel up in this time, or it has none. */
+/** A connected agent opens its tunnel within this time, or it has none. */
 const TUNNEL_MS = 5_000;
 
-/** What is notified of the connection of a daemon of ours. */
+/** Callbacks for the connection of one of Slipway's own daemons. */
 export type ConnectedDaemon = {
-  /** How long the way there and back took. */
+  /** Called with a measured round-trip time. */
   measured(round_trip_ms: number): void;
   gone(): void;
 };
@@ -40,22 +39,24 @@ export class AgentsDialer implements AgentDialer {
   readonly #store: Store;
   readonly #clock: Clock;
   readonly #tunnels = new Map<string, Tunnel>();
-  /** Connections of daemons of ours, by agent. */
+  /** Connections of Slipway's own daemons, by agent. */
   readonly #expected = new Map<string, Set<{ round_trip_ms: number | undefined }>>();
   readonly #arrivals = new Map<string, Wakeup>();
 
-  /** Agents that speak the private network only. */
+  /** Dials agents that use only the private network. */
   readonly network: NetworkDialer;
 
   constructor(deps: Deps) {
     this.#store = deps.store;
     this.#clock = deps.clock;
     this.network = new NetworkDialer(deps);
-    // A daemon of ours joins the network before its tunnel is there, which is what is waited for.
+    // Slipway's own daemon joins the network before its tunnel is open, so for it only the tunnel ends the wait.
     deps.tailnet.coordinator.listen((id) => this.#isGenuine(id) && this.#arrivals.get(id)?.ring());
   }
 
-  /** A tunnel of this agent is open; `replaced` is called when another takes its place. Returns how to say that it has ended. */
+  /**
+   * Registers an open tunnel of an agent; `replaced` is called when another one takes over. Returns a function to call when it has ended.
+   */
   join(agent_id: string, session: YamuxSession, replaced: () => void): () => void {
     const before = this.#tunnels.get(agent_id);
     const tunnel = { session, replaced };
@@ -67,12 +68,12 @@ export class AgentsDialer implements AgentDialer {
     };
   }
 
-  /** Agents that can be reached now. */
+  /** Returns the number of agents with a tunnel. */
   get size(): number {
     return this.#tunnels.size;
   }
 
-  /** A daemon of ours has connected and brings its tunnel up. */
+  /** Registers a daemon of Slipway that has connected and will open its tunnel. */
   expect(agent_id: string): ConnectedDaemon {
     const daemon: { round_trip_ms: number | undefined } = { round_trip_ms: undefined };
     const known = this.#expected.get(agent_id) ?? new Set();
@@ -88,7 +89,7 @@ export class AgentsDialer implements AgentDialer {
     };
   }
 
-  /** Milliseconds to the agent's daemon and back, as measured last; undefined when nobody can tell. */
+  /** Returns the last measured round-trip time to the agent's daemon in milliseconds; undefined if unknown. */
   roundTrip(agent_id: string): number | undefined {
     return [...(this.#expected.get(agent_id) ?? [])].at(-1)?.round_trip_ms;
   }
@@ -129,7 +130,7 @@ export class AgentsDialer implements AgentDialer {
     }
   }
 
-  /** The tunnel of a daemon that brings it up; undefined when the agent is in the network without one. */
+  /** Waits for the tunnel of a connected daemon; undefined when the agent is in the network without one. */
   async #arriving(agent_id: string, signal: AbortSignal | undefined): Promise<YamuxSession | undefined> {
     const agent = await this.#store.get(findAgent({ id: agent_id }));
     if (!agent) throw notFound();
@@ -145,12 +146,12 @@ export class AgentsDialer implements AgentDialer {
     );
   }
 
-  /** In the network, and no daemon of ours: those say that they are before they join it. */
+  /** Returns whether the agent is in the network and not one of Slipway's daemons, which register before they join. */
   #isGenuine(agent_id: string): boolean {
     return !this.#expected.has(agent_id) && this.network.has(agent_id);
   }
 
-  /** Resolves when the agent has a tunnel or has joined the network, after a few seconds without, or when the signal fires. */
+  /** Resolves when the agent has a tunnel or has joined the network, after a timeout of a few seconds, or when the signal aborts. */
   #arrival(agent_id: string, signal: AbortSignal | undefined): Promise<void> {
     const bell = this.#arrivals.get(agent_id) ?? new Wakeup();
     this.#arrivals.set(agent_id, bell);
@@ -168,6 +169,6 @@ export class AgentsDialer implements AgentDialer {
   }
 }
 
-/** 400: what is asked needs the agent, and it is not there (facts/platform 3.7). */
+/** Returns a 400: the request needs the agent, which is not connected (facts/platform 3.7). */
 const notConnected = (status: string): AppError =>
   new AppError("invalid", `The agent is not connected: its state is "${status}".`);

@@ -1,5 +1,5 @@
-// Agents on machines that the server does not start (facts/platform 3.7a): their token and what to run there. The token is where the build left
-// it, in the sealed state; the agent's row has its digest only.
+// Agents on machines that the server does not start (facts/platform 3.7a): their token and the command to run. The token is in the build's
+// encrypted state; the agent's row has only its digest.
 import { AppError } from "#base/errors.ts";
 import { sha256 } from "#base/ids.ts";
 import { listAgentsOfBuild } from "#db/agents/agents.ts";
@@ -8,12 +8,12 @@ import { findBuild } from "#db/workspaces/builds.ts";
 import { findWorkspaceView } from "#db/workspaces/views.ts";
 import type { ExternalAgentCredentials } from "#schema/workspaces/external-agent.ts";
 import { INIT_MACHINES, INIT_SYSTEMS } from "#src/provisioners/terraform/init-script.ts";
-import { tokensIn } from "#src/provisioners/terraform/state-tokens.ts";
+import { parseAgentTokens } from "#src/provisioners/terraform/state-tokens.ts";
 import type { DomainContext } from "../context.ts";
 
 /**
- * Of the agent with this name in the workspace's latest build. The caller may enter the workspace: has been checked. 404 when the workspace has
- * no such agent, or it does not run elsewhere, or signs in without a token.
+ * Returns the credentials of the agent with this name in the latest build. The caller's access to the workspace must have been checked.
+ * Rejects with 404 when there is no such agent, or it is not external, or it signs in without a token.
  */
 export const externalAgentCredentials = async (
   ctx: Pick<DomainContext, "store" | "encryption" | "accessUrl">,
@@ -27,12 +27,12 @@ export const externalAgentCredentials = async (
   if (!agent) throw none("The workspace has no external agent of this name.");
   const build = await ctx.store.get(findBuild({ id: view.build.id }));
   const state = build ? openState(ctx.encryption, workspace_id, build.state) : null;
-  const agent_token = tokensIn(state).find((token) => sha256(token.toLowerCase()) === agent.token_hash);
+  const agent_token = parseAgentTokens(state).find((token) => sha256(token.toLowerCase()) === agent.token_hash);
   if (agent_token === undefined) throw none("The agent signs in without a token of this workspace.");
   return { agent_token, command: commandFor(agent, agent_token, ctx.accessUrl) };
 };
 
-/** One line for a shell of the machine. */
+/** Returns a one-line shell command. */
 const commandFor = (
   { operating_system, architecture }: { readonly operating_system: string; readonly architecture: string },
   token: string,

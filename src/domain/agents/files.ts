@@ -1,5 +1,5 @@
-// Looking into a workspace's files from outside: its daemon lists and reads them (rule PT-10). What it says is a stranger's: bounded and
-// checked; a file goes through as it comes, and nothing of it is kept here.
+// Lists and reads files of a workspace through its daemon (rule PT-10). The daemon's responses are untrusted: limited and validated. File
+// contents are streamed and not stored.
 import { Value } from "@sinclair/typebox/value";
 import { AppError } from "#base/errors.ts";
 import { DirectoryListing } from "#schema/agents/agent-files.ts";
@@ -7,7 +7,7 @@ import { type HttpResponse, WireError } from "#src/wire/index.ts";
 import type { DomainContext } from "../context.ts";
 import { refusal } from "./containers.ts";
 
-/** Bytes of a listing: ten thousand entries with long names. */
+/** Maximum bytes of a listing: ten thousand entries with long names. */
 const MAX_LISTING = 16 * 1024 * 1024;
 const TIMEOUT_MS = 30_000;
 
@@ -15,7 +15,7 @@ type Deps = Pick<DomainContext, "clock" | "agentHttp">;
 
 type Asked = { readonly method: "GET" | "POST"; readonly path: string; readonly json?: unknown };
 
-/** The head of a good answer. Throws 408 when none comes in time, and what the agent says when it refuses. */
+/** Returns the head of a successful response. Throws 408 on a timeout, and the agent's own error. */
 const ask = async (ctx: Deps, agent_id: string, asked: Asked): Promise<HttpResponse> => {
   const late = new AbortController();
   const timer = ctx.clock.after(TIMEOUT_MS, () => late.abort());
@@ -31,7 +31,7 @@ const ask = async (ctx: Deps, agent_id: string, asked: Asked): Promise<HttpRespo
   }
 };
 
-/** What is in a folder. `path` is relative to the agent's folder unless it begins with `/` or `~`. */
+/** Lists a folder. `path` is relative to the agent's folder unless it begins with `/` or `~`. */
 export const listAgentFolder = async (ctx: Deps, agent_id: string, path: string): Promise<DirectoryListing> => {
   const response = await ask(ctx, agent_id, { method: "POST", path: "/api/v0/list-directory", json: { path } });
   const found = Value.Clean(DirectoryListing, await response.json<unknown>(MAX_LISTING));
@@ -40,7 +40,7 @@ export const listAgentFolder = async (ctx: Deps, agent_id: string, path: string)
   return found;
 };
 
-/** The file's size, and its bytes as they come, at most `limit` of them. */
+/** Returns a file's size, and a stream of at most `limit` bytes. */
 export const readAgentFile = async (
   ctx: Deps,
   agent_id: string,

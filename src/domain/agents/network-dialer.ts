@@ -1,6 +1,5 @@
-// Reaching agents that speak the private network only: genuine ones, which open no tunnel to the server. The server is a client of that network
-// itself: it joins when it first dials someone, has a tunnel with each agent it talks to, and gives it up when nothing runs in it any more.
-// Rules TN-10 to TN-12.
+// Connects to agents that use only the private network: upstream agents, which open no tunnel to the server. The server is a client of that
+// network: it joins when it first dials, has a tunnel with each agent it talks to, and closes it when idle. Rules TN-10 to TN-12.
 import type { Events } from "#actors/runtime/events.ts";
 import type { Clock, Timer } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
@@ -21,13 +20,13 @@ import {
 } from "#src/tailnet/index.ts";
 import { type Duplex, WireError } from "#src/wire/index.ts";
 
-/** A tunnel in which nothing has run for so long is given up. */
+/** A tunnel without streams for this long is closed. */
 const IDLE_MS = 60_000;
-/** An agent answers within this time, or it does not. */
+/** Timeout for an agent's response. */
 const ANSWER_MS = 15_000;
-/** Streams to one agent at once, those that are being opened with them. */
+/** Maximum concurrent streams to one agent, including those being opened. */
 export const MAX_STREAMS = 256;
-/** Agents with a tunnel at once. */
+/** Maximum agents with a tunnel. */
 const MAX_AGENTS = 4_096;
 const AGAIN_MS = 1_000;
 
@@ -37,7 +36,7 @@ export type NetworkDialerDeps = {
   readonly tailnet: { readonly coordinator: Coordinator; readonly relay: Relay };
 };
 
-/** What runs with one agent. */
+/** Use of one agent's tunnel. */
 type Use = { streams: number; idle: Timer | undefined; unlisten: () => void };
 
 export class NetworkDialer {
@@ -50,22 +49,22 @@ export class NetworkDialer {
     this.#deps = deps;
   }
 
-  /** Agents it has a tunnel with. */
+  /** Returns the number of agents with a tunnel. */
   get size(): number {
     return this.#uses.size;
   }
 
-  /** True for the address under which agents see this server. */
+  /** Returns whether this is the address under which agents see the server. */
   isOwn(address: string): boolean {
     return singleAddress(`${address}/128`) === singleAddress(`${addressText(this.#address)}/128`);
   }
 
-  /** True when the agent has joined the network. */
+  /** Returns whether the agent has joined the network. */
   has(agent_id: string): boolean {
     return this.#deps.tailnet.coordinator.nodeOf(agent_id) !== undefined;
   }
 
-  /** A stream to this port of the agent. Throws WireError: `refused`, `timeout`, `too_large`, `closed`. */
+  /** Opens a stream to a port of the agent. Throws WireError: `refused`, `timeout`, `too_large`, `closed`. */
   async dial(agent_id: string, port: number, signal?: AbortSignal): Promise<Duplex> {
     const release = this.#hold(agent_id);
     const late = new AbortController();
@@ -84,13 +83,13 @@ export class NetworkDialer {
     }
   }
 
-  /** Everything breaks; nothing is dialled any more. */
+  /** Breaks all streams and stops dialing. */
   async close(): Promise<void> {
     for (const agent_id of [...this.#uses.keys()]) this.#leave(agent_id);
     await this.#peer?.close();
   }
 
-  /** Counts a stream; what this answers says once that it has ended. */
+  /** Counts a stream; returns a function to call once when it has ended. */
   #hold(agent_id: string): () => void {
     const use = this.#uses.get(agent_id) ?? this.#begin(agent_id);
     if (use.streams >= MAX_STREAMS) throw new WireError("too_large", "There are too many streams to this agent.");
@@ -108,7 +107,7 @@ export class NetworkDialer {
 
   #begin(agent_id: string): Use {
     if (this.#uses.size >= MAX_AGENTS) throw new WireError("too_large", "There are too many tunnels to agents.");
-    // A build that is not the latest any more: what runs in its agents' tunnels breaks at once.
+    // A newer build has taken over: the streams in its agents' tunnels break immediately.
     const unlisten = this.#deps.topics.subscribe("agent_gone", agent_id, () => this.#leave(agent_id));
     const use = { streams: 0, idle: undefined, unlisten };
     this.#uses.set(agent_id, use);
@@ -133,7 +132,7 @@ export class NetworkDialer {
       addresses: [this.#address],
       max_remotes: MAX_AGENTS,
       link: (key, receive) => new LocalLink({ relay: tailnet.relay, key, receive }),
-      // The server offers nothing to those it dials.
+      // The server offers no services to the agents it dials.
       accept: (connection) => connection.reset("This is the server."),
     });
     void this.#stayJoined(peer);
@@ -142,7 +141,7 @@ export class NetworkDialer {
 
   async #stayJoined(peer: NetworkPeer): Promise<void> {
     const { clock, tailnet } = this.#deps;
-    // Who may be dialled was decided before anyone dials.
+    // Access was checked before the dial.
     const options = { id: uuid(), staysHere: true, rules: clientRules(async () => undefined) };
     const coordinator = localCoordinator(tailnet.coordinator, options);
     for (;;) {

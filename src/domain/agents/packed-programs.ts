@@ -1,5 +1,5 @@
-// Programs as they are sent to clients that take gzip: a third of their size, packed once and kept in the data directory. The first who asks
-// is sent the program as it is, so that nobody waits for the packing.
+// Compresses programs for clients that accept gzip, to a third of their size, once, in the data directory. The first client gets the
+// program uncompressed, so that no request waits for the compression.
 import { createReadStream, createWriteStream, existsSync, mkdirSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
@@ -8,7 +8,7 @@ import { log } from "#base/log.ts";
 import type { AgentProgram } from "./programs.ts";
 
 const SUFFIX = ".gz";
-/** Below this packing saves nothing that anyone notices. */
+/** Below this, compression saves nothing noticeable. */
 const WORTH_BYTES = 64 * 1024;
 
 export class PackedPrograms {
@@ -19,7 +19,7 @@ export class PackedPrograms {
     this.#folder = join(data_dir, "cache", "programs");
   }
 
-  /** The file of the packed program; undefined while none exists, which is then made. */
+  /** Returns the compressed file; undefined while none exists, in which case it is created in the background. */
   find(program: AgentProgram): string | undefined {
     if (program.size < WORTH_BYTES) return undefined;
     const file = join(this.#folder, `${program.sha256}${SUFFIX}`);
@@ -28,7 +28,7 @@ export class PackedPrograms {
     return undefined;
   }
 
-  /** Resolves once nothing is being packed. */
+  /** Resolves when no compression is running. */
   async settled(): Promise<void> {
     await Promise.all(this.#packing.values());
   }
@@ -37,7 +37,7 @@ export class PackedPrograms {
     const part = `${file}.${process.pid}.part`;
     try {
       mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
-      // Fast: the rest would cost seconds of a processor for a few percent.
+      // A fast level: higher ones take seconds of CPU time to save a few percent.
       await pipeline(createReadStream(path), createGzip({ level: 4 }), createWriteStream(part, { mode: 0o600 }));
       renameSync(part, file);
       this.#forgetOthers();
@@ -49,7 +49,7 @@ export class PackedPrograms {
     }
   }
 
-  /** Keeps the newest programs of all systems; those of versions before go. */
+  /** Keeps the newest programs for all systems and deletes those of earlier versions. */
   #forgetOthers(): void {
     const files = readdirSync(this.#folder).filter((name) => name.endsWith(SUFFIX));
     const aged = files.map((name) => ({ name, at: Bun.file(join(this.#folder, name)).lastModified }));
@@ -58,5 +58,5 @@ export class PackedPrograms {
   }
 }
 
-/** As many as there are systems and machines. */
+/** Number of supported systems and architectures. */
 const MAX_KEPT = 12;

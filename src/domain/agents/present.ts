@@ -1,5 +1,5 @@
-// Agents as callers see them: rows of five tables brought together, status and health derived at `now` (facts/platform 2.3 to 2.5).
-// Used by the agent's own route and inside the resources of a build.
+// Presents agents to callers: combines rows of five tables, and derives status and health at `now` (facts/platform 2.3 to 2.5). Used by the
+// agent route and in a build's resources.
 import { agentHealth, agentStatus } from "#actors/agent/status.ts";
 import { NEVER, rfc3339, rfc3339OrAbsent } from "#base/clock.ts";
 import type { Encryption } from "#base/encryption.ts";
@@ -20,20 +20,20 @@ import { effectiveLevel, SHARE_LEVELS, type ShareLevel } from "#schema/workspace
 import { appHosts } from "../applications/names.ts";
 import type { DomainContext } from "../context.ts";
 
-/** What agents are shown with. */
+/** What is needed to present agents. */
 export type AgentView = {
   readonly store: Pick<Store, "all">;
-  /** Opens the texts that hold secrets of the template (rule TP-33). */
+  /** Decrypts texts that contain secrets of the template (rule TP-33). */
   readonly encryption: Encryption;
   /** Milliseconds since 1970. */
   readonly now: number;
-  /** The form of nullable ids. */
+  /** Selects the format of nullable IDs. */
   readonly compat: boolean;
-  /** Whether apps have hosts of their own. */
+  /** Whether apps have their own hosts. */
   readonly hasAppHosts: boolean;
 };
 
-/** As the server knows it at the present time; `store` reads the rows, as they stand in one moment where a snapshot is given. */
+/** Returns the view at the present time; `store` can be a snapshot, so that all rows are from one moment. */
 export const agentView = (
   ctx: DomainContext,
   { compat }: { readonly compat: boolean },
@@ -46,7 +46,7 @@ export const agentView = (
   hasAppHosts: appHosts(ctx).exist,
 });
 
-/** The agents of these resources by resource id, each list in the order it is shown (display order, then name). */
+/** Returns the agents of these resources by resource ID, each list in display order, then by name. */
 export const presentAgents = async (
   view: AgentView,
   resourceIds: readonly string[],
@@ -58,7 +58,7 @@ export const presentAgents = async (
   return shown;
 };
 
-/** These agents in the order given. */
+/** Presents these agents in the given order. */
 export const presentAgentRows = async (view: AgentView, rows: readonly AgentRow[]): Promise<WorkspaceAgent[]> => {
   if (rows.length === 0) return [];
   const { store } = view;
@@ -99,9 +99,9 @@ const byAgent = <R extends { agent_id: string }>(rows: R[]): Map<string, R[]> =>
   Map.groupBy(rows, (row) => row.agent_id);
 
 type Deps = {
-  /** What the hosts of its apps are made of; undefined where none exist. */
+  /** The name parts of its apps' hosts; undefined if none exist. */
   names: Omit<AppName, "app"> | undefined;
-  /** How open its apps may be. */
+  /** The widest sharing level its apps may have. */
   most: ShareLevel;
   open: TextChange;
   apps: readonly AgentAppRow[];
@@ -145,7 +145,7 @@ const presentAgent = (row: AgentRow, parts: Deps, now: number, compat: boolean):
     logs_length: row.logs_length,
     logs_overflowed: row.logs_overflowed,
     ...(row.resources === null ? {} : { resources: row.resources }),
-    // Nothing is known of the way to one that is not there.
+    // The latency of a disconnected agent is unknown.
     latency: status === "connected" ? row.latency : {},
     apps: parts.apps.map((app) => presentApp(app, parts)),
     scripts: parts.scripts.map((script) => presentScript(script, parts.open)),
@@ -216,8 +216,8 @@ const presentLogSource = (source: LogSourceRow): WorkspaceAgent["log_sources"][n
   created_at: rfc3339(source.created_at),
 });
 
-/** One result as it is shown at `now`, milliseconds since 1970. */
-/** `open` as of `openSecretTexts`. */
+/** Presents one metadata result at `now`, milliseconds since 1970. */
+/** `open` is from `openSecretTexts`. */
 export const presentMetadata = (
   row: AgentMetadataRow,
   now: number,
@@ -231,7 +231,7 @@ export const presentMetadata = (
     timeout: row.timeout,
   },
   result: {
-    // Clients of this stream refuse a list in which one has no time.
+    // Clients of this stream reject a list with a missing time.
     collected_at: row.collected_at === null ? NEVER : rfc3339(row.collected_at),
     age: row.collected_at === null ? 0 : Math.max(0, Math.floor((now - row.collected_at) / 1000)),
     value: row.value,

@@ -1,5 +1,5 @@
-// The programs that workspaces fetch to become agents: this very program for their system, from the folder where the builds for other
-// systems lie, or the one that runs (facts/terraform 2.15). Refuses names of anything else.
+// The programs that workspaces download to become agents: this program built for their system, from the folder with builds for other
+// systems, or the running one (facts/terraform 2.15). Rejects all other names.
 import { statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Config } from "#base/config.ts";
@@ -12,26 +12,28 @@ export const PROGRAM_MACHINES = ["amd64", "arm64", "armv7"] as const;
 type Digests = { readonly sha256: string; readonly sha1: string };
 export type AgentProgram = Digests & { readonly path: string; readonly size: number };
 
-/** Digests by path, size and time of change: a program is read once. */
+/** Cache of digests by path, size and modification time, so that a program is read only once. */
 const digests = new Map<string, Promise<Digests>>();
 const DIGESTS = 64;
 
 type Settings = Pick<Config, "agent_binary" | "agent_binaries">;
 
-/** `linux-musl-amd64` of `slipway-linux-musl-amd64`, `coder-windows-arm64.exe` and their like; undefined for other names. */
+/**
+ * Returns `linux-musl-amd64` for `slipway-linux-musl-amd64` or `windows-arm64` for `coder-windows-arm64.exe`; undefined for other names.
+ */
 const systemIn = (name: string): string | undefined => {
   const [, system] = /^(?:slipway|coder)-([a-z]+(?:-musl)?-[a-z0-9]+)(?:\.exe)?$/.exec(name) ?? [];
   return PROGRAM_SYSTEMS.some((os) => PROGRAM_MACHINES.some((arch) => system === `${os}-${arch}`)) ? system : undefined;
 };
 
-/** The program of this name; undefined when the server has none for that system. */
+/** Returns the program with this name; undefined when the server has none for that system. */
 export const findAgentProgram = async (settings: Settings, name: string): Promise<AgentProgram | undefined> => {
   const system = systemIn(name);
   const path = system === undefined ? undefined : pathFor(settings, system);
   return path === undefined ? undefined : described(path);
 };
 
-/** All that there are, by the name under which they are fetched. */
+/** Returns all available programs by download name. */
 export const agentPrograms = async (settings: Settings): Promise<Map<string, AgentProgram>> => {
   const found = new Map<string, AgentProgram>();
   for (const os of PROGRAM_SYSTEMS) {

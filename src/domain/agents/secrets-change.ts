@@ -1,20 +1,20 @@
-// Tells a daemon of ours that secrets of its workspace's owner have changed: it asks for its manifest again then (rule US-7). Where it cannot
-// be told it learns so with its next connection.
+// Notifies Slipway's own daemon that secrets of its workspace's owner have changed, so that it requests its manifest again (rule US-7). If
+// the daemon cannot be reached, it gets the change with its next connection.
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { coalesced, retry } from "#base/retry.ts";
 import type { DomainContext } from "../context.ts";
 import { findAgentById } from "./find.ts";
 
-/** A daemon answers before it does anything. */
+/** A daemon responds before it does anything. */
 const ANSWER_MS = 10_000;
-/** Its tunnel may be on its way back. */
+/** Its tunnel may be reconnecting. */
 const AGAIN_MS = 5_000;
 const TRIES = 5;
 
 type Deps = Pick<DomainContext, "store" | "clock" | "topics" | "agentHttp">;
 
-/** Tells this agent's daemon of each change until the signal fires. Changes while it is being told are told once, afterwards. */
+/** Notifies this agent's daemon of each change until the signal aborts. Changes during a notification cause one more. */
 export const tellSecretsChange = async (deps: Deps, agent_id: string, signal: AbortSignal): Promise<void> => {
   const place = await findAgentById(deps.store, agent_id);
   if (!place || signal.aborted) return;
@@ -38,7 +38,7 @@ const askToRenew = async (deps: Deps, agent_id: string, signal: AbortSignal): Pr
   await retry(deps.clock, () => askOnce(deps, agent_id, signal), again, signal).catch(() => undefined);
 };
 
-/** A daemon of an older version knows no such path: its answer counts as well. */
+/** An older daemon does not know this path; its error response is accepted as well. */
 const askOnce = async ({ agentHttp, clock }: Deps, agent_id: string, signal: AbortSignal): Promise<void> => {
   const late = lateAfter(clock, ANSWER_MS);
   try {

@@ -1,15 +1,15 @@
-// Agents inside agents end with their parents: anyone who hears that an agent has gone hears it of its children, too (rule SA-4).
+// Ends sub-agents with their parents: when an agent ends, its children are reported as ended too (rule SA-4).
 import { log } from "#base/log.ts";
 import { listSubAgents } from "#db/agents/sub-agents.ts";
 import type { DomainContext } from "../context.ts";
 
-/** For as long as the server runs. */
+/** Runs for the life of the server. */
 export const endWithParents = ({ store, topics }: Pick<DomainContext, "store" | "topics">): void => {
   const tell = async (parent_id: string): Promise<void> => {
     for (const { id } of await store.all(listSubAgents({ parent_id }))) topics.publish("agent_gone", id, {});
   };
   topics.subscribeAll("agent_gone", (agent_id, _, isFar) => {
-    // Where it happened they were told of, too.
+    // The node where it happened has already reported the children.
     if (isFar) return;
     tell(agent_id).catch((error) => {
       log("agents").debug("the agents inside {agent_id} were not told: {error}", { agent_id, error });

@@ -1,24 +1,24 @@
-// Giving a file to a workspace: its daemon writes it (rule PT-8). The body goes through as it comes in; nothing of it is kept here.
+// Uploads a file to a workspace, where its daemon writes it (rule PT-8). The body is streamed and not stored.
 import { AppError } from "#base/errors.ts";
 import type { DomainContext } from "../context.ts";
 import { refusal } from "./containers.ts";
 
-/** Bytes of one file, as many as a daemon writes. */
+/** Maximum bytes of one file, equal to the daemon's limit. */
 export const AGENT_FILE_LIMIT = 33_554_432;
 const TIMEOUT_MS = 120_000;
 const MAX_ANSWER = 64 * 1024;
 
 export type AgentUpload = {
   readonly name: string;
-  /** Whose folder it goes to; empty: the agent's. */
+  /** The terminal whose folder is the target; empty means the agent's folder. */
   readonly terminal: string;
-  /** Where no terminal is named; empty: the agent's. */
+  /** Used when no terminal is named; empty means the agent's folder. */
   readonly folder: string;
   readonly replace: boolean;
   readonly body: AsyncIterable<Uint8Array>;
 };
 
-/** Where it was written. Throws what the agent says when it refuses, 408 when that takes too long. */
+/** Returns the path of the written file. Throws the agent's error, or 408 on a timeout. */
 export const uploadToAgent = async (
   ctx: Pick<DomainContext, "clock" | "agentHttp">,
   agent_id: string,
@@ -27,7 +27,7 @@ export const uploadToAgent = async (
   const late = new AbortController();
   const timer = ctx.clock.after(TIMEOUT_MS, () => late.abort());
   let broken: unknown;
-  // A body that breaks off, or is too long, must end the request to the agent as well: it would wait for the rest.
+  // A truncated or oversized body must also abort the request to the agent, which would otherwise wait for the rest.
   const whole = async function* (): AsyncGenerator<Uint8Array> {
     try {
       yield* body;

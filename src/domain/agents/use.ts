@@ -1,5 +1,5 @@
-// Someone works in a workspace through one of its agents: told to the workspace, at most once a minute for each connection, so that
-// typing does not become messages (facts/platform 2.7, rule TI-30). Used by terminals.
+// Records use of a workspace through one of its agents, at most once a minute per connection, so that typing does not become messages
+// (facts/platform 2.7, rule TI-30). Used by terminals.
 import type { ActivityReport } from "#actors/workspace/activity.ts";
 import { log } from "#base/log.ts";
 import type { DomainContext } from "../context.ts";
@@ -12,7 +12,7 @@ type OfTerminals = Deps & {
   readonly dialer: Pick<DomainContext["dialer"], "roundTrip">;
 };
 
-/** Call the result whenever something is done; cheap. */
+/** Returns a cheap function to call on each activity. */
 export const trackUse = (ctx: OfTerminals, workspace_id: string, report: Omit<ActivityReport, "at">): (() => void) => {
   let noted = Number.NEGATIVE_INFINITY;
   const { agent_id } = report;
@@ -22,13 +22,13 @@ export const trackUse = (ctx: OfTerminals, workspace_id: string, report: Omit<Ac
     const now = ctx.clock.monotonic();
     if (now - noted < USE_EVERY_MS) return;
     noted = now;
-    // What the agent itself reports is of the moment of its report, when nobody may be there.
+    // The agent's own report is only from the moment it is sent, when the terminal may be idle.
     ctx.usage.noteRoundTrip(workspace_id, agent_id === undefined ? undefined : ctx.dialer.roundTrip(agent_id));
     void noteUse(ctx, workspace_id, report);
   };
 };
 
-/** Tells the workspace once. Never rejects: a use that is not noted hurts nobody who works. */
+/** Records one use. Never rejects, because a missing record must not affect the user. */
 export const noteUse = async (ctx: Deps, workspace_id: string, report: Omit<ActivityReport, "at">): Promise<void> => {
   try {
     await ctx.workspaces.ask(workspace_id, "recordActivity", { ...report, at: ctx.clock.now() });

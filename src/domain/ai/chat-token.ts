@@ -1,6 +1,6 @@
-// The token with which the coding agent of a chat calls the gateway, so that its calls count for the chat: `slipway-chat.<agent id>.<chat
-// id>.<secret>`. Like the workspace's token it is derived and stored nowhere. It counts as long as the chat has this owner and this workspace, and the
-// workspace's agent counts.
+// The token with which a chat's coding agent calls the gateway, so that the calls are charged to the chat: `slipway-chat.<agent id>.<chat
+// id>.<secret>`. Like the workspace's token, it is derived and not stored. It is valid while the chat keeps its owner and workspace and the
+// workspace's agent is valid.
 import type { Encryption } from "#base/encryption.ts";
 import { isUuid, sameDigest, sha256 } from "#base/ids.ts";
 
@@ -16,7 +16,7 @@ export const chatToken = (encryption: Derivation, { agent_id, chat_id, owner_id 
 
 export const isChatToken = (token: string): boolean => token.startsWith(PREFIX);
 
-/** Returns the agent and the chat that a token names. Nothing is proven by that: see `isTokenOf`. */
+/** Returns the agent and chat that a token names. This proves nothing; see `isTokenOf`. */
 export const namesInChatToken = (token: string): Pick<ChatAtAgent, "agent_id" | "chat_id"> | undefined => {
   const [agent_id = "", chat_id = ""] = token.slice(PREFIX.length).split(".");
   return isUuid(agent_id) && isUuid(chat_id) ? { agent_id, chat_id } : undefined;

@@ -1,4 +1,4 @@
-// Coding agents that chats can be led with: what everyone may choose, and what administrators set up.
+// Coding agents for chats: those that users can choose, and their configuration by administrators.
 import { forbidden, invalid, invalidField, notFound } from "#base/errors.ts";
 import { FIRST_PART } from "#base/parts.ts";
 import { deleteCodingAgent, findCodingAgent, listCodingAgents, putCodingAgent } from "#db/models/coding-agents.ts";
@@ -24,12 +24,12 @@ const checkAdmin = (caller: UserCaller): void => {
   if (!mayConfigureChats(caller)) throw forbidden("Only owners of the deployment can manage coding agents.");
 };
 
-/** Where a chat or task is to begin: in a workspace that is there, or in a new one of a template. */
+/** Where a chat or task is to start: an existing workspace, or a new one from a template. */
 type Place = { readonly workspace_id?: string | undefined; readonly template_id?: string | undefined };
 
 /**
- * Returns the agents that chats can be begun with, and the one that is the default of a workspace's template or of a template. 400 when both
- * are given, 404 when the caller cannot see it.
+ * Returns the coding agents available for new chats, and the default of the template or of the workspace's template. Rejects with 400 when
+ * both are given and with 404 when the caller cannot see it.
  */
 export const availableAgents = async (
   ctx: DomainContext,
@@ -58,7 +58,9 @@ const findTemplateFor = async (
   return ctx.store.get(findTemplateEvenDeleted({ id }));
 };
 
-/** Returns the agent that the template names for new chats and tasks, with what is wrong with it; undefined when it names none. */
+/**
+ * Returns the coding agent that the template sets as the default for chats and tasks, with any problem it has; undefined if it sets none.
+ */
 export const findDefaultAgent = async (
   { store }: Pick<DomainContext, "store">,
   { default_coding_agent: name }: Pick<TemplateRow, "default_coding_agent">,
@@ -68,13 +70,13 @@ export const findDefaultAgent = async (
   return { name, display_name: agent?.display_name ?? name, problem: describeProblem(name, agent) };
 };
 
-/** Why nothing can be begun with an agent, in a sentence; empty when it can. */
+/** Returns why a coding agent cannot be used, as a sentence; empty if it can. */
 const describeProblem = (name: string, agent: CodingAgent | undefined): string => {
   if (!agent) return `There is no coding agent "${name}".`;
   return agent.enabled ? "" : `The coding agent "${agent.display_name}" is disabled.`;
 };
 
-/** Rejects with 400, at this field, for an agent that nothing can be begun with. */
+/** Rejects with 400 for this field when the coding agent cannot be used. */
 export const checkAgent = async (
   { store }: Pick<DomainContext, "store">,
   name: string,
@@ -84,13 +86,13 @@ export const checkAgent = async (
   if (problem !== "") throw invalid(problem, [{ field, detail: "must be an enabled coding agent" }]);
 };
 
-/** Returns all agents with their settings. 403 for everyone but owners. */
+/** Returns all coding agents with their settings. Rejects with 403 for everyone but owners. */
 export const codingAgents = async ({ store }: Context, caller: UserCaller): Promise<CodingAgents> => {
   checkAdmin(caller);
   return { agents: [...withPresets(await listCodingAgents(store))] };
 };
 
-/** Adds an agent, or replaces the settings of one. 403. */
+/** Adds a coding agent or replaces its settings. Rejects with 403. */
 export const setCodingAgent = async (
   { store, clock }: Context,
   caller: UserCaller,
@@ -105,7 +107,7 @@ export const setCodingAgent = async (
   return agent;
 };
 
-/** Removes an agent, or brings a preset's own settings back. Chats that are led with it can be read. 403, 404. */
+/** Removes a coding agent, or resets a preset to its default settings. Its chats stay readable. Rejects with 403 or 404. */
 export const removeCodingAgent = async ({ store, clock }: Context, caller: UserCaller, name: string): Promise<void> => {
   checkAdmin(caller);
   const before = await findCodingAgent(store, name);
@@ -114,7 +116,7 @@ export const removeCodingAgent = async ({ store, clock }: Context, caller: UserC
   await store.commit([deleteCodingAgent(name), entry], undefined, FIRST_PART);
 };
 
-/** Returns the name to store with a new chat; null for none. 400 for one that cannot be chosen, and without a workspace. */
+/** Returns the name to store with a new chat; null for none. Rejects with 400 when it is unavailable or there is no workspace. */
 export const checkCodingAgent = async (
   ctx: Context,
   name: string | undefined,

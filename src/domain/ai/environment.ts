@@ -1,13 +1,13 @@
-// What programs of a workspace find in their environment, so that coding agents and SDKs use the gateway without being set up.
+// Environment variables that let coding agents and SDKs in a workspace use the gateway without configuration.
 import type { Encryption } from "#base/encryption.ts";
 import type { Store } from "#db/engine/store.ts";
 import { readGatewaySettings } from "#db/models/gateway.ts";
 import { workspaceToken } from "./workspace-token.ts";
 
 /**
- * Returns the variables for an agent that reaches the server at `server`. Empty unless an administrator has enabled the gateway in
- * workspaces. The providers' own SDKs and agents read these names. A dialect with an address or a key among `own`, the names
- * that the template or the owner's secrets set, gets none: that address must not receive our token, nor our address that key.
+ * Returns the variables for an agent that reaches the server at `server`; empty unless an administrator has enabled the gateway in
+ * workspaces. The names are those read by the providers' own SDKs and agents. A dialect whose URL or key is in `own`, the names set by the
+ * template or the owner's secrets, gets none: that URL must not receive Slipway's token, nor Slipway's URL that key.
  */
 export const gatewayEnvironment = async (
   { store, encryption }: { readonly store: Store; readonly encryption: Encryption },

@@ -1,4 +1,5 @@
-// One call of the gateway in the ledger: what it may cost is reserved before it begins, and what it has used is written before its answer is complete.
+// The ledger entry of a gateway call: the possible cost is reserved before the call starts, and the usage is written before its response is
+// complete.
 import type { ModelLedger, OpenCall } from "#actors/chat/spending/ledger.ts";
 import type { Reached } from "#actors/chat/spending/limits.ts";
 import { EXPECTED_OUTPUT_TOKENS } from "#actors/chat/spending/metered-models.ts";
@@ -15,27 +16,27 @@ import type { DomainContext } from "../context.ts";
 import type { Target } from "./names.ts";
 import { sealRecording } from "./recordings.ts";
 
-/** Who pays, and from where the call comes. */
+/** Who pays for a call, and where it comes from. */
 export type Payer = {
   readonly user_id: string;
   readonly workspace_id: string;
   readonly key_id: string;
-  /** With a person's token: the person's home organization, or empty without one. */
+  /** For a person's token: their home organization, or empty if they have none. */
   readonly organization_id: string;
   readonly template_id: string;
-  /** Empty: no chat's coding agent calls. */
+  /** Empty unless a chat's coding agent is calling. */
   readonly chat_id: string;
   readonly root_chat_id: string;
 };
 
-/** Returns the price of a target; undefined: nobody knows. */
+/** Returns the price of a target; undefined if unknown. */
 const priceFor = ({ provider, model, config }: Target) =>
   findPrice(provider.provider, model, config?.model_config.cost);
 
-/** Tokens that all answers of a call may reserve together. */
+/** Maximum output tokens that one call may reserve over all its answers. */
 const MAX_RESERVED_OUTPUT_TOKENS = 1_048_576;
 
-/** Returns the tokens that a call may use at most, about. */
+/** Returns an upper estimate of a call's tokens. */
 export const likelyTokens = ({
   prompt_tokens,
   answers,
@@ -45,7 +46,7 @@ export const likelyTokens = ({
   output_tokens: Math.min(max_output_tokens * answers, MAX_RESERVED_OUTPUT_TOKENS),
 });
 
-/** Returns what a call may use at most, about; 0 micros without a price. */
+/** Returns an upper estimate of a call's usage; 0 micros without a price. */
 const likelyUse = (target: Target, body: CallBody) => {
   const likely = likelyTokens(body);
   return {
@@ -65,11 +66,15 @@ const ledgerCall = (payer: Payer, target: Target, { model: asked_model }: CallBo
 
 type Ledger = { readonly ledger: ModelLedger } & Pick<DomainContext, "clock">;
 
-/** How long a call of a workspace waits while open calls may use up the rest of a budget: coding agents give up soon when they are refused. */
+/**
+ * How long a workspace's call waits while open calls may use up the rest of a budget. Coding agents give up quickly when they get an error.
+ */
 const HELD_WAIT_MS = 60_000;
 const [FIRST_LOOK_MS, LAST_LOOK_MS] = [100, 2_000];
 
-/** Reserves what a call may use. Answers the limit when one is reached, and then nothing was written. `signal` ends its wait. */
+/**
+ * Reserves the possible usage of a call. Returns the limit when one is reached, in which case nothing is written. `signal` ends the wait.
+ */
 export const openCall = async (
   { ledger, clock }: Ledger,
   { payer, target, body, signal }: Pick<EndedCall, "payer" | "target" | "body"> & { readonly signal: AbortSignal },
@@ -82,24 +87,24 @@ export const openCall = async (
     const isHeld = "isHeld" in opened && opened.isHeld;
     if (!(isHeld && waits) || clock.monotonic() >= giveUpAt) return opened;
     await pause(clock, look, signal);
-    // Nothing is reserved for a caller that has left.
+    // Nothing is reserved for a caller that has disconnected.
     if (signal.aborted) return opened;
   }
 };
 
 export type Ended = Pick<Settlement, "outcome" | "first_byte_ms" | "duration_ms" | "provider_request_id"> & {
-  /** As the provider has told it; undefined: it has not. */
+  /** As reported by the provider; undefined if it reported none. */
   readonly usage: ModelUsage | undefined;
-  /** Bytes of text that came since the usage was last reported, to estimate the rest. */
+  /** Bytes of text since the last usage report, to estimate the rest. */
   readonly text_bytes: number;
-  /** Whether the provider may have begun to answer: it was asked, and has not refused. */
+  /** Whether the provider may have started to answer: it was asked and has not rejected the call. */
   readonly was_begun: boolean;
 };
 
-/** Bytes of an answer's text for each token, about. */
+/** Approximate bytes of text per token. */
 const BYTES_PER_TOKEN = 4;
 
-/** Returns what a call has used: as reported, else estimated from its prompt and from what has passed. What a provider refuses has used nothing. */
+/** Returns a call's usage: as reported, or else estimated from its prompt and the text that passed. A rejected call has used nothing. */
 export const toUsage = (
   { prompt_tokens }: Pick<CallBody, "prompt_tokens">,
   { usage, outcome, text_bytes, was_begun }: Pick<Ended, "usage" | "outcome" | "text_bytes" | "was_begun">,
@@ -114,11 +119,11 @@ type EndedCall = {
   readonly payer: Payer;
   readonly target: Target;
   readonly body: CallBody;
-  /** What was said, where that is recorded. */
+  /** The recorded prompt and answer, if recording is enabled. */
   readonly recording: Recording | undefined;
 };
 
-/** Writes the call into the ledger, with its recording, and gives its reservation back. */
+/** Writes the call and its recording to the ledger and releases its reservation. */
 export const endCall = async (
   { ledger, encryption, clock, recordingRetention }: Ledger & Pick<DomainContext, "encryption" | "recordingRetention">,
   open: OpenCall,
@@ -130,7 +135,7 @@ export const endCall = async (
   const recorded =
     recording &&
     (await sealRecording(encryption, payer.user_id, recording.texts, clock.now()).catch((error) => {
-      // What the call has used is settled all the same.
+      // The call's usage is settled even if recording fails.
       log("models").error("a model call was not recorded: {error}", { error });
       return undefined;
     }));

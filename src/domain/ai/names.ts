@@ -1,29 +1,31 @@
-// From the name of a model that a caller asks for to where the call goes. Pure.
+// Maps a requested model name to the providers for the call. Pure.
 import type { ModelCatalog } from "#actors/models/model-settings.ts";
 import type { GatewayName } from "#schema/ai/gateway.ts";
 import type { ConfiguredModel, ConfiguredProvider } from "#src/llm/configured-model.ts";
 import { type Dialect, KINDS_OF } from "#src/llm/gateway/endpoint.ts";
 
-/** Where a call may go. */
+/** A possible destination of a call. */
 export type Target = {
   readonly provider: ConfiguredProvider;
   readonly model: string;
-  /** The model as chats have it, for its price; undefined: chats do not have it. */
+  /** The model as configured for chats, for its price; undefined if chats do not have it. */
   readonly config: ConfiguredModel | undefined;
-  /** Whether an administrator has named the model; else the caller has, where a name leads to a provider with any model. */
+  /**
+   * Whether an administrator configured the model's name; otherwise the caller chose it through a name that allows any model of a provider.
+   */
   readonly isNamed: boolean;
 };
 
-/** Who asks, as far as names are concerned. */
+/** The caller, as far as model names are concerned. */
 export type Asker = {
   readonly groups: readonly string[];
-  /** The template of the workspace that asks; undefined for the token of a person. */
+  /** The template of the calling workspace; undefined for a person's token. */
   readonly template_id: string | undefined;
 };
 
 /**
- * Returns where a call of this model goes, the first choice first. Empty: no name fits, or the caller may not use it, which is told apart
- * from nothing so that names of others stay unknown.
+ * Returns the targets for a model, in order of preference. Empty if no name matches or the caller may not use it; the two cases are not
+ * distinguished, so that other callers' names stay hidden.
  */
 export const targetsFor = (catalog: ModelCatalog, dialect: Dialect, model: string, asker: Asker): readonly Target[] => {
   const direct = lookUp(catalog, dialect, model, asker);
@@ -33,7 +35,7 @@ export const targetsFor = (catalog: ModelCatalog, dialect: Dialect, model: strin
 
 const lookUp = (catalog: ModelCatalog, dialect: Dialect, model: string, asker: Asker): readonly Target[] => {
   const named = catalog.settings.names.find((one) => fits(one.name, model));
-  // A name that an administrator has mapped and restricted must not be open by another way.
+  // A name that an administrator has mapped and restricted must not be reachable in another way.
   if (named) return isAllowed(named, asker) ? mapped(catalog, dialect, named, model) : [];
   return catalog.models.flatMap((config) => {
     const provider =
@@ -58,7 +60,7 @@ const isAllowed = ({ group_ids, template_ids }: GatewayName, { groups, template_
   (group_ids === undefined || group_ids.some((id) => groups.includes(id))) &&
   (template_ids === undefined || (template_id !== undefined && template_ids.includes(template_id)));
 
-/** Whether a name with `*` in it fits what was asked for. */
+/** Returns whether a name that may contain `*` matches the requested model. */
 export const fits = (pattern: string, model: string): boolean => {
   const [first = "", ...rest] = pattern.split("*");
   if (rest.length === 0) return pattern === model;
@@ -73,7 +75,7 @@ export const fits = (pattern: string, model: string): boolean => {
   return true;
 };
 
-/** Returns the names that a caller may ask for, those with `*` as they are, without duplicates. */
+/** Returns the names a caller may request, with `*` unexpanded, without duplicates. */
 export const namesFor = (catalog: ModelCatalog, dialect: Dialect, asker: Asker): string[] => {
   const names = catalog.settings.names.filter(
     (one) => isAllowed(one, asker) && mapped(catalog, dialect, one, one.name).length > 0,

@@ -1,5 +1,5 @@
-// Recorded prompts and answers of the gateway's calls: sealed before they are stored, and opened for owners of the deployment alone, with an entry
-// in the audit log for each reading.
+// Recorded prompts and answers of gateway calls: encrypted before they are stored, and readable only by site owners, with an audit log
+// entry for each read.
 import { promisify } from "node:util";
 import { gunzip, gzip } from "node:zlib";
 import { rfc3339 } from "#base/clock.ts";
@@ -22,7 +22,7 @@ const toSealContext = ({ id, user_id }: Pick<RecordingRow, "id" | "user_id">): s
 
 type Texts = Pick<RecordedTexts, "prompt" | "answer">;
 
-/** Returns the row that keeps these texts. */
+/** Returns the row that stores these texts. */
 export const sealRecording = async (
   encryption: Encryption,
   user_id: string,
@@ -36,7 +36,10 @@ export const sealRecording = async (
   return { id, user_id, sealed_texts, prompt_bytes, answer_bytes, created_at };
 };
 
-/** Returns the prompt and the answer of a call, once the audit log says who has read them. 403 for everyone but owners; 404 without a recording. */
+/**
+ * Returns the prompt and answer of a call after the read has been written to the audit log. Rejects with 403 for everyone but owners, and
+ * with 404 when there is no recording.
+ */
 export const readRecording = async (
   { store, clock, encryption }: DomainContext,
   caller: UserCaller,

@@ -1,4 +1,4 @@
-// What administrators set for the AI gateway, and what they and everyone else see of its ledger.
+// Settings of the AI gateway, and views of its ledger for administrators and users.
 import { rfc3339 } from "#base/clock.ts";
 import { forbidden } from "#base/errors.ts";
 import { listCalls, sumUsage, type UsageRow } from "#db/chats/ledger.ts";
@@ -14,13 +14,13 @@ const checkAdmin = (caller: UserCaller): void => {
   if (!mayConfigureChats(caller)) throw forbidden("Only owners of the deployment can manage the AI gateway.");
 };
 
-/** Returns the settings. 403 for everyone but owners. */
+/** Returns the settings. Rejects with 403 for everyone but owners. */
 export const gatewaySettings = async ({ store }: DomainContext, caller: UserCaller): Promise<GatewaySettings> => {
   checkAdmin(caller);
   return readGatewaySettings(store);
 };
 
-/** Replaces the settings. 403; 400 for a provider that does not exist. */
+/** Replaces the settings. Rejects with 403, and with 400 for an unknown provider. */
 export const setGatewaySettings = async (
   { modelSettings }: DomainContext,
   caller: UserCaller,
@@ -37,7 +37,7 @@ export type CallsAsked = {
   readonly limit: number;
 };
 
-/** Returns calls of the gateway: one's own, or with `user_id` absent and as an owner everyone's. 403 for the calls of others. */
+/** Returns gateway calls: the caller's own, or everyone's for an owner without `user_id`. Rejects with 403 for other users' calls. */
 export const gatewayCalls = async (
   { store }: DomainContext,
   caller: UserCaller,
@@ -53,12 +53,12 @@ export const gatewayCalls = async (
 type UsageAsked = {
   readonly by: UsageDimension;
   readonly range: CostRange;
-  /** By how much the clock that days begin by is before UTC's, in milliseconds. */
+  /** Offset of the clock that days start by, ahead of UTC, in milliseconds. */
   readonly offset: number;
   readonly user_id: string | undefined;
 };
 
-/** Returns sums over all model calls of a range, of chats and of the gateway. 403 for the calls of others. */
+/** Returns totals of all model calls of a range, by chats and the gateway. Rejects with 403 for other users' calls. */
 export const aiUsage = async (
   { store }: DomainContext,
   caller: UserCaller,
@@ -66,7 +66,7 @@ export const aiUsage = async (
 ): Promise<AiUsage> => {
   const filter = { ...range, offset, user_id: ownOrAll(caller, user_id) };
   const rows = await store.scan(sumUsage(by, filter));
-  // Each call has one kind, and kinds are few: this sum has each call once.
+  // Each call has exactly one kind, and there are few kinds, so this sum includes each call once.
   const kinds = by === "kind" ? rows : await store.scan(sumUsage("kind", filter));
   const total = kinds.reduce((sum, row) => added(sum, row), NOTHING_SPENT);
   return { start_date: rfc3339(range.from), end_date: rfc3339(range.to), by, total, rows };

@@ -1,5 +1,5 @@
-// The link of an external app with a key in it (rule AX-18). A key is worth as much as its workspace, so only links that a template declares
-// get one, only for the workspace's owner, and only where an administrator allows the scheme.
+// Creates the link of an external app with an API key (rule AX-18). A key gives access to its workspace, so only links declared by a
+// template get one, only for the workspace's owner, and only for URL schemes an administrator allows.
 import { forbidden, invalid, notFound } from "#base/errors.ts";
 import { KEY_PLACEHOLDER, linkTarget, wantsKey, withKey } from "#base/links/external-link.ts";
 import { findAgent } from "#db/agents/agents.ts";
@@ -15,7 +15,10 @@ type Deps = Pick<DomainContext, "store" | "clock"> & {
   readonly config: { readonly external_app_schemes: readonly string[] };
 };
 
-/** Creates a key for the workspace and returns the app's link with it. 400 for a link without a place for one, 403 for one that gets none. */
+/**
+ * Creates a key for the workspace and returns the app's link with it. Rejects with 400 for a link without a placeholder and with 403 for
+ * one that may not get a key.
+ */
 export const createExternalLink = async (
   ctx: Deps,
   caller: UserCaller,

@@ -1,5 +1,5 @@
-// From a name to what listens in a workspace, and who may open it (facts/platform 3.5, 8.4; rules AX-3 to AX-5). Anyone who may not learns
-// nothing: what is not there and what one may not open are refused with the same words.
+// Resolves the name of an app or port and checks who may open it (facts/platform 3.5, 8.4; rules AX-3 to AX-5). Unauthorized callers learn
+// nothing: missing and forbidden apps get the same message.
 
 import { type AppName, formatLabel } from "#base/links/app-label.ts";
 import { findAgentApp, findNamedWorkspace, listNamedAgents, type NamedWorkspace } from "#db/agents/app-places.ts";
@@ -11,23 +11,23 @@ import { effectiveLevel, type ShareLevel } from "#schema/workspaces/port-share.t
 import { isCovered, mayUseWorkspace } from "../access.ts";
 import { portIn } from "./names.ts";
 
-/** An app or a port that the caller may open. */
+/** An app or port that the caller can open. */
 export type AppPlace = {
   readonly workspace_id: string;
   readonly owner_id: string;
   readonly agent_id: string;
   readonly build_id: string;
-  /** The app's; undefined for a port. */
+  /** The app's slug; undefined for a port. */
   readonly slug: string | undefined;
   readonly port: number;
   readonly tls: boolean;
-  /** The path and query the app's own address has; a port has `/` and none. */
+  /** Path and query of the app's own URL; for a port, `/` and none. */
   readonly base: { readonly path: string; readonly query: string };
-  /** The first label of its own host; empty when its names make none. */
+  /** The first label of its own host; empty if its names form no valid label. */
   readonly label: string;
-  /** Everyone may open it. */
+  /** True if everyone may open it. */
   readonly isPublic: boolean;
-  /** True for a port that has no app of its own. */
+  /** True for a port without an app. */
   readonly isPort: boolean;
 };
 
@@ -37,10 +37,10 @@ export type Refusal = "signed_out" | "not_found" | "dormant" | "stopped" | "star
 type Deps = { readonly store: Store };
 type Target = { level: ShareLevel } & Pick<AppPlace, "port" | "tls" | "base" | "isPort">;
 
-/** `asPreflight`: for a request that asks only what a page may send, which a browser never sends with a cookie. */
+/** `asPreflight`: for a CORS preflight, which browsers always send without cookies. */
 type Options = { readonly asPreflight?: boolean };
 
-/** Finds it for this caller (undefined: nobody is signed in). */
+/** Finds the app for this caller; undefined means anonymous. */
 export const findApp = async (
   { store }: Deps,
   name: AppName,
@@ -53,7 +53,7 @@ export const findApp = async (
   if (!workspace) return refused;
   const isUser = caller !== undefined && mayUseWorkspace(caller, workspace);
   const state = toState(workspace);
-  // How it is with a workspace is told to those who may use it; others cannot know whether they might.
+  // Only users of the workspace learn its state, because others may not be allowed to open the app at all.
   if (state !== "running") return isUser ? state : refused;
   const agents = await store.all(listNamedAgents({ build_id: workspace.build_id }));
   const agent = name.agent
@@ -81,7 +81,7 @@ const toState = (workspace: NamedWorkspace): Refusal | "running" => {
   return workspace.error === "" ? "running" : "failed";
 };
 
-/** `owner` are those who may use the workspace; the site's own level is wider than an organization's (SHARE_LEVELS). */
+/** `owner` means users of the workspace; the site's own level is wider than an organization's (SHARE_LEVELS). */
 export const mayOpen = (
   level: ShareLevel,
   caller: UserCaller | undefined,
@@ -95,7 +95,7 @@ export const mayOpen = (
 
 const LOOPBACK = /^(localhost|127(?:\.\d{1,3}){3}|\[::1\]|0\.0\.0\.0)$/;
 
-/** Where an app listens; undefined for one that is a command, opened on its own, or elsewhere than in the workspace. */
+/** Returns where an app listens; undefined for a command, an external app, or one that listens outside the workspace. */
 const toTarget = (app: AgentAppRow): Target | undefined => {
   const url = URL.canParse(app.url) ? new URL(app.url) : undefined;
   if (app.external || !url || !/^https?:$/.test(url.protocol) || !LOOPBACK.test(url.hostname)) return undefined;
@@ -105,7 +105,7 @@ const toTarget = (app: AgentAppRow): Target | undefined => {
   return port < 9 ? undefined : { port, tls, base, isPort: false, level: app.sharing_level as ShareLevel };
 };
 
-/** A port of the workspace; only its users reach one that is not shared. */
+/** Finds a port; only users of the workspace reach one that is not shared. */
 const findPort = async (
   store: Store,
   workspace_id: string,

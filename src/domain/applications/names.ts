@@ -1,12 +1,12 @@
-// How apps and ports are named: one label below the wildcard host, or a path below the access URL (rules AX-1, AX-2). Pure. A host that
-// is not exactly of this form is no app's, so that nobody is ever sent, with a key, to a host that only looks like one.
+// The hostnames and paths of apps and ports: one label below the wildcard host, or a path below the access URL (rules AX-1, AX-2). Pure. A
+// host must have exactly this form, so that a key is never sent to a look-alike host.
 import { isLoopback } from "#base/config.ts";
 import { type AppName, formatLabel, PART } from "#base/links/app-label.ts";
 import { hostName } from "#base/network/host-name.ts";
 
 const HOST = /^([a-z0-9-]{1,63})\.([a-z0-9._-]+?)(?::(\d{1,5}))?$/;
 
-/** Names that browsers resolve to the machine they run on. */
+/** A domain that browsers resolve to their own machine. */
 const OWN_MACHINE = "apps.localhost";
 
 type Deps = {
@@ -15,9 +15,8 @@ type Deps = {
 };
 
 /**
- * Returns the hosts of apps: those of the setting, else names below `apps.localhost` where the server is reached by a loopback name without
- * TLS. `host` is the Host header of a request: a forwarded port may have another number than the server's own, and a request by any other
- * name has no such hosts.
+ * Returns the app hosts: those of the setting, or names below `apps.localhost` when the server is reached by a loopback name without TLS.
+ * `host` is the request's Host header: a forwarded port may differ from the server's, and a request with any other name has no app hosts.
  */
 export const appHosts = ({ config, accessUrl }: Deps, host: string = accessUrl.host): AppHosts => {
   const { wildcard_access_url } = config;
@@ -28,8 +27,8 @@ export const appHosts = ({ config, accessUrl }: Deps, host: string = accessUrl.h
 };
 
 /**
- * Returns the origin where a person begins to sign in to an app. On a machine of one's own people use `localhost` and `127.0.0.1` alike,
- * and each has its own cookies: the one that is not the access URL is asked first and sends on to the other.
+ * Returns the origin where a person starts to sign in to an app. On a local machine, people use both `localhost` and `127.0.0.1`, each with
+ * its own cookies: the one that is not the access URL is tried first and redirects to the other.
  */
 export const firstSignIn = (
   { config, accessUrl }: Deps & { readonly config: { readonly allowed_hosts?: readonly string[] | undefined } },
@@ -41,7 +40,7 @@ export const firstSignIn = (
   return `http://${name}${toPort(host)}`;
 };
 
-/** Returns the origin of the access URL at the port a request came to, where someone may be signed in who is not at its host. */
+/** Returns the access URL's origin at the request's port, where a person may be signed in who is not signed in at the request's host. */
 export const nextSignIn = (deps: Deps, host: string): string | undefined => {
   const isThere = hostName(host) === deps.accessUrl.hostname;
   return isThere || !appHosts(deps, host).isOwnMachine ? undefined : `http://${deps.accessUrl.hostname}${toPort(host)}`;
@@ -54,7 +53,7 @@ export class AppHosts {
   readonly #port: string;
   readonly #protocol: string;
 
-  /** `wildcard` is the setting; without a port it has that of the access URL. */
+  /** `wildcard` is the setting; without a port, the access URL's is used. */
   constructor(wildcard: string | undefined, accessUrl: URL) {
     const [name = "", port = accessUrl.port] = (wildcard ?? "").slice(2).split(":");
     this.#suffix = name;
@@ -62,29 +61,29 @@ export class AppHosts {
     this.#port = port === DEFAULT_PORT[accessUrl.protocol] ? "" : port;
   }
 
-  /** `*.apps.example.com:8443`; empty when none exists. */
+  /** Returns `*.apps.example.com:8443`; empty if there are no app hosts. */
   get wildcard(): string {
     return this.#suffix === "" ? "" : `*.${this.#suffix}${this.#port && `:${this.#port}`}`;
   }
 
-  /** True where the hosts are names of the machine that the browser runs on. */
+  /** Returns whether the hosts are names of the browser's own machine. */
   get isOwnMachine(): boolean {
     return this.#suffix === OWN_MACHINE;
   }
 
-  /** True where apps have hosts of their own. */
+  /** Returns whether apps have their own hosts. */
   get exist(): boolean {
     return this.#suffix !== "";
   }
 
-  /** What an Origin header names, when it is exactly an app's: another port may be another program's. */
+  /** Returns the app whose origin matches exactly, because another port may belong to another program. */
   nameOfOrigin(origin: string): AppName | undefined {
     if (!URL.canParse(origin)) return undefined;
     const name = this.nameIn(new URL(origin).host);
     return name && origin === this.originOf(formatLabel(name)) ? name : undefined;
   }
 
-  /** What a Host header names. Its port does not matter: a proxy in front may have dropped it. */
+  /** Returns the app in a Host header. The port is ignored, because a reverse proxy may have removed it. */
   nameIn(host: string): AppName | undefined {
     const [, label, suffix] = HOST.exec(host.toLowerCase()) ?? [];
     if (label === undefined || this.#suffix === "" || suffix !== this.#suffix) return undefined;
@@ -93,9 +92,9 @@ export class AppHosts {
     return [app, agent, workspace, user].every((part) => PART.test(part)) ? { app, agent, workspace, user } : undefined;
   }
 
-  /** The URL someone wants to be sent to, when it is exactly an app's: scheme, host and port; no user part, no control signs. */
+  /** Returns a redirect target if scheme, host and port are exactly an app's, without user info and control characters. */
   target(text: string): { url: URL; name: AppName } | undefined {
-    // What a URL parser would repair is not the URL it was shown to be.
+    // A text that a URL parser would correct is not the URL it appears to be.
     if (!/^https?:\/\/[a-z0-9]/i.test(text) || /[\s\\\p{Cc}]/u.test(text) || !URL.canParse(text)) return undefined;
     const url = new URL(text);
     const name = this.nameIn(url.host);
@@ -104,7 +103,7 @@ export class AppHosts {
     return name && isExact && text.toLowerCase().startsWith(`${url.protocol}//${url.host}`) ? { url, name } : undefined;
   }
 
-  /** `https://8080--main--dev--ann.apps.example.com`, without a slash behind it. */
+  /** Returns `https://8080--main--dev--ann.apps.example.com`, without a trailing slash. */
   originOf(label: string): string {
     return `${this.#protocol}//${label}.${this.#suffix}${this.#port && `:${this.#port}`}`;
   }
@@ -112,24 +111,24 @@ export class AppHosts {
 
 const DEFAULT_PORT: Record<string, string> = { "http:": "80", "https:": "443" };
 
-/** A request for something below an app's path. */
+/** A path below an app. */
 export type AppPath = {
   readonly name: AppName;
-  /** `/@ann/dev.main/apps/code`, as it was asked for. */
+  /** `/@ann/dev.main/apps/code`, as requested. */
   readonly prefix: string;
-  /** The rest: empty, or with its slash. */
+  /** The remaining path: empty, or with its leading slash. */
   readonly rest: string;
 };
 
 const PATH = /^(\/@([^/]+)\/([^/]+)\/apps\/([^/]+))(\/.*)?$/;
 
-/** `/@ann/dev`, its settings and builds: pages of a workspace, which are no apps. */
+/** `/@ann/dev`, its settings and builds: workspace pages, not apps. */
 const PAGE = /^\/@[^/]+\/[^/]+(\/settings(\/[^/]+)?|\/builds\/\d+)?$/;
 
-/** True for every path that belongs to apps, also malformed ones. */
+/** Returns whether a path belongs to apps, including malformed ones. */
 export const isAppPath = (path: string): boolean => path.startsWith("/@") && !PAGE.test(path);
 
-/** Reads `/@{user}/{workspace}[.{agent}]/apps/{app}/...`; undefined when it is not of that form. */
+/** Parses `/@{user}/{workspace}[.{agent}]/apps/{app}/...`; undefined if it does not have this form. */
 export const appPath = (path: string): AppPath | undefined => {
   const [, prefix = "", user = "", place = "", app = "", rest = ""] = PATH.exec(path) ?? [];
   const [workspace = "", agent, ...others] = place.toLowerCase().split(".");
@@ -139,7 +138,7 @@ export const appPath = (path: string): AppPath | undefined => {
   return { name, prefix, rest };
 };
 
-/** The port that `8080` or `8080s` stands for; undefined for anything else. Below 9 are the agent's own. */
+/** Returns the port for `8080` or `8080s`; undefined for anything else. Ports below 9 are reserved for the agent. */
 export const portIn = (app: string): { port: number; tls: boolean } | undefined => {
   const [, digits, secure] = /^([1-9]\d{0,4})(s?)$/.exec(app) ?? [];
   const port = Number(digits ?? 0);

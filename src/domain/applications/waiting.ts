@@ -27,12 +27,12 @@ export type AwaitedWorkspace = Waking & {
   readonly isUser: boolean;
 };
 
-/** How long an app may take to respond after the startup scripts have ended. */
+/** Timeout for an app to respond after the startup scripts have ended. */
 const GRACE_MS = 30_000;
-/** Startup scripts that run for longer are not waited for. */
+/** Startup scripts that run longer are not waited for. */
 const MAX_SCRIPTS_MS = 30 * 60_000;
 
-/** Undefined for callers who can neither use the workspace nor open the app of a workspace that visitors can start. */
+/** Returns undefined for callers who can neither use the workspace nor open an app of a workspace that visitors can start. */
 export const findAwaited = async (
   deps: Deps,
   name: AppName,

@@ -1,4 +1,4 @@
-// Whom and which organization a search of the audit log or of the connection log names: those that no longer exist, too.
+// Resolves the users and organization named in a search of the audit log or connection log, including deleted ones.
 import { isUuid } from "#base/ids.ts";
 import type { SearchQuery } from "#base/query.ts";
 import type { Store } from "#db/engine/store.ts";
@@ -6,7 +6,10 @@ import { listUsersAt, listUsersCalled } from "#db/reports/audit/search.ts";
 import { findOrganizationByName } from "#db/users/organizations.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 
-/** Ids of those whom the keys of a name (or `me`) and of an email address mean; undefined where neither is given. Nobody is an empty list. */
+/**
+ * Returns the IDs of users matching a username (or `me`) and an email address; undefined if neither is given, and an empty list if no one
+ * matches.
+ */
 export const usersIn = async (
   store: Store,
   search: SearchQuery,
@@ -23,7 +26,7 @@ export const usersIn = async (
 
 const idsIn = (rows: readonly { id: string }[]): string[] => rows.map(({ id }) => id);
 
-/** What the key `organization` means, an id or a name; a name that nobody has is refused. */
+/** Resolves the key `organization`, an ID or a name; rejects an unknown name. */
 export const organizationIn = async (store: Store, search: SearchQuery): Promise<string | undefined> => {
   const text = search.text("organization");
   if (text === undefined || isUuid(text)) return text;

@@ -1,5 +1,5 @@
-// An entry of the audit log as callers see it: a sentence that says what was done, where the thing can be seen, and whether it is still
-// there (facts/platform 7). Pure.
+// Presents an audit log entry: a sentence describing the action, a link to the resource, and whether it still exists (facts/platform 7).
+// Pure.
 import { rfc3339 } from "#base/clock.ts";
 import { isUuid, NIL_UUID } from "#base/ids.ts";
 import type { AuditRow, ShownEntry } from "#db/reports/audit/search.ts";
@@ -40,7 +40,7 @@ const formatName = (type: ResourceType): string => NAMES[type] ?? type.replaceAl
 
 type Described = Pick<AuditRow, "action" | "resource_type" | "status_code" | "diff">;
 
-/** A sentence with `{user}` and `{target}`, which anyone who shows it fills in. */
+/** Returns a sentence with `{user}` and `{target}`, to be filled in by the client. */
 export const formatDescription = ({ action, resource_type, status_code, diff }: Described): string => {
   const start = action === "request_password_reset" ? "" : "{user} ";
   const fields = Object.keys(diff);
@@ -96,7 +96,7 @@ export const presentEntry = (shown: ShownEntry): AuditLog => {
     user: user ? presentUser(user, shown.memberships) : null,
     action: entry.action,
     resource_type: entry.resource_type,
-    // One odd row must not break the page for a client that reads UUIDs strictly.
+    // One invalid row must not break the page for a client that parses UUIDs strictly.
     resource_id: isUuid(entry.resource_id) ? entry.resource_id : NIL_UUID,
     resource_target: entry.resource_target,
     resource_icon: entry.resource_icon,

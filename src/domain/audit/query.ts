@@ -1,4 +1,5 @@
-// The search `q` of the audit log (facts/platform 7), and who may look at what of it (3.8): 403 for those who may look at nothing.
+// Parses the audit log's search `q` (facts/platform 7) and limits it to what the caller may see (3.8). Rejects with 403 for callers who may
+// see nothing.
 import { forbidden } from "#base/errors.ts";
 import { SearchQuery } from "#base/query.ts";
 import type { Store } from "#db/engine/store.ts";
@@ -9,7 +10,7 @@ import { BUILD_REASONS } from "#schema/workspaces/build.ts";
 import { mayReadAudit } from "../access.ts";
 import { organizationIn, usersIn } from "./named.ts";
 
-/** Undefined: all of it; else only entries of these organizations. */
+/** Returns the organizations whose entries the caller may see; undefined means all entries. */
 export const auditedPlaces = (caller: UserCaller, log = "audit log"): readonly string[] | undefined => {
   if (mayReadAudit(caller)) return undefined;
   const places = Object.keys(caller.organizations).filter((id) => mayReadAudit(caller, id));
@@ -17,7 +18,7 @@ export const auditedPlaces = (caller: UserCaller, log = "audit log"): readonly s
   return places;
 };
 
-/** What `q` asks for, within what the caller may see. Throws 400 with one validation for each fault. */
+/** Returns the filter for `q`, limited to what the caller may see. Throws 400 with one validation per mistake. */
 export const auditFilter = async (store: Store, q: string, caller: UserCaller): Promise<AuditFilter> => {
   const within = auditedPlaces(caller);
   const search = new SearchQuery(q);
@@ -39,7 +40,7 @@ export const auditFilter = async (store: Store, q: string, caller: UserCaller): 
   return filter;
 };
 
-/** Words without a key are a kind of thing. */
+/** Words without a key name a kind of resource. */
 const findKind = (search: SearchQuery) => {
   if (search.has("resource_type")) search.refuse("resource_type", "is given as free text, too.");
   const word = search.free.replaceAll(" ", "_");
@@ -51,12 +52,12 @@ const findKind = (search: SearchQuery) => {
 const DAY = /^\d{4}-\d{2}-\d{2}$/;
 const DAY_MS = 86_400_000;
 
-/** The first moment of a day, UTC. */
+/** Returns the first moment of a day, UTC. */
 const findDay = (search: SearchQuery, key: string): number | undefined => {
   const text = search.text(key);
   if (text === undefined) return undefined;
   const at = DAY.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN;
-  // A 30th of February would be read as a day of March.
+  // Otherwise, February 30 would be parsed as a day in March.
   if (!Number.isNaN(at) && new Date(at).toISOString().startsWith(text)) return at;
   search.refuse(key, `"${text}" is not a date such as 2026-01-31.`);
   return undefined;

@@ -1,4 +1,4 @@
-// Writing that a change was refused, in the name of anyone who asked for it (rules AU-16 to AU-19).
+// Writes an audit entry for a rejected change on behalf of its caller (rules AU-16 to AU-19).
 import { type OriginOf, withOrigin } from "#base/origin.ts";
 import type { Store } from "#db/engine/store.ts";
 import { type AuditEntry, audited } from "#db/reports/audit/audit.ts";

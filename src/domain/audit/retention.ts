@@ -1,4 +1,4 @@
-// How long entries of the audit log are kept.
+// Retention period of the audit log.
 import { forbidden, invalidField } from "#base/errors.ts";
 import { audited } from "#db/reports/audit/audit.ts";
 import { putAuditRetention, readAuditRetention } from "#db/reports/audit/settings.ts";
@@ -7,7 +7,7 @@ import type { UserCaller } from "#schema/users/caller.ts";
 import { isOwner } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 
-/** 400 for a kind there is not, 403. */
+/** Rejects with 400 for an unknown kind, and with 403. */
 export const setAuditRetention = async (
   { store, clock }: DomainContext,
   caller: UserCaller,

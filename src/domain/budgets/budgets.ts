@@ -1,4 +1,4 @@
-// Budgets: setting, listing, raising and removing them, and resuming chats that wait for one.
+// Budgets: set, list, raise and remove, and resume chats that wait for one.
 import { type Limit, loadUsed, personLimit, toLimit } from "#actors/chat/spending/limits.ts";
 import { rfc3339 } from "#base/clock.ts";
 import { type AppError, forbidden, invalidField, notFound } from "#base/errors.ts";

@@ -1,4 +1,4 @@
-// Builds that the server makes on its own, for the schedule of a workspace: autostart, autostop, dormancy, deletion (facts/platform 2.7).
+// Builds the server starts automatically for a workspace's schedule: autostart, autostop, dormancy, deletion (facts/platform 2.7).
 import type { AutomaticBuilds } from "#actors/workspace/effects.ts";
 import { notFound } from "#base/errors.ts";
 import { findTemplateEvenDeleted } from "#db/templates/templates.ts";
@@ -6,7 +6,7 @@ import { listBuildParameters } from "#db/workspaces/builds.ts";
 import { type BuildDeps, loadVersion, newBuild, usableManifest } from "./new-build.ts";
 import { hidesUserData } from "./user-data.ts";
 
-/** A start follows the template's active version where the template or the workspace asks for it; all else keeps what it has. */
+/** A start uses the template's active version if the template or the workspace requires it; everything else keeps its version. */
 export const automaticBuilds = (
   deps: BuildDeps,
   jobs: { workersFor(tags: Readonly<Record<string, string>>): readonly unknown[] },
@@ -20,7 +20,7 @@ export const automaticBuilds = (
     const starts = input.transition === "start";
     const version = await loadVersion(store, starts && follows ? template.active_version_id : last.template_version_id);
     if (!version) throw notFound();
-    // What is stopped or removed needs no version that may still be used.
+    // Stops and deletes do not require a usable version.
     const manifest = usableManifest(
       starts ? version : { ...version, row: { ...version.row, archived: false } },
       "invalid",

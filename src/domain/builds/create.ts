@@ -1,4 +1,4 @@
-// Making a further build of a workspace: start, stop or delete (facts/platform 9.4).
+// Creates a further build of a workspace: start, stop or delete (facts/platform 9.4).
 import type { NewBuild } from "#actors/workspace/decision.ts";
 import { AppError, conflict, forbidden, invalidField, notFound } from "#base/errors.ts";
 import { Pace } from "#base/pace.ts";
@@ -28,19 +28,19 @@ import { presentBuilds } from "./present.ts";
 import { checkPushed, stateFrom } from "./state-text.ts";
 import { hidesUserData } from "./user-data.ts";
 
-/** Hundreds may be asked for at once. */
+/** Hundreds may be requested at the same time. */
 const pace = new Pace();
 
 type Asked = {
-  /** Goes into the build's batch. */
+  /** Additional statements for the build's batch. */
   readonly beside?: readonly Statement[];
-  /** The caller did not ask for a start as such: somebody connected, or a model asked. It gives the agents no more than they had. */
+  /** The caller did not request a start explicitly: someone connected, or a model asked. It gives the agents no more access than before. */
   readonly isOnBehalf?: boolean;
-  /** The build that must still be the latest; 409 when another one is. */
+  /** The build that must still be the latest; otherwise rejected with 409. */
   readonly after?: string;
 };
 
-/** The new pending build. 400, 403, 404, 406 and 409 as in facts/platform 9.4. */
+/** Returns the new pending build. Rejects with 400, 403, 404, 406 and 409 as in facts/platform 9.4. */
 export const createBuild = async (
   ctx: DomainContext,
   workspace_id: string,
@@ -56,8 +56,9 @@ export const createBuild = async (
 };
 
 /**
- * Stops a workspace that runs and starts it again, with another version or other values where the body says so; starts one that does not
- * run. Both builds are planned now, and the second begins with the end of the first, whoever is still there. The build that comes first.
+ * Stops a running workspace and starts it again, with another version or other values if the body says so; starts one that is not running.
+ * Both builds are planned now, and the second starts when the first has ended, even if the caller is no longer there. Returns the first
+ * build.
  */
 export const restartWorkspace = async (
   ctx: DomainContext,
@@ -76,8 +77,8 @@ export const restartWorkspace = async (
 };
 
 /**
- * Replaces the workspace's files with those of a snapshot, its own or that of a way that is kept: a stop that does so, and the start of a workspace that runs. The build that comes
- * first. 409 when the snapshot is not ready.
+ * Replaces the workspace's files with a snapshot, its own or that of a kept trial way: a stop with the restore, followed by a start if the
+ * workspace was running. Returns the first build. Rejects with 409 when the snapshot is not ready.
  */
 export const restoreBuild = async (
   ctx: DomainContext,
@@ -109,8 +110,8 @@ export const restoreBuild = async (
 };
 
 /**
- * Takes a deleted workspace out of the trash, as it was when it was deleted and stopped; under its name, or the next one that is free. The build
- * that stops it. 409 when it is not in the trash.
+ * Restores a deleted workspace from the trash, stopped, under its name or the next free one. Returns the build that stops it. Rejects with
+ * 409 when it is not in the trash.
  */
 export const restoreDeleted = async (
   ctx: DomainContext,
@@ -132,7 +133,7 @@ export const restoreDeleted = async (
 const NAME_TRIES = 50;
 const MAX_NAME = 32;
 
-/** The name itself, or with the first number that makes it another one. */
+/** Returns the name, with a number if it is taken. */
 const findFreeName = async ({ store }: DomainContext, { owner_id, name }: WorkspaceRow): Promise<string> => {
   for (let number = 1; number <= NAME_TRIES; number++) {
     const end = number === 1 ? "" : `-${number}`;
@@ -145,7 +146,7 @@ const findFreeName = async ({ store }: DomainContext, { owner_id, name }: Worksp
 
 type Place = { readonly workspace: WorkspaceRow; readonly last: BuildRow; readonly template: TemplateRow };
 
-/** The workspace of a build that may be made, with its build before. */
+/** Returns the workspace for a permitted build, with its previous build. */
 const findPlace = async (
   { store }: DomainContext,
   workspace_id: string,
@@ -181,7 +182,7 @@ const planned = async (
   if (template.require_active_version && version.row.id !== template.active_version_id && !mayChoose) {
     if (body.transition === "start") throw forbidden("The template requires its active version.");
   }
-  // What is stopped or removed needs no version that may still be used.
+  // Stops and deletes do not require a usable version.
   const manifest = usableManifest(
     body.transition === "start" ? version : { ...version, row: { ...version.row, archived: false } },
     "not_acceptable",
@@ -244,7 +245,7 @@ const checkInput = (body: CreateBuild): void => {
     throw invalidField("state", "must be base64 of UTF-8 text");
 };
 
-/** The state that takes the place of what the build before has left. Its name is stored with builds that are to follow. */
+/** Returns the state that replaces the previous build's. Planned follow-up builds store its name. */
 const stateOverride = (
   { encryption }: Pick<DomainContext, "encryption">,
   last: BuildRow,

@@ -1,11 +1,11 @@
-// Finding the build that a path names, for a caller who may see its workspace.
+// Finds the build in a path, for callers who can see its workspace.
 import { notFound } from "#base/errors.ts";
 import { findBuildView, type WorkspaceView } from "#db/workspaces/views.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import { maySeeWorkspace } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 
-/** The build with this id of a workspace the caller may see; 404 otherwise. */
+/** Returns the build with this ID of a workspace the caller can see. Rejects with 404 otherwise. */
 export const buildAt = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<WorkspaceView> => {
   const view = await ctx.store.get(findBuildView({ id: id.toLowerCase() }));
   if (!view || !maySeeWorkspace(caller, view.workspace)) throw notFound();

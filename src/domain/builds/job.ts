@@ -1,18 +1,18 @@
-// A provisioner job as callers see it; used by builds and by template versions.
+// Presents a provisioner job; used by builds and template versions.
 import { rfc3339, rfc3339OrAbsent } from "#base/clock.ts";
 import type { JobRow } from "#db/workspaces/jobs.ts";
 import { type JobType, jobStatus, type MatchedProvisioners, type ProvisionerJob } from "#schema/workspaces/job.ts";
 
-/** What showing a job needs of the queue (actors/runtime/job-queue.ts). */
+/** What presenting a job needs from the queue (actors/runtime/job-queue.ts). */
 export type Queue = {
   position(id: string): { queue_position: number; queue_size: number };
   workersFor(tags: Readonly<Record<string, string>>): readonly string[];
 };
 
-/** The columns a shown job is made of. */
+/** The columns of a presented job. */
 export type ShownJob = Omit<JobRow, "key" | "updated_at" | "logs_length" | "timings" | "provisioner">;
 
-/** `metadata` names what the job is about. */
+/** `metadata` names the subject of the job. */
 export const presentJob = (job: ShownJob, metadata: ProvisionerJob["metadata"], queue: Queue): ProvisionerJob => ({
   id: job.id,
   created_at: rfc3339(job.created_at),
@@ -36,10 +36,10 @@ export const presentJob = (job: ShownJob, metadata: ProvisionerJob["metadata"], 
   logs_overflowed: job.logs_overflowed,
 });
 
-/** Of a job that is over: the queue moves on without anything of it being written. */
+/** For a finished job, which must not change while the queue moves on. */
 const NOWHERE = { queue_position: 0, queue_size: 0 } as const;
 
-/** How many workers could take a job with these tags; the built-in worker is always there. */
+/** Returns how many workers can take a job with these tags; the built-in worker always exists. */
 export const matchedProvisioners = (
   tags: Readonly<Record<string, string>>,
   queue: Queue,

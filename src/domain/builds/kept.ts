@@ -1,4 +1,5 @@
-// Which states that lie where they were made are stored by now: a server or a worker that was killed before it heard so asks after its start.
+// Finds provisioner states that were kept where they were created but are stored by now. A server or worker that was killed before it got
+// the confirmation asks after its restart.
 import { log } from "#base/log.ts";
 import { openState } from "#db/workspaces/build-state.ts";
 import { findBuild } from "#db/workspaces/builds.ts";
@@ -11,8 +12,11 @@ import type { DomainContext } from "../context.ts";
 
 type Deps = Pick<DomainContext, "store" | "encryption">;
 
-/** Those that nobody needs: what is stored is as new, or the workspace is deleted. `organization_id`: of others none are told. */
-export const storedBuilds = async (
+/**
+ * Returns the kept states that are obsolete: the stored state is at least as new, or the workspace is deleted. With `organization_id`, only
+ * states of that organization.
+ */
+export const findObsoleteStates = async (
   deps: Deps,
   kept: readonly KeptBuild[],
   organization_id?: string,
@@ -31,7 +35,7 @@ const isStored = async (
   if (!workspace || (organization_id !== undefined && workspace.organization_id !== organization_id)) return false;
   const build = await store.get(findBuild({ id: workspace.latest_build_id }));
   const job = build && (await store.get(findJob({ id: build.job_id })));
-  // One that goes on returns to it.
+  // The build continues and needs it.
   if (!build || !job || isActive(job)) return false;
   if (workspace.deleted) return true;
   const state = openState(encryption, workspace_id, build.state);
@@ -39,12 +43,12 @@ const isStored = async (
   return known !== undefined && known.lineage === lineage && known.serial >= serial;
 };
 
-/** After a start of the server: what its own provisioners have kept and is stored goes. Never rejects. */
-export const dropStored = async (deps: Deps & Pick<DomainContext, "provisioners">): Promise<void> => {
+/** Deletes kept states of the server's own provisioners that are stored by now. Runs after startup and never rejects. */
+export const deleteObsoleteStates = async (deps: Deps & Pick<DomainContext, "provisioners">): Promise<void> => {
   for (const provisioner of deps.provisioners.values()) {
     try {
       const kept = (await provisioner.kept?.()) ?? [];
-      if (kept.length > 0) await provisioner.drop?.(await storedBuilds(deps, kept));
+      if (kept.length > 0) await provisioner.drop?.(await findObsoleteStates(deps, kept));
     } catch (error) {
       log("builds").warn("what is kept of earlier builds cannot be looked for: {error}", { error });
     }

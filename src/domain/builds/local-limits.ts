@@ -1,5 +1,5 @@
-// Local workspaces run with the server's own user, so the right to one must not outlive a role or a setting: anyone who loses it has their
-// running ones stopped, and each start looks for those that a crash or a new setting has left (rule LP-15).
+// Stops local workspaces whose owners have lost the right to them. Local workspaces run as the server's own user, so the right must not
+// outlive a role or a setting. Each startup also checks for those left by a crash or a changed setting (rule LP-15).
 import { AppError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
 import { findBuild, listRunning } from "#db/workspaces/builds.ts";
@@ -11,19 +11,19 @@ import { LOCAL_PROVISIONER, mayStartLocal } from "./local-rule.ts";
 
 type Deps = Pick<DomainContext, "store" | "config" | "workspaces" | "jobs" | "repositories"> & FormDeps;
 
-/** Workspaces read at a time. */
+/** Workspaces read per page. */
 const PAGE = 500;
 
 /**
- * Stops the running local workspaces that could not be started now: those of one owner, or of everyone. Resolves when their stops are
- * queued; a workspace that cannot be stopped is logged and does not hold up the others.
+ * Stops running local workspaces that could not be started now: those of one owner, or all. Resolves when the stops are queued; a failure
+ * to stop one is logged and does not affect the others.
  */
 export const stopForbiddenLocal = async (deps: Deps, owner_id?: string): Promise<void> => {
-  // At every sign-in by OpenID Connect, so nothing is searched for someone who may have them.
+  // This runs at every OpenID Connect sign-in, so nothing is searched for a user who may have local workspaces.
   if (owner_id !== undefined && (await whyForbidden(deps, { owner_id })) === undefined) return;
   for (let after = ""; ; ) {
     const running = listRunning({ provisioner: LOCAL_PROVISIONER, after, limit: PAGE });
-    // At a start nobody waits for the event loop, and the start waits for no reader.
+    // At startup, blocking the event loop is harmless, and startup does not wait for a reader Worker.
     const rows = await (owner_id === undefined ? deps.store.all(running) : deps.store.scan(running));
     for (const { id } of rows) {
       await stopIfForbidden(deps, id, owner_id).catch((error) => {
@@ -52,7 +52,7 @@ const stopIfForbidden = async (deps: Deps, id: string, owner_id: string | undefi
   await deps.workspaces.ask(id, "createBuild", { build, after: last.id });
 };
 
-/** What a start by its owner would be refused with. */
+/** Returns why a start by the owner would be rejected. */
 const whyForbidden = (deps: Deps, { owner_id }: Pick<WorkspaceRow, "owner_id">): Promise<string | undefined> =>
   mayStartLocal(deps, { owner_id, initiator_id: owner_id, author_id: owner_id }).then(
     () => undefined,

@@ -1,6 +1,6 @@
-// Who may have local workspaces. They run on the server's own machine, so where nothing separates them from the server anyone who has one
-// can do what the server can (docs/operating.md, "Local workspaces").
-import { type Config, onlyThisMachine, signsOfOthers } from "#base/config.ts";
+// Decides who can have local workspaces. They run on the server's own machine; if nothing isolates them from the server, their users can do
+// whatever the server can (docs/operating.md, "Local workspaces").
+import { type Config, isUsedOnlyLocally, listSharedUseSettings } from "#base/config.ts";
 import { forbidden } from "#base/errors.ts";
 import type { Store } from "#db/engine/store.ts";
 import { findUser } from "#db/users/users.ts";
@@ -8,32 +8,32 @@ import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 
 export const LOCAL_PROVISIONER = "local";
 
-/** Why this server starts no local workspaces at all; undefined when it does. */
+/** Returns why this server starts no local workspaces; undefined if it does. */
 export const whyNoLocal = (config: Config): string | undefined => {
   if (config.database_url !== undefined) {
     return "Local workspaces are not available in a cluster: their processes run on one node, where other nodes can't reach them.";
   }
-  return onlyThisMachine(config) || config.allow_local_provisioner_off_loopback
+  return isUsedOnlyLocally(config) || config.allow_local_provisioner_off_loopback
     ? undefined
-    : `Local workspaces are off, because this server can be reached from other machines (${signsOfOthers(config).join(", ")}). ` +
+    : `Local workspaces are off, because this server can be reached from other machines (${listSharedUseSettings(config).join(", ")}). ` +
         "The setting allow_local_provisioner_off_loopback allows them.";
 };
 
-/** Whether someone with these site roles may have local workspaces, or be shown templates for them. */
+/** Returns whether a user with these site roles may have local workspaces and see templates for them. */
 export const mayHaveLocal = (config: Config, roles: readonly string[]): boolean =>
   config.allow_local_provisioner_for_members || config.local_workspace_user !== undefined || roles.includes("owner");
 
-/** The people whose word a start of a local workspace carries out. */
+/** The people whose input a local workspace executes. */
 export type People = {
-  /** Whose workspace it is. */
+  /** The workspace's owner. */
   readonly owner_id: string;
-  /** Who starts it, with parameters of their choice. */
+  /** The user who starts it and chooses parameters. */
   readonly initiator_id: string;
-  /** Who wrote the version's scripts. */
+  /** The author of the version's scripts. */
   readonly author_id: string;
 };
 
-/** 403 unless this server starts local workspaces, and each of these people may have one. */
+/** Rejects with 403 unless this server starts local workspaces and each of these people may have one. */
 export const mayStartLocal = async (
   { store, config }: { store: Store; config: Config },
   { owner_id, initiator_id, author_id }: People,
@@ -42,7 +42,7 @@ export const mayStartLocal = async (
   if (reason !== undefined) throw forbidden(reason);
   const mayHave = async (id: string): Promise<boolean> =>
     mayHaveLocal(config, (await store.get(findUser({ id })))?.roles ?? []);
-  // The server itself starts what schedules and presets ask for, and has written the template that it comes with.
+  // The server itself starts what schedules and presets require, and is the author of its built-in template.
   const mayDo = async (id: string): Promise<boolean> => id === PREBUILDS_USER_ID || (await mayHave(id));
   const rest = "The setting allow_local_provisioner_for_members allows it for everyone.";
   if (!(await mayHave(owner_id))) {

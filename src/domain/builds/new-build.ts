@@ -1,5 +1,5 @@
-// From a template version and the caller's input to a build that an actor can queue: the version must be usable, the parameters
-// complete. Used by the creation of workspaces and of further builds.
+// Plans a build from a template version and the caller's input: checks that the version is usable and the parameters are complete. Used for
+// new workspaces and further builds.
 import { isForBuiltIn } from "#actors/runtime/job-queue.ts";
 import type { NewBuild } from "#actors/workspace/decision.ts";
 import type { Config } from "#base/config.ts";
@@ -17,14 +17,14 @@ import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import { hasFiles } from "#schema/workspaces/snapshot.ts";
 import { buildTags } from "#src/provisioners/external/tags.ts";
 import { type ParameterInput, resolveParameters } from "#src/provisioners/parameters.ts";
-import { presetWithId } from "#src/provisioners/presets.ts";
+import { findPreset } from "#src/provisioners/presets.ts";
 import { mayWorkIn } from "../access.ts";
 import { withPlans } from "../repositories/planned.ts";
 import type { Repositories } from "../repositories/repositories.ts";
 import { askedFor, type FormDeps, known } from "../template-versions/form.ts";
 import { LOCAL_PROVISIONER, mayStartLocal } from "./local-rule.ts";
 
-/** A version with the state of its import. */
+/** A version with the status of its import. */
 export type KnownVersion = { readonly row: TemplateVersionRow; readonly status: JobStatus };
 
 export const loadVersion = async (store: Store, id: string): Promise<KnownVersion | undefined> => {
@@ -33,7 +33,10 @@ export const loadVersion = async (store: Store, id: string): Promise<KnownVersio
   return row && job ? { row, status: jobStatus(job) } : undefined;
 };
 
-/** The manifest of a version that can be built. 400 when it is archived or its import failed; `unready` while it is imported. */
+/**
+ * Returns the manifest of a usable version. Rejects with 400 when it is archived or its import failed, and with `unready` while it is being
+ * imported.
+ */
 export const usableManifest = ({ row, status }: KnownVersion, unready: "invalid" | "not_acceptable"): Manifest => {
   if (row.archived) throw new AppError("invalid", "The template version is archived.");
   if (status === "pending" || status === "running" || status === "canceling") {
@@ -46,8 +49,8 @@ export const usableManifest = ({ row, status }: KnownVersion, unready: "invalid"
 };
 
 /**
- * The values of a start, and the manifest as it is for them: where questions depend on each other in Terraform's words, a plan says which are
- * asked and which tags a worker must have.
+ * Returns the parameter values of a start, and the manifest for them. If Terraform parameters depend on each other, a plan determines which
+ * ones apply and which tags a worker needs.
  */
 export const resolveValues = async (
   deps: FormDeps,
@@ -74,7 +77,7 @@ export const resolveValues = async (
   return { manifest: asked, values };
 };
 
-/** The manifest with the tags for values that a build keeps; those of the import where the template refuses the values by now. */
+/** Returns the manifest with the tags for values that a build keeps, or the import's tags if the template no longer accepts the values. */
 const taggedFor = async (
   deps: FormDeps,
   { row }: Pick<KnownVersion, "row">,
@@ -92,14 +95,14 @@ const taggedFor = async (
 type Input = Pick<CreateBuild, "rich_parameter_values" | "template_version_preset_id"> & {
   readonly transition: NewBuild["transition"];
   readonly initiator_id: string;
-  /** Whose workspace it is for. */
+  /** The workspace's owner. */
   readonly owner_id: string;
   readonly reason: string;
   readonly orphan?: boolean;
   readonly log_level?: string;
-  /** Of a delete: nothing stays in the trash. */
+  /** For a delete: skips the trash. */
   readonly permanent?: boolean | undefined;
-  /** As NewBuild has it. */
+  /** See NewBuild. */
   readonly no_user_data: boolean;
   readonly told?: string;
 };
@@ -114,7 +117,7 @@ const DAY_MS = 86_400_000;
 
 type Deleting = Input & { readonly provisioner: string; readonly tags: NewBuild["tags"] };
 
-/** For how long the files of a workspace stay when it is deleted; nothing where they cannot stay, or are not to. */
+/** Returns how long the files of a deleted workspace are kept; undefined if they cannot or should not be kept. */
 const findTrashTime = async (
   store: Store,
   { row }: KnownVersion,
@@ -126,7 +129,7 @@ const findTrashTime = async (
   return template && template.trash_days > 0 ? { kept_ms: template.trash_days * DAY_MS } : {};
 };
 
-/** Rejects with 403 when the owner of a workspace is no member of its organization: then it may be stopped and deleted, and not run. */
+/** Rejects with 403 when a workspace's owner is not a member of its organization. It can then be stopped and deleted but not started. */
 export const checkOwnerBelongs = async (
   store: Store,
   { owner_id, organization_id }: { readonly owner_id: string; readonly organization_id: string },
@@ -136,8 +139,8 @@ export const checkOwnerBelongs = async (
 };
 
 /**
- * The build with fresh ids. 400 for a preset or parameter that does not fit, 403 for a start that may not be; `previous` are the values of the
- * build before.
+ * Returns the build with new IDs. Rejects with 400 for an invalid preset or parameter, and with 403 for a forbidden start. `previous` are
+ * the values of the previous build.
  */
 export const newBuild = async (
   deps: BuildDeps,
@@ -147,7 +150,7 @@ export const newBuild = async (
   previous?: Readonly<Record<string, string>>,
 ): Promise<NewBuild> => {
   const { store } = deps;
-  // What is stopped or removed may always be.
+  // Stops and deletes are always allowed.
   if (input.transition === "start") {
     await checkOwnerBelongs(store, { owner_id: input.owner_id, organization_id: version.row.organization_id });
   }
@@ -155,11 +158,11 @@ export const newBuild = async (
     await mayStartLocal(deps, { ...input, author_id: version.row.created_by });
   }
   const { rich_parameter_values: given = [], template_version_preset_id: preset_id } = input;
-  const preset = preset_id === undefined ? undefined : presetWithId(manifest, version.row.id, preset_id);
+  const preset = preset_id === undefined ? undefined : findPreset(manifest, version.row.id, preset_id);
   if (preset_id !== undefined && !preset) {
     throw invalidField("template_version_preset_id", "the template version has no such preset");
   }
-  // What is stopped or removed keeps the values it has, even when a newer version would refuse them.
+  // Stops and deletes keep their values, even if a newer version would reject them.
   const { values: resolved, manifest: asked } =
     input.transition === "start" || previous === undefined
       ? await resolveValues(deps, version, manifest, { given, previous, preset }, input.owner_id)
@@ -187,7 +190,7 @@ export const newBuild = async (
     parameters: Object.entries(values).map(([name, value]) => ({ name, value })),
     provisioner: manifest.provisioner,
     file_id: version.row.file_id,
-    // What is only forgotten needs no worker of its own: the built-in one is always there.
+    // A build that only removes the record can run on the built-in worker, which always exists.
     tags,
     ...(await findTrashTime(store, version, { ...input, provisioner: manifest.provisioner, tags })),
     ...(input.told === undefined ? {} : { told: input.told }),

@@ -1,10 +1,10 @@
-// The first build of a workspace that is kept ready, with the values of its preset and the defaults of everything else.
+// Plans the first build of a prebuilt workspace, with its preset's values and defaults for everything else.
 import type { KeeperDeps } from "#actors/prebuilds/keeper.ts";
 import { notFound } from "#base/errors.ts";
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import { type BuildDeps, loadVersion, newBuild, usableManifest } from "./new-build.ts";
 
-/** 400 when the preset leaves a parameter open that has no default. */
+/** Rejects with 400 when a parameter has neither a preset value nor a default. */
 export const firstPrebuild =
   (deps: BuildDeps): KeeperDeps["firstBuild"] =>
   async (template, preset_id) => {
@@ -17,7 +17,8 @@ export const firstPrebuild =
       reason: "initiator",
       initiator_id: PREBUILDS_USER_ID,
       owner_id: PREBUILDS_USER_ID,
-      // It belongs to no person yet: no AI token that no budget of a person counts, and no key that all of these share.
+      // The workspace has no owner yet: it gets no AI token, because no person's budget would be charged, and no key shared by all prebuilt
+      // workspaces.
       no_user_data: true,
     });
   };

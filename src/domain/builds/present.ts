@@ -1,4 +1,4 @@
-// A build as callers see it.
+// Presents builds.
 import { rfc3339, rfc3339OrAbsent } from "#base/clock.ts";
 import type { Store } from "#db/engine/store.ts";
 import type { WorkspaceView } from "#db/workspaces/views.ts";
@@ -10,7 +10,7 @@ import type { DomainContext } from "../context.ts";
 import { matchedProvisioners, presentJob, type Queue } from "./job.ts";
 import { loadResources } from "./resources.ts";
 
-/** Builds with their resources, in the order given. */
+/** Presents builds with their resources, in the given order. */
 export const presentBuilds = async (
   ctx: DomainContext,
   views: readonly WorkspaceView[],
@@ -57,7 +57,7 @@ export const presentBuild = (view: WorkspaceView, resources: Resource[], queue: 
     max_deadline: rfc3339OrAbsent(build.max_deadline),
     status: buildStatus(jobStatus(job), build.transition),
     daily_cost: build.daily_cost,
-    // As it was when the build was made (facts/platform 2.1).
+    // As of the build's creation (facts/platform 2.1).
     matched_provisioners: matchedProvisioners(job.tags, queue, build.created_at),
     has_ai_task: template_version.has_ai_task,
     has_external_agent: template_version.has_external_agent,

@@ -1,4 +1,4 @@
-// The resources of builds with their agents, as callers see them. A build shows what it has brought to life once it has succeeded.
+// The resources of builds with their agents. A build has resources only once it has succeeded.
 import { rfc3339 } from "#base/clock.ts";
 import { listResources, listResourcesByJobs, type ResourceRow } from "#db/workspaces/resources.ts";
 import type { WorkspaceAgent } from "#schema/agents/agent.ts";
@@ -8,7 +8,7 @@ import { type AgentView, presentAgents } from "../agents/present.ts";
 
 type Job = JobFacts & { readonly id: string };
 
-/** Resources by job id; jobs that have not succeeded have no entry. */
+/** Returns resources by job ID; jobs that have not succeeded have no entry. */
 export const loadResources = async (view: AgentView, jobs: readonly Job[]): Promise<Map<string, Resource[]>> => {
   const { store } = view;
   const [first, ...rest] = jobs.filter((job) => jobStatus(job) === "succeeded").map(({ id }) => id);

@@ -1,13 +1,15 @@
-// What a build has left behind for the next one, as it travels in JSON: base64 of a text; and whether another one may take its place.
+// The state that a build leaves for the next one, as base64 text in JSON, and the check whether another state may replace it.
 import { type Encryption, UnsealError } from "#base/encryption.ts";
 import { conflict, invalidField } from "#base/errors.ts";
 import { openState } from "#db/workspaces/build-state.ts";
-import { replaceProblem, stateProblem } from "#src/provisioners/terraform/pushed-state.ts";
+import { findReplaceProblem, findStateProblem } from "#src/provisioners/terraform/pushed-state.ts";
 
-/** Characters of base64: as much as a build may leave (src/provisioners/terraform/session.ts), so that what was pulled can be pushed. */
+/**
+ * Maximum base64 characters: the limit of a build's state (src/provisioners/terraform/session.ts), so that a pulled state can be pushed.
+ */
 export const STATE_LIMIT = Math.ceil((16 * 1024 * 1024) / 3) * 4;
 
-/** The text; undefined when it is not base64 of UTF-8. */
+/** Returns the text; undefined unless it is base64 of UTF-8. */
 export const stateFrom = (base64: string): string | undefined => {
   if (base64.length > STATE_LIMIT || base64.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(base64))
     return undefined;
@@ -19,28 +21,28 @@ export const stateFrom = (base64: string): string | undefined => {
 };
 
 export type Pushed = {
-  /** Of the build that is told it. */
+  /** The provisioner of the build that receives the state. */
   readonly provisioner: string;
   readonly text: string;
-  /** What is stored, as it is stored. */
+  /** The stored state, encrypted. */
   readonly before: { readonly workspace_id: string; readonly state: string | null };
-  /** Anyone who pushes it means to forget what is stored. */
+  /** The caller wants to discard the stored state. */
   readonly isForced?: boolean;
 };
 
 /**
- * Throws 400 for what the provisioner could not go on from, and 409 for what would forget something that is stored. Only Terraform's states say
- * what they are: what others remember is theirs, and they take no harm from a text that is not. An empty one says that nothing is left.
+ * Throws 400 for a state the provisioner cannot use, and 409 for one that would lose stored resources. Only Terraform's states describe
+ * themselves; other provisioners interpret their own and tolerate invalid text. An empty state means that nothing is left.
  */
 export const checkPushed = (encryption: Encryption, { provisioner, text, before, isForced = false }: Pushed): void => {
   if (provisioner !== "terraform") return;
-  const problem = text === "" ? undefined : stateProblem(text);
+  const problem = text === "" ? undefined : findStateProblem(text);
   if (problem !== undefined) throw invalidField("state", problem);
-  const forgotten = isForced ? undefined : replaceProblem(openedOrNone(encryption, before), text);
+  const forgotten = isForced ? undefined : findReplaceProblem(openedOrNone(encryption, before), text);
   if (forgotten !== undefined) throw conflict(forgotten);
 };
 
-/** What cannot be opened any more is what a push repairs. */
+/** A push is the way to repair a state that cannot be decrypted. */
 const openedOrNone = (encryption: Encryption, { workspace_id, state }: Pushed["before"]): string | null => {
   try {
     return openState(encryption, workspace_id, state);

@@ -1,5 +1,5 @@
-// What a build or dry run of a Terraform template is given alongside its request: the template's files, and of its owner what the template
-// reads. Gathered outside of any mailbox, because tokens of linked accounts may have to be renewed.
+// Adds what a Terraform build or dry run needs to its request: the template's files, and the owner's data that the template reads. Runs
+// outside any mailbox, because tokens of linked accounts may have to be refreshed.
 import { NIL_UUID } from "#base/ids.ts";
 import { findTaskPrompt } from "#db/tasks/tasks.ts";
 import { findFile } from "#db/templates/files.ts";
@@ -23,12 +23,15 @@ import { newKey } from "../users/keys.ts";
 
 type Deps = Pick<DomainContext, "store" | "clock" | "encryption" | "blobs" | "links">;
 
-/** The name of the parameter that holds the prompt of a task (facts/terraform 2.1). */
+/** The parameter that contains the prompt of a task (facts/terraform 2.1). */
 const PROMPT = "AI Prompt";
 const SESSION_SECONDS = 7 * 86_400;
 
-/** The request with what Terraform needs; of any other provisioner as it is. Throws ProvisionError when the files no longer exist. */
-export const equipped = async (deps: Deps, request: ProvisionRequest): Promise<ProvisionRequest> =>
+/**
+ * Returns the request with what Terraform needs; requests to other provisioners are unchanged. Throws ProvisionError when the files no
+ * longer exist.
+ */
+export const addTerraformWork = async (deps: Deps, request: ProvisionRequest): Promise<ProvisionRequest> =>
   request.manifest.provisioner === "terraform" ? { ...request, terraform: await workFor(deps, request) } : request;
 
 const workFor = async (deps: Deps, request: ProvisionRequest): Promise<TerraformWork> => {
@@ -48,7 +51,7 @@ const workFor = async (deps: Deps, request: ProvisionRequest): Promise<Terraform
     ...(await loadFiles(deps, version, manifest)),
     variables: openVariables(encryption, version),
     previous_parameters: Object.fromEntries(previous.map(({ name, value }) => [name, value])),
-    // A dry run may be of a version that is of no template yet; the provider wants a name all the same (facts/terraform 2.3).
+    // A dry run may use a version without a template, but the provider requires a name (facts/terraform 2.3).
     template: { id: template?.id ?? NIL_UUID, name: template?.name ?? version.name, version: version.name },
     owner: await loadOwner(deps, owner.id, version.organization_id),
     secrets: dryRun ? NO_SECRETS : await loadSecrets(deps, request),
@@ -57,7 +60,7 @@ const workFor = async (deps: Deps, request: ProvisionRequest): Promise<Terraform
   };
 };
 
-/** The upload of a version and what its import has kept. */
+/** Returns a version's upload and the files kept by its import. */
 export const loadFiles = async (
   { store, blobs }: Pick<Deps, "store" | "blobs">,
   version: Pick<TemplateVersionRow, "file_id">,
@@ -73,7 +76,7 @@ export const loadFiles = async (
   return { archive, cache: cache_file === undefined ? undefined : await archiveOf(cache_file) };
 };
 
-/** What a template may know of a person that is no secret. */
+/** Returns a person's data that a template may read, without secrets. */
 export const loadOwner = async (
   { store }: Pick<Deps, "store">,
   user_id: string,
@@ -100,7 +103,7 @@ export const loadOwner = async (
   };
 };
 
-/** The task that the workspace is for, if any. */
+/** Returns the workspace's task, if any. */
 const loadTask = async (
   { store }: Deps,
   workspace_id: string | undefined,
@@ -114,7 +117,7 @@ const NO_SECRETS: TerraformWork["secrets"] = {
   accounts: {},
 };
 
-/** Only what the template's files speak of. What is kept ready belongs to nobody yet. */
+/** Returns only secrets that the template's files reference. A prebuilt workspace has no owner yet and gets none. */
 const loadSecrets = async (deps: Deps, request: ProvisionRequest): Promise<TerraformWork["secrets"]> => {
   const { owner, manifest, no_user_data } = request;
   if (owner.id === PREBUILDS_USER_ID) return NO_SECRETS;
@@ -132,7 +135,7 @@ const loadSecrets = async (deps: Deps, request: ProvisionRequest): Promise<Terra
   };
 };
 
-/** A start gets a new one; the one of the build before ends with any build. */
+/** Each start gets a new token; every build revokes the previous one. */
 const sessionToken = async (
   { store, clock }: Deps,
   { owner, workspace, transition }: ProvisionRequest,
@@ -155,7 +158,7 @@ const sessionToken = async (
   return made?.token ?? "";
 };
 
-/** An account that is not linked, or whose provider cannot be asked now, has no token: the template says whether it needs one. */
+/** An account that is not linked, or whose provider is unavailable, has no token; the template decides whether it needs one. */
 const loadAccounts = async ({ links }: Deps, user_id: string, manifest: Manifest): Promise<Record<string, string>> => {
   const tokens: Record<string, string> = {};
   for (const { id } of manifest.external_auth ?? []) {

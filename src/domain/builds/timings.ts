@@ -1,5 +1,5 @@
-// How long the parts of a build took: the provisioner's stages, the agents' connections and scripts (specification "Workspace build
-// timings"). What has not both times yet is left out.
+// Durations of a build's parts: provisioner stages, agent connections and scripts (specification "Workspace build timings"). Parts that
+// have not started and ended are left out.
 import { rfc3339 } from "#base/clock.ts";
 import { listAgentsEndedBy, listAgentsOfBuild } from "#db/agents/agents.ts";
 import { listScriptsByAgents, listScriptTimingsByAgents } from "#db/agents/scripts.ts";
@@ -14,7 +14,7 @@ const span = ({ started_at, ended_at }: Span) => ({ started_at: rfc3339(started_
 export const loadTimings = async (store: Store, { build, job }: WorkspaceView): Promise<BuildTimings> => {
   const row = await store.get(findJob({ id: job.id }));
   const own = await store.all(listAgentsOfBuild({ build_id: build.id }));
-  // A stop or delete build ends the agents of the start build before it, whose stop scripts are a part of it.
+  // A stop or delete build ends the agents of the preceding start build, whose stop scripts belong to it.
   const isStart = build.transition === "start";
   const agents = isStart ? own : await store.all(listAgentsEndedBy({ build_id: build.id }));
   const agent_ids = JSON.stringify(agents.map(({ id }) => id));

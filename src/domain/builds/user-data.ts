@@ -1,22 +1,22 @@
-// Whether the agents of a build get what belongs to the workspace's owner, such as tokens, keys and secrets. Pure.
+// Decides whether the agents of a build get the owner's tokens, keys and secrets. Pure.
 import type { CreateBuild } from "#schema/workspaces/build.ts";
 
-/** Who is behind a build. */
+/** The cause of a build. */
 export type BuildCause =
   | {
       readonly by: "person";
       readonly transition: CreateBuild["transition"];
-      /** Whether the person may enter the workspace. */
+      /** Whether the person has access to the workspace. */
       readonly mayEnter: boolean;
-      /** Whether the person asks for another version, other values or another state than the build before has. */
+      /** Whether the person requests a different version, values or state than the previous build's. */
       readonly isChanged: boolean;
     }
-  /** A schedule, a connection or a model: no person agrees to what the build runs. */
+  /** A schedule, a connection or a model: no person has approved what the build runs. */
   | { readonly by: "server" };
 
 /**
- * Returns whether the agents get nothing of the owner's: a person who may not enter the workspace asked for it to run, or changed what runs.
- * It stays so until a person who may enter the workspace starts it. `before` is what holds for the build before; false for the first one.
+ * Returns whether the agents get none of the owner's data: true when a person without access to the workspace started it or changed what it
+ * runs. This stays until a person with access starts it. `before` is the previous build's value; false for the first build.
  */
 export const hidesUserData = (cause: BuildCause, before: boolean): boolean => {
   if (cause.by === "server") return before;

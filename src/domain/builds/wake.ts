@@ -17,24 +17,24 @@ import type { DomainContext } from "../context.ts";
 import { asCaller } from "../users/as-caller.ts";
 import { createBuild } from "./create.ts";
 
-/** Where a workspace is on its way, by its latest build. */
+/** The state of a workspace by its latest build. */
 export type Standing = "running" | "starting" | "stopping" | "stopped" | "failed" | "dormant" | "deleted";
 
 export type Waking = {
   readonly standing: Standing;
-  /** The build by which it is so; that of the start that was just made, if one was. */
+  /** The build that determines the state, including a start that was just created. */
   readonly build_id: string;
 };
 
 export type WakeInput = {
-  /** Who connects; undefined for a visitor who has not signed in. */
+  /** Who connects; undefined for an anonymous visitor. */
   readonly caller: UserCaller | undefined;
-  /** True for someone who may open the app but not start the workspace, which a template can allow. */
+  /** True for a visitor who may open the app but not start the workspace, unless the template allows it. */
   readonly isVisitor?: boolean;
   readonly reason?: CreateBuild["reason"];
 };
 
-/** Where the workspace is on its way. Reads by key. */
+/** Returns the state of a workspace. Reads by key. */
 export const findStanding = async (
   { store }: Pick<DomainContext, "store">,
   place: Pick<WorkspacePlace, "latest_build_id" | "dormant_at" | "deleted">,
@@ -53,8 +53,8 @@ export const findStanding = async (
 };
 
 /**
- * Starts the workspace if it is stopped, and answers where it is on its way. Only a workspace whose last stop ended well is started. Throws
- * 403 and 409 with the reason when it is stopped and not to be started by this connection, and what a build is refused with.
+ * Starts the workspace if it is stopped, and returns its state. Starts it only if its last stop succeeded. Throws 403 or 409 with the
+ * reason when this connection may not start it, and whatever error the build is rejected with.
  */
 export const wakeWorkspace = async (ctx: DomainContext, id: string, input: WakeInput): Promise<Waking> => {
   const place = await ctx.store.get(findWorkspacePlace({ id }));
@@ -67,7 +67,7 @@ export const wakeWorkspace = async (ctx: DomainContext, id: string, input: WakeI
   wakes.set(id, started);
   try {
     const build_id = await started;
-    // Someone else has started it, or has done something else to it.
+    // Another caller has started or changed it.
     if (build_id === undefined)
       return await findStanding(ctx, (await ctx.store.get(findWorkspacePlace({ id }))) ?? place);
     return { standing: "starting", build_id };
@@ -76,7 +76,7 @@ export const wakeWorkspace = async (ctx: DomainContext, id: string, input: WakeI
   }
 };
 
-/** `after`: the stop that was seen, since a start may have begun and ended while the caller's rights were looked at. */
+/** `after`: the stop that was seen, because another start may have come and gone while access was checked. */
 const start = async (
   ctx: DomainContext,
   { id, after }: { readonly id: string; readonly after: string },
@@ -85,7 +85,7 @@ const start = async (
 ): Promise<string | undefined> => {
   try {
     const body = { transition: "start", ...(reason === undefined ? {} : { reason }) } as const;
-    // Any page can make a browser connect: to connect is not to agree to what the workspace runs.
+    // Any page can make a browser connect, so connecting does not approve what the workspace runs.
     return (await createBuild(ctx, id, body, initiator, { isOnBehalf: true, after })).id;
   } catch (error) {
     const now = await ctx.store.get(findWorkspacePlace({ id }));
@@ -95,7 +95,7 @@ const start = async (
   }
 };
 
-/** Returns in whose name it is started. 403 for callers who may not, 409 when its template or the person does not want it. */
+/** Returns who starts it. Rejects with 403 for callers who may not, and with 409 when the template or the owner has disabled it. */
 const checkWake = async (
   { store }: DomainContext,
   place: WorkspacePlace,
@@ -113,7 +113,7 @@ const checkWake = async (
       `The workspace is stopped, and the template "${template?.name}" does not start workspaces on connect.`,
     );
   }
-  // A visitor starts it in its owner's name and by the owner's choice.
+  // A visitor starts it on the owner's behalf, if the owner allows it.
   const initiator = isPerson ? caller : await asCaller(store, place.owner_id);
   const chooser = initiator && (await store.get(findUser({ id: initiator.user_id })));
   if (!initiator || !chooser) throw forbidden("The workspace's owner may not start it now.");

@@ -1,4 +1,4 @@
-// A person's words before they are stored: within the spend limit, and seen by hooks.
+// Checks a person's message before it is stored: spend limit and hooks.
 import type { CheckedCommand } from "#actors/chat/hooks/checked.ts";
 import { type AdmittedPrompt, admitPrompt } from "#actors/chat/hooks/prompts.ts";
 import { notFound } from "#base/errors.ts";
@@ -15,8 +15,8 @@ type Submission = {
   readonly request_key?: RequestKey | undefined;
 };
 
-/** What is to be stored of a person's words, once hooks have seen them; what would be refused anyway is refused before. */
-export const admittedPrompt = async (
+/** Returns the content to store after hooks have seen it. Messages that would be rejected are rejected before any hook is called. */
+export const admitUserPrompt = async (
   ctx: DomainContext,
   { id, key, owner_id }: ChatPlace,
   { typed, asked, request_key }: Submission,

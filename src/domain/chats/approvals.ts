@@ -1,4 +1,4 @@
-// Calls of a chat that wait for its owner's approval, with what each would do in the workspace as it is now (rule PE-16).
+// Calls of a chat that wait for its owner's approval, with the effect each would have on the workspace as it is now (rule PE-16).
 import { readChat } from "#actors/chat/storage/read.ts";
 import { toPromptOf } from "#actors/chat/turn/offer.ts";
 import { notFound } from "#base/errors.ts";
@@ -6,7 +6,7 @@ import type { ChatApprovals } from "#schema/chats/chat-approval.ts";
 import { makeRules } from "#src/tools/permission.ts";
 import type { DomainContext } from "../context.ts";
 
-/** Returns them in their order; none when the chat waits for no permission. 404. */
+/** Returns the calls in order; none unless the chat is waiting for approval. Rejects with 404. */
 export const readApprovals = async ({ store, generations }: DomainContext, id: string): Promise<ChatApprovals> => {
   const chat = await readChat(store, id);
   if (!chat) throw notFound();

@@ -1,5 +1,5 @@
-// Which files a message may name: the caller's own, of the same organization, that belong to this chat or to none yet
-// (facts/chats 3.3 and 3.4). What is wrong with one is told where its part is checked, in the order of the parts.
+// Checks the files a message may reference: the caller's own, in the same organization, belonging to this chat or none yet (facts/chats 3.3
+// and 3.4). Problems are reported later, with the part that references the file, in the order of parts.
 import { AppError } from "#base/errors.ts";
 import { CHAT_FILES_LIMIT, findChatFile } from "#db/chats/files.ts";
 import { CHAT_FILE_TYPES } from "#schema/chats/chat-file.ts";
@@ -7,11 +7,11 @@ import type { InputPart } from "#schema/chats/chat-part.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { DomainContext } from "../context.ts";
 
-/** A file to attach, or why it cannot be. */
+/** A file that can be attached, or why it cannot. */
 export type Attachable = { readonly name: string; readonly media_type: string } | { readonly problem: string };
 export type Attachables = ReadonlyMap<string, Attachable>;
 
-/** `key` is the chat's; null for one that is yet to be made. 400 when one message names more files than a chat keeps. */
+/** `key` is the chat's; null for a new one. Rejects with 400 when a message references more files than a chat can have. */
 export const loadAttachables = async (
   { store }: DomainContext,
   caller: UserCaller,

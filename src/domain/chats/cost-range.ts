@@ -1,4 +1,4 @@
-// The time that costs are summed up for: a month, or from a time up to another. Pure.
+// The time range of a cost report: a month, or between two times. Pure.
 import { invalidField } from "#base/errors.ts";
 
 const DAY_MS = 86_400_000;
@@ -13,7 +13,7 @@ export type CostQuery = {
   readonly month?: string | undefined;
 };
 
-/** The last 30 days when nothing is asked for. 400 for what is no time, or ends before it begins. */
+/** Returns the range; the last 30 days by default. Rejects with 400 for an invalid time, or an end before the start. */
 export const costRange = ({ start_date, end_date, month }: CostQuery, now: number): CostRange => {
   if (month !== undefined) {
     if (start_date !== undefined || end_date !== undefined) {
@@ -27,7 +27,7 @@ export const costRange = ({ start_date, end_date, month }: CostQuery, now: numbe
   return { from, to };
 };
 
-/** Returns by how much the clock of a time is before UTC's, in milliseconds; 0 for a date, and for what is no time. */
+/** Returns the UTC offset of a time in milliseconds; 0 for a date or an invalid time. */
 export const clockOffset = (text: string | undefined): number => {
   const [, sign, hours, minutes] = /([+-])(\d{2}):(\d{2})$/.exec(text ?? "") ?? [];
   return (sign === "-" ? -1 : 1) * (Number(hours ?? 0) * 60 + Number(minutes ?? 0)) * 60_000;

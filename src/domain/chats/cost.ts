@@ -1,4 +1,4 @@
-// What chats have cost: of one tree, of one user, of everyone.
+// Costs of one chat tree, of one user's chats, and of all chats.
 import { rfc3339 } from "#base/clock.ts";
 import { forbidden, notFound } from "#base/errors.ts";
 import {
@@ -24,7 +24,7 @@ import { changeableChat } from "./find.ts";
 
 const TURNS = 100;
 
-/** The whole tree of a chat's root. For its owner and the site's owner. 404, 403. */
+/** Returns the cost of the whole tree of a root chat. For its owner and site owners. Rejects with 404 or 403. */
 export const loadChatCost = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<ChatCost> => {
   const chat = await changeableChat(ctx, id, caller);
   const of = { root: chat.parent_chat_id ?? chat.id };
@@ -41,7 +41,7 @@ export const loadChatCost = async (ctx: DomainContext, id: string, caller: UserC
   return { chat_id: chat.id, ...(sums[0] ?? NOTHING_SPENT), by_model, turns };
 };
 
-/** What one user has spent. Oneself, and anyone for administrators; 404 for others. */
+/** Returns one user's spending: one's own, or anyone's for administrators; 404 for others. */
 export const loadUserCost = async (
   ctx: DomainContext,
   text: string,
@@ -62,8 +62,8 @@ export const loadUserCost = async (
   return { user_id: id, ...toDates(range), ...sums, priced_request_count, by_model, by_chat, by_month };
 };
 
-/** What everyone has spent, a page of users. For administrators; 403 for others. */
-export const everybodysCost = async (
+/** Returns the spending of all users, paged. For administrators; 403 for others. */
+export const loadAllCosts = async (
   { store }: DomainContext,
   caller: UserCaller,
   range: CostRange,

@@ -1,4 +1,4 @@
-// Making a chat: the checks of facts/chats 4.3 in their order, then its actor writes it with its first message and its turn begins.
+// Creates a chat: runs the checks of facts/chats 4.3 in order, then its actor stores it with its first message and starts its turn.
 import { fallbackTitle } from "#actors/chat/background/title-text.ts";
 import { admitPrompt } from "#actors/chat/hooks/prompts.ts";
 import { AppError, forbidden, invalidField } from "#base/errors.ts";
@@ -29,7 +29,7 @@ import { startingPermissions } from "./starting-permissions.ts";
 import { checkUsageLimit } from "./usage-limits.ts";
 import { wantedModel } from "./wanted-model.ts";
 
-/** With a `key` the chat's id follows from it, so the same request makes one chat however often it comes. */
+/** With a `key`, the chat's ID is derived from it, so that a repeated request creates only one chat. */
 export const createChat = async (
   ctx: DomainContext,
   caller: UserCaller,
@@ -105,14 +105,16 @@ export const createChat = async (
       { role: "user", visibility: "both", content, custom_prompt, ...said },
     ],
   });
-  // Two of the same at once: the second finds that the first has made it.
+  // If two identical requests race, the second returns what the first created.
   await made.catch(async (error) => {
     if (!(await isMadeBy(ctx, id, request))) throw error;
   });
   return readChat(ctx, id);
 };
 
-/** The id to store; null for none. 400 when it is not there, in another organization, or not the caller's to use. */
+/**
+ * Returns the ID to store; null for none. Rejects with 400 when it does not exist, is in another organization, or the caller cannot use it.
+ */
 export const workspaceFor = async (
   ctx: DomainContext,
   caller: UserCaller,
@@ -127,7 +129,7 @@ export const workspaceFor = async (
   return workspace.id;
 };
 
-/** 400 when it is not there, or not the caller's to use. */
+/** Rejects with 400 when it does not exist or the caller cannot use it. */
 export const usableWorkspace = async (
   { store }: DomainContext,
   caller: UserCaller,
@@ -138,13 +140,13 @@ export const usableWorkspace = async (
   throw invalidField("workspace_id", "names no workspace you can use");
 };
 
-/** A coding agent calls models by itself: without one of ours it works, too. */
+/** A coding agent calls models itself, so it works without a configured model. */
 const modelOrNone = (ctx: DomainContext, id: string | undefined, coding_agent: string | null): string =>
   coding_agent !== null && id === undefined && !ctx.models.resolve(null) ? NO_MODEL : chooseModel(ctx, id);
 
 const NO_MODEL = "00000000-0000-0000-0000-000000000000";
 
-/** The model's id. 400 when there is none, or none of this id. */
+/** Returns the model's ID. Rejects with 400 when there is no model, or none with this ID. */
 export const chooseModel = ({ models }: DomainContext, id: string | undefined): string => {
   const model = models.resolve(id?.toLowerCase() ?? null);
   if (model) return model.id;

@@ -1,10 +1,10 @@
-// Which model becomes the default: only one that answers (rule MO-65).
+// Decides which model becomes the default, which must be one that responds (rule MO-65).
 
 import type { ModelConfigRow, NewModel } from "#actors/models/model-settings.ts";
 import { AppError, conflict } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import type { DomainContext } from "../context.ts";
-import { sayHello, tryModel } from "./try-model.ts";
+import { sendTestPrompt, tryModel } from "./try-model.ts";
 
 const MAX_HEIRS = 5;
 const HEIR_TIMEOUT_MS = 15_000;
@@ -15,7 +15,7 @@ type Asker = { readonly user_id: string; readonly signal: AbortSignal };
 const silent = (problem = ""): AppError =>
   new AppError("precondition_failed", `The model is not responding. ${problem}`.trim());
 
-/** Rejects with 412 when the model is to become the default and does not answer, 409 when it is disabled, 404. */
+/** Rejects with 412 when the new default does not respond, with 409 when it is disabled, and with 404. */
 export const checkNewDefault = async (deps: Deps, id: string, { user_id, signal }: Asker): Promise<void> => {
   const { models } = await deps.modelSettings.list();
   if (models.find((one) => one.id === id)?.is_default) return;
@@ -24,8 +24,8 @@ export const checkNewDefault = async (deps: Deps, id: string, { user_id, signal 
 };
 
 /**
- * Returns whether a model that is being added becomes the default: because the caller says so, or because there is none yet and it answers.
- * Rejects with 412 when the caller says so and it does not answer, 409 when it is disabled.
+ * Returns whether a new model becomes the default: if the caller says so, or if none exists yet and it responds. Rejects with 412 when
+ * the caller says so but it does not respond, and with 409 when it is disabled.
  */
 export const becomesDefault = async (
   deps: Deps,
@@ -39,7 +39,7 @@ export const becomesDefault = async (
   );
   if (asked === false || (asked === undefined && (isTaken || !model.enabled))) return false;
   const provider = providers.find((one) => one.id === model.provider_id);
-  // The built-in demo always answers.
+  // The built-in demo always responds.
   if (provider?.provider === "demo" && provider.enabled && model.enabled) return true;
   const draft = provider && deps.modelSettings.draft(provider, { ...model, id: uuid(), is_default: true });
   const info = draft?.resolve(null);
@@ -47,16 +47,16 @@ export const becomesDefault = async (
     if (asked === undefined) return false;
     throw conflict("The model or its provider is disabled or has no key.");
   }
-  const { works, problem } = await sayHello(deps, draft, info, user_id, signal);
+  const { works, problem } = await sendTestPrompt(deps, draft, info, user_id, signal);
   if (!works && asked) throw silent(problem);
   return works;
 };
 
 /**
- * Returns which model becomes the default when those that match `leaves` are deleted or disabled: the oldest enabled one that answers.
- * Undefined when the default stays, and when none answers: then there is no default until one does.
+ * Returns the new default when the models matching `leaves` are deleted or disabled: the oldest enabled one that responds. Undefined when
+ * the default stays, or when none responds; then there is no default until one does.
  */
-export const findHeir = async (
+export const findNextDefault = async (
   deps: Deps,
   leaves: (model: ModelConfigRow) => boolean,
   { user_id, signal }: Asker,

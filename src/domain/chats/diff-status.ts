@@ -1,4 +1,4 @@
-// How the state of a chat's pull request is shown wherever chats are.
+// Presents the pull request status of a chat.
 import { rfc3339, rfc3339OrAbsent } from "#base/clock.ts";
 import type { ShownDiff } from "#db/chats/diffs.ts";
 import type { DiffStatus } from "#schema/chats/chat-diff.ts";

@@ -1,14 +1,14 @@
-// Names of files in the header Content-Disposition, read and written as RFC 6266 and RFC 8187 say. A name is never a path here: it is
-// stored and shown, and no file is ever called so. Pure.
+// Parses and formats file names in Content-Disposition (RFC 6266 and RFC 8187). A name is never used as a path: it is only stored and
+// shown. Pure.
 import { invalidField } from "#base/errors.ts";
 
 const LONGEST = 255;
-/** Control characters, and those that turn the direction of text around. */
+/** Control characters and bidirectional marks. */
 const HIDDEN = /[\p{Cc}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
 const PLAIN = /(?:^|;)\s*filename\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;"]+))/i;
 const ENCODED = /(?:^|;)\s*filename\*\s*=\s*utf-8'[^']*'([^\s;"]+)/i;
 
-/** The name in the header, cleaned and without folders. 400 when none exists or it is too long. */
+/** Returns the cleaned name without folders. Rejects with 400 when it is missing or too long. */
 export const parseFileName = (header: string | null): string => {
   const wrong = (detail: string) => invalidField("Content-Disposition", detail);
   const text = header ?? "";
@@ -20,7 +20,7 @@ export const parseFileName = (header: string | null): string => {
   return name;
 };
 
-/** `inline` or `attachment` with the name, in ASCII for old readers and encoded for all others. */
+/** Returns `inline` or `attachment` with the name, in ASCII for old clients and encoded for all others. */
 export const formatDisposition = (kind: "inline" | "attachment", name: string): string => {
   const ascii = name.replaceAll(/[^\x20-\x7e]|["\\%]/g, "_");
   const encoded = encodeURIComponent(name).replaceAll(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16)}`);
@@ -35,7 +35,7 @@ const decodedName = (encoded: string | undefined): string | undefined => {
   }
 };
 
-/** Headers come as Latin-1; many clients mean UTF-8. */
+/** Headers are decoded as Latin-1, but many clients send UTF-8. */
 const utf8Of = (text: string): string => {
   if ([...text].some((char) => char > "\u00ff")) return text.toWellFormed();
   try {

@@ -1,15 +1,15 @@
-// What a file is, told by its bytes; its name only decides between kinds of text (facts/chats 4.14). Nothing is opened or unpacked:
-// an image of absurd size is as good as any other. Pure.
+// Detects a file's type by its content; the name only distinguishes kinds of text (facts/chats 4.14). Nothing is decoded or unpacked, so an
+// image of absurd dimensions is harmless. Pure.
 import { invalid, invalidField } from "#base/errors.ts";
 import { ANY_TYPE, detectSignature } from "#base/file-signature.ts";
 import { CHAT_FILE_TYPES, type ChatFileType } from "#schema/chats/chat-file.ts";
 
 const SVG_LOOKED_AT = 65_536;
-/** Control characters of texts: blanks, line ends, escape sequences. */
+/** Control characters that occur in text: whitespace, line ends, escape sequences. */
 const IN_TEXT = new Set([9, 10, 11, 12, 13, 27]);
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** What the request says it sends, without parameters. 400 for what is never taken. */
+/** Returns the declared type without parameters. Rejects with 400 for types that are never accepted. */
 export const declaredType = (header: string | null): ChatFileType | typeof ANY_TYPE => {
   const name = (header ?? "").split(";")[0]?.trim().toLowerCase() ?? "";
   const known = [...CHAT_FILE_TYPES, ANY_TYPE] as const;
@@ -18,7 +18,7 @@ export const declaredType = (header: string | null): ChatFileType | typeof ANY_T
   throw invalidField("Content-Type", `must be one of ${known.join(", ")}`);
 };
 
-/** The type to store. 400 for bytes of no allowed type, and for those that are something else than declared. */
+/** Returns the type to store. Rejects with 400 for content of a type that is not allowed or differs from the declared one. */
 export const checkedType = (
   bytes: Uint8Array,
   name: string,
@@ -43,7 +43,7 @@ const detectType = (bytes: Uint8Array, name: string): ChatFileType | undefined =
   return extension === "csv" ? "text/csv" : "text/plain";
 };
 
-/** True when the first element is svg: before it there may be blanks, declarations, a document type and comments. */
+/** Returns whether the first element is svg; whitespace, declarations, a doctype and comments may precede it. */
 const isSvg = (text: string): boolean => {
   for (let at = text.startsWith("\ufeff") ? 1 : 0; ; ) {
     while (/\s/.test(text.charAt(at))) at += 1;
@@ -56,7 +56,7 @@ const isSvg = (text: string): boolean => {
   }
 };
 
-/** A document type may hold declarations in brackets, each with its own `>`. */
+/** A doctype may contain declarations in brackets, each with its own `>`. */
 const endOfDoctype = (text: string, from: number): number => {
   const simple = text.indexOf(">", from);
   const bracket = text.indexOf("[", from);

@@ -1,4 +1,4 @@
-// Files for chats: keeping one, and finding it again (rules FL-1 to FL-6). What a file is, is told by its bytes.
+// Stores and finds files of chats (rules FL-1 to FL-6). The type is detected from the content.
 import { AppError, forbidden, notFound } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import { findChatPlace } from "#db/chats/chats.ts";
@@ -13,12 +13,12 @@ import { maySeeChat } from "./find.ts";
 type NewFile = {
   readonly organization_id: string;
   readonly bytes: Uint8Array;
-  /** As the headers of the upload say. */
+  /** From the headers of the upload. */
   readonly content_type: string | null;
   readonly disposition: string | null;
 };
 
-/** Its id. What is wrong is said in the order of facts/chats 4.14. */
+/** Returns the file's ID. Reports problems in the order of facts/chats 4.14. */
 export const keepChatFile = async (
   { store, blobs, clock }: DomainContext,
   caller: UserCaller,
@@ -40,14 +40,14 @@ async function* inOnePiece(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes;
 }
 
-/** 404 for a file the caller may not read. */
+/** Rejects with 404 for a file the caller may not read. */
 export const findFile = async (ctx: DomainContext, caller: UserCaller, id: string): Promise<ChatFileRow> => {
   const file = await ctx.store.get(findChatFile({ id: id.toLowerCase() }));
   if (!file || !(await mayRead(ctx, caller, file))) throw notFound();
   return file;
 };
 
-/** Anyone who uploaded it, the site owner, and anyone who may see the chat it belongs to. */
+/** Allows the uploader, site owners, and everyone who can see the chat it belongs to. */
 const mayRead = async (ctx: DomainContext, caller: UserCaller, file: ChatFileRow): Promise<boolean> => {
   if (file.owner_id === caller.user_id || isOwner(caller)) return true;
   const chat = file.chat === null ? undefined : await ctx.store.get(findChatIdByKey({ key: file.chat }));

@@ -1,4 +1,4 @@
-// Finding the chat a request is about, and who may do what to it: hidden is 404, visible but another's is 403 (facts/chats 4.1).
+// Finds the chat of a request and checks access: hidden is 404, visible but another user's is 403 (facts/chats 4.1).
 import { conflict, forbidden, notFound } from "#base/errors.ts";
 import { type ChatPlace, findAgentSession, findChatPlace } from "#db/chats/chats.ts";
 import { findSnapshot } from "#db/chats/context.ts";
@@ -14,7 +14,7 @@ import type { DomainContext } from "../context.ts";
 import type { Access } from "../live-access.ts";
 import { presentAgentOptions, presentChat, presentContext } from "./present.ts";
 
-/** The owner, the site owner, and anyone who the chat or its root is shared with. */
+/** Allows the owner, site owners, and users whom the chat or its root is shared with. */
 export const maySeeChat = async (
   { store }: Pick<DomainContext, "store">,
   caller: UserCaller,
@@ -24,14 +24,17 @@ export const maySeeChat = async (
 
 const getRoot = ({ id, parent_chat_id }: ChatPlace): string => parent_chat_id ?? id;
 
-/** A chat the caller may see. 404. */
+/** Returns a chat the caller can see. Rejects with 404. */
 export const visibleChat = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<ChatPlace> => {
   const place = await ctx.store.get(findChatPlace({ id: id.toLowerCase() }));
   if (!place || !(await maySeeChat(ctx, caller, place))) throw notFound();
   return place;
 };
 
-/** What a stream of the chat depends on: it ends when the caller may no longer see the chat, or there is none (rule CS-5). */
+/**
+ * Returns the access that a stream of the chat depends on: the stream ends when the caller can no longer see the chat or it is deleted
+ * (rule CS-5).
+ */
 export const chatAccess = (ctx: DomainContext, place: ChatPlace): Access => ({
   key: `chat ${place.id}`,
   topic: getRoot(place),
@@ -42,14 +45,14 @@ export const chatAccess = (ctx: DomainContext, place: ChatPlace): Access => ({
   },
 });
 
-/** A chat the caller may change. 404, and 403 for who only reads along. */
+/** Returns a chat the caller can change. Rejects with 404, and with 403 for users it is only shared with. */
 export const changeableChat = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<ChatPlace> => {
   const place = await visibleChat(ctx, id, caller);
   if (!mayUpdateChat(caller, place)) throw forbidden("This chat is shared with you as read-only.");
   return place;
 };
 
-/** A chat the caller may speak in: its owner's alone, while a member of its organization. 404, 403, archived 409. */
+/** Returns a chat the caller can send to: only its owner, while a member of its organization. Rejects with 404, 403, or 409 if archived. */
 export const ownChat = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<ChatPlace> => {
   const place = await visibleChat(ctx, id, caller);
   if (!mayDriveChat(caller, place)) throw forbidden("Only the owner of a chat can do this.");
@@ -58,7 +61,7 @@ export const ownChat = async (ctx: DomainContext, id: string, caller: UserCaller
   return place;
 };
 
-/** The whole chat with its children, as one is read. 404 when it no longer exists. */
+/** Returns the chat with its children. Rejects with 404 when it no longer exists. */
 export const readChat = async ({ store, generations, warnings }: DomainContext, id: string): Promise<Chat> => {
   const view = await store.get(findChatView(id));
   if (!view) throw notFound();
@@ -76,7 +79,7 @@ export const readChat = async ({ store, generations, warnings }: DomainContext, 
   };
 };
 
-/** That another model answers than the one a queued message was sent for (rule MO-34). */
+/** Warns when a different model answers than the one a queued message was sent for (rule MO-34). */
 const modelWarnings = async (
   store: Store,
   { replaced_model_config_id, last_model_config_id }: ChatView["chat"],

@@ -1,5 +1,5 @@
-// Checking what a client sends to a chat, part by part and field by field, in the order and with the words of facts/chats 3.3, 3.5,
-// 4.3 and 4.12. Pure; files and workspaces are checked where they can be read.
+// Validates client input to a chat, part by part and field by field, in the order and with the messages of facts/chats 3.3, 3.5, 4.3 and
+// 4.12. Pure; files and workspaces are checked where they can be read.
 import { type AppError, invalid } from "#base/errors.ts";
 import type { DynamicTool } from "#db/chats/chats.ts";
 import type { CreateChat } from "#schema/chats/chat.ts";
@@ -14,7 +14,7 @@ const EFFORTS = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
 
 const bytes = (text: string): number => Buffer.byteLength(text);
 
-/** The parts to store. 400 that names the part and the field. */
+/** Returns the parts to store. Rejects with 400 and names the part and field. */
 export const toContent = (parts: readonly InputPart[], files: Attachables = new Map()): MessagePart[] => {
   if (parts.length === 0) {
     throw invalid("Content is required.", [{ field: "content", detail: "must not be empty" }]);
@@ -52,7 +52,7 @@ const toPart = (part: InputPart, index: number, files: Attachables): MessagePart
   }
 };
 
-/** `plan` or nothing; undefined when the request does not say. */
+/** Returns `plan` or null; undefined when the request does not say. */
 export const parsePlanMode = (text: string | undefined): "plan" | null | undefined => {
   if (text === undefined) return undefined;
   if (text === "") return null;
@@ -60,13 +60,13 @@ export const parsePlanMode = (text: string | undefined): "plan" | null | undefin
   throw wrongField("plan_mode", "must be plan or empty");
 };
 
-/** 400 where both are said and differ. */
+/** Rejects with 400 when both are given and differ. */
 export const checkModes = (mode: PermissionMode | undefined, plan_mode: "plan" | null | undefined): void => {
   if (mode === undefined || plan_mode === undefined || (mode === "plan") === (plan_mode === "plan")) return;
   throw wrongField("plan_mode", `contradicts permission_mode "${mode}": send one of them`);
 };
 
-/** Empty means the default. */
+/** An empty text means the default. */
 export const parseEffort = (text: string | undefined): string | undefined => {
   if (text === undefined || text === "") return undefined;
   if (EFFORTS.includes(text)) return text;
@@ -114,7 +114,7 @@ export const toDynamicTools = (tools: CreateChat["unsafe_dynamic_tools"] = []): 
   });
 };
 
-/** 1 to 200 characters without blanks around them. */
+/** Allows 1 to 200 characters without surrounding whitespace. */
 export const parseTitle = (text: string): string => {
   const title = text.trim();
   if (title === "" || [...title].length > 200) throw wrongField("title", "must have 1 to 200 characters");

@@ -1,5 +1,5 @@
-// The secrets that tools of a chat may come across and that neither models nor people are to see: those of its owner and of its workspace.
-// Read for each step of a turn and kept nowhere else.
+// Collects the secrets a chat's tools may encounter and must hide from models and people: the secrets of its owner and its workspace. Read
+// for each step of a turn and not cached.
 import { listTokenHashes } from "#db/agents/tokens.ts";
 import { listKeyHashes } from "#db/users/api-keys.ts";
 import { findWorkspacePlace } from "#db/workspaces/workspaces.ts";
@@ -18,7 +18,7 @@ export const knownSecrets = async (
 ): Promise<KnownSecrets> => {
   const { chat_id, owner_id, workspace_id } = of;
   const workspace = workspace_id === null ? undefined : await store.get(findWorkspacePlace({ id: workspace_id }));
-  // A workspace that is shared has the accounts of its own owner.
+  // A shared workspace has the linked accounts of its own owner.
   const people = [...new Set([owner_id, ...(workspace ? [workspace.owner_id] : [])])];
   const [keys, tokens, linked, providers, kept] = await Promise.all([
     Promise.all(people.map((user_id) => store.all(listKeyHashes({ user_id })))),

@@ -1,12 +1,14 @@
-// Which MCP servers of its organization a chat goes with (facts/chats 4.3, 4.7, rule MC-1). Those that are forced are there whatever is
-// chosen, so they need not be named.
+// The MCP servers a chat uses (facts/chats 4.3, 4.7, rule MC-1). Forced servers are always included and need not be chosen.
 import { invalid } from "#base/errors.ts";
 import { listMcpServers } from "#db/models/mcp-servers.ts";
 import type { DomainContext } from "../context.ts";
 
 type Deps = Pick<DomainContext, "store">;
 
-/** The chosen ones, each once; undefined when nothing is said. `known` are the chat's already. 400 names those that cannot be used. */
+/**
+ * Returns the chosen servers without duplicates; undefined when the request does not say. `known` are the chat's current servers. Rejects
+ * with 400 and names those that cannot be used.
+ */
 export const chosenServers = async (
   { store }: Deps,
   organization_id: string,
@@ -23,7 +25,7 @@ export const chosenServers = async (
   throw invalid("Validation failed.", [{ field: "mcp_server_ids", detail }]);
 };
 
-/** Those that a chat begins with whose request names none. */
+/** Returns the servers of a new chat whose request names none. */
 export const defaultServers = async ({ store }: Deps, organization_id: string): Promise<string[]> => {
   const rows = await store.all(listMcpServers({ organization_id }));
   return rows.filter(({ enabled, availability }) => enabled && availability === "default_on").map(({ id }) => id);

@@ -1,4 +1,4 @@
-// Checking what an administrator enters about providers and models, field by field. Pure.
+// Validates providers and models entered by an administrator, field by field. Pure.
 import { type AppError, invalid, invalidField, type Validation } from "#base/errors.ts";
 import type { CallConfig } from "#schema/chats/model-config.ts";
 import { PROVIDER_KINDS, type ProviderKind } from "#schema/chats/model-provider.ts";
@@ -11,7 +11,7 @@ export const parseKind = (text: string): ProviderKind => {
   return kind;
 };
 
-/** At most 10 KB, without blanks around it (facts/chats 5.8). The key itself is never in the answer. */
+/** Accepts at most 10 KB, without surrounding whitespace (facts/chats 5.8). The key itself is never in the error. */
 export const parseKey = (text: string): string => {
   if (Buffer.byteLength(text) > KEY_BYTES) throw invalidField("api_key", `must have at most ${KEY_BYTES} bytes`);
   if (text.trim() !== text) throw invalidField("api_key", "must not begin or end with blanks");
@@ -19,7 +19,7 @@ export const parseKey = (text: string): string => {
   return text;
 };
 
-/** http or https, nothing secret in it; without a slash at its end. Empty stays empty. */
+/** Accepts http or https without secrets, and removes a trailing slash. An empty text stays empty. */
 export const parseBaseUrl = (text: string, isNeeded: boolean): string => {
   const wrong = (detail: string): AppError => invalidField("base_url", detail);
   const trimmed = text.trim();
@@ -45,7 +45,7 @@ const between = (field: string, value: number | null | undefined, low: number, h
 
 const MAX_TOKENS = 1_000_000_000;
 
-/** 400 with one entry for each number that is out of its range. */
+/** Rejects with 400 and one entry per number out of range. */
 export const checkNumbers = (given: {
   context_limit?: number;
   compression_threshold?: number | null;

@@ -1,4 +1,4 @@
-// Rules of permission that a client sends, checked before they are stored (rules PE-1 to PE-9).
+// Validates permission rules from a client before they are stored (rules PE-1 to PE-9).
 
 import { editDistance } from "#base/config/nearest.ts";
 import { invalid } from "#base/errors.ts";
@@ -10,12 +10,12 @@ const TOOL = /^[A-Za-z0-9_.-]*\*?$/;
 export const COMMAND_PROBLEM =
   "must be one command of plain words: no variables, substitutions, redirections or operators";
 
-/** Such a rule with a misspelt name asks for more, never for less. */
+/** An allow rule with a misspelled name causes more approvals, never fewer. */
 const isWider = (action: PermissionAction): boolean => action === "allow";
 
 /**
- * The tool that a name nearly is: a rule that forbids would be stored and never meet it. Names that differ more may be those of MCP servers
- * and of a client's own tools.
+ * Returns the tool that a name closely resembles: a misspelled deny rule would be stored but never match. Names that differ more may belong
+ * to MCP servers or a client's own tools.
  */
 const misspelt = (name: string): string | undefined => {
   if (name.endsWith("*") || name.includes("__") || isServerTool(name)) return undefined;
@@ -23,7 +23,7 @@ const misspelt = (name: string): string | undefined => {
 };
 const MISSPELT = 2;
 
-/** The rules to store. 400 that names the rule and the field. */
+/** Returns the rules to store. Rejects with 400 and names the rule and field. */
 export const toPermissions = (given: ChatPermissions | null): ChatPermissions | null => {
   for (const [index, { tool, command, action }] of (given?.rules ?? []).entries()) {
     const wrong = (field: string, detail: string) =>

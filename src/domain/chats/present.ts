@@ -1,4 +1,4 @@
-// From rows to what callers see: chats, messages, queued messages, parts. What is internal is stripped here and nowhere else.
+// Presents chats, messages, queued messages and parts. All internal data is stripped here.
 import type { Message, Queued } from "#actors/chat/machine/decision.ts";
 import { rfc3339 } from "#base/clock.ts";
 import type { ChatFileRow } from "#db/chats/files.ts";
@@ -11,11 +11,11 @@ import { shownStatus } from "#schema/chats/chat-status.ts";
 import { toPermissionMode } from "#src/tools/permission-mode.ts";
 import { presentDiffStatus } from "./diff-status.ts";
 
-/** Leaves out members that are null or empty text. */
+/** Omits members that are null or an empty string. */
 const present = <T extends Record<string, unknown>>(members: T): { [K in keyof T]?: NonNullable<T[K]> } =>
   Object.fromEntries(Object.entries(members).filter(([, value]) => value !== null && value !== "")) as never;
 
-/** A chat without its children. `queued_for_capacity` only where one chat is read. */
+/** Presents a chat without its children. `queued_for_capacity` is set only when a single chat is read. */
 const presentOne = (
   { chat, build_id, agent_id, owner_name, owner_username, diff, shared, context }: ChatView,
   queued_for_capacity: boolean,
@@ -77,7 +77,7 @@ const presentQuestion = ({ status, asked_by }: ChatView["chat"]): Pick<ChildChat
   return { awaits: asked_by === "propose_plan" ? "approval" : "answer" };
 };
 
-/** A root chat with the children that are archived as it is. */
+/** Presents a root chat with the children in the same archive state. */
 export const presentChat = (
   view: ChatView,
   children: readonly ChatView[],
@@ -90,14 +90,14 @@ export const presentChat = (
     .map((child) => presentOne(child, false)),
 });
 
-/** What was chosen since the agent's last message counts from the next one on, as long as the agent offers it. */
+/** Options chosen since the agent's last message apply from the next one on, if the agent still offers them. */
 export const presentAgentOptions = (session: AgentSessionState | null): AgentOption[] =>
   (session?.options ?? []).map((option) => {
     const chosen = option.choices.find(({ id }) => id === session?.chosen?.[option.id]);
     return chosen ? { ...option, current: chosen.id } : option;
   });
 
-/** Resources are told only where one chat is read. */
+/** Resources are included only when a single chat is read. */
 export const presentContext = (
   { error, dirty_since }: NonNullable<ChatView["context"]>,
   resources: readonly StoredResource[] = [],
@@ -146,6 +146,6 @@ export const presentQueued = (chat_id: string, queued: Queued, compat: boolean):
   };
 };
 
-/** What hooks say to the model is no one else's (rule HK-10). */
+/** What hooks add for the model is hidden from everyone else (rule HK-10). */
 const shownContent = (content: readonly MessagePart[], compat: boolean): ShownPart[] =>
   content.filter(({ type }) => type !== "hook-context").map((part) => presentPart(part, compat));

@@ -1,4 +1,4 @@
-// Requests that may come again: with an `Idempotency-Key` the second gets the first one's answer (rule CH-40).
+// Idempotent requests: with an `Idempotency-Key`, a repeated request gets the first one's response (rule CH-40).
 import { invalidField } from "#base/errors.ts";
 import { sha256 } from "#base/ids.ts";
 import { findChatPlace } from "#db/chats/chats.ts";
@@ -7,7 +7,7 @@ import type { DomainContext } from "../context.ts";
 
 const LONGEST = 128;
 
-/** The header that routes of such requests declare. */
+/** The header declared by routes with such requests. */
 export const REPEATABLE = {
   "Idempotency-Key": {
     description:
@@ -16,14 +16,14 @@ export const REPEATABLE = {
   },
 } as const;
 
-/** The key of a request with this body; undefined when it has none. `what` keeps keys of different routes apart. */
+/** Returns the key of a request with this body; undefined when it has none. `what` separates the keys of different routes. */
 export const requestKey = (request: Request, what: string, body: unknown): RequestKey | undefined => {
   const key = request.headers.get("idempotency-key") ?? "";
   if (key.length > LONGEST) throw invalidField("Idempotency-Key", `must have at most ${LONGEST} characters`);
   return key === "" ? undefined : { key: `${what} ${key}`, digest: sha256(sorted(body)) };
 };
 
-/** The same text for the same value, in whatever order a client writes members. */
+/** Serializes a value independently of the order of members. */
 const sorted = (value: unknown): string =>
   JSON.stringify(value, (_name, one: unknown) =>
     typeof one === "object" && one !== null && !Array.isArray(one)
@@ -32,8 +32,8 @@ const sorted = (value: unknown): string =>
   );
 
 /**
- * Whether this request was answered before, in the chat with this key: then nothing is to be done for it. 409 when its key came with
- * another body.
+ * Returns whether this request was already answered in the chat with this key, so that nothing more is to be done. Rejects with 409 when
+ * the key was used with another body.
  */
 export const isRepeated = async (
   { store }: Pick<DomainContext, "store">,
@@ -41,7 +41,7 @@ export const isRepeated = async (
   request: RequestKey | undefined,
 ): Promise<boolean> => request !== undefined && (await findAnswer(store, chat, request)) !== undefined;
 
-/** Whether the chat that this request makes is there already. 409 when its key made it with another body. */
+/** Returns whether the chat of this request already exists. Rejects with 409 when the key was used with another body. */
 export const isMadeBy = async (
   ctx: Pick<DomainContext, "store">,
   id: string,
@@ -52,7 +52,7 @@ export const isMadeBy = async (
   return made !== undefined;
 };
 
-/** The id of the chat that this user makes with this key: always the same (a version 8 UUID). */
+/** Returns the ID of the chat that this user creates with this key: always the same (a version 8 UUID). */
 export const toChatId = (user_id: string, key: string): string => {
   const hex = sha256(`chat ${user_id} ${key}`);
   const variant = ((Number.parseInt(hex.charAt(16), 16) & 3) | 8).toString(16);

@@ -1,4 +1,4 @@
-// Bringing the workspace's files back before a message is edited (rules UN-6 to UN-9): refused while a turn works on them.
+// Restores the workspace's files before a message is edited (rules UN-6 to UN-9); rejected while a turn is running.
 import { readChat, readEdited } from "#actors/chat/storage/read.ts";
 import { toPromptOf } from "#actors/chat/turn/offer.ts";
 import { conflict, notFound } from "#base/errors.ts";
@@ -7,10 +7,13 @@ import { CHECKPOINT_DAYS, CHECKPOINTS_OF_CHAT } from "#schema/agents/checkpoint.
 import type { DomainContext } from "../context.ts";
 
 const DAY_MS = 86_400_000;
-// What is refused here, and only that, the workspace may have forgotten (rule UN-9).
+// Only what is rejected here may have been deleted in the workspace (rule UN-9).
 const NO_LONGER_KEPT = `Files are kept for the newest ${CHECKPOINTS_OF_CHAT} messages of a chat, and for ${CHECKPOINT_DAYS} days.`;
 
-/** Warnings about files that did not return. 404 and 400 as the edit itself; 409 while a turn runs, without a checkpoint, or when no file returned. */
+/**
+ * Returns warnings about files that were not restored. Rejects with 404 and 400 like the edit itself, and with 409 while a turn is running,
+ * without a checkpoint, or when no file was restored.
+ */
 export const restoreFiles = async (
   { store, generations, clock }: DomainContext,
   id: string,

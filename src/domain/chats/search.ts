@@ -1,14 +1,14 @@
-// The language of `search:` in lists of chats (facts/chats 4.2): words that must all be there, phrases in double quotes, `or`, and
-// `-word` for what must not be there. Every text is a search; what has no words finds nothing. Used by list.ts alone.
+// Parses `search:` in lists of chats (facts/chats 4.2): words that must all occur, phrases in double quotes, `or`, and `-word` for
+// exclusions. Every text is a valid search; one without words finds nothing. Used only by list.ts.
 import type { SearchQuery } from "#base/query.ts";
 import { splitWords } from "#base/words.ts";
 import { type Alternative, type Matching, toMatching } from "#db/chats/search.ts";
 
-/** More words than anyone types; the index takes no endless search. */
+/** More words than anyone types; the index accepts only bounded searches. */
 const WORDS_LIMIT = 100;
 const ALONE = ["title", "pr_title", "pr"] as const;
 
-/** The search as the index takes it; undefined when none was asked for. Notes what is wrong with it. */
+/** Returns the search for the index; undefined if none exists. Records mistakes. */
 export const toSearch = (query: SearchQuery): Matching | undefined => {
   if (!query.has("search")) return undefined;
   const text = query.text("search")?.trim() ?? "";
@@ -20,7 +20,7 @@ export const toSearch = (query: SearchQuery): Matching | undefined => {
   return toMatching(parseAlternatives(text));
 };
 
-/** `a "b c" -d or e`: either a, the phrase and not d; or e. A quote that is never closed goes to the end. */
+/** Parses `a "b c" -d or e` as: either a and the phrase but not d; or e. An unclosed quote extends to the end. */
 export const parseAlternatives = (text: string): Alternative[] => {
   const alternatives: { wanted: string[]; unwanted: string[] }[] = [{ wanted: [], unwanted: [] }];
   for (const [, minus, phrase, word] of text.matchAll(/(-?)(?:"([^"]*)"?|([^\s"]+))/g)) {

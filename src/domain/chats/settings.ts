@@ -1,4 +1,4 @@
-// What is set for chats, by administrators for all and by people for their own, each with its entry in the audit log (facts/chats 4.15, 4.19).
+// Chat settings, by administrators for all chats and by users for their own, each with an audit log entry (facts/chats 4.15, 4.19).
 import { AppError, forbidden, invalidField, notFound } from "#base/errors.ts";
 import {
   type ChatSettings,
@@ -28,7 +28,7 @@ import { mayUpdateOrganization } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 import { parseEffort } from "./input.ts";
 
-/** Sets it for all chats. */
+/** Changes a setting for all chats. */
 export const setChatSetting = async <K extends keyof ChatSettings>(
   { store, clock }: DomainContext,
   name: K,
@@ -42,7 +42,7 @@ export const setChatSetting = async <K extends keyof ChatSettings>(
 export const forcedRecording = (): AppError =>
   new AppError("conflict", "The server's own settings record the model calls of every chat.");
 
-/** Sets it for the caller's own chats. */
+/** Changes a setting for the caller's own chats. */
 export const setUserChatSetting = async <K extends keyof UserChatSettings>(
   ctx: DomainContext,
   { user_id }: UserCaller,
@@ -56,7 +56,7 @@ export const setUserChatSetting = async <K extends keyof UserChatSettings>(
   ]);
 };
 
-/** 403 until an administrator allows it, 409 where the server's own settings say so already. */
+/** Rejects with 403 unless an administrator allows it, and with 409 when the server's settings already enforce it. */
 export const setOwnRecording = async (ctx: DomainContext, caller: UserCaller, isEnabled: boolean): Promise<void> => {
   if (ctx.config.chat_debug_logging) throw forcedRecording();
   if (!(await readChatSetting(ctx.store, "allow_debug_logging"))) {
@@ -65,7 +65,9 @@ export const setOwnRecording = async (ctx: DomainContext, caller: UserCaller, is
   await setUserChatSetting(ctx, caller, "debug_logging", isEnabled);
 };
 
-/** Percent of the context of a model; null: the model decides again. 400, 404 for a model or a threshold that is not there. */
+/**
+ * Sets the percentage of a model's context; null restores the model's default. Rejects with 400, or 404 for an unknown model or threshold.
+ */
 export const setCompactionThreshold = async (
   ctx: DomainContext,
   { user_id }: UserCaller,
@@ -92,7 +94,7 @@ export const setCompactionThreshold = async (
   );
 };
 
-/** What a person wants for their own chats there; the caller may do so. 400. */
+/** Sets a user's model choice; the caller's access must have been checked. Rejects with 400. */
 export const setModelOverride = async (
   { store, clock, models }: DomainContext,
   place: { readonly organization_id: string; readonly user_id: string; readonly context: OverrideContext },
@@ -121,7 +123,7 @@ export const setModelOverride = async (
   ]);
 };
 
-/** What an organization wants for what its chats do alongside their own words. 400, 403. */
+/** Sets an organization's model for sub-chats, titles or compaction. Rejects with 400 or 403. */
 export const setOrganizationModel = async (
   { store, clock, models }: DomainContext,
   caller: UserCaller,

@@ -1,5 +1,5 @@
-// What a new chat may do without asking. A person's chat in a workspace that runs on a machine of the server's asks before it changes
-// anything, until the person says otherwise; chats of programs begin as the deployment says (rules PE-9, PE-12).
+// The permissions of a new chat. A person's chat in a workspace on the server's machine asks before it changes anything, until the person
+// says otherwise; chats of programs start with the deployment's permissions (rules PE-9, PE-12).
 import { readChatSetting, readUserChatSetting } from "#db/chats/settings.ts";
 import type { Store } from "#db/engine/store.ts";
 import { findTemplateEvenDeleted } from "#db/templates/templates.ts";
@@ -14,7 +14,7 @@ type NewChat = {
   readonly workspace_id: string | null;
   readonly plan_mode: "plan" | null;
   readonly permission_mode: PermissionMode | undefined;
-  /** Checked; undefined when the request brings none. */
+  /** Validated; undefined when the request has none. */
   readonly permissions: ChatPermissions | null | undefined;
 };
 
@@ -29,7 +29,7 @@ export const startingPermissions = async (
     : withPermissionMode(permission_mode, { permissions, plan_mode });
 };
 
-/** As the person says for all of their chats, else as the deployment does; on a machine of the server's at least with approval. */
+/** Returns the user's default, or else the deployment's; on the server's machine, at least with approval. */
 const defaultPermissions = async (
   store: Store,
   { owner_id, client_type, workspace_id }: NewChat,
@@ -41,7 +41,7 @@ const defaultPermissions = async (
   return asks ? askingPermissions(permissions) : permissions;
 };
 
-/** Whether a chat that gets this workspace now must ask from here on, as one that begins there does. */
+/** Returns whether a chat that gets this workspace now must ask from now on, like one that starts there. */
 export const mustAskIn = async (
   store: Store,
   { owner_id, client_type }: Pick<NewChat, "owner_id" | "client_type">,
@@ -51,7 +51,7 @@ export const mustAskIn = async (
   (await isOnServer(store, workspace_id)) &&
   (await readUserChatSetting(store, owner_id, "permissions")) === null;
 
-/** Nothing but the operating system separates the workspace from the server, or from a worker. */
+/** Returns whether only the operating system isolates the workspace from the server or a worker. */
 const isOnServer = async (store: Store, workspace_id: string): Promise<boolean> => {
   const place = await store.get(findWorkspacePlace({ id: workspace_id }));
   const template = place && (await store.get(findTemplateEvenDeleted({ id: place.template_id })));

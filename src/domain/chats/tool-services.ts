@@ -1,5 +1,5 @@
-// What the tools of a chat ask of the server, done in the name of the chat's owner with the owner's rights as they are now: templates and
-// the chat's workspace (facts/chats 5.1). Put together in src/context/context.ts.
+// Server operations for a chat's tools, run on behalf of the chat's owner with their current access: templates and the chat's workspace
+// (facts/chats 5.1). Constructed in src/context/context.ts.
 
 import { AppError } from "#base/errors.ts";
 import { ANY_TYPE } from "#base/file-signature.ts";
@@ -32,10 +32,10 @@ import { knownSecrets } from "./known-secrets.ts";
 import { mustAskIn } from "./starting-permissions.ts";
 
 const PAGE = 10;
-/** How long a tool waits for a workspace. */
+/** Timeout for a tool that waits for a workspace. */
 const MAX_MS = 20 * 60_000;
 const LOOK_MS = 250;
-/** What a provisioner gets to start a dead agent again before the workspace is rebuilt. */
+/** Time for a provisioner to restart a dead agent before the workspace is rebuilt. */
 const RESTART_MS = 15_000;
 const ON_THE_WAY: ReadonlySet<string> = new Set(["pending", "starting", "stopping", "canceling", "deleting"]);
 const BEFORE_READY: ReadonlySet<string> = new Set(["created", "starting"]);
@@ -135,7 +135,7 @@ export class ChatToolServices implements ToolServices {
     if (template.organization_id !== this.#of.organization_id) {
       throw new ToolError("The template belongs to another organization than this chat.");
     }
-    // The same name for the same call: after a crash it is found again.
+    // Derived from the call, so that a retry after a crash finds the same workspace.
     const name = input.name ?? `${template.name.slice(0, 20).replace(/-+$/, "")}-${this.#of.run_id.slice(0, 6)}`;
     const id = await this.#made({ ...input, name }, caller);
     const place = await store.get(findWorkspacePlace({ id }));
@@ -190,7 +190,7 @@ export class ChatToolServices implements ToolServices {
     return `Its process has ended and the server is starting it again (try ${attempt}): call again in a few seconds.`;
   }
 
-  /** The try at which the provisioner is to start a dead agent again; undefined when it is not. */
+  /** Returns the number of the provisioner's attempt to restart a dead agent; undefined if it is not restarting it. */
   async #restarting(workspace_id: string): Promise<number | undefined> {
     const { store, provisioners } = this.#ctx;
     const place = await store.get(findWorkspacePlace({ id: workspace_id }));
@@ -198,7 +198,7 @@ export class ChatToolServices implements ToolServices {
     return template && provisioners.get(template.provisioner)?.restarting?.(workspace_id);
   }
 
-  /** False when the agent is dead. One that the provisioner is starting again gets some seconds for it. */
+  /** Returns false when the agent is dead. One that the provisioner is restarting gets a few seconds. */
   async #isBack(workspace: Workspace, caller: UserCaller, signal: AbortSignal): Promise<boolean> {
     if (!isDead(workspace)) return true;
     if ((await this.#restarting(workspace.id)) === undefined) return false;
@@ -228,7 +228,7 @@ export class ChatToolServices implements ToolServices {
     return { file_id: await this.keepFile({ name, media_type, bytes, number }), media_type };
   }
 
-  /** The id of the new workspace, or of the one that an earlier run of this call has made. */
+  /** Returns the ID of the new workspace, or of the one created by an earlier run of this call. */
   async #made({ name = "", ...input }: WorkspaceInput, caller: UserCaller): Promise<string> {
     const { store } = this.#ctx;
     const owner = await userAt(store, "me", caller);
@@ -266,7 +266,7 @@ export class ChatToolServices implements ToolServices {
     };
   }
 
-  /** The chat's workspace once no build of it is on its way. */
+  /** Returns the chat's workspace once it has no active build. */
   async #settled(caller: UserCaller, signal: AbortSignal): Promise<Workspace> {
     const { id } = await this.#workspace(caller);
     return this.#until(id, caller, signal, ({ latest_build }) => !ON_THE_WAY.has(latest_build.status));
@@ -311,7 +311,7 @@ export class ChatToolServices implements ToolServices {
   }
 }
 
-/** No agent, or one that was there and is not any more, or one that has never come in its time. */
+/** Returns whether there is no agent, or it has disconnected, or it has never connected in time. */
 const isDead = ({ latest_build }: Workspace): boolean => {
   const agent = latest_build.resources.flatMap(({ agents }) => agents)[0];
   return agent?.status === "disconnected" || agent?.status === "timeout";

@@ -1,5 +1,5 @@
-// Asks a model to say hello, so that anyone who sets one up sees at once whether it answers. It counts towards the asker's spending like any
-// other call, and belongs to no chat.
+// Sends a test prompt to a model, so that the person who configures it sees immediately whether it responds. The call is charged to the
+// user like any other and belongs to no chat.
 import { conflict, notFound } from "#base/errors.ts";
 import type { TriedModel } from "#schema/chats/model-config.ts";
 import { toChatError } from "#src/llm/failure.ts";
@@ -10,7 +10,9 @@ const TIME_MS = 60_000;
 const LONGEST = 400;
 const NO_CHAT = 0;
 
-/** What it answered and how fast, or in words why it did not. 404 where there is no such model, 409 for one that is disabled. */
+/**
+ * Returns the answer and its latency, or the reason for the failure. Rejects with 404 for an unknown model and with 409 for a disabled one.
+ */
 export const tryModel = async (
   { clock, models, modelSettings }: Pick<DomainContext, "clock" | "models" | "modelSettings">,
   model_id: string,
@@ -21,11 +23,11 @@ export const tryModel = async (
   if (!known.models.some(({ id }) => id === model_id)) throw notFound();
   const model = models.resolve(model_id);
   if (!model) throw conflict("The model or its provider is disabled or has no key.");
-  return sayHello({ clock }, models, model, user_id, stop);
+  return sendTestPrompt({ clock }, models, model, user_id, stop);
 };
 
-/** Asks the model to say hello, and returns what came of it. */
-export const sayHello = async (
+/** Sends a test prompt and returns the result. */
+export const sendTestPrompt = async (
   { clock }: Pick<DomainContext, "clock">,
   models: LanguageModels,
   model: ModelInfo,
@@ -69,7 +71,7 @@ export const sayHello = async (
     stop.throwIfAborted();
     const failure = signal.aborted ? signal.reason : error;
     const { kind, message, detail } = toChatError(failure, model, clock.now());
-    // Where the words already say why, those of the network would only repeat it; and who refuses a key may repeat the key.
+    // The network's message is omitted when ours already gives the reason, or when the key was rejected, because it may contain the key.
     const isSaid =
       detail === undefined || kind === "auth" || (failure instanceof ModelError && failure.reason !== undefined);
     return {

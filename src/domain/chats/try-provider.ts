@@ -1,4 +1,4 @@
-// Tries a provider before it is saved: whether its address answers with this key, which models it has, and whether one of them says hello.
+// Tests a provider before it is saved: whether its URL responds to this key, which models it has, and whether one of them answers.
 import { notFound } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import type { TriedProvider, TryModelProvider } from "#schema/chats/model-provider.ts";
@@ -7,14 +7,14 @@ import type { ConfiguredProvider } from "#src/llm/configured-model.ts";
 import { ListProblem, listModels } from "#src/llm/model-list.ts";
 import type { DomainContext } from "../context.ts";
 import { parseBaseUrl, parseKey, parseKind } from "./model-input.ts";
-import { sayHello } from "./try-model.ts";
+import { sendTestPrompt } from "./try-model.ts";
 
 const LIST_MS = 10_000;
 const CONTEXT_LIMIT = 128_000;
 
 type Deps = Pick<DomainContext, "clock" | "modelSettings" | "modelFetch">;
 
-/** Returns what came of it; nothing is stored. 400, 404 for a provider that is not there. */
+/** Returns the result; nothing is stored. Rejects with 400, or 404 for an unknown provider. */
 export const tryProvider = async (
   deps: Deps,
   given: TryModelProvider,
@@ -39,7 +39,7 @@ export const tryProvider = async (
   const { draft, id } = draftModel(deps, provider, given.model);
   const info = draft.resolve(id);
   if (!info) return { works: false, models, problem: "The provider needs a key." };
-  const { works, answer, problem } = await sayHello(deps, draft, info, user_id, stop);
+  const { works, answer, problem } = await sendTestPrompt(deps, draft, info, user_id, stop);
   return { works, models, ...(works ? { answer } : { problem: problem ?? "The model is not responding." }) };
 };
 
@@ -50,7 +50,7 @@ const draftModel = ({ modelSettings }: Deps, provider: ConfiguredProvider, model
   return { id, draft: modelSettings.draft(provider, config) };
 };
 
-/** The provider as it would be stored. A stored key never goes to another place than the one it was given for (rule MO-5). */
+/** Returns the provider as it would be stored. A stored key is never sent to a URL other than the one it was entered for (rule MO-5). */
 const loadDraft = async ({ modelSettings }: Deps, given: TryModelProvider): Promise<ConfiguredProvider> => {
   const { providers } = await modelSettings.catalog();
   const wanted = given.provider_id?.toLowerCase();

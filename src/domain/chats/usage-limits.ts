@@ -1,4 +1,4 @@
-// Spend limits: what administrators set, what someone has left, and the refusal of what would spend more.
+// Spend limits: the settings of administrators, a user's status, and the check before spending.
 import { exceededBy, loadSpending } from "#actors/chat/spending/limits.ts";
 import { rfc3339 } from "#base/clock.ts";
 import { AppError, forbidden, notFound } from "#base/errors.ts";
@@ -27,7 +27,10 @@ import { findGroupFor } from "../groups/find.ts";
 import { organizationAt } from "../organizations/find.ts";
 import { userAt } from "../users/find.ts";
 
-/** 409 with what was spent, the limit and when it starts over. When it cannot be read nothing may be spent: that throws, too. */
+/**
+ * Rejects with 409, the spending, the limit and the time of the reset. If the spending cannot be read, nothing may be spent and this throws
+ * too.
+ */
 export const checkUsageLimit = async (ctx: DomainContext, user_id: string): Promise<void> => {
   const exceeded = await exceededBy(ctx, user_id);
   if (!exceeded) return;
@@ -39,7 +42,7 @@ export const checkUsageLimit = async (ctx: DomainContext, user_id: string): Prom
   });
 };
 
-/** What a user may spend, and has spent in the present period. */
+/** Returns a user's limit and spending in the current period. */
 export const usageLimitStatus = async (ctx: DomainContext, user_id: string): Promise<UsageLimitStatus> => {
   const { period, limit, spent, from, to } = await loadSpending(ctx, user_id);
   return {
@@ -56,7 +59,7 @@ const checkAdmin = (caller: UserCaller): void => {
   if (!mayConfigureChats(caller)) throw forbidden("Only administrators can set limits and see all of them.");
 };
 
-/** Everything that is set. 403. */
+/** Returns all limits. Rejects with 403. */
 export const usageLimits = async (
   { store, modelSettings }: DomainContext,
   caller: UserCaller,
@@ -86,7 +89,7 @@ export const usageLimits = async (
   };
 };
 
-/** An organization is shown by its own name: the limit of each of its members. */
+/** An organization is shown under its own name: the limit of each of its members. */
 const groupShown = async (store: Store, id: string) => {
   const group = await store.get(findGroup({ id }));
   if (group && group.organization_id !== id) {
@@ -103,7 +106,7 @@ const userNamed = async (store: Store, named: string, caller: UserCaller): Promi
   return { id };
 };
 
-/** A group by its id, or an organization by its name or id: the group of all its members. 404. */
+/** Returns a group by ID, or an organization by name or ID, which means the group of all its members. Rejects with 404. */
 const groupNamed = async (store: Store, named: string, caller: UserCaller): Promise<Named> => {
   if (isUuid(named)) {
     const { group } = await findGroupFor(store, named, caller);
@@ -113,7 +116,7 @@ const groupNamed = async (store: Store, named: string, caller: UserCaller): Prom
   return { id, organization_id: id };
 };
 
-/** Sets the limit of everyone. 403. */
+/** Sets the limit of all users. Rejects with 403. */
 export const setUsageLimit = async (
   ctx: DomainContext,
   caller: UserCaller,
@@ -129,7 +132,10 @@ export const setUsageLimit = async (
   await resumeLimitedChats(ctx);
 };
 
-/** Sets the limit of one user or group, or takes it away (undefined). 403; 404 for nobody, and for a limit that is not set. */
+/**
+ * Sets or removes (undefined) the limit of one user or group. Rejects with 403, or 404 for an unknown user or group or a limit that is not
+ * set.
+ */
 export const setLimit = async (
   ctx: DomainContext,
   caller: UserCaller,

@@ -1,10 +1,10 @@
-// The model a person wants for chats whose request names none (facts/chats 4.19).
+// A user's preferred model for chats whose request names none (facts/chats 4.19).
 import { readChatSetting, readModelOverride } from "#db/chats/settings.ts";
 import type { ModelOverride, OverrideContext } from "#schema/chats/model-override.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { DomainContext } from "../context.ts";
 
-/** What is in force; the defaults while nothing is set. */
+/** Returns the effective settings; defaults while nothing is set. */
 export const loadOverride = async (
   { store }: Pick<DomainContext, "store">,
   organization_id: string,
@@ -15,7 +15,7 @@ export const loadOverride = async (
   return { context, ...(set ?? { mode: context === "root" ? "chat_default" : "deployment_default" }) };
 };
 
-/** The model and effort for a chat whose request names none; undefined when none exists, or it cannot be used now. */
+/** Returns the model and effort for a chat whose request names none; undefined if nothing is set or it cannot be used now. */
 export const wantedModel = async (
   ctx: DomainContext,
   caller: UserCaller,

@@ -1,5 +1,5 @@
-// Notes the connections of people to workspaces (rules CG-1 to CG-7). Anyone who connects never waits for it, and is never refused because
-// nothing could be noted; how much each agent may cause is bounded.
+// Records connections of people to workspaces (rules CG-1 to CG-7). A connection never waits for its record and never fails because of it;
+// entries per agent are limited.
 import { isIP } from "node:net";
 import type { Clock } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
@@ -20,7 +20,7 @@ import type { Store } from "#db/engine/store.ts";
 import type { ConnectionType } from "#schema/connections.ts";
 import { type AgentPlace, findAgentById } from "../agents/find.ts";
 
-/** Who connects, as far as anyone knows. */
+/** Who connects, as far as known. */
 export type ConnectedBy = {
   readonly user_id: string | null;
   readonly ip: string | null;
@@ -31,26 +31,26 @@ export type NewConnection = ConnectedBy & {
   readonly agent_id: string;
   readonly type: ConnectionType;
   readonly target?: string;
-  /** By what its agent calls it; one that the server holds has none. */
+  /** The agent's ID for the connection; a connection to the server has none. */
   readonly connection_id?: string;
   /** Milliseconds since 1970; default: now. */
   readonly at?: number;
-  /** Of the first answer. */
+  /** Status of the first response. */
   readonly status_code?: number;
 };
 
-/** Says why it has ended, and when: default is now. */
+/** Records why and when the connection ended; default: now. */
 export type End = (reason: string, how?: { readonly at: number }) => void;
 
-/** New ones of an agent that are noted in a minute; of more there is one line in the server's log. */
+/** New connections recorded per agent and minute; beyond that, one line in the server's log. */
 const MAX_PER_MINUTE = 300;
 const MINUTE_MS = 60_000;
 const LONGEST = 1024;
-/** Agents whose pace is known. */
+/** Maximum agents whose rate is tracked. */
 const MAX_AGENTS = 10_000;
 
 type Deps = { readonly store: Store; readonly clock: Clock; readonly parts?: Parts };
-/** With the part of the workspace. */
+/** Statements with the part of their workspace. */
 type Written = { readonly statements: readonly Statement[]; readonly part: number | undefined };
 const NOTHING: Written = { statements: [], part: undefined };
 type Paced = { since: number; count: number };
@@ -60,7 +60,7 @@ export class ConnectionLogger {
   readonly #clock: Clock;
   readonly #paces = new Map<string, Paced>();
   readonly #writing = new Set<Promise<void>>();
-  /** Those that this server holds, by their ids. */
+  /** IDs of the connections to this server. */
   readonly #held = new Set<string>();
   readonly #parts: Parts;
   #isStopped = false;
@@ -71,7 +71,7 @@ export class ConnectionLogger {
     this.#clock = clock;
   }
 
-  /** A connection that the server itself holds begins; call the result once, when it has ended. */
+  /** Records a connection to the server itself; call the result once when it has ended. */
   begin(connection: NewConnection): End {
     const id = uuid();
     this.#held.add(id);
@@ -88,13 +88,13 @@ export class ConnectionLogger {
     };
   }
 
-  /** A connection that an agent tells of begins. Resolves when it is on disk; said again it is the same. */
+  /** Records a connection reported by an agent. Resolves when it is stored; repeated reports have no effect. */
   async reported(connection: NewConnection & { readonly connection_id: string }): Promise<void> {
     const { statements, part } = await this.#insert(uuid(), connection);
     if (statements.length > 0) await this.#store.commit(statements, undefined, part);
   }
 
-  /** It has ended; nothing where it is not known. */
+  /** Records the end of a connection; does nothing if it is unknown. */
   async reportedEnd(
     { agent_id, connection_id }: { readonly agent_id: string; readonly connection_id: string },
     reason: string,
@@ -107,19 +107,21 @@ export class ConnectionLogger {
     await this.#store.commit([ended], undefined, await this.#partOf(agent_id));
   }
 
-  /** The agent is another process since then: what the one before it has told of is over. */
+  /** Ends all connections that an earlier process of the agent has reported. */
   async begunAnew(agent_id: string, at = this.#clock.now()): Promise<void> {
     const disconnect_reason = "the workspace's agent was started again";
     const ended = endConnectionsBefore({ agent_id, before: at, disconnect_time: at, disconnect_reason });
     await this.#store.commit([ended], undefined, await this.#partOf(agent_id));
   }
 
-  /** What a server that is no more has held is over. Called before this one takes any. */
+  /** Ends the connections of an earlier server process. Called before this one accepts any. */
   async recover(): Promise<void> {
     await this.#store.commit([this.#endHeld()]);
   }
 
-  /** What another node has held of workspaces of these parts is over; not what this one has taken since they are its own. */
+  /**
+   * Ends the connections that another node had to workspaces of these parts, but not those that this node has accepted since it owns them.
+   */
   async recoverParts(parts: readonly number[]): Promise<void> {
     const but = JSON.stringify([...this.#held]);
     const ending = this.#ending();
@@ -128,7 +130,7 @@ export class ConnectionLogger {
     );
   }
 
-  /** What the server holds ends with it; nothing is noted any more. */
+  /** Ends the server's own connections and stops recording. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     await this.settled();
@@ -137,7 +139,7 @@ export class ConnectionLogger {
     await this.#store.commit([isAlone ? this.#endHeld() : endConnectionsAmong({ ...this.#ending(), ids })]);
   }
 
-  /** Resolves when all that was noted so far is on disk. */
+  /** Resolves when everything recorded so far is stored. */
   async settled(): Promise<void> {
     while (this.#writing.size > 0) await Promise.all(this.#writing);
   }

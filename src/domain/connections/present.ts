@@ -1,4 +1,4 @@
-// An entry of the connection log as callers see it. Pure.
+// Presents a connection log entry. Pure.
 import { rfc3339 } from "#base/clock.ts";
 import type { ShownConnection } from "#db/connections/search.ts";
 import { type ConnectionLog, WEB_TYPES } from "#schema/connections.ts";

@@ -1,4 +1,4 @@
-// The search `q` of the connection log, and who may look at what of it: as with the audit log.
+// Parses the connection log's search `q` and limits it to what the caller may see, like the audit log's.
 import { SearchQuery } from "#base/query.ts";
 import type { ConnectionFilter } from "#db/connections/search.ts";
 import type { Store } from "#db/engine/store.ts";
@@ -7,11 +7,14 @@ import type { UserCaller } from "#schema/users/caller.ts";
 import { organizationIn, usersIn } from "../audit/named.ts";
 import { auditedPlaces } from "../audit/query.ts";
 
-/** Undefined: all of it; else only entries of these organizations. 403 for those who may look at nothing. */
+/**
+ * Returns the organizations whose entries the caller may see; undefined means all entries. Rejects with 403 for callers who may see
+ * nothing.
+ */
 export const loggedPlaces = (caller: UserCaller): readonly string[] | undefined =>
   auditedPlaces(caller, "connection log");
 
-/** What `q` asks for, within what the caller may see. Throws 400 with one validation for each fault. */
+/** Returns the filter for `q`, limited to what the caller may see. Throws 400 with one validation per mistake. */
 export const connectionFilter = async (store: Store, q: string, caller: UserCaller): Promise<ConnectionFilter> => {
   const within = loggedPlaces(caller);
   const search = new SearchQuery(q);
@@ -33,7 +36,7 @@ export const connectionFilter = async (store: Store, q: string, caller: UserCall
   return filter;
 };
 
-/** Words without a key are a type. */
+/** Words without a key name a type. */
 const typeIn = (search: SearchQuery) => {
   const word = search.free.replaceAll(" ", "_");
   const found = CONNECTION_TYPES.find((type) => type === word);

@@ -1,5 +1,6 @@
-// Connections that agents tell of: SSH sessions, editors and terminals that come over the private network, and ports of our own daemon. Who
-// it was is known by the peer that has this address and a tunnel to this agent; an address that two of them claim says nothing (rule CG-4).
+// Records connections that agents report: SSH sessions, editors and terminals over the private network, and ports of Slipway's own daemon.
+// The user is identified by the peer with this address and a tunnel to this agent; an address claimed by two peers identifies no one (rule
+// CG-4).
 import type { ConnectionType } from "#schema/connections.ts";
 import type { DomainContext } from "../context.ts";
 import type { ConnectedBy } from "./log.ts";
@@ -8,7 +9,7 @@ export type ReportedConnection = {
   readonly connection_id: string;
   readonly isOver: boolean;
   readonly type: ConnectionType | undefined;
-  /** What newer agents say in the place of the type. */
+  /** Sent by newer agents in place of the type. */
   readonly app_name: string;
   /** Milliseconds since 1970, by the agent's clock. */
   readonly at: number | undefined;
@@ -17,12 +18,12 @@ export type ReportedConnection = {
   readonly reason: string;
 };
 
-/** A clock that is further off is not believed. */
+/** A clock that is further off is ignored. */
 const CLOCK_MS = 60 * 60_000;
 
 type Deps = Pick<DomainContext, "clock" | "connections" | "tailnet" | "dialer">;
 
-/** Resolves when it is on disk. */
+/** Resolves when it is stored. */
 export const noteReported = async (ctx: Deps, agent_id: string, report: ReportedConnection): Promise<void> => {
   const { connection_id, reason, status_code } = report;
   const now = ctx.clock.now();
@@ -31,7 +32,7 @@ export const noteReported = async (ctx: Deps, agent_id: string, report: Reported
     await ctx.connections.reportedEnd({ agent_id, connection_id }, reason, status_code, at);
     return;
   }
-  // The server's own terminals are noted by the server, which knows for whom they are.
+  // The server records its own terminals itself, because it knows their users.
   if (ctx.dialer.network.isOwn(report.ip)) return;
   const by = whoAt(ctx, agent_id, report.ip);
   await ctx.connections.reported({ agent_id, connection_id, at, ...by, ...toKind(report) });
@@ -47,7 +48,7 @@ const TYPES: Readonly<Record<string, ConnectionType>> = {
   reconnecting_pty: "reconnecting_pty",
 };
 
-/** An editor that has no type of its own comes by SSH and says its name; our daemon says `port:8080` of ports. */
+/** An editor without its own type connects by SSH and sends its name; Slipway's daemon sends `port:8080` for ports. */
 const toKind = ({ type = "ssh", app_name }: ReportedConnection): { type: ConnectionType; target: string } => {
   const name = app_name.toLowerCase().replaceAll("-", "_");
   const port = /^port:(\d{1,5})$/.exec(name)?.[1];

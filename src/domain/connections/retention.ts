@@ -1,4 +1,4 @@
-// How long entries of the connection log are kept.
+// Retention period of the connection log.
 import { forbidden } from "#base/errors.ts";
 import { putConnectionRetention, readConnectionRetention } from "#db/connections/settings.ts";
 import { audited } from "#db/reports/audit/audit.ts";
@@ -7,7 +7,7 @@ import type { UserCaller } from "#schema/users/caller.ts";
 import { isOwner } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 
-/** 403. */
+/** Rejects with 403. */
 export const setConnectionRetention = async (
   { store, clock }: DomainContext,
   caller: UserCaller,

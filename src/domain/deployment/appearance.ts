@@ -1,4 +1,4 @@
-// How the deployment presents itself: its name, its picture and its announcements, chosen by an owner (rules DP-10, DP-11).
+// The deployment's appearance: name, picture and announcements, set by an owner (rules DP-10, DP-11).
 import { forbidden } from "#base/errors.ts";
 import { audited } from "#db/reports/audit/audit.ts";
 import { findSetting, putSetting } from "#db/settings.ts";
@@ -35,7 +35,7 @@ export const readAppearance = async (ctx: Deps): Promise<Appearance> => {
   };
 };
 
-/** What is left out stays. 403. */
+/** Omitted members are unchanged. Rejects with 403. */
 export const changeAppearance = async (
   ctx: DomainContext,
   caller: UserCaller,

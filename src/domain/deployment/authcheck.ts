@@ -1,5 +1,5 @@
-// What the caller may do, asked by name: the same functions that every route asks (src/domain/access.ts), by the names that clients have
-// for things and actions. What is not known here nobody may (rule DP-2).
+// Checks the caller's permissions by name, with the same functions as the routes (src/domain/access.ts), using the clients' names of
+// resources and actions. Unknown names are denied (rule DP-2).
 import { invalidField } from "#base/errors.ts";
 import { isUuid } from "#base/ids.ts";
 import type { Store } from "#db/engine/store.ts";
@@ -16,7 +16,7 @@ const MOST = 200;
 /** The names return in the answer. */
 const NAME = /^[^\p{Cc}\p{Zl}\p{Zp}]{0,200}$/u;
 
-/** The thing as far as it matters: whose it is, and where. Without an organization it is meant in all of them. */
+/** The relevant data of the resource: owner and organization. Without an organization, it means all of them. */
 type Meant = {
   readonly owner: string | undefined;
   readonly organization: string | undefined;
@@ -28,7 +28,9 @@ type Rules = Readonly<Record<string, Rule>>;
 
 const NOWHERE = "";
 
-/** The workspace itself when it is named by its id; one that is not there is nobody's, so that nobody learns which are. */
+/**
+ * Returns the workspace if its ID is given. A missing one is treated as having no owner, so that the answer does not reveal which exist.
+ */
 const resolveWorkspace = async (meant: Meant): Promise<access.WorkspaceTarget | undefined> => {
   const { store, id, owner = NOWHERE, organization = NOWHERE } = meant;
   if (id !== undefined) return store.get(findWorkspace({ id }));
@@ -47,7 +49,7 @@ const inOrganization =
   (caller, { organization = NOWHERE }) =>
     may(caller, organization);
 
-/** The template itself when it is named by its id, else all of an organization. */
+/** Checks the template if its ID is given, or else all of an organization. */
 const onTemplate =
   (
     may: (caller: UserCaller, template: access.TemplateTarget) => boolean,
@@ -70,7 +72,7 @@ const onUser =
     return may(caller, { id: user.id, roles: user.roles, organizations });
   };
 
-/** What only its owner handles, and the site's owner. By its id such a thing is not looked up: nobody is told whose it is. */
+/** Allows only its owner and site owners. A resource is never looked up by ID, so that its owner is not revealed. */
 const own: Rule = (caller, { owner, id }) => access.isOwner(caller) || (owner === caller.user_id && id === undefined);
 const forSiteOwner: Rule = (caller) => access.isOwner(caller);
 const everything = (rule: Rule): Rules => ({ create: rule, read: rule, update: rule, delete: rule });
@@ -141,7 +143,10 @@ const RULES: Readonly<Record<string, Rules>> = {
   debug_info: { read: access.mayReadDeployment },
 };
 
-/** By the same names; 400 when there are too many. The scopes of the caller's key count as for the thing itself. */
+/**
+ * Returns the results under the same names. Rejects with 400 when there are too many. The scopes of the caller's key apply as for the
+ * resource itself.
+ */
 export const answerChecks = async (
   store: Store,
   caller: UserCaller,
@@ -179,7 +184,7 @@ const meantBy = async (store: Store, caller: UserCaller, object: AuthObject): Pr
   const id = resource_id?.toLowerCase() || undefined;
   const template = resource_type === "template" && id ? await store.get(findTemplate({ id })) : undefined;
   const owner = (owner_id === "me" ? caller.user_id : owner_id) || undefined;
-  // One that is not there is in no organization, whatever the question says.
+  // A missing template is in no organization, whatever the request says.
   if (resource_type === "template" && id) return { store, id, owner, organization: template?.organization_id };
   const organization = (resource_type === "organization" && id) || organization_id || undefined;
   return { store, id, owner, organization };

@@ -1,4 +1,4 @@
-// The settings in effect and where each comes from, as `slipway config show` tells them: secrets are never among them (rule DP-3).
+// The effective settings and their sources, as shown by `slipway config show`, without secrets (rule DP-3).
 import { shownSettings } from "#base/config/describe.ts";
 import { formatDefault, toFlag, toVariableName } from "#base/config/setting.ts";
 import { SERVER_SETTINGS } from "#base/config/settings.ts";

@@ -1,10 +1,10 @@
-// What the deployment has to do right now: workspaces by state, and what connected agents have reported (facts/platform 9.1).
+// The deployment's current load: workspaces by state, and the statistics of connected agents (facts/platform 9.1).
 import { rfc3339 } from "#base/clock.ts";
 import { type AgentFigures, listAgentFigures, listStatusCounts } from "#db/workspaces/deployment-stats.ts";
 import type { DeploymentStats } from "#schema/deployment/stats.ts";
 import type { DomainContext } from "../context.ts";
 
-/** Agents report each five minutes: what is older says nothing of now. */
+/** Agents report every five minutes, so older data is stale. */
 const FROM_MS = 15 * 60_000;
 const NEXT_MS = 30_000;
 
@@ -44,6 +44,6 @@ export const deploymentStats = async ({ store, clock }: Deps): Promise<Deploymen
   };
 };
 
-/** -1 for nobody, as other servers of the kind say. */
+/** -1 when there is no data, as in upstream's API. */
 const percentile = (sorted: readonly number[], part: number): number =>
   sorted.length === 0 ? -1 : (sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? -1);

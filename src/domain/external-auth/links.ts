@@ -1,11 +1,11 @@
-// The linked accounts of users: who has which token now, refreshed when it is due, one refresh at a time for each user and provider,
-// and every change guarded by the row's version, so that a late refresh never brings back what was unlinked (rules EA-7 to EA-10).
+// Linked accounts of users: their current tokens, refreshed when due. Only one refresh runs per user and provider, and every change is
+// guarded by the row's version, so that a late refresh never restores an unlinked account (rules EA-7 to EA-10).
 import type { Events } from "#actors/runtime/events.ts";
 import type { Clock } from "#base/clock.ts";
 import type { Encryption } from "#base/encryption.ts";
 import { AppError, notFound } from "#base/errors.ts";
 import { log } from "#base/log.ts";
-import { besideRequest } from "#base/network/request-part.ts";
+import { runOutsideRequest } from "#base/network/request-part.ts";
 import type { Topics } from "#base/topics.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { CommitError, type Store } from "#db/engine/store.ts";
@@ -23,9 +23,9 @@ import { guardUser, updateUser } from "#db/users/users.ts";
 import { type OAuthClient, ProviderError, type Tokens, type Validity } from "#src/git/oauth.ts";
 import type { Provider } from "#src/git/provider.ts";
 
-/** Which state of which link is to be renewed. */
+/** The version of the link to refresh. */
 type Asked = Pick<LinkRow, "user_id" | "provider_id" | "version">;
-/** Lets another node renew it, and resolves when that is done; undefined where this one is to do it. */
+/** Lets another node refresh the link, and resolves when it has; undefined if this node must do it. */
 export type RefreshElsewhere = (asked: Asked) => Promise<void> | undefined;
 
 export type LinksOptions = {
@@ -40,12 +40,12 @@ export type LinksOptions = {
 
 type Sealed = Pick<Tokens, "access_token" | "refresh_token" | "token_extra">;
 
-/** A token that counts. */
+/** A valid token. */
 export type Live = Omit<Sealed, "refresh_token"> & { readonly expires_at: number | null };
 
 type Linked = Pick<LinkRow, "user_id" | "provider_id">;
 
-/** Linking again and unlinking are notified of; that a token was refreshed is not. */
+/** Audits linking and unlinking, but not token refreshes. */
 const auditLink = ({ before, after }: { before?: Linked | undefined; after?: Linked }, now: number): Statement => {
   const { user_id, provider_id } = after ?? before ?? { user_id: "", provider_id: "" };
   return audited({
@@ -61,9 +61,9 @@ const auditLink = ({ before, after }: { before?: Linked | undefined; after?: Lin
 
 const isGithubCom = ({ type, base_url }: Provider): boolean => type === "github" && base_url === "https://github.com";
 
-/** A token is renewed this long before its end, so that it does not end on the way to the git host. */
+/** A token is refreshed this long before it expires, so that it does not expire on the way to the git host. */
 const EARLY_MS = 60_000;
-/** The provider is asked at most so often whether a token still counts. */
+/** Minimum interval between checks of a token with its provider. */
 const VALID_MS = 60_000;
 const MAX_REMEMBERED = 10_000;
 
@@ -72,7 +72,7 @@ export class Links {
   readonly client: OAuthClient;
   readonly #options: LinksOptions;
   readonly #refreshes = new Map<string, Promise<LinkRow | undefined>>();
-  /** Link and version -> when the provider was last asked and did not say that its token counts no more. */
+  /** Link and version to the time of the last check that did not find the token invalid. */
   readonly #valid = new Map<string, number>();
 
   constructor(options: LinksOptions) {
@@ -81,20 +81,20 @@ export class Links {
     this.providers = new Map(options.providers.map((provider) => [provider.id, provider]));
   }
 
-  /** The provider with this id. 404 when none exists. */
+  /** Returns the provider with this ID. Rejects with 404. */
   provider(id: string): Provider {
     const provider = this.providers.get(id);
     if (!provider) throw notFound();
     return provider;
   }
 
-  /** The first provider whose pattern fits the URL; a scheme is not needed. */
+  /** Returns the first provider whose pattern matches the URL; the scheme is optional. */
   providerFor(url: string): Provider | undefined {
     if (url.length > 2048) return undefined;
     return [...this.providers.values()].find(({ pattern }) => pattern?.test(url));
   }
 
-  /** Keeps the tokens of an account that was just linked. */
+  /** Stores the tokens of a newly linked account. */
   async put(user_id: string, provider: Provider, tokens: Tokens): Promise<void> {
     const now = this.#options.clock.now();
     const before = await this.#find(user_id, provider);
@@ -104,22 +104,22 @@ export class Links {
     if (isGithubCom(provider)) await this.#noteGithubAccount(user_id, provider, tokens.access_token);
   }
 
-  /** So that people are found by their account there. The link is made in any case. */
+  /** Records the account name so that people can be found by it. A failure does not affect the link. */
   async #noteGithubAccount(user_id: string, provider: Provider, access_token: string): Promise<void> {
     const { account_id } = await this.client.validate(provider, access_token);
     if (account_id !== undefined) await this.#commit(updateUser(user_id, { github_com_user_id: account_id }));
   }
 
   /**
-   * The token that counts now; undefined: the user has to link (again). 503 when it has ended and the provider cannot be asked for
-   * another.
+   * Returns a valid token; undefined means that the user must link (again). Rejects with 503 when it has expired and the provider cannot be
+   * reached for a new one.
    */
   async live(user_id: string, provider: Provider): Promise<Live | undefined> {
     let row = await this.#find(user_id, provider);
     if (row?.failure === "" && this.#isDue(row)) row = await this.#refreshed(row, provider);
     if (row?.failure !== "") return undefined;
     if ((await this.#validity(row, provider)).state !== "invalid") return this.#open(row);
-    // Taken back at the provider: a refresh token may still count.
+    // Revoked at the provider, but the refresh token may still be valid.
     row =
       row.has_refresh_token && !provider.no_refresh
         ? await this.#refreshed(row, provider)
@@ -127,7 +127,7 @@ export class Links {
     return row?.failure === "" ? this.#open(row) : undefined;
   }
 
-  /** Returns the token that follows one that was refused though it had not ended; undefined when none exists. */
+  /** Returns a new token after one was rejected before its expiry; undefined if none exists. */
   async renewed(user_id: string, provider: Provider, refused_token: string): Promise<Live | undefined> {
     const row = await this.#find(user_id, provider);
     if (row?.failure !== "") return undefined;
@@ -138,7 +138,7 @@ export class Links {
     return next?.failure === "" ? this.#open(next) : undefined;
   }
 
-  /** The tokens of all accounts that the user has linked, in the clear, whether they still count or not; what cannot be read is left out. */
+  /** Returns the decrypted tokens of all accounts the user has linked, valid or not; unreadable ones are left out. */
   async secretsOf(user_id: string): Promise<string[]> {
     const rows = await this.#options.store.all(listLinks({ user_id }));
     return rows.flatMap((row) => {
@@ -151,14 +151,14 @@ export class Links {
     });
   }
 
-  /** What the provider says of the link now; undefined when none exists that works. */
+  /** Returns what the provider currently reports about the link; undefined if there is no working link. */
   async account(user_id: string, provider: Provider): Promise<Validity | undefined> {
     if (!(await this.live(user_id, provider))) return undefined;
     const row = await this.#find(user_id, provider);
     return row && this.client.validate(provider, this.#open(row).access_token);
   }
 
-  /** Removes the link, then asks the provider to take the token back. 404 when none exists. */
+  /** Removes the link, then asks the provider to revoke the token. Rejects with 404. */
   async unlink(user_id: string, provider: Provider): Promise<ProviderError | undefined> {
     const row = await this.#find(user_id, provider);
     if (!row) throw notFound();
@@ -179,7 +179,7 @@ export class Links {
     }
   }
 
-  /** Renews the link for another node, unless it is another one by now. */
+  /** Refreshes the link on behalf of another node, unless its version has changed. */
   async refresh({ user_id, provider_id, version }: Asked): Promise<void> {
     const provider = this.provider(provider_id);
     const row = await this.#find(user_id, provider);
@@ -194,17 +194,17 @@ export class Links {
     return expires_at !== null && expires_at - EARLY_MS <= this.#options.clock.now();
   }
 
-  /** The row after a refresh; anyone who asks while one is under way gets its outcome. */
+  /** Returns the row after a refresh; concurrent callers share one refresh. */
   #refreshed(row: LinkRow, provider: Provider): Promise<LinkRow | undefined> {
     const key = `${row.user_id}:${row.provider_id}`;
     const running = this.#refreshes.get(key);
     if (running) return running;
     const { user_id, provider_id, version } = row;
     const elsewhere = this.#options.elsewhere?.({ user_id, provider_id, version });
-    // For all who wait for it, and what the provider has given is kept: it takes the token before no more.
+    // The result is stored for all waiting callers: the provider no longer accepts the previous token.
     const work = elsewhere
       ? this.#refreshedElsewhere(elsewhere, row, provider)
-      : besideRequest(() => this.#refresh(row, provider));
+      : runOutsideRequest(() => this.#refresh(row, provider));
     const started = work.finally(() => this.#refreshes.delete(key));
     this.#refreshes.set(key, started);
     return started;
@@ -222,7 +222,7 @@ export class Links {
   }
 
   async #refresh(old: LinkRow, provider: Provider): Promise<LinkRow | undefined> {
-    // Another refresh may have ended between the caller's look and now.
+    // Another refresh may have finished since the caller's read.
     const row = await this.#find(old.user_id, provider);
     if (!row || row.version !== old.version) return row;
     if (!row.has_refresh_token || provider.no_refresh) return this.#failed(row, "The token has expired.");
@@ -258,7 +258,7 @@ export class Links {
     return validity;
   }
 
-  /** Notes that the link works no more. */
+  /** Records that the link no longer works. */
   async #failed(row: LinkRow, failure: string): Promise<LinkRow | undefined> {
     const { user_id, provider_id, version: known_version } = row;
     await this.#commit(
@@ -267,7 +267,7 @@ export class Links {
     return this.#options.store.get(findLink({ user_id, provider_id }));
   }
 
-  /** A link that was changed in the meantime stays as it is now. */
+  /** A link that was changed in the meantime stays unchanged. */
   #commit(write: Parameters<Store["commit"]>[0][number]): Promise<void> {
     return this.#options.store.commit([write]).catch((error) => {
       if (!(error instanceof CommitError) || error.reason !== "stale") throw error;

@@ -1,4 +1,4 @@
-// Providers of external accounts and people's links there, as they are shown. Pure.
+// Presents external account providers and links. Pure.
 import { rfc3339, rfc3339OrAbsent } from "#base/clock.ts";
 import type { LinkRow } from "#db/users/external-auth.ts";
 import type { ExternalAuthLink, ExternalAuthProvider } from "#schema/users/external-auth.ts";

@@ -1,11 +1,11 @@
-// Which external accounts a template version asks for, and whether the caller has linked them (rule EA-15). Asks no provider.
+// Lists the external accounts that a template version requires, and whether the caller has linked them (rule EA-15). Calls no provider.
 import { findLink } from "#db/users/external-auth.ts";
 import type { Manifest } from "#schema/templates/manifest.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { VersionExternalAuth } from "#schema/users/external-auth.ts";
 import type { DomainContext } from "../context.ts";
 
-/** One entry for each provider in the manifest, also for one that this server does not know: a person sees what is missing. */
+/** Returns one entry per provider in the manifest, including unknown ones, so that people see what is missing. */
 export const versionExternalAuth = (
   { links, store, accessUrl }: DomainContext,
   { user_id }: UserCaller,

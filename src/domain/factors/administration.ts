@@ -1,17 +1,17 @@
-// What those who manage a user may do about second factors: require one, and take all away from who has lost them.
+// Administration of a user's second factors: require one, and remove all for a user who has lost them.
 import { conflict, forbidden, invalid } from "#base/errors.ts";
 import { deleteFactorsByUser } from "#db/second-factors.ts";
-import { isKeyStill } from "#db/users/api-keys.ts";
-import { isWithoutRolesStill, updateUser } from "#db/users/users.ts";
+import { guardKey } from "#db/users/api-keys.ts";
+import { guardWithoutRoles, updateUser } from "#db/users/users.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import { isOwner, mayManageUser, mayResetPassword } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 import { userChanged } from "../users/audit.ts";
 import type { KnownUser } from "../users/find.ts";
 import { PREBUILDS_USER_ID } from "../users/first-user.ts";
-import { mustBeProved } from "./proof.ts";
+import { requireProof } from "./proof.ts";
 
-/** The user as they are from now on. 400, 403. */
+/** Returns the updated user. Rejects with 400 or 403. */
 export const requireFactor = async (
   ctx: DomainContext,
   user: KnownUser,
@@ -26,14 +26,14 @@ export const requireFactor = async (
   if (user.second_factor_required !== required) {
     const now = ctx.clock.now();
     await ctx.store.commit([updateUser(user.id, { ...patch, updated_at: now }), userChanged(user, patch, now)]);
-    // What is open ends; what is asked next learns what there is to do.
+    // Open connections end; the next request tells the user to enroll.
     const isMissing = (await ctx.accounts.factors.methodsOf(user.id)).length === 0;
     if (required && isMissing) ctx.topics.publish("key_gone", user.id, {});
   }
   return { ...user, ...patch };
 };
 
-/** For someone who has lost them. 403, 409 when none exists. */
+/** For a user who has lost them. Rejects with 403, or 409 when none exist. */
 export const resetFactors = async (ctx: DomainContext, user: KnownUser, caller: UserCaller): Promise<void> => {
   const { factors } = ctx.accounts;
   if (!mayResetPassword(caller, user) || user.id === PREBUILDS_USER_ID) {
@@ -42,11 +42,11 @@ export const resetFactors = async (ctx: DomainContext, user: KnownUser, caller: 
   if (user.id === caller.user_id) {
     throw forbidden("You can reset only the second factors of others. Remove your own with your password and a code.");
   }
-  await mustBeProved(ctx, caller);
+  await requireProof(ctx, caller);
   if ((await factors.methodsOf(user.id)).length === 0) throw conflict("This user has no second factor.");
   await ctx.store.commit([
-    isKeyStill({ id: caller.key_id, now: ctx.clock.now() }),
-    ...(isOwner(caller) ? [] : [isWithoutRolesStill({ id: user.id })]),
+    guardKey({ id: caller.key_id, now: ctx.clock.now() }),
+    ...(isOwner(caller) ? [] : [guardWithoutRoles({ id: user.id })]),
     ...deleteFactorsByUser(user.id),
     factors.audited(user, { action: "delete", before: { kind: "all" }, additional: { reset: "by another" } }),
   ]);

@@ -1,5 +1,5 @@
-// One-use challenges: what a sign-in that is half done, or an enrolment, continues with. The state travels with the client, sealed, so that
-// strangers cannot fill the memory; only those that were used are remembered, until they would have ended anyway. A restart ends all.
+// One-time challenges that continue an unfinished sign-in or enrollment. The state travels encrypted with the client, so that anonymous
+// callers cannot fill memory; only used challenges are stored, until they would have expired. A restart invalidates all.
 import type { Clock } from "#base/clock.ts";
 import { rfc3339 } from "#base/clock.ts";
 import { type Encryption, UnsealError } from "#base/encryption.ts";
@@ -7,12 +7,12 @@ import { AppError } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 
 const LIFE_MS = 300_000;
-/** Each was a success of someone who proved who they are. */
+/** Each one was spent by a user who had proven their identity. */
 const MAX_SPENT = 20_000;
 
 export type Offered = { readonly challenge: string; readonly expires_at: string };
 
-/** What was in a challenge, with what `spend` wants. */
+/** The content of a challenge, with what `spend` needs. */
 export type Opened<T> = { readonly id: string; readonly until: number; readonly data: T };
 
 export class Challenges {
@@ -21,28 +21,28 @@ export class Challenges {
   readonly #epoch: number;
   readonly #spent = new Map<string, number>();
 
-  /** `epoch` rises with each start. */
+  /** `epoch` increases with each start. */
   constructor(clock: Clock, encryption: Encryption, epoch: number) {
     this.#clock = clock;
     this.#encryption = encryption;
     this.#epoch = epoch;
   }
 
-  /** A challenge that opens for the same purpose only. */
+  /** Creates a challenge that is valid for one purpose only. */
   offer(purpose: string, data: object, life_ms = LIFE_MS): Offered {
     const until = this.#clock.now() + life_ms;
     const state = JSON.stringify({ id: uuid(), until, data });
     return { challenge: this.#encryption.seal(state, this.#toSealContext(purpose)), expires_at: rfc3339(until) };
   }
 
-  /** What is in it; undefined when it was not made here for this purpose, is too old or was used. */
+  /** Returns its content; undefined when it was not created here for this purpose, has expired, or was used. */
   open<T>(purpose: string, challenge: string): Opened<T> | undefined {
     const opened = this.#unsealed<T>(purpose, challenge);
     if (!opened || opened.until <= this.#clock.now() || this.#spent.has(opened.id)) return undefined;
     return opened;
   }
 
-  /** Uses it up. False when someone was quicker; throws 503 when too many were used in the last minutes. */
+  /** Marks it as used. Returns false when it was already used; throws 503 when too many were used in the last minutes. */
   spend({ id, until }: Opened<unknown>): boolean {
     if (this.#spent.has(id)) return false;
     const now = this.#clock.now();
@@ -52,7 +52,7 @@ export class Challenges {
     return true;
   }
 
-  /** Takes a use back that came to nothing. */
+  /** Undoes a use that had no effect. */
   restore({ id }: Opened<unknown>): void {
     this.#spent.delete(id);
   }

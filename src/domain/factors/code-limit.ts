@@ -1,5 +1,5 @@
-// Wrong codes of one account: after five each further try has to wait, a minute at first and up to an hour. Only who has proved the
-// password, or is signed in, comes this far, so nobody can lock others out. A right code ends the waiting.
+// Limits wrong codes per account: after five, each further attempt has to wait, from a minute up to an hour. Only a user who is signed in
+// or has proven the password gets this far, so others cannot lock them out. A correct code resets the limit.
 import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 
@@ -18,7 +18,10 @@ export class CodeLimit {
     this.#clock = clock;
   }
 
-  /** Counts a try as wrong until `forgive` says otherwise; racing tries are all counted. 429 while the account has to wait. */
+  /**
+   * Counts an attempt as wrong until `forgive` is called, so that concurrent attempts are all counted. Rejects with 429 while the account
+   * has to wait.
+   */
   count(user_id: string): void {
     const now = this.#clock.monotonic();
     const { count, until } = this.#tries.get(user_id) ?? { count: 0, until: 0 };

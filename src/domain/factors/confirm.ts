@@ -1,10 +1,10 @@
 // Records that a user has confirmed their identity (rule FA-9).
 import type { Statement } from "#db/engine/sql.ts";
-import { isKeyStill } from "#db/users/api-keys.ts";
+import { guardKey } from "#db/users/api-keys.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { DomainContext } from "../context.ts";
 import { noteProof, type Proved } from "../users/sign-in.ts";
-import { mustBeOwnKey } from "./proof.ts";
+import { requireOwnKey } from "./proof.ts";
 
 /** `used`: statements that mark the proof as used. */
 export const confirmCaller = async (
@@ -13,7 +13,7 @@ export const confirmCaller = async (
   proved: Proved,
   used: readonly Statement[],
 ): Promise<void> => {
-  await mustBeOwnKey(ctx, caller);
+  await requireOwnKey(ctx, caller);
   const now = ctx.clock.now();
-  await ctx.store.commit([isKeyStill({ id: caller.key_id, now }), ...used, noteProof(caller.key_id, proved, now)]);
+  await ctx.store.commit([guardKey({ id: caller.key_id, now }), ...used, noteProof(caller.key_id, proved, now)]);
 };

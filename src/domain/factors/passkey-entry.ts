@@ -1,4 +1,4 @@
-// What the audit log tells of passkeys.
+// Audit log entries of passkeys.
 
 import type { Statement } from "#db/engine/sql.ts";
 import { audited } from "#db/reports/audit/audit.ts";

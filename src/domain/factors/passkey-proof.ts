@@ -1,4 +1,4 @@
-// Proving who one is with a passkey: asked for once, answered once. Used for signing in and for confirming.
+// Proves a user's identity with a passkey; each request can be answered once. Used for sign-in and reauthentication.
 import { AppError } from "#base/errors.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { findPasskeyByCredential, listPasskeys, type Passkey, usePasskey } from "#db/users/passkeys.ts";
@@ -7,7 +7,7 @@ import { askToProve, type Party, proved, toParty } from "#src/authentication/web
 import type { DomainContext } from "../context.ts";
 import type { Opened } from "./challenges.ts";
 
-/** 400 where browsers would refuse. */
+/** Rejects with 400 when browsers would not accept the origin. */
 export const partyAt = ({ accessUrl }: DomainContext): Party => {
   const party = toParty(accessUrl);
   if (party) return party;
@@ -16,10 +16,10 @@ export const partyAt = ({ accessUrl }: DomainContext): Party => {
   });
 };
 
-/** What was asked; `of`: what else has to be known when the answer comes. */
+/** A pending request; `of` is data needed when the response arrives. */
 type Begun<T> = { readonly challenge: string; readonly of: T };
 
-/** Asks for a passkey of this user, or for any. */
+/** Requests a passkey of this user, or any passkey. */
 export const askForPasskey = async <T extends object>(
   ctx: DomainContext,
   purpose: string,
@@ -34,7 +34,7 @@ export const askForPasskey = async <T extends object>(
 
 type Given = { readonly challenge: string; readonly credential: { readonly id: string; readonly response: unknown } };
 
-/** A proof that holds and is used up here and now; `statements` note the use. */
+/** A valid proof that is now used up; `statements` record the use. */
 export type PasskeyProved<T> = {
   readonly of: T;
   readonly passkey: Passkey;
@@ -42,8 +42,8 @@ export type PasskeyProved<T> = {
   readonly opened: Opened<unknown>;
 };
 
-/** What the answer proves; undefined when it does not hold, was given before, or nobody asked. */
-export const provedByPasskey = async <T>(
+/** Returns what the response proves; undefined when it is invalid, was already used, or was not requested. */
+export const verifyPasskey = async <T>(
   ctx: DomainContext,
   purpose: string,
   { challenge, credential }: Given,

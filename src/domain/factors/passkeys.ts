@@ -1,10 +1,10 @@
-// The passkeys of a user: registered, named, deleted. What changes how they sign in takes a recent proof (FA-9).
+// A user's passkeys: registered, renamed, deleted. Changes to sign-in require recent reauthentication (FA-9).
 import type { Static } from "@sinclair/typebox";
 import { conflict, invalid, invalidField, notFound } from "#base/errors.ts";
 import { isUuid, uuid } from "#base/ids.ts";
 import { CommitError } from "#db/engine/store.ts";
 import { deleteRecoveryCodesByUser } from "#db/second-factors.ts";
-import { isKeyStill } from "#db/users/api-keys.ts";
+import { guardKey } from "#db/users/api-keys.ts";
 import { deletePasskey, insertPasskey, listPasskeys, type Passkey, updatePasskey } from "#db/users/passkeys.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { NewPasskeyRequest, PasskeyChallenge } from "#schema/users/passkey.ts";
@@ -14,10 +14,10 @@ import type { KnownUser } from "../users/find.ts";
 import { noteProof } from "../users/sign-in.ts";
 import { passkeyEntry } from "./passkey-entry.ts";
 import { partyAt } from "./passkey-proof.ts";
-import { mustBeProved } from "./proof.ts";
+import { requireProof } from "./proof.ts";
 
 const PURPOSE = "passkey_registration";
-/** More than anyone has devices. */
+/** More devices than anyone has. */
 const MOST = 20;
 
 type Begun = { readonly user_id: string; readonly challenge: string };
@@ -26,13 +26,13 @@ type Begun = { readonly user_id: string; readonly challenge: string };
 export const loadPasskeys = (ctx: DomainContext, { id }: KnownUser): Promise<Passkey[]> =>
   ctx.store.all(listPasskeys({ user_id: id }));
 
-/** What the browser is asked to make. 409 when there are too many. */
+/** Returns the options for the browser. Rejects with 409 when there are too many passkeys. */
 export const beginPasskey = async (
   ctx: DomainContext,
   user: KnownUser,
   caller: UserCaller,
 ): Promise<PasskeyChallenge> => {
-  await mustBeProved(ctx, caller);
+  await requireProof(ctx, caller);
   const known = await loadPasskeys(ctx, user);
   if (known.length >= MOST) throw conflict(`You can have at most ${MOST} passkeys. Delete one first.`);
   const { options, challenge } = await askToRegister(partyAt(ctx), user, known);
@@ -40,7 +40,7 @@ export const beginPasskey = async (
   return { ...ctx.accounts.factors.challenges.offer(PURPOSE, begun), options };
 };
 
-/** The passkey, and the recovery codes, which come with the first factor. */
+/** Returns the passkey, and the recovery codes if it is the first factor. */
 export const registerPasskey = async (
   ctx: DomainContext,
   user: KnownUser,
@@ -48,7 +48,7 @@ export const registerPasskey = async (
   given: Static<typeof NewPasskeyRequest>,
 ): Promise<{ readonly passkey: Passkey; readonly codes: string[] }> => {
   const { factors } = ctx.accounts;
-  await mustBeProved(ctx, caller);
+  await requireProof(ctx, caller);
   const opened = factors.challenges.open<Begun>(PURPOSE, given.challenge);
   if (opened?.data.user_id !== user.id) {
     throw invalid("This registration has expired. Start again.");
@@ -70,7 +70,7 @@ export const registerPasskey = async (
   const { codes, statements } = isFirst ? factors.renewRecoveryCodes(user) : { codes: [], statements: [] };
   try {
     await ctx.store.commit([
-      isKeyStill({ id: caller.key_id, now }),
+      guardKey({ id: caller.key_id, now }),
       insertPasskey(passkey),
       passkeyEntry(user, { after: passkey }, now),
       ...statements,
@@ -84,7 +84,7 @@ export const registerPasskey = async (
   return { passkey, codes };
 };
 
-/** An empty name leaves the one it has. 404. */
+/** An empty name is ignored. Rejects with 404. */
 export const renamePasskey = async (
   ctx: DomainContext,
   user: KnownUser,
@@ -102,7 +102,7 @@ export const renamePasskey = async (
   return after;
 };
 
-/** The recovery codes go with the last second factor. 404. */
+/** Removing the last second factor also removes the recovery codes. Rejects with 404. */
 export const removePasskey = async (
   ctx: DomainContext,
   user: KnownUser,
@@ -110,11 +110,11 @@ export const removePasskey = async (
   id: string,
 ): Promise<void> => {
   const before = await findOwn(ctx, user, id);
-  await mustBeProved(ctx, caller);
+  await requireProof(ctx, caller);
   const now = ctx.clock.now();
   const isLast = (await loadPasskeys(ctx, user)).length === 1 && !(await ctx.accounts.factors.totp(user.id));
   await ctx.store.commit([
-    isKeyStill({ id: caller.key_id, now }),
+    guardKey({ id: caller.key_id, now }),
     { ...deletePasskey(before.id), expect: 1 },
     ...(isLast ? [deleteRecoveryCodesByUser(user.id)] : []),
     passkeyEntry(user, { before }, now),

@@ -1,16 +1,16 @@
-// Who must have a second factor: by the setting of the deployment, or because an administrator said so of one user. Pure.
+// Decides who must have a second factor: by the deployment's setting, or because an administrator required it of the user. Pure.
 import type { SecondFactorPolicy } from "#base/config/sign-in-settings.ts";
 
 export type PolicyTarget = {
   readonly login_type: string;
   /** Site roles. */
   readonly roles: readonly string[];
-  /** Organization id -> roles there. */
+  /** Organization ID to roles there. */
   readonly organizations: Readonly<Record<string, readonly string[]>>;
   readonly second_factor_required: boolean;
 };
 
-/** Only people with a password can have one; anyone who signs in elsewhere is asked there. */
+/** Only users with a password can have one; for others, the external sign-in is responsible. */
 export const needsFactor = (policy: SecondFactorPolicy, user: PolicyTarget): boolean => {
   if (user.login_type !== "password") return false;
   if (user.second_factor_required || policy === "everyone") return true;

@@ -1,5 +1,5 @@
-// The second factors of users: which they have, whether a code is right, and how it is used up. Everything that asks for a code asks here:
-// signing in, confirming, enrolling and disabling.
+// Second factors of users: which ones exist, whether a code is correct, and how it is used up. Used for sign-in, reauthentication,
+// enrollment and disabling.
 import type { Clock } from "#base/clock.ts";
 import type { Encryption } from "#base/encryption.ts";
 import { secretBytes } from "#base/ids.ts";
@@ -52,7 +52,7 @@ export class SecondFactors {
     return (await this.#deps.store.get(countRecoveryCodes({ user_id })))?.count ?? 0;
   }
 
-  /** The ways in which this user can prove a second factor; none when none exists. */
+  /** Returns the user's available second-factor methods. */
   async methodsOf(user_id: string): Promise<FactorMethod[]> {
     const methods: FactorMethod[] = (await this.totp(user_id)) ? ["totp"] : [];
     if (await this.hasPasskeys(user_id)) methods.push("passkey");
@@ -61,8 +61,8 @@ export class SecondFactors {
   }
 
   /**
-   * What has to be written for this code to be used up, in the batch of what it allows; refused as `stale` when it was used in the meantime.
-   * Undefined when it is wrong or was used before. 429 after too many wrong ones.
+   * Returns the statements that use up this code, for the batch of the change it allows; the batch fails as `stale` when the code was used
+   * in the meantime. Undefined when it is wrong or was used before. Rejects with 429 after too many wrong codes.
    */
   async take(user: Person, code: string): Promise<Statement[] | undefined> {
     this.limit.count(user.id);
@@ -75,12 +75,12 @@ export class SecondFactors {
     return base32(secretBytes(SECRET_BYTES));
   }
 
-  /** The step of a code made with a secret that is not stored yet. */
+  /** Returns the time step of a code for a secret that is not stored yet. */
   stepOf(secret: string, code: string): number | undefined {
     return findStep(secret, plain(code), this.#deps.clock.now());
   }
 
-  /** `step`: whose code has proved that the app works. Refused as `constraint` when there is an app already. */
+  /** `step` is that of the code that proved the app works. The batch fails as `constraint` when there is already an app. */
   addTotp(user: Person, secret: string, step: number): Statement[] {
     const now = this.#deps.clock.now();
     const sealed_secret = this.#deps.encryption.seal(secret, totpContext(user.id));
@@ -90,7 +90,7 @@ export class SecondFactors {
     ];
   }
 
-  /** Refused as `stale` when none exists. The recovery codes go with the last factor. */
+  /** The batch fails as `stale` when there is no app. Removing the last factor also removes the recovery codes. */
   async removeTotp(user: Person): Promise<Statement[]> {
     return [
       removeTotpFactor(user.id),
@@ -99,7 +99,7 @@ export class SecondFactors {
     ];
   }
 
-  /** Ten new recovery codes in the place of those there are. */
+  /** Returns ten new recovery codes that replace the existing ones. */
   renewRecoveryCodes(user: Person): { codes: string[]; statements: Statement[] } {
     const codes = newRecoveryCodes();
     const created_at = this.#deps.clock.now();
@@ -141,7 +141,7 @@ export class SecondFactors {
   }
 }
 
-/** Apps show codes in two groups of three. */
+/** Apps display codes in two groups of three digits. */
 const plain = (code: string): string => code.replace(/[\s-]/g, "");
 
 const totpContext = (user_id: string): string => `totp:${user_id}`;

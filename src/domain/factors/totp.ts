@@ -1,14 +1,14 @@
-// The authenticator app of a user: begun with a secret, confirmed with a code made of it, disabled with the password and a code (rules FA-1
-// to FA-4, FA-9).
+// A user's authenticator app: enrolled with a secret, confirmed with a code, disabled with the password and a code (rules FA-1 to FA-4,
+// FA-9).
 import { conflict, invalid, invalidField } from "#base/errors.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { CommitError } from "#db/engine/store.ts";
-import { isKeyStill } from "#db/users/api-keys.ts";
+import { guardKey } from "#db/users/api-keys.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { DomainContext } from "../context.ts";
 import type { KnownUser } from "../users/find.ts";
 import { noteProof } from "../users/sign-in.ts";
-import { mustBeProved } from "./proof.ts";
+import { requireProof } from "./proof.ts";
 
 const PURPOSE = "totp_enrolment";
 const ENROLMENT_MS = 900_000;
@@ -17,10 +17,10 @@ type Begun = { readonly user_id: string; readonly secret: string };
 
 const enabledAlready = () => conflict("An authenticator app is already set up. Remove it first.");
 
-/** A secret for the app; nothing counts until a code confirms it. */
+/** Returns a secret for the app, which takes effect only once a code confirms it. */
 export const beginTotp = async (ctx: DomainContext, user: KnownUser, caller: UserCaller) => {
   const { factors } = ctx.accounts;
-  await mustBeProved(ctx, caller);
+  await requireProof(ctx, caller);
   if (await factors.totp(user.id)) throw enabledAlready();
   const secret = factors.newTotpSecret();
   const begun: Begun = { user_id: user.id, secret };
@@ -28,7 +28,7 @@ export const beginTotp = async (ctx: DomainContext, user: KnownUser, caller: Use
   return { enrolment, expires_at, secret };
 };
 
-/** From now on signing in needs a code, too. Answers the recovery codes, which come with the first factor. */
+/** Enables the app: from now on, sign-in requires a code. Returns the recovery codes if it is the first factor. */
 export const confirmTotp = async (
   ctx: DomainContext,
   user: KnownUser,
@@ -36,7 +36,7 @@ export const confirmTotp = async (
   { enrolment, code }: { readonly enrolment: string; readonly code: string },
 ): Promise<string[]> => {
   const { factors } = ctx.accounts;
-  await mustBeProved(ctx, caller);
+  await requireProof(ctx, caller);
   const opened = factors.challenges.open<Begun>(PURPOSE, enrolment);
   if (opened?.data.user_id !== user.id) {
     throw invalid("This setup has expired. Start again.");
@@ -49,7 +49,7 @@ export const confirmTotp = async (
   const now = ctx.clock.now();
   try {
     await ctx.store.commit([
-      isKeyStill({ id: caller.key_id, now }),
+      guardKey({ id: caller.key_id, now }),
       ...factors.addTotp(user, opened.data.secret, step),
       ...statements,
       noteProof(caller.key_id, { password: false, factor: true }, now),
@@ -61,7 +61,7 @@ export const confirmTotp = async (
   return codes;
 };
 
-/** `used`: what the proof of the request uses up. */
+/** `used` are the statements that use up the request's proof. */
 export const removeTotp = async (ctx: DomainContext, user: KnownUser, used: readonly Statement[]): Promise<void> => {
   await ctx.store.commit([...used, ...(await ctx.accounts.factors.removeTotp(user))]);
 };

@@ -1,4 +1,4 @@
-// Lists of who has access to something: what a request changes in them, checked, and the groups in them as they are shown.
+// Access lists of resources: validates a request's changes, and presents the groups in a list.
 import type { Validation } from "#base/errors.ts";
 import { isUuid } from "#base/ids.ts";
 import type { Store } from "#db/engine/store.ts";
@@ -6,10 +6,10 @@ import { findGroup, type GroupRow, listGroups } from "#db/users/groups.ts";
 import type { OrganizationRow } from "#db/users/organizations.ts";
 import { EVERYONE } from "#schema/workspaces/acl.ts";
 
-/** Id -> the new role, or an empty text to take it away. */
+/** ID to new role; an empty string removes it. */
 export type RoleChanges<R extends string> = Readonly<Record<string, R | "">>;
 
-/** What is asked for, with ids in lower case; notes ids and roles that are none. */
+/** Returns the requested changes with IDs in lower case; records invalid IDs and roles. */
 export const readRoleChanges = <R extends string>(
   field: string,
   input: Readonly<Record<string, string>> = {},
@@ -27,7 +27,7 @@ export const readRoleChanges = <R extends string>(
   return changes;
 };
 
-/** Notes those that are to get a role and are no groups of this organization. */
+/** Records IDs that should get a role but are not groups of this organization. */
 export const checkGroups = async (
   store: Pick<Store, "get">,
   organization_id: string,
@@ -43,7 +43,7 @@ export const checkGroups = async (
   }
 };
 
-/** Groups by their ids, as far as they have rows: one that has been deleted has none. */
+/** Groups by ID, if they have a row: a deleted one has none. */
 export type GroupsById = ReadonlyMap<string, GroupRow>;
 
 const NONE: GroupsById = new Map();
@@ -54,11 +54,11 @@ export const groupsById = async (store: Pick<Store, "all">, ids: readonly string
   return new Map(rows.map((row) => [row.id, row]));
 };
 
-/** The name of a group in a list; undefined for one that has been deleted. The group of all members may have no row. */
+/** Returns the name of a group in a list; undefined for a deleted one. The group of all members may have no row. */
 export const nameIn = (groups: GroupsById, organization_id: string, id: string): string | undefined =>
   groups.get(id)?.name ?? (id === organization_id ? EVERYONE : undefined);
 
-/** The groups of a list with their roles, those of all members first, then by name. */
+/** Returns the groups of a list with their roles: the group of all members first, then by name. */
 export const presentGroupRoles = async <R extends string>(
   store: Pick<Store, "all">,
   organization: OrganizationRow,

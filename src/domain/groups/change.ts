@@ -1,4 +1,4 @@
-// Making, changing and deleting groups, and who is in them. Anyone who comes or goes has other rights at once (rules GR-1 to GR-6).
+// Creates, changes and deletes groups and their members. New and removed members get their new access immediately (rules GR-1 to GR-6).
 import { forbidden, invalid, invalidField } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import type { Statement } from "#db/engine/sql.ts";
@@ -22,12 +22,12 @@ import { EVERYONE } from "#schema/workspaces/acl.ts";
 import { mayManageGroups } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 import { anyUserAt } from "../users/find.ts";
-import { takenOr } from "../users/taken.ts";
+import { toTakenConflict } from "../users/taken.ts";
 import { type FoundGroup, isEveryone } from "./find.ts";
 
 const NAMES = { groups_name: "name" };
 
-/** 400 for a name that is reserved, 403, 409 for one that is taken. */
+/** Rejects with 400 for a reserved name, with 403, and with 409 for a name that is taken. */
 export const createGroup = async (
   { store, clock }: DomainContext,
   organization: OrganizationRow,
@@ -49,11 +49,14 @@ export const createGroup = async (
   };
   await store
     .commit([insertGroup(group), writeAuditEntry(group, { action: "create", after: group, now })])
-    .catch((error) => Promise.reject(takenOr(error, NAMES)));
+    .catch((error) => Promise.reject(toTakenConflict(error, NAMES)));
   return { group, organization };
 };
 
-/** What is left out stays. 400 for strangers to the organization and for what the group of all members cannot be, 403, 409. */
+/**
+ * Omitted members are unchanged. Rejects with 400 for users outside the organization and invalid changes of the group of all members, and
+ * with 403 or 409.
+ */
 export const changeGroup = async (
   ctx: DomainContext,
   { group, organization }: FoundGroup,
@@ -93,14 +96,14 @@ export const changeGroup = async (
       if (error instanceof CommitError && error.reason === "stale") {
         throw invalidField("add_users", "names somebody who is no member of the organization, or the group is gone");
       }
-      throw takenOr(error, NAMES);
+      throw toTakenConflict(error, NAMES);
     });
   for (const user_id of [...added, ...removed]) ctx.topics.publish("access_changed", user_id, {});
   if (next.name !== group.name) ctx.topics.publish("shown_changed", group.id, {});
   return { group: next, organization };
 };
 
-/** Its members lose what was given to it. 400 for the group of all members, 403. */
+/** Its members lose what was shared with it. Rejects with 400 for the group of all members, and with 403. */
 export const removeGroup = async (
   ctx: DomainContext,
   { group, organization }: FoundGroup,
@@ -116,7 +119,7 @@ export const removeGroup = async (
   for (const { user_id } of members) ctx.topics.publish("access_changed", user_id, {});
 };
 
-/** The group of all members gets its row with the first change of it. */
+/** The group of all members gets a row with its first change. */
 const written = async ({ store }: DomainContext, group: GroupRow, next: GroupRow): Promise<Statement[]> => {
   const isThere = !isEveryone(group) || (await store.get(findGroup({ id: group.id }))) !== undefined;
   if (!isThere) return [insertGroup(next)];
@@ -143,7 +146,7 @@ const findIds = async (
   return [...new Set(ids)];
 };
 
-/** Members are told by their ids, and only where they change. */
+/** Lists members by ID, and only when they change. */
 const describeChange = async (
   { store }: DomainContext,
   before: GroupRow,

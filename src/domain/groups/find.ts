@@ -1,4 +1,4 @@
-// Finding the group a path names, and showing groups.
+// Finds the group in a path, and presents groups.
 import { Type as t } from "@sinclair/typebox";
 import { notFound } from "#base/errors.ts";
 import { isUuid } from "#base/ids.ts";
@@ -21,7 +21,7 @@ import { EVERYONE } from "#schema/workspaces/acl.ts";
 import { mayReadMembers, maySeeGroups } from "../access.ts";
 import { presentGroupMember } from "../users/present.ts";
 
-/** The path parameter of every route of one group. */
+/** The path parameter of routes of one group. */
 export const groupPath = t.Object({ group: t.String({ format: "uuid", description: "Group id." }) });
 
 /** A group with its organization. */
@@ -30,7 +30,7 @@ export type FoundGroup = { readonly group: GroupRow; readonly organization: Orga
 export const isEveryone = (group: Pick<GroupRow, "id" | "organization_id">): boolean =>
   group.id === group.organization_id;
 
-/** The group of all members as long as nothing of it was set. */
+/** Returns the group of all members while it has no row. */
 const makeEveryoneGroup = ({ id, created_at }: OrganizationRow): GroupRow => ({
   id,
   organization_id: id,
@@ -42,7 +42,7 @@ const makeEveryoneGroup = ({ id, created_at }: OrganizationRow): GroupRow => ({
   updated_at: created_at,
 });
 
-/** 404 when none exists, or the caller sees nothing of its organization. */
+/** Rejects with 404 when it does not exist or the caller cannot see its organization. */
 export const findGroupFor = async (store: Store, id: string, caller: UserCaller): Promise<FoundGroup> => {
   const row = await store.get(findGroup({ id: id.toLowerCase() }));
   const organization = await store.get(findOrganization({ id: row?.organization_id ?? id.toLowerCase() }));
@@ -50,7 +50,7 @@ export const findGroupFor = async (store: Store, id: string, caller: UserCaller)
   return { group: row ?? makeEveryoneGroup(organization), organization };
 };
 
-/** By id or name within an organization the caller may see. 404. */
+/** Finds a group by ID or name in an organization the caller can see. Rejects with 404. */
 export const findNamedGroup = async (
   store: Store,
   organization: OrganizationRow,
@@ -65,7 +65,7 @@ export const findNamedGroup = async (
   return found;
 };
 
-/** The groups of an organization: that of all members, then the others by name. */
+/** Returns the groups of an organization: the group of all members, then the others by name. */
 export const listGroups = async (store: Store, organization: OrganizationRow): Promise<GroupRow[]> => {
   const rows = await store.all(listGroupsByOrganization({ organization_id: organization.id }));
   const everyone = rows.find(isEveryone) ?? makeEveryoneGroup(organization);
@@ -74,7 +74,7 @@ export const listGroups = async (store: Store, organization: OrganizationRow): P
 
 const MAX_MEMBERS = 1000;
 
-/** As the caller may see it. */
+/** Presents a group as the caller can see it. */
 export const presentGroup = async (
   store: Store,
   { group, organization }: FoundGroup,
@@ -96,7 +96,7 @@ export const presentGroup = async (
   };
 };
 
-/** A page of its members by username, and how many there are. Those who may not read members see only themselves. */
+/** Returns a page of its members by username, and their total. Callers who cannot read members see only themselves. */
 export const loadMembersPage = async (
   store: Store,
   group: GroupRow,

@@ -1,11 +1,11 @@
-// What someone's workspaces cost a day in an organization, for themselves and for those who look after members.
+// The daily cost of a member's workspaces in an organization, for themselves and administrators.
 import { computeQuota } from "#actors/workspace/quota.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { WorkspaceQuota } from "#schema/users/group.ts";
 import type { DomainContext } from "../context.ts";
 import { findMember } from "../organizations/members.ts";
 
-/** 404 for who is no member, or whom the caller may not see. */
+/** Rejects with 404 when the user is not a member or the caller cannot see them. */
 export const findQuota = async (
   ctx: DomainContext,
   organization_id: string,

@@ -1,4 +1,4 @@
-// Whether apps and ports have hosts of their own: without them most apps stay blank, and people should hear of it before they try.
+// Checks whether apps and ports have their own hosts: without them, most apps stay blank, and people should know before they try.
 import { accessUrl, type Config } from "#base/config.ts";
 import { appHosts } from "../applications/names.ts";
 import type { Finding } from "./finding.ts";

@@ -1,22 +1,22 @@
-// What `slipway doctor` says of the object storage that holds the uploads of a cluster.
+// Findings of `slipway doctor` about the object storage for a cluster's uploads.
 import { systemClock } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
 import type { Finding } from "./finding.ts";
 
 const WAIT_MS = 3000;
 
-/** No finding where uploads are in the database, and belong there. */
+/** Returns no finding when uploads are in the database and belong there. */
 export const bucket = async (config: Config & { database_url: string }): Promise<Finding[]> => {
   const name = "uploads";
-  // Loaded only here: one server needs none of it.
-  const [{ makeBucket: bucketOf, strangeBucket }, { keptObjects }] = await Promise.all([
+  // Imported lazily, because a single server does not need it.
+  const [{ makeBucket: bucketOf, describeBucketMismatch: strangeBucket }, { keptObjects }] = await Promise.all([
     import("#db/pg/uploads.ts"),
     import("#db/pg/kept-objects.ts"),
   ]);
   const found = bucketOf(config, systemClock);
   try {
     await found?.check();
-    // A database that does not answer is notified of on its own.
+    // A database that does not respond is reported separately.
     const kept = await keptObjects(config.database_url, { wait_ms: WAIT_MS }).catch(() => []);
     const problem = await strangeBucket(found, kept);
     if (problem !== undefined) return [{ name, status: "wrong", detail: problem }];

@@ -1,4 +1,4 @@
-// The checks of `slipway doctor` and of `GET /debug/health`: each examines one thing and returns one line. None changes anything.
+// The checks of `slipway doctor` and of `GET /debug/health`. Each one examines one thing and returns a line; none of them changes anything.
 
 import { accessSync, constants, existsSync, readdirSync, statfsSync, statSync } from "node:fs";
 import { createServer } from "node:net";
@@ -6,14 +6,14 @@ import { join, resolve } from "node:path";
 import { type Clock, rfc3339 } from "#base/clock.ts";
 import { imageRegistry } from "#base/config/docker-settings.ts";
 import { type Address, address } from "#base/config/kinds.ts";
-import { type Config, containersCutOff, listensOnLoopback } from "#base/config.ts";
+import { type Config, findContainerAccessProblem, listensOnLoopback } from "#base/config.ts";
 import { EncryptionKeyError, keyFile, openEncryption } from "#base/encryption.ts";
 import { carriedConnections, openFilesLimit } from "#base/system/open-files.ts";
 import { readTls, TlsError } from "#base/tls.ts";
 import { isBackupName, readManifest, timeOfName } from "#db/backup/manifest.ts";
 import { backupFolder } from "#db/backup/schedule.ts";
 import { isDamage, NEXT_STEP } from "#db/engine/damage.ts";
-import { inspectDatabase, isInUse, quickCheck, strangeSecrets } from "#db/engine/inspect.ts";
+import { describeUndecryptableSecrets, inspectDatabase, isInUse, quickCheck } from "#db/engine/inspect.ts";
 import { unfinishedMove } from "#db/engine/moving.ts";
 import { DockerProvisioner } from "#src/provisioners/docker/docker.ts";
 import { hostsOfApps } from "./app-hosts.ts";
@@ -26,7 +26,7 @@ import { postgres } from "./postgres.ts";
 import { terraformProgram } from "./terraform.ts";
 
 const MB = 1024 * 1024;
-/** Less than this and the next growth of the log may fail. */
+/** Below this, the next growth of the write-ahead log may fail. */
 const LOW_BYTES = 256 * MB;
 const WAL_BYTES = 512 * MB;
 const DAY_MS = 86_400_000;
@@ -55,7 +55,7 @@ export const examine = async (config: Config, clock: Clock, quick: boolean, env:
     status: "ok",
     detail: used ? "runs on this data directory" : "does not run",
   };
-  // The data directory of a node holds copies only.
+  // A node's data directory contains only copies.
   if (database_url !== undefined) return [folder, space(data_dir), time(clock, 0), ...rest];
   return [
     ...[folder, space(data_dir), await key(data_dir), running, ...(await database(data_dir, clock, quick))],
@@ -74,7 +74,7 @@ const dataDirectory = ({ data_dir, local_workspace_user }: Config): Finding => {
   } catch {
     return { name, status: "wrong", detail: `${path} cannot be read and written by this user` };
   }
-  // The group of the user that local workspaces run as passes through to them.
+  // The group of the user that local workspaces run as needs access.
   const closed = local_workspace_user === undefined ? 0o077 : 0o067;
   if ((found.mode & closed) !== 0) {
     return { name, status: "warn", detail: `${path} is accessible to other users of this machine: chmod 700 ${path}` };
@@ -96,7 +96,7 @@ const key = async (data_dir: string): Promise<Finding> => {
   const hasData = existsSync(join(data_dir, "slipway.db"));
   if (!found) {
     if (!hasData) return { name, status: "ok", detail: "created at the first start" };
-    const lost = await strangeSecrets(data_dir).catch(() => "unknown data");
+    const lost = await describeUndecryptableSecrets(data_dir).catch(() => "unknown data");
     if (!lost) return { name, status: "warn", detail: "encryption.key is missing; nothing is encrypted with it yet" };
     return {
       name,
@@ -108,8 +108,10 @@ const key = async (data_dir: string): Promise<Finding> => {
     return { name, status: "wrong", detail: `other users can read it: chmod 600 ${file}` };
   try {
     const encryption = openEncryption(data_dir);
-    // The check of the database reports one that cannot be read.
-    const strange = hasData ? await strangeSecrets(data_dir, encryption).catch(() => undefined) : undefined;
+    // The database check reports an unreadable database.
+    const strange = hasData
+      ? await describeUndecryptableSecrets(data_dir, encryption).catch(() => undefined)
+      : undefined;
     if (strange)
       return {
         name,
@@ -156,7 +158,7 @@ const version = (schema: number, problem: string | undefined, missing: readonly 
   return { name, status: "ok", detail: `${schema}, up to date` };
 };
 
-/** `least`: something that has happened, so that an earlier time now is wrong. */
+/** `least` is the time of a past event; a clock before it is wrong. */
 const time = (clock: Clock, least: number): Finding => {
   const now = clock.now();
   const detail = rfc3339(now);
@@ -212,7 +214,7 @@ const backups = (config: Config, clock: Clock): Finding[] => {
   }
 };
 
-/** The server uses as many as the system allows; the limit of this command can differ from a service's. */
+/** The server raises its limit to what the system allows; this command's limit can differ from a service's. */
 const openFiles = ({ max_connections }: Config): Finding[] => {
   const name = "open files";
   const limit = openFilesLimit();
@@ -223,12 +225,12 @@ const openFiles = ({ max_connections }: Config): Finding[] => {
   return [{ name, status: "warn", detail }];
 };
 
-/** Checks whether Docker templates can be used; a machine without an engine is fine, too. */
+/** Checks whether Docker templates can be used; a machine without an engine is valid too. */
 const containers = async (config: Config, clock: Clock): Promise<Finding> => {
   const { docker_host, agent_binary } = config;
   const accessUrl = (): URL => new URL("http://localhost/");
   const lacks = await new DockerProvisioner({ host: docker_host, program: agent_binary, clock, accessUrl }).lacks();
-  const cutOff = lacks === undefined ? containersCutOff(config) : undefined;
+  const cutOff = lacks === undefined ? findContainerAccessProblem(config) : undefined;
   if (cutOff !== undefined) return { name: "docker", status: "warn", detail: `the engine responds. ${cutOff}` };
   const detail = lacks === undefined ? "the engine responds" : `Docker workspaces are not available: ${lacks}`;
   return { name: "docker", status: lacks !== undefined && docker_host !== undefined ? "warn" : "ok", detail };

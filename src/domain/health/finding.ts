@@ -1,3 +1,3 @@
-// What `doctor` has found.
+// A result of `doctor`.
 
 export type Finding = { name: string; status: "ok" | "warn" | "wrong"; detail: string };

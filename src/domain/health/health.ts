@@ -1,10 +1,10 @@
-// How the deployment fares, looked at by the running server: the checks of `slipway doctor`, and whether it reaches itself. Looked at once
-// a minute at most, whoever asks; which warnings do not count is a setting (rules DP-5, DP-6).
+// The deployment's health as seen by the running server: the checks of `slipway doctor`, and whether it can reach itself. Checked at most
+// once a minute; dismissed warnings are a setting (rules DP-5, DP-6).
 import type { ModelSettings } from "#actors/models/model-settings.ts";
 import type { PrebuildKeeper } from "#actors/prebuilds/keeper.ts";
 import { type Clock, rfc3339 } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
-import { failureWords } from "#base/network/failure-words.ts";
+import { describeNetworkError } from "#base/network/failure-words.ts";
 import type { Store } from "#db/engine/store.ts";
 import { audited } from "#db/reports/audit/audit.ts";
 import { findSetting, putSetting } from "#db/settings.ts";
@@ -45,7 +45,7 @@ export class Health {
     this.#deps = deps;
   }
 
-  /** `force`: looks again, although it has looked a moment ago; two who ask at once share one look. */
+  /** `force`: checks again although the last check is recent; concurrent callers share one check. */
   async report(force: boolean): Promise<HealthReport> {
     const now = this.#deps.clock.now();
     if (this.#seen === undefined || now >= this.#until || (force && now >= this.#until - KEPT_MS + 1_000)) {
@@ -86,7 +86,7 @@ export class Health {
     };
   }
 
-  /** Asks itself at the address that people and workspaces use, as they would. */
+  /** Requests itself at the URL that people and workspaces use. */
   async #reach(): Promise<Seen["access"]> {
     const url = this.#deps.accessUrl();
     const late = new AbortController();
@@ -97,13 +97,18 @@ export class Health {
       const error = answer.ok ? {} : { error: `The access URL answers ${answer.status} to /healthz.` };
       return { url: url.href, status: answer.status, text, ...error };
     } catch (error) {
-      return { url: url.href, status: 0, text: "", error: `The access URL cannot be reached: ${failureWords(error)}` };
+      return {
+        url: url.href,
+        status: 0,
+        text: "",
+        error: `The access URL cannot be reached: ${describeNetworkError(error)}`,
+      };
     } finally {
       limit.cancel();
     }
   }
 
-  /** A WebSocket to the relay, as agents and editors open one: a proxy may let requests through and those not. */
+  /** Opens a WebSocket to the relay as agents and editors do, because a proxy may forward requests but not WebSockets. */
   #openSocket(): Promise<Seen["socket"]> {
     const url = new URL("/derp", this.#deps.accessUrl());
     url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
@@ -128,7 +133,7 @@ export class Health {
         times.push(clock.monotonic() - began);
       }
     } catch (error) {
-      return { ms: 0, error: failureWords(error) };
+      return { ms: 0, error: describeNetworkError(error) };
     }
     return { ms: times.sort((a, b) => a - b)[Math.floor(READS / 2)] ?? 0 };
   }
@@ -139,7 +144,7 @@ export const readHealthSettings = async (store: Store): Promise<HealthSettings> 
   return { dismissed_healthchecks: found ? (JSON.parse(found.value) as string[]) : [] };
 };
 
-/** Answers false when nothing is different. */
+/** Returns false when nothing has changed. */
 export const changeHealthSettings = async (
   { store, clock }: { readonly store: Store; readonly clock: Clock },
   { dismissed_healthchecks }: HealthSettings,

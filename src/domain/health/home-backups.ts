@@ -1,4 +1,4 @@
-// What is said of home backups: of the settings by `slipway doctor`, and of what was made by the running server.
+// Findings about home backups: about the settings for `slipway doctor`, and about existing backups on the running server.
 import { resolve } from "node:path";
 import { type Clock, systemClock } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
@@ -14,16 +14,16 @@ const ANSWER_MS = 10_000;
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** Whether the place can be written, and what makes backups is there. */
+/** Checks whether the target is writable and the backup program is installed. */
 export const homeBackupPlace = async (config: Config, env: Env, clock: Clock = systemClock): Promise<Finding> => {
-  // The key is not needed to look whether the place can be written.
+  // The key is not needed to check whether the target is writable.
   const store = HomeBackupStore.open({ config, clock, path: env.PATH, recovery_key: "" });
   if (!store) return { name, status: "ok", detail: "off; set home_backup_dir or home_backup_s3_bucket" };
   const { url } = store.place;
   try {
     const engine = await store.engine();
     const checking = store.place.check();
-    // It may fail after the answer.
+    // It may fail after the response.
     checking.catch(() => {});
     if (!(await within(clock, ANSWER_MS, checking))) {
       return { name, status: "wrong", detail: `${url} does not respond within ${ANSWER_MS / 1000} seconds` };
@@ -54,7 +54,7 @@ export const homeBackupPlace = async (config: Config, env: Env, clock: Clock = s
   }
 };
 
-/** The workspaces whose backups are missing, old or damaged. Pure. */
+/** Returns a finding for workspaces whose backups are missing, old or damaged. Pure. */
 export const homesBackedUp = ({ workspaces }: HomeBackupReport): Finding[] => {
   const bad = workspaces.filter(({ problem }) => problem !== "");
   if (bad.length === 0) return [];

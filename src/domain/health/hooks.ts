@@ -1,11 +1,11 @@
-// The check of `slipway doctor` that tries the consumer of lifecycle hooks.
+// The `slipway doctor` check of the lifecycle hook consumer.
 import { makeConsumer } from "#actors/hooks/open.ts";
 import type { Clock } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
 import { probeConsumer } from "#src/hooks/probe.ts";
 import type { Finding } from "./finding.ts";
 
-/** Asks the consumer of lifecycle hooks, as the server would. */
+/** Calls the lifecycle hook consumer as the server would. */
 export const hookConsumer = async (config: Config, clock: Clock): Promise<Finding[]> => {
   const name = "hooks";
   const consumer = makeConsumer(config);

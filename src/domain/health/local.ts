@@ -1,12 +1,15 @@
-// What `slipway doctor` says of local workspaces: whether they are offered, to whom, and what that means.
+// Findings of `slipway doctor` about local workspaces: whether they are available, to whom, and the consequences.
 import { dirname, join, resolve } from "node:path";
-import { type Config, onlyThisMachine, signsOfOthers } from "#base/config.ts";
+import { type Config, isUsedOnlyLocally, listSharedUseSettings } from "#base/config.ts";
 import { LocalUserError, localUser, runAs } from "#src/provisioners/local/user.ts";
 import type { Finding } from "./finding.ts";
 
 const name = "local workspaces";
 
-/** Whether it is offered, to whom and what that means: a warning where someone beyond this machine's people gets the server's rights. */
+/**
+ * Returns whether local workspaces are available, to whom, and the consequences; a warning when people beyond this machine's get the
+ * server's access.
+ */
 export const localWorkspaces = (config: Config): Finding => {
   if (config.database_url !== undefined) {
     return {
@@ -15,9 +18,9 @@ export const localWorkspaces = (config: Config): Finding => {
       detail: "not available in a cluster: other nodes can't reach processes on one node's machine",
     };
   }
-  const isAlone = onlyThisMachine(config);
+  const isAlone = isUsedOnlyLocally(config);
   if (!isAlone && !config.allow_local_provisioner_off_loopback) {
-    return { name, status: "ok", detail: `off, because ${signsOfOthers(config).join(" and ")}` };
+    return { name, status: "ok", detail: `off, because ${listSharedUseSettings(config).join(" and ")}` };
   }
   const { local_workspace_user: user, allow_local_provisioner_for_members: forAll } = config;
   if (user !== undefined) {
@@ -28,7 +31,7 @@ export const localWorkspaces = (config: Config): Finding => {
   return { name, status: isAlone && !forAll ? "ok" : "warn", detail };
 };
 
-/** Whether the user that local workspaces run as is there, reaches its folder, and reads nothing of the server's. */
+/** Checks that the user that local workspaces run as exists, can access its folder, and cannot read the server's files. */
 export const localWorkspaceUser = (config: Config): Finding[] => {
   const { local_workspace_user, data_dir } = config;
   if (local_workspace_user === undefined) return [];
@@ -59,7 +62,7 @@ export const localWorkspaceUser = (config: Config): Finding[] => {
   }
 };
 
-/** Where the server keeps what nobody else may read. */
+/** Returns the paths with the server's private data. */
 const listSecrets = ({ data_dir, config, tls_key_file, backup_dir, home_backup_dir }: Config): string[] => {
   const kept = ["", "encryption.key", "slipway.db", "slipway.db-wal", "backups", "blobs"];
   return [...kept.map((one) => join(resolve(data_dir), one)), config, tls_key_file, backup_dir, home_backup_dir].filter(

@@ -1,4 +1,4 @@
-// What a health report says about the default model: a warning while chats have none to start with. Pure.
+// Health finding about the default model: a warning while chats have none to start with. Pure.
 import type { ModelConfigRow, ModelProviderRow } from "#actors/models/model-settings.ts";
 import type { Finding } from "./finding.ts";
 

@@ -1,16 +1,16 @@
-// What `slipway doctor` says of the PostgreSQL of a cluster: whether it can be used, how far it is, who is active, who stands by.
+// Findings of `slipway doctor` about a cluster's PostgreSQL: whether it is usable, its latency, which nodes are active and which stand by.
 import type { Config } from "#base/config.ts";
 import { PARTS } from "#base/parts.ts";
 import type { FoundPostgres } from "#db/pg/inspect.ts";
 import type { NodeRow } from "#db/pg/lease.ts";
 import type { Finding } from "./finding.ts";
 
-/** A node that was silent for so long has gone or hangs; nodes are heard of each second. */
+/** A node that was silent for this long has ended or hangs; nodes report every second. */
 const SILENT_MS = 30_000;
 
-/** Findings about the database in place of those about the file in the data directory. */
+/** Returns findings about the database that replace those about the file in the data directory. */
 export const postgres = async (config: Config & { database_url: string }): Promise<Finding[]> => {
-  // Loaded only here: one server needs none of it.
+  // Imported lazily, because a single server does not need it.
   const [{ inspectPostgres }, { isStandbyMissing }] = await Promise.all([
     import("#db/pg/inspect.ts"),
     import("#db/pg/lease.ts"),
@@ -45,7 +45,7 @@ const nodes = ({ view, parts }: FoundPostgres): Finding[] => {
   return [active, { name: "spare nodes", status: silent.length > 0 || spares < 1 ? "warn" : "ok", detail }];
 };
 
-/** Where every node is active none stands by. */
+/** When all nodes are active, none stands by. */
 const members = (living: readonly NodeRow[], parts: Readonly<Record<string, number>>): Finding => {
   const had = living.reduce((sum, { id }) => sum + (parts[id] ?? 0), 0);
   const each = living.map(({ id, version }) => `${id}, ${version}, ${parts[id] ?? 0} of ${PARTS} parts`);

@@ -1,4 +1,4 @@
-// What a health report says of workspaces that are kept ready: one line for each preset that has fewer than it wants. Pure.
+// Health findings about prebuilt workspaces: one line for each preset with fewer than configured. Pure.
 import type { PrebuildProblem } from "#actors/prebuilds/keeper.ts";
 import type { Finding } from "./finding.ts";
 

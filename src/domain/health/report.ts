@@ -1,4 +1,4 @@
-// The report of the deployment's health, from what was found: pure (rules DP-5, DP-6).
+// Builds the deployment's health report from the findings. Pure (rules DP-5, DP-6).
 import { VERSION } from "#base/version.ts";
 import type { HealthReport, Severity } from "#schema/deployment/health.ts";
 import type { Finding } from "./finding.ts";
@@ -6,10 +6,10 @@ import type { Finding } from "./finding.ts";
 const SEVERITY = { ok: "ok", warn: "warning", wrong: "error" } as const satisfies Record<Finding["status"], Severity>;
 const ORDER: readonly Severity[] = ["ok", "warning", "error"];
 
-/** Above this a read of one row is a warning, in milliseconds. */
+/** A read of one row above this many milliseconds is a warning. */
 export const DATABASE_THRESHOLD_MS = 15;
 
-/** What was seen, in the units of the report. */
+/** Measurements in the units of the report. */
 export type Seen = {
   readonly at: string;
   readonly findings: readonly Finding[];

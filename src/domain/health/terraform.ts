@@ -1,11 +1,11 @@
-// What `doctor` says of templates of Terraform: which program runs them, or why none does.
+// Findings of `doctor` about Terraform templates: which program runs them, or why none does.
 import { existsSync } from "node:fs";
 import type { Config } from "#base/config.ts";
 import { ownBinary } from "#base/program.ts";
 import { findProgram } from "#src/provisioners/terraform/program.ts";
 import type { Finding } from "./finding.ts";
 
-/** A program that a setting names and that is not there is a mistake; a machine without one is none. */
+/** A configured program that is missing is a mistake; a machine without one is not. */
 export const terraformProgram = async (
   { terraform_binary, terraform_cli_config, agent_binary, agent_binaries }: Config,
   env: Readonly<Record<string, string | undefined>>,
@@ -20,7 +20,7 @@ export const terraformProgram = async (
     };
   }
   const isServed = (ownBinary() ?? agent_binary ?? agent_binaries) !== undefined;
-  // What templates start fetches this program from the server.
+  // Workspaces download this program from the server.
   const lacks = isServed
     ? ""
     : "; this server runs from source, so agents have no program to fetch: `bun run build` makes one for the setting agent_binary";

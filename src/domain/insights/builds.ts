@@ -1,4 +1,4 @@
-// How builds went in a range: by day or week, and by template.
+// Build statistics of a range, by day or week and by template.
 import { rfc3339 } from "#base/clock.ts";
 import { listTemplates } from "#db/templates/templates.ts";
 import { type BuildFigures, sumBuilds } from "#db/workspaces/build-figures.ts";
@@ -16,7 +16,7 @@ const only = ({ builds, failed, canceled, p50_ms, p95_ms }: BuildFigures): Build
   p95_ms,
 });
 
-/** Of some templates, or of all. 400 for weeks that do not fit into the range. */
+/** For some templates, or all. Rejects with 400 for weeks that do not fit into the range. */
 export const buildInsights = async (
   { store }: DomainContext,
   range: Range,

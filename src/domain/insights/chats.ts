@@ -1,4 +1,4 @@
-// What chats used in a range: people, chats, tokens and money, by day or week and by model.
+// Chat usage in a range: people, chats, tokens and cost, by day or week and by model.
 import { rfc3339 } from "#base/clock.ts";
 import { NOTHING_SPENT } from "#db/chats/spend.ts";
 import {
@@ -23,7 +23,7 @@ const add = (a: SpendFigures, b: SpendFigures): SpendFigures => {
 
 type Model = ChatInsights["report"]["models"][number];
 
-/** Of the whole deployment. 400 for weeks that do not fit into the range. */
+/** For the whole deployment. Rejects with 400 for weeks that do not fit into the range. */
 export const chatInsights = async (
   { store }: DomainContext,
   range: Range,

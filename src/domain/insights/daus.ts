@@ -1,18 +1,18 @@
-// Distinct users of each of the last sixty days and today: of the deployment, and of one template (facts/platform 6.2).
+// Distinct users of today and each of the last sixty days, for the deployment or one template (facts/platform 6.2).
 import { rfc3339 } from "#base/clock.ts";
 import type { DomainContext } from "../context.ts";
 import { DAY_MS, fixedZone, parseOffset, wrongQuery } from "./zones.ts";
 
 const DAYS = 60;
 
-/** Whole hours from UTC. Clients of the upstream kind may leave the offset out; 400 for others. */
+/** Parses whole hours from UTC. Upstream clients may omit the offset; others get 400. */
 export const daysFrom = (tz_offset: string | undefined, { compat }: { readonly compat: boolean }): number => {
   const hours = parseOffset(tz_offset) ?? (compat ? 0 : undefined);
   if (hours === undefined) throw wrongQuery("tz_offset", "is required");
   return hours;
 };
 
-/** The answer's text, of all templates or of some. */
+/** Returns the response's text, for all templates or some. */
 export const loadDaus = async (
   ctx: DomainContext,
   { hours, templates }: { hours: number; templates?: string[] },
@@ -28,6 +28,6 @@ export const loadDaus = async (
   );
 };
 
-/** A text that is JSON already. */
+/** Wraps a text that is already JSON. */
 export const asJson = (text: string): Response =>
   new Response(text, { headers: { "content-type": "application/json; charset=utf-8" } });

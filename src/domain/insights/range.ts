@@ -1,16 +1,16 @@
-// The range of a report: from one midnight to another, in the offsets that both times carry (facts/platform 6.2). Where the offsets differ,
-// the clocks of their time zone have changed in between. Pure; 400 with the parameter's name for all else.
+// The range of a report: between two midnights, in the UTC offsets of both times (facts/platform 6.2). If the offsets differ, the time zone
+// changed its clocks in between. Pure; rejects anything else with 400 and the parameter's name.
 import { changeBetween, DAY_MS, HOUR_MS, wrongQuery } from "./zones.ts";
 
 export type Range = {
-  /** Milliseconds, [from, to). */
+  /** Milliseconds; `from` is included, `to` is not. */
   readonly from: number;
   readonly to: number;
-  /** It ends after now. */
+  /** The range ends after now. */
   readonly open: boolean;
-  /** It ends with a full hour of today that is no midnight: its last day is not over. */
+  /** The range ends with a full hour of today other than midnight, so its last day is incomplete. */
   readonly endsToday: boolean;
-  /** When the clocks changed, and by how much they went forward; never, by 0, where both times have one offset. */
+  /** When the clocks changed, and by how much they went forward; never and 0 when both times have the same offset. */
   readonly changedAt: number;
   readonly forward: number;
 };
@@ -24,7 +24,7 @@ type Moment = { readonly ms: number; readonly offset: number };
 const parseMoment = (field: string, text: string | undefined): Moment => {
   if (text === undefined || text === "") throw wrongQuery(field, "is required");
   const [, date, hours, minutes, seconds, fraction = "0", zone = "Z"] = TIME.exec(text) ?? [];
-  // A plus that was not escaped has become a blank.
+  // An unescaped plus is decoded as a space.
   const offset = zone.replace(" ", "+").toUpperCase();
   const ms = Date.parse(`${date}T${hours}:${minutes}:${seconds}.${fraction.slice(0, 3)}${offset}`);
   if (date === undefined || Number.isNaN(ms)) throw wrongQuery(field, "must be an RFC 3339 time with its offset");
@@ -34,10 +34,10 @@ const parseMoment = (field: string, text: string | undefined): Moment => {
   return { ms, offset: (offset.startsWith("-") ? -1 : 1) * (h * HOUR_MS + m * 60_000) };
 };
 
-/** Time since the last midnight there. */
+/** Returns the time since local midnight. */
 const ofDay = ({ ms, offset }: Moment): number => (((ms + offset) % DAY_MS) + DAY_MS) % DAY_MS;
 
-/** `start_time` and `end_time` of a query. */
+/** Parses `start_time` and `end_time` of a query. */
 export const parseRange = (query: { start_time?: string; end_time?: string }, now: number): Range => {
   const start = parseMoment("start_time", query.start_time);
   const end = parseMoment("end_time", query.end_time);
@@ -59,10 +59,10 @@ export const parseRange = (query: { start_time?: string; end_time?: string }, no
 
 const NEVER = Number.MAX_SAFE_INTEGER;
 
-/** The length of a day or a week in milliseconds. */
+/** Returns the length of a day or week in milliseconds. */
 const toStep = (interval: Interval): number => (interval === "day" ? DAY_MS : 7 * DAY_MS);
 
-/** A range with the length of its days or weeks, as queries count them. */
+/** Returns a range with the length of its days or weeks, in the form queries use. */
 export const toStretches = ({ from, to, changedAt, forward }: Range, interval: Interval) => ({
   from,
   to,
@@ -71,7 +71,7 @@ export const toStretches = ({ from, to, changedAt, forward }: Range, interval: I
   forward,
 });
 
-/** Where the days or weeks of a range begin, and its end; the last may be short, that of today as short as it is old. */
+/** Returns the start of each day or week of a range, and its end. The last one can be short, and today's only as long as it has lasted. */
 export const listEdges = ({ from, to, endsToday, changedAt, forward }: Range, interval: Interval): number[] => {
   const step = toStep(interval);
   const rest = (to + forward - from) % step;

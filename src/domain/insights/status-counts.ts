@@ -1,5 +1,5 @@
-// How many users were active, dormant or suspended at the beginning of each of the last days, and will be at the next full hour unless
-// something changes (facts/platform 6.2).
+// Number of active, dormant and suspended users at the start of each of the last days, and at the next full hour if nothing changes
+// (facts/platform 6.2).
 import { rfc3339 } from "#base/clock.ts";
 import { listStatusChanges } from "#db/reports/usage/usage.ts";
 import { USER_STATUSES } from "#schema/users/user.ts";
@@ -8,7 +8,7 @@ import { fixedZone, HOUR_MS, namedZone, parseOffset, wrongQuery, type Zone } fro
 
 const DAYS = 60;
 
-/** By name with daylight saving, by offset with days of 24 hours, else UTC. 400 for both. */
+/** Returns the zone by name with daylight saving time, or by offset with 24-hour days, or UTC. Rejects with 400 when both are given. */
 export const parseZone = ({ timezone, tz_offset }: { timezone?: string; tz_offset?: string }): Zone => {
   const hours = parseOffset(tz_offset);
   if (timezone === undefined || timezone === "") return fixedZone(hours ?? 0);

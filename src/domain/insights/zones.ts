@@ -1,17 +1,17 @@
-// Where days begin: in a time zone with its daylight saving, or at a fixed offset where every day has 24 hours (facts/platform 6.2).
+// The boundaries of days: in a time zone with daylight saving time, or at a fixed offset where every day has 24 hours (facts/platform 6.2).
 import { invalid } from "#base/errors.ts";
 
 export const DAY_MS = 86_400_000;
 export const HOUR_MS = 3_600_000;
-/** Clocks of all zones differ from UTC by whole quarters of an hour. */
+/** All time zones differ from UTC by multiples of a quarter of an hour. */
 const STEP_MS = 900_000;
 const WIDEST_MS = 15 * HOUR_MS;
 
-/** 400 for query parameters. */
+/** Returns a 400 for query parameters. */
 export const wrongQuery = (field: string, detail: string) =>
   invalid("A query parameter has an invalid value.", [{ field, detail }]);
 
-/** Whole hours from UTC, -12 to 14. Undefined when none exists. */
+/** Parses whole hours from UTC, -12 to 14; undefined if absent. */
 export const parseOffset = (text: string | undefined): number | undefined => {
   if (text === undefined) return undefined;
   const hours = /^-?\d{1,2}$/.test(text) ? Number(text) : Number.NaN;
@@ -19,7 +19,7 @@ export const parseOffset = (text: string | undefined): number | undefined => {
   throw wrongQuery("tz_offset", "must be a whole number of hours from -12 to 14");
 };
 
-/** The day in which a time lies, in days since 1970. */
+/** `dayOf` returns the day of a time, in days since 1970. */
 export type Zone = { dayOf(ms: number): number; startOf(day: number): number };
 
 export const fixedZone = (hours: number): Zone => ({
@@ -27,7 +27,7 @@ export const fixedZone = (hours: number): Zone => ({
   startOf: (day) => day * DAY_MS - hours * HOUR_MS,
 });
 
-/** Of an IANA name; 400 for what is none. */
+/** Returns the zone with an IANA name. Rejects with 400 for any other name. */
 export const namedZone = (name: string): Zone => {
   const format = makeFormat(name);
   const dayOf = (ms: number): number => {
@@ -38,7 +38,7 @@ export const namedZone = (name: string): Zone => {
   };
   return {
     dayOf,
-    // The first quarter of an hour that belongs to it: where clocks go forward at midnight, a day begins at one.
+    // Finds the first quarter of an hour of the day: where clocks go forward at midnight, a day begins at one.
     startOf: (day) => {
       let [low, high] = [(day * DAY_MS - WIDEST_MS) / STEP_MS, (day * DAY_MS + WIDEST_MS) / STEP_MS];
       while (low < high) {
@@ -53,7 +53,7 @@ export const namedZone = (name: string): Zone => {
 
 type Moment = { readonly ms: number; readonly offset: number };
 
-/** When the clocks changed, for the last time, in the zones that had these offsets at these times; undefined where there is no such zone. */
+/** Returns the last clock change of the zones that had these offsets at these times; undefined if there is no such zone. */
 export const changeBetween = (start: Moment, end: Moment): number | undefined => {
   const changes = new Map<number, number>();
   for (const name of Intl.supportedValuesOf("timeZone")) {
@@ -67,12 +67,12 @@ export const changeBetween = (start: Moment, end: Moment): number | undefined =>
     }
     changes.set(high * STEP_MS, (changes.get(high * STEP_MS) ?? 0) + 1);
   }
-  // Zones that have both offsets may change their clocks at different times: the times of most zones count.
+  // Zones with both offsets may change at different times; the most common time is used.
   const [most] = [...changes].sort(([, a], [, b]) => b - a);
   return most?.[0];
 };
 
-/** The offset from UTC at any time, in milliseconds. */
+/** Returns a function from a time to its UTC offset in milliseconds. */
 const findOffsets = (timeZone: string): ((ms: number) => number) => {
   const format = new Intl.DateTimeFormat("en-u-ca-gregory-nu-latn", { timeZone, timeZoneName: "longOffset" });
   return (ms) => {
@@ -84,7 +84,7 @@ const findOffsets = (timeZone: string): ((ms: number) => number) => {
 
 const makeFormat = (timeZone: string): Intl.DateTimeFormat => {
   try {
-    // Offsets such as +02:00 are taken by the runtime, too, but they are no names of zones.
+    // The runtime accepts offsets such as +02:00, but they are not zone names.
     if (!/^[A-Za-z]/.test(timeZone)) throw new RangeError();
     const parts = { year: "numeric", month: "numeric", day: "numeric" } as const;
     return new Intl.DateTimeFormat("en-u-ca-gregory-nu-latn", { timeZone, ...parts });

@@ -1,4 +1,4 @@
-// Coming in with an invitation: the account is made with what the invitation gives, in the batch of the first session (rules IV-4, IV-5).
+// Accepts an invitation: creates the account with the invitation's grants, in the batch of the first session (rules IV-4, IV-5).
 
 import { rfc3339 } from "#base/clock.ts";
 import { AppError, conflict, invalid, invalidField } from "#base/errors.ts";
@@ -8,7 +8,7 @@ import { addToGroup, findGroup } from "#db/users/groups.ts";
 import { findInvitationByToken, type InvitationRow, useInvitation } from "#db/users/invitations.ts";
 import { insertMember } from "#db/users/members.ts";
 import { findOrganization } from "#db/users/organizations.ts";
-import { insertUser, isStillOwner, type User } from "#db/users/users.ts";
+import { guardOwner, insertUser, type User } from "#db/users/users.ts";
 import type { OpenInvitation } from "#schema/users/invitation.ts";
 import { toParty } from "#src/authentication/webauthn.ts";
 import type { DomainContext } from "../context.ts";
@@ -18,9 +18,9 @@ import { freeUsername } from "../users/free-username.ts";
 import { newUser } from "../users/new-user.ts";
 import { userCreatedNotices } from "../users/notices.ts";
 import { presentRole } from "../users/present.ts";
-import { whyNotGive } from "./rights.ts";
+import { whyNotGrant } from "./rights.ts";
 
-/** Returns the invitation of this link. 404 for a link that is none (any more), 410 for one that expired. */
+/** Returns the invitation of this link. Rejects with 404 for an unknown or revoked link and with 410 for an expired one. */
 export const invitationFor = async (
   { store, clock }: Pick<DomainContext, "store" | "clock">,
   token: string,
@@ -39,16 +39,16 @@ export const invitationFor = async (
   return row;
 };
 
-/** Returns the inviter with the rights that they have now. 403 when they could not give this any more. */
+/** Returns the inviter with their current access. Rejects with 403 when they could not grant this any more. */
 const loadInviter = async ({ store }: Pick<DomainContext, "store">, row: InvitationRow) => {
   const inviter = await asCaller(store, row.invited_by);
-  if (inviter && whyNotGive(inviter, row) === undefined) return inviter;
+  if (inviter && whyNotGrant(inviter, row) === undefined) return inviter;
   throw new AppError("forbidden", "The person who invited you no longer has the rights that the invitation grants.", {
     detail: "Ask an administrator for a new invitation.",
   });
 };
 
-/** What the invited person is shown before they decide. */
+/** Returns what the invited person sees before they accept. */
 export const openInvitation = async (ctx: DomainContext, token: string): Promise<OpenInvitation> => {
   const row = await invitationFor(ctx, token);
   const inviter = await loadInviter(ctx, row);
@@ -72,7 +72,7 @@ export const openInvitation = async (ctx: DomainContext, token: string): Promise
 
 type Newcomer = Pick<User, "id" | "username" | "name" | "login_type" | "password_hash">;
 
-/** The account that an invitation makes, and the batch that makes it: refused as `stale` when the invitation was used in the meantime. */
+/** Returns the account and the batch that creates it; the batch fails as `stale` when the invitation was used in the meantime. */
 export const makeAccount = async (
   ctx: DomainContext,
   row: InvitationRow,
@@ -97,8 +97,8 @@ export const makeAccount = async (
     user,
     statements: [
       useInvitation(row),
-      // Two owners cannot undo each other at the same moment.
-      ...(row.roles.length > 0 ? [isStillOwner({ id: inviter.user_id })] : []),
+      // Prevents two owners from removing each other at the same moment.
+      ...(row.roles.length > 0 ? [guardOwner({ id: inviter.user_id })] : []),
       insertUser(user),
       insertMember({ organization_id, user_id: user.id, roles: organization_roles, ...at }),
       ...addToGroup(memberships),
@@ -108,7 +108,7 @@ export const makeAccount = async (
   };
 };
 
-/** Exactly one of the two. 400. */
+/** Requires exactly one of the two. Rejects with 400. */
 export const checkWay = ({ password, passkey }: { readonly password?: unknown; readonly passkey?: unknown }): void => {
   if (password === undefined && passkey === undefined)
     throw invalidField("password", "Set a password or use a passkey.");

@@ -1,4 +1,4 @@
-// Inviting people, and what becomes of invitations until someone accepts them: seen, sent again, revoked (rules IV-1 to IV-6).
+// Invites people and manages pending invitations: list, resend, revoke (rules IV-1 to IV-6).
 import { emailKey } from "#base/email-address.ts";
 import { conflict, forbidden, invalidField, notFound } from "#base/errors.ts";
 import { isUuid, uuid } from "#base/ids.ts";
@@ -28,11 +28,11 @@ import { defaultOrganization } from "../users/first-user.ts";
 import { organizationRoles, siteRoles } from "../users/site-roles.ts";
 import { INVITATION_MS, linkTo, newLink, type Outgoing, sendLinks } from "./links.ts";
 import { presentInvitation } from "./present.ts";
-import { type Gift, mayInvite, mustBeAbleToGive } from "./rights.ts";
+import { type Gift, mayInvite, requireGrantable } from "./rights.ts";
 import { hasTemplateForMembers } from "./templates.ts";
 
 const MAX_PENDING = 1_000;
-/** Expired invitations are shown for so long, so that they can be sent again. */
+/** Expired invitations are shown for this long, so that they can be resent. */
 const KEPT_MS = 30 * 86_400_000;
 
 const writeAuditEntry = (
@@ -40,12 +40,12 @@ const writeAuditEntry = (
   change: AuditedChange & Pick<AuditEntry, "additional">,
 ): Statement => audited({ ...change, resource_type: "invitation", resource_id: id, target: email, organization_id });
 
-/** Invites people; addresses that have an account or an invitation are left out and named. 400, 403, 409. */
+/** Invites people; addresses with an account or invitation are skipped and reported. Rejects with 400, 403 or 409. */
 export const invitePeople = async (ctx: DomainContext, caller: UserCaller, input: InviteRequest): Promise<Invited> => {
   const { store, clock, mailer } = ctx;
   mustInviteSomewhere(caller);
   const { organization, gift } = await checkRequest(ctx, caller, input);
-  mustBeAbleToGive(caller, gift);
+  requireGrantable(caller, gift);
   const now = clock.now();
   const { people, skipped, replaced } = await newcomers(ctx, input.people);
   const pending = (await store.get(countInvitations()))?.count ?? 0;
@@ -96,7 +96,7 @@ const presentNew = (ctx: DomainContext, { row, token, inviter }: Outgoing, organ
   return made;
 };
 
-/** What is asked for, checked. 400 naming the field. */
+/** Returns the validated request. Rejects with 400 and names the field. */
 const checkRequest = async (
   { store }: DomainContext,
   caller: UserCaller,
@@ -111,7 +111,7 @@ const checkRequest = async (
   const group_ids = [...new Set((input.group_ids ?? []).map((id) => id.toLowerCase()))];
   for (const [index, id] of group_ids.entries()) {
     const group = await store.get(findGroup({ id }));
-    // Everyone is in the group of all members anyway.
+    // All members are already in the group of all members.
     if (!group || group.organization_id !== organization.id || isEveryone(group)) {
       throw invalidField(`group_ids[${index}]`, "is not a group of this organization");
     }
@@ -154,7 +154,7 @@ const newcomers = async ({ store, clock }: DomainContext, asked: InviteRequest["
   return { people: [...people.values()], skipped, replaced };
 };
 
-/** Returns the invitations that the caller may revoke. Rejects with 403 when they may invite nobody. */
+/** Returns the invitations that the caller may revoke. Rejects with 403 when they may not invite anyone. */
 export const listVisibleInvitations = async (ctx: DomainContext, caller: UserCaller): Promise<Invitations> => {
   mustInviteSomewhere(caller);
   const rows = await ctx.store.scan(listInvitations());
@@ -173,14 +173,17 @@ const mustInviteSomewhere = (caller: UserCaller): void => {
   throw forbidden("To invite people you need the right to create users or to add members.");
 };
 
-/** 404 when none exists to see. */
+/** Rejects with 404 when there is no visible invitation. */
 const findVisible = async ({ store }: DomainContext, caller: UserCaller, id: string): Promise<InvitationRow> => {
   const row = isUuid(id) ? await store.get(findInvitation({ id: id.toLowerCase() })) : undefined;
   if (!row || !mayInvite(caller, row.organization_id)) throw notFound();
   return row;
 };
 
-/** Makes a new link, good for 7 days from now; the old one no longer works. It gives with the caller's rights from now on. 403, 404. */
+/**
+ * Creates a new link that is valid for 7 days and invalidates the old one. From now on, it grants with the caller's access. Rejects with
+ * 403 or 404.
+ */
 export const resendInvitation = async (
   ctx: DomainContext,
   caller: UserCaller,
@@ -188,7 +191,7 @@ export const resendInvitation = async (
   by: "email" | "link" | undefined,
 ): Promise<NewInvitation> => {
   const before = await findVisible(ctx, caller, id);
-  mustBeAbleToGive(caller, before);
+  requireGrantable(caller, before);
   const isMailed = by === undefined ? ctx.mailer.isSetUp : by === "email";
   if (isMailed && !ctx.mailer.isSetUp) throw invalidField("by", "No SMTP server is set up: copy the link instead.");
   const { token, token_hash } = newLink();
@@ -211,7 +214,7 @@ export const resendInvitation = async (
   return presentNew(ctx, outgoing, organization?.name ?? "", !isMailed);
 };
 
-/** The link no longer works. 404. */
+/** Invalidates the link. Rejects with 404. */
 export const revokeInvitation = async (ctx: DomainContext, caller: UserCaller, id: string): Promise<void> => {
   const row = await findVisible(ctx, caller, id);
   const gone = { ...deleteInvitation(row.id), expect: 1 };

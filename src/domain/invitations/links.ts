@@ -1,7 +1,7 @@
-// The link of an invitation: made, sent by email where an SMTP server is set up, and renewed. Only its hash is kept (rule IV-2).
+// Invitation links: created, sent by email if SMTP is configured, and renewed. Only a hash is stored (rule IV-2).
 import { linkToken, sha256, uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
-import { besideRequest } from "#base/network/request-part.ts";
+import { runOutsideRequest } from "#base/network/request-part.ts";
 import { type InvitationRow, updateInvitation } from "#db/users/invitations.ts";
 import type { DomainContext } from "../context.ts";
 
@@ -14,7 +14,7 @@ export const newLink = (): NewLink => {
   return { token, token_hash: sha256(token) };
 };
 
-/** The token stands behind the `#`: no log of a server or proxy has it. */
+/** The token is in the fragment, so that it does not appear in logs of servers or proxies. */
 export const linkTo = ({ accessUrl }: Pick<DomainContext, "accessUrl">, token: string): string =>
   new URL(`/invite#${token}`, accessUrl).href;
 
@@ -28,12 +28,12 @@ const formatText = (ctx: DomainContext, { row, token, inviter }: Outgoing): stri
     "The link works once, for 7 days. If you did not expect this invitation, ignore this message.",
   ].join("\n\n");
 
-/** Sends one message after the other, and notes of each whether it went out. Returns immediately; never rejects. */
+/** Sends the messages one after the other and records whether each was sent. Returns immediately; never rejects. */
 export const sendLinks = (ctx: DomainContext, outgoing: readonly Outgoing[]): void => {
   const work = async (): Promise<void> => {
     for (const one of outgoing) await sendLink(ctx, one);
   };
-  void besideRequest(work).catch((error) => log("http").warn("invitations were not sent: {error}", { error }));
+  void runOutsideRequest(work).catch((error) => log("http").warn("invitations were not sent: {error}", { error }));
 };
 
 const sendLink = async (ctx: DomainContext, one: Outgoing): Promise<void> => {
@@ -51,6 +51,6 @@ const sendLink = async (ctx: DomainContext, one: Outgoing): Promise<void> => {
       return { sent_at: null, send_problem: "The email server did not accept the message." };
     },
   );
-  // Gone in the meantime: then there is nothing to note.
+  // The invitation was revoked in the meantime, so there is nothing to record.
   await ctx.store.commit([updateInvitation(id, noted)]);
 };

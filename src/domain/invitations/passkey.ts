@@ -1,4 +1,4 @@
-// The passkey of someone who has no account yet: asked for with the link of the invitation, and stored with the account.
+// The passkey of a person without an account: requested with the invitation link, and stored with the account.
 import { conflict, invalid, invalidField } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import type { Statement } from "#db/engine/sql.ts";
@@ -17,7 +17,7 @@ const PURPOSE = "passkey_invitation";
 type Begun = { readonly user_id: string; readonly invitation: string; readonly challenge: string };
 type Given = NonNullable<AcceptInvitation["passkey"]>;
 
-/** Returns what the browser is asked to make. 400 where browsers would refuse. */
+/** Returns the options for the browser. Rejects with 400 when browsers would not accept the origin. */
 export const beginInvitedPasskey = async (
   ctx: DomainContext,
   { id: invitation, email }: InvitationRow,
@@ -29,7 +29,7 @@ export const beginInvitedPasskey = async (
   return { ...ctx.accounts.factors.challenges.offer(PURPOSE, begun), options };
 };
 
-/** Returns the passkey and the id of the account that it belongs to. 400 when the answer does not hold. */
+/** Returns the passkey and the ID of its account. Rejects with 400 when the response is invalid. */
 export const invitedPasskey = async (
   ctx: DomainContext,
   { id }: InvitationRow,
@@ -55,7 +55,7 @@ export const invitedPasskey = async (
   };
 };
 
-/** Stores the passkey with the recovery codes that come with it, for the batch of the account. */
+/** Returns the statements that store the passkey and its recovery codes, for the batch of the account. */
 export const keptPasskey = (
   ctx: DomainContext,
   user: User,

@@ -1,4 +1,4 @@
-// Invitations as people who look after them see them.
+// Presents invitations to administrators.
 import { rfc3339, rfc3339OrAbsent } from "#base/clock.ts";
 import type { InvitationRow } from "#db/users/invitations.ts";
 import type { Invitation } from "#schema/users/invitation.ts";

@@ -1,5 +1,5 @@
-// Who may invite whom to what. An invitation gives with the rights of the person who made it: they are asked for when it is made and again
-// when it is accepted, so that nobody gives more than they may give at that moment (rule IV-3).
+// Decides who may invite whom to what. An invitation grants with its creator's access, which is checked when it is created and again when
+// it is accepted, so that creators never grant more than they may at that moment (rule IV-3).
 import { forbidden } from "#base/errors.ts";
 import type { InvitationRow } from "#db/users/invitations.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
@@ -13,12 +13,12 @@ import {
 
 export type Gift = Pick<InvitationRow, "roles" | "organization_id" | "organization_roles" | "group_ids">;
 
-/** Whether the caller may invite people to the organization at all. */
+/** Returns whether the caller may invite people to the organization at all. */
 export const mayInvite = (caller: UserCaller, organization_id: string): boolean =>
   mayCreateUsers(caller) || mayManageMembers(caller, organization_id);
 
-/** Returns why the caller may not give this; undefined when they may. */
-export const whyNotGive = (caller: UserCaller, gift: Gift): string | undefined => {
+/** Returns why the caller may not grant this; undefined if they may. */
+export const whyNotGrant = (caller: UserCaller, gift: Gift): string | undefined => {
   const { organization_id } = gift;
   if (!mayInvite(caller, organization_id))
     return "To invite people you need the right to create users or to add members.";
@@ -32,8 +32,8 @@ export const whyNotGive = (caller: UserCaller, gift: Gift): string | undefined =
   return undefined;
 };
 
-/** Rejects with 403 unless the caller may give all of it. */
-export const mustBeAbleToGive = (caller: UserCaller, gift: Gift): void => {
-  const reason = whyNotGive(caller, gift);
+/** Rejects with 403 unless the caller may grant all of it. */
+export const requireGrantable = (caller: UserCaller, gift: Gift): void => {
+  const reason = whyNotGrant(caller, gift);
   if (reason !== undefined) throw forbidden(reason);
 };

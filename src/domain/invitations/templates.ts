@@ -1,10 +1,10 @@
-// Whether members of an organization can make a workspace at all: someone who invites people is told when they cannot.
+// Whether members of an organization can create a workspace at all: the inviter is warned if they cannot.
 import { listTemplatesByOrganization } from "#db/templates/templates.ts";
 import { LOCAL_PROVISIONER, mayHaveLocal, whyNoLocal } from "../builds/local-rule.ts";
 import type { DomainContext } from "../context.ts";
 import { getGroupAcl } from "../templates/access-list.ts";
 
-/** True when at least one template is given to all members and can be started by them. */
+/** Returns whether at least one template is shared with all members and can be started by them. */
 export const hasTemplateForMembers = async (
   { store, config }: Pick<DomainContext, "store" | "config">,
   organization_id: string,

@@ -1,5 +1,5 @@
-// How the server gets at an MCP server of an organization: its secrets, opened here and nowhere else, and the tokens of the person in whose
-// name it is called (rules MC-7, MC-8). Tokens lie with people's other linked accounts and are renewed as those are.
+// Credentials for an organization's MCP server: its secrets, decrypted only here, and the tokens of the person it is called for (rules
+// MC-7, MC-8). Tokens are stored and refreshed like other linked accounts.
 import type { McpAccess } from "#actors/chat/turn/mcp.ts";
 import { type Encryption, UnsealError } from "#base/encryption.ts";
 import { sha256 } from "#base/ids.ts";
@@ -19,17 +19,17 @@ type Deps = { readonly encryption: Encryption; readonly links: Links };
 
 const toSealContext = (id: string): string => `mcp_server:${id}`;
 
-/** Empty for no secrets. */
+/** Returns an empty string when there are no secrets. */
 export const sealSecrets = (encryption: Encryption, id: string, secrets: McpSecrets): string =>
   Object.keys(secrets).length === 0 ? "" : encryption.seal(JSON.stringify(secrets), toSealContext(id));
 
 export const openSecrets = (encryption: Encryption, { id, sealed_secrets }: McpServerRow): McpSecrets =>
   sealed_secrets === "" ? {} : (JSON.parse(encryption.open(sealed_secrets, toSealContext(id))) as McpSecrets);
 
-/** Under which name people's sign-ins at the server are kept. */
+/** Returns the provider ID under which users' sign-ins at the server are stored. */
 export const toProviderId = ({ id }: Pick<McpServerRow, "id">): string => `mcp:${id}`;
 
-/** The server as somewhere to sign in; undefined when one need not. */
+/** Returns the server as an OAuth provider; undefined when it requires no sign-in. */
 export const oauthProvider = (encryption: Encryption, server: McpServerRow): Provider | undefined => {
   const { oauth2, auth_type, display_name, icon } = server;
   if (auth_type !== "oauth2" || !oauth2) return undefined;
@@ -83,7 +83,7 @@ const toTarget = (
 
 const bearer = (token: string): Record<string, string> => ({ authorization: `Bearer ${token}` });
 
-/** Undefined while the person has not signed in there. */
+/** Returns undefined while the user has not signed in there. */
 const headersFor = async (
   { encryption, links }: Deps,
   server: McpServerRow,

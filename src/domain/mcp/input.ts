@@ -1,4 +1,4 @@
-// Checking what an administrator enters about an MCP server, field by field (facts/chats 5.5, rule MC-8). Pure.
+// Validates an MCP server entered by an administrator, field by field (facts/chats 5.5, rule MC-8). Pure.
 import { type AppError, invalid, invalidField } from "#base/errors.ts";
 import type { McpServerRow } from "#db/models/mcp-servers.ts";
 import {
@@ -9,7 +9,7 @@ import {
   type UpdateMcpServer,
 } from "#schema/chats/mcp-server.ts";
 
-/** Two underscores would make the names of its tools ambiguous. */
+/** Double underscores would make the names of its tools ambiguous. */
 const SLUG = /^[a-z0-9]+(?:[-_][a-z0-9]+)*$/;
 const HEADER = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,256}$/;
 const RESERVED = new Set([
@@ -95,7 +95,7 @@ type Columns = Pick<
   | "allow_in_plan_mode"
 >;
 
-/** The columns after the change; what is not given stays. */
+/** Returns the columns after the change; omitted members are unchanged. */
 export const toColumns = (before: Columns, given: UpdateMcpServer): Columns => {
   const text = (field: "display_name" | "description", otherwise: string): string => given[field]?.trim() ?? otherwise;
   const after: Columns = {

@@ -1,12 +1,12 @@
-// Whether the addresses of an MCP server may be called from here: what would be refused with every turn is refused when it is entered
-// (rule MC-10).
+// Checks whether the URLs of an MCP server may be called from here: a URL that every turn would reject is rejected when it is entered (rule
+// MC-10).
 import { invalidField } from "#base/errors.ts";
 import type { Outbound } from "#base/outbound.ts";
 import type { McpServerRow } from "#db/models/mcp-servers.ts";
 
 type Deps = { readonly mcpOutbound: Outbound; readonly outbound: Outbound };
 
-/** 400 by the field. A name that leads nowhere now is let through: it may tomorrow. */
+/** Rejects with 400 and names the field. A hostname that does not resolve now is accepted, because it may later. */
 export const checkReachable = async (
   { mcpOutbound, outbound }: Deps,
   { url, oauth2 }: Pick<McpServerRow, "url" | "oauth2">,

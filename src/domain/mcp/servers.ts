@@ -1,5 +1,5 @@
-// The MCP servers that an organization offers to its chats: found, added, changed, deleted (rules MC-8, MC-9). Secrets go in and never come
-// out; a server that moves elsewhere needs them again.
+// Finds, adds, changes and deletes the MCP servers an organization offers to its chats (rules MC-8, MC-9). Secrets can be set but never
+// read, and must be entered again when a server's URL changes.
 import { AppError, forbidden, invalidField, notFound } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import { CommitError } from "#db/engine/store.ts";
@@ -27,7 +27,7 @@ const ADMINISTRATORS = "Only administrators of the organization can do this.";
 
 type At = { readonly organization: string; readonly mcp_server: string };
 
-/** The server, where the caller may see it: everyone there sees those that are enabled. 404. */
+/** Returns the server if the caller can see it: all members see the enabled ones. Rejects with 404. */
 export const findServer = async (
   { store }: Pick<DomainContext, "store">,
   { organization, mcp_server }: At,
@@ -39,14 +39,14 @@ export const findServer = async (
   return row;
 };
 
-/** The server, where the caller may change it. 403, 404. */
+/** Returns the server if the caller can change it. Rejects with 403 or 404. */
 export const findAdministeredServer = async (ctx: DomainContext, at: At, caller: UserCaller): Promise<McpServerRow> => {
   const row = await findServer(ctx, at, caller);
   if (!mayUpdateOrganization(caller, row.organization_id)) throw forbidden(ADMINISTRATORS);
   return row;
 };
 
-/** 400, 403, 409 for a slug that is taken and when there are too many. */
+/** Rejects with 400, 403, or 409 for a slug that is taken and when there are too many. */
 export const addServer = async (
   ctx: DomainContext,
   organization_id: string,
@@ -82,7 +82,10 @@ export const addServer = async (
   return row;
 };
 
-/** Secrets that are not given stay, unless the server moves to another origin or kind of sign-in. 400, 404 when it no longer exists by now. */
+/**
+ * Omitted secrets are kept, unless the server moves to another origin or kind of sign-in. Rejects with 400, or 404 when it no longer
+ * exists.
+ */
 export const changeServer = async (
   ctx: DomainContext,
   row: McpServerRow,
@@ -93,7 +96,7 @@ export const changeServer = async (
   if (columns.url !== row.url || columns.oauth2 !== row.oauth2) await checkReachable(ctx, columns);
   const moved = new URL(columns.url).origin !== new URL(row.url).origin;
   const changesAuth = columns.auth_type !== row.auth_type;
-  // What was given to one place never goes to another by a change of the address alone.
+  // Changing only the URL must never send secrets to a server they were not entered for.
   const known = moved || changesAuth ? {} : openSecrets(encryption, row);
   const secrets = secretsAfter(known, columns.auth_type, input);
   const changed: McpServerRow = {
@@ -105,7 +108,7 @@ export const changeServer = async (
   };
   const { id, ...patch } = changed;
   const forgets = moved || changesAuth || JSON.stringify(columns.oauth2) !== JSON.stringify(row.oauth2);
-  // Sealed again each time: that they are the same is seen only when they are opened.
+  // Each encryption differs, so secrets can only be compared decrypted.
   const isSame = JSON.stringify(secrets) === JSON.stringify(openSecrets(encryption, row));
   const after = isSame ? { ...changed, sealed_secrets: row.sealed_secrets } : changed;
   await store
@@ -118,13 +121,13 @@ export const changeServer = async (
   return changed;
 };
 
-/** With the sign-ins of everyone there. 404 when it no longer exists by now. */
+/** Also deletes all users' sign-ins there. Rejects with 404 when it no longer exists. */
 export const removeServer = async ({ store, clock }: DomainContext, row: McpServerRow): Promise<void> => {
   const entry = writeAuditEntry(row, { action: "delete", before: row, now: clock.now() });
   await store.commit([...deleteMcpServer(row.id), entry]).catch(goneOr);
 };
 
-/** Forgets the caller's own sign-in there. 404 when none exists. */
+/** Deletes the caller's own sign-in there. Rejects with 404 when none exists. */
 export const signOutOfServer = async (
   { store, clock }: DomainContext,
   row: McpServerRow,
@@ -173,7 +176,7 @@ const writeAuditEntry = ({ id, slug, icon, organization_id }: McpServerRow, chan
     organization_id,
   });
 
-/** The secrets that this kind of sign-in has; 400 when the one it needs is missing. */
+/** Returns the secrets that this kind of sign-in uses. Rejects with 400 when a required one is missing. */
 const secretsAfter = (
   before: McpSecrets,
   auth_type: McpServerRow["auth_type"],

@@ -1,11 +1,11 @@
-// Asks an MCP server what it offers, so that anyone who adds one sees at once whether it answers: in the name of the caller, over a connection of
-// its own that is closed again. Bounded in time by the connection itself (rule MC-4).
+// Tests an MCP server and lists its tools, so that the person who adds it sees immediately whether it responds. Runs as the caller, over a
+// temporary connection whose timeouts apply (rule MC-4).
 import { AppError } from "#base/errors.ts";
 import type { McpServerRow } from "#db/models/mcp-servers.ts";
 import type { TriedMcpServer } from "#schema/chats/mcp-server.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import { McpError } from "#src/mcp/failure.ts";
-import { hidesHeaders } from "#src/mcp/hidden.ts";
+import { hideHeaders } from "#src/mcp/hidden.ts";
 import { openHttp } from "#src/mcp/http.ts";
 import { isAllowed } from "#src/mcp/names.ts";
 import type { DomainContext } from "../context.ts";
@@ -13,7 +13,7 @@ import { mcpAccess } from "./access.ts";
 
 type Deps = Pick<DomainContext, "clock" | "encryption" | "links" | "mcpOutbound">;
 
-/** Its tools, and which of them chats are offered; or in words why it does not answer. */
+/** Returns its tools and which of them chats can use, or the reason why it does not respond. */
 export const tryServer = async (
   deps: Deps,
   row: McpServerRow,
@@ -30,7 +30,7 @@ export const tryServer = async (
     const connection = await openHttp(
       deps.clock,
       { url, kind, headers, fetch },
-      { signal: stop, hide: hidesHeaders(headers) },
+      { signal: stop, hide: hideHeaders(headers) },
     );
     const tools = connection.tools.map(({ name, description }) => ({
       name,

@@ -1,4 +1,4 @@
-// The inbox: what someone was told, each their own; nobody reads another's (rule NO-10).
+// A user's inbox of notifications, which other users cannot read (rule NO-10).
 import { rfc3339 } from "#base/clock.ts";
 import { forbidden, invalid, notFound } from "#base/errors.ts";
 import { isUuid } from "#base/ids.ts";
@@ -33,12 +33,12 @@ export const presentNotification = (row: NotificationRow): InboxNotification => 
 
 export type InboxFilter = {
   readonly read: "all" | "read" | "unread";
-  /** Ids; empty: all. */
+  /** IDs; an empty list means all. */
   readonly templates: readonly string[];
   readonly targets: readonly string[];
 };
 
-/** Whether the filter lets it through. */
+/** Returns whether the notification matches the filter. */
 export const isWanted = (row: NotificationRow, { read, templates, targets }: InboxFilter): boolean =>
   (read === "all" || (row.read_at === null) === (read === "unread")) &&
   (templates.length === 0 || templates.includes(row.template_id)) &&
@@ -49,7 +49,7 @@ type Deps = Pick<DomainContext, "store" | "clock" | "topics">;
 export const loadUnreadCount = async ({ store }: Pick<Deps, "store">, user_id: string): Promise<number> =>
   (await store.get(countUnread({ user_id })))?.count ?? 0;
 
-/** One page, newest first; those older than `before`, an id of the caller's own. 400 for another. */
+/** Returns one page, newest first, older than `before`, which must be an ID in the caller's own inbox. Rejects with 400 otherwise. */
 export const readInbox = async (
   ctx: Deps,
   user_id: string,
@@ -82,7 +82,7 @@ export const readInbox = async (
   };
 };
 
-/** 404 for what is not in the caller's inbox. */
+/** Rejects with 404 for an ID that is not in the caller's inbox. */
 export const markRead = async (
   ctx: Deps,
   user_id: string,
@@ -106,7 +106,7 @@ export const markAllRead = async (ctx: Deps, user_id: string): Promise<void> => 
   ctx.topics.publish("inbox", user_id, {});
 };
 
-/** Ids of a query: repeated, or with commas. 400 for what is none. */
+/** Parses the IDs of a query, repeated or comma-separated. Rejects with 400 for invalid IDs. */
 export const idsIn = (field: string, text: string | undefined): string[] => {
   const ids = (text ?? "")
     .split(",")
@@ -116,7 +116,10 @@ export const idsIn = (field: string, text: string | undefined): string[] => {
   throw invalid("Query parameters have invalid values.", [{ field, detail: "must be ids" }]);
 };
 
-/** Whose notifications the path speaks of: each their own. 404 for a person one cannot see, 403 for another. */
+/**
+ * Returns the user whose notifications the path names, which must be the caller. Rejects with 404 for an invisible user and with 403 for
+ * another user.
+ */
 export const findNotified = async (ctx: DomainContext, text: string, caller: UserCaller): Promise<string> => {
   const { id } = await userAt(ctx.store, text, caller);
   if (id !== caller.user_id) throw forbidden("You can change only your own notification settings.");

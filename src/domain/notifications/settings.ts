@@ -35,7 +35,7 @@ export const listKinds = async ({ store }: Pick<Deps, "store">): Promise<Notific
   }));
 };
 
-/** Sets the delivery method of a kind for everyone. Throws 403, 404. Empty: the default. */
+/** Sets the delivery method of a kind for everyone; an empty one restores the default. Throws 403, 404. */
 export const setMethod = async (
   { store, clock }: Deps,
   caller: UserCaller,
@@ -63,7 +63,7 @@ export const setMethod = async (
   return found;
 };
 
-/** 403. */
+/** Rejects with 403. */
 export const setPaused = async (
   { store, clock, topics }: Deps,
   caller: UserCaller,

@@ -1,5 +1,5 @@
-// Browsers that are pushed what their owner is told. The address comes from a person: only https, only places that may be called, and not
-// many of them (rule NO-8).
+// Web push subscriptions of users. The URL comes from the user: only https, only addresses that may be called, and only a few of them (rule
+// NO-8).
 import { sealedFor } from "#actors/notifications/push.ts";
 import { conflict, invalidField, notFound } from "#base/errors.ts";
 import { sha256, uuid } from "#base/ids.ts";
@@ -14,10 +14,10 @@ import type { WebpushSubscription } from "#schema/notifications/notification.ts"
 import { arePushKeys } from "#src/notify/push.ts";
 import type { DomainContext } from "../context.ts";
 
-/** Browsers of one person. */
+/** Maximum browsers per user. */
 const MOST = 10;
 
-/** The same address again takes the new keys. 400 for what cannot be pushed to, 409 for too many. */
+/** A known URL gets the new keys. Rejects with 400 for an invalid target and with 409 for too many subscriptions. */
 export const subscribe = async (
   { store, clock, encryption, pushOutbound }: DomainContext,
   user_id: string,
@@ -43,7 +43,7 @@ export const subscribe = async (
   ]);
 };
 
-/** 404. */
+/** Rejects with 404. */
 export const unsubscribe = async ({ store }: DomainContext, user_id: string, endpoint: string): Promise<void> => {
   const found = await store.get(findSubscriptionAt({ user_id, endpoint_hash: sha256(endpoint) }));
   if (!found) throw notFound();

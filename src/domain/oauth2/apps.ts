@@ -1,4 +1,4 @@
-// Applications that owners make, and their secrets (rules OA-1 to OA-3). Anyone who registers itself is in register.ts.
+// OAuth 2 applications created by owners, and their secrets (rules OA-1 to OA-3). Self-registered applications are in register.ts.
 import { conflict, forbidden, invalidField, notFound } from "#base/errors.ts";
 import { isUuid, linkToken, sha256, uuid } from "#base/ids.ts";
 import { CommitError } from "#db/engine/store.ts";
@@ -22,27 +22,27 @@ import type { UserCaller } from "#schema/users/caller.ts";
 import { isOwner } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 import { scopesNamed } from "../users/api-key.ts";
-import { takenOr } from "../users/taken.ts";
+import { toTakenConflict } from "../users/taken.ts";
 import { redirectProblem } from "./redirects.ts";
 
 const MAX_APPS = 500;
 const MAX_SECRETS = 10;
 const SHOWN = 6;
 
-/** 403 for everyone but owners. */
-export const mustManageApps = (caller: UserCaller): void => {
+/** Rejects with 403 for everyone but owners. */
+export const requireAppManager = (caller: UserCaller): void => {
   if (!isOwner(caller)) throw forbidden("Only an owner may manage applications.");
 };
 
-/** 403, 404. */
+/** Rejects with 403 or 404. */
 export const findApp = async ({ store }: DomainContext, id: string, caller: UserCaller): Promise<OAuth2AppRow> => {
-  mustManageApps(caller);
+  requireAppManager(caller);
   const row = isUuid(id) ? await store.get(findOAuth2App({ id: id.toLowerCase() })) : undefined;
   if (!row) throw notFound();
   return row;
 };
 
-/** 400 for an address that it may not have. */
+/** Rejects with 400 for a redirect URI that is not allowed. */
 const parseRedirects = (first: string, more: readonly string[], isSelfRegistered: boolean): string[] => {
   const all = [...new Set([first, ...more])].slice(0, MAX_REDIRECTS + 1);
   for (const one of all) {
@@ -58,7 +58,7 @@ const parseLimits = (scopes: readonly string[] | undefined): string[] =>
 const about = ({ id, name, icon }: OAuth2AppRow, now: number) =>
   ({ now, resource_type: "oauth2_provider_app", resource_id: id, target: name, icon }) as const;
 
-/** 400, 409 for a name that is taken and when there are too many. */
+/** Rejects with 400, or 409 for a name that is taken and when there are too many. */
 export const createApp = async ({ store, clock }: DomainContext, input: CreateOAuth2App): Promise<OAuth2AppRow> => {
   const now = clock.now();
   const row: OAuth2AppRow = {
@@ -76,11 +76,11 @@ export const createApp = async ({ store, clock }: DomainContext, input: CreateOA
   if (count >= MAX_APPS) throw conflict(`There can be at most ${MAX_APPS} applications.`);
   await store
     .commit([insertOAuth2App(row), audited({ ...about(row, now), action: "create", after: row })])
-    .catch((error) => Promise.reject(takenOr(error, { oauth2_apps_name: "name" })));
+    .catch((error) => Promise.reject(toTakenConflict(error, { oauth2_apps_name: "name" })));
   return row;
 };
 
-/** What it was granted stays as it was. 400, 404, 409. */
+/** Existing grants are unchanged. Rejects with 400, 404 or 409. */
 export const changeApp = async (
   { store, clock }: DomainContext,
   before: OAuth2AppRow,
@@ -99,12 +99,12 @@ export const changeApp = async (
   const entry = audited({ ...about(after, now), action: "write", before, after });
   await store.commit([updateOAuth2App(before.id, patch, { expect: 1 }), entry]).catch((error) => {
     if (error instanceof CommitError && error.reason === "stale") throw notFound();
-    throw takenOr(error, { oauth2_apps_name: "name" });
+    throw toTakenConflict(error, { oauth2_apps_name: "name" });
   });
   return after;
 };
 
-/** What it was granted ends immediately. */
+/** Its grants end immediately. */
 export const removeApp = async ({ store, clock, topics }: DomainContext, row: OAuth2AppRow): Promise<void> => {
   const keys = await store.all(listKeysOfApp({ app_id: row.id }));
   await store.commit([
@@ -118,14 +118,14 @@ export const removeApp = async ({ store, clock, topics }: DomainContext, row: OA
 const aboutSecret = (app: OAuth2AppRow, secret: OAuth2SecretRow, now: number) =>
   ({ ...about(app, now), resource_type: "oauth2_provider_app_secret", resource_id: secret.id }) as const;
 
-/** A secret and the row that keeps its hash. */
+/** Returns a new secret and the row that stores its hash. */
 export const newSecret = (app_id: string, now: number): { readonly text: string; readonly row: OAuth2SecretRow } => {
   const text = linkToken();
   const hashes = { secret_hash: sha256(text), last_characters: text.slice(-SHOWN) };
   return { text, row: { id: uuid(), app_id, ...hashes, created_at: now, last_used_at: null } };
 };
 
-/** The secret, shown this once. 409 for an application that has none, and when there are too many. */
+/** Returns the secret, which is shown only once. Rejects with 409 for an application without secrets, and when there are too many. */
 export const createAppSecret = async (
   { store, clock }: DomainContext,
   app: OAuth2AppRow,
@@ -142,7 +142,7 @@ export const createAppSecret = async (
   return { id: row.id, text };
 };
 
-/** 404. What was granted with it stays. */
+/** Rejects with 404. Grants made with the secret are unchanged. */
 export const removeAppSecret = async (
   { store, clock }: DomainContext,
   app: OAuth2AppRow,

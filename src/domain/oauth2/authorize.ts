@@ -1,11 +1,11 @@
-// Asking a person whether an application may act for them, and what becomes of their answer (rules OA-5 to OA-9). What is wrong with the
-// application or with where the answer would go is told to the person alone; everything else goes back to the application.
+// Asks a user whether an application may act for them, and returns the answer to the application (rules OA-5 to OA-9). Problems with the
+// application or its redirect URI are shown only to the user; all others are returned to the application.
 import { conflict, forbidden, invalid } from "#base/errors.ts";
 import { isUuid, linkToken, sha256 } from "#base/ids.ts";
 import { findOAuth2App, type OAuth2AppRow, updateOAuth2App } from "#db/oauth2/apps.ts";
 import { deleteLapsedGrants, insertOAuth2Grant, listGrantIds } from "#db/oauth2/grants.ts";
 import { audited } from "#db/reports/audit/audit.ts";
-import { findKey, isKeyStill } from "#db/users/api-keys.ts";
+import { findKey, guardKey } from "#db/users/api-keys.ts";
 import type { AuthorizationParameters } from "#schema/oauth2/grant.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { DomainContext } from "../context.ts";
@@ -17,11 +17,11 @@ import { isRegistered, withParameters } from "./redirects.ts";
 import { scopesAsked } from "./scopes.ts";
 
 const CODE_SECONDS = 300;
-/** What one person may have granted at a time. */
+/** Maximum active grants per user. */
 const MAX_GRANTS = 100;
 const CHALLENGE = /^[A-Za-z0-9_-]{43}$/;
 
-/** The application, when the answer may go where it asks for. 400: nobody is sent anywhere. */
+/** Returns the application if its redirect URI is registered. Rejects with 400 otherwise, without a redirect. */
 export const appOfRequest = async (
   { store }: DomainContext,
   { client_id, redirect_uri }: Pick<AuthorizationParameters, "client_id" | "redirect_uri">,
@@ -34,7 +34,7 @@ export const appOfRequest = async (
   return app;
 };
 
-/** What is asked for. Throws OAuth2Problem for what the application has done wrong. */
+/** Returns the requested scopes. Throws OAuth2Problem for mistakes of the application. */
 export const scopesOfRequest = (ctx: DomainContext, app: OAuth2AppRow, asked: AuthorizationParameters): string[] => {
   if (asked.response_type !== "code") {
     const isMissing = asked.response_type === undefined;
@@ -46,19 +46,25 @@ export const scopesOfRequest = (ctx: DomainContext, app: OAuth2AppRow, asked: Au
   if (asked.code_challenge_method !== "S256" || !CHALLENGE.test(asked.code_challenge ?? "")) {
     throw new OAuth2Problem("invalid_request", "PKCE with code_challenge_method S256 is needed.");
   }
-  mustBeOurs(ctx, asked.resource);
+  requireOwnResource(ctx, asked.resource);
   return scopesAsked(asked.scope, app.scopes);
 };
 
-/** What tokens are asked for (RFC 8707), without a fragment: they count here and nowhere else. Throws `invalid_target`. */
-export const mustBeOurs = ({ accessUrl }: Pick<DomainContext, "accessUrl">, resource: string | undefined): void => {
+/**
+ * Checks the requested resource (RFC 8707), which must be this server's URL without a fragment, because tokens are valid only here. Throws
+ * `invalid_target`.
+ */
+export const requireOwnResource = (
+  { accessUrl }: Pick<DomainContext, "accessUrl">,
+  resource: string | undefined,
+): void => {
   const isOurs =
     resource === undefined ||
     (URL.canParse(resource) && !resource.includes("#") && new URL(resource).origin === accessUrl.origin);
   if (!isOurs) throw new OAuth2Problem("invalid_target", "resource is no address of this server.");
 };
 
-/** Where the browser goes with what came of it; `iss` says who has answered (RFC 9207). */
+/** Returns the redirect to the application with the result; `iss` identifies this server (RFC 9207). */
 export const answerTo = (
   { accessUrl }: DomainContext,
   { redirect_uri, state }: AuthorizationParameters,
@@ -71,8 +77,8 @@ export const problemTo = (ctx: DomainContext, asked: AuthorizationParameters, pr
 type Approval = { readonly app: OAuth2AppRow; readonly scopes: readonly string[]; readonly seen: Seen };
 
 /**
- * The code. The key of the grant is made now, with a secret that nobody knows, and lasts as long as the code: whatever ends the keys of a
- * person ends this, too. 403 unless they have signed in themselves, 409 when they have granted too much.
+ * Returns the code. The key of the grant is created now, with an unknown secret, and expires with the code, so that everything that revokes
+ * a user's keys also revokes it. Rejects with 403 unless the user has signed in directly, and with 409 when they have too many grants.
  */
 export const approve = async (
   ctx: DomainContext,
@@ -101,8 +107,8 @@ export const approve = async (
   });
   const code = linkToken();
   await store.commit([
-    isKeyStill({ id: caller.key_id, now }),
-    // It may have been deleted in the meantime.
+    guardKey({ id: caller.key_id, now }),
+    // The application may have been deleted in the meantime.
     updateOAuth2App(app.id, { updated_at: now }, { expect: 1 }),
     ...statements,
     insertOAuth2Grant({

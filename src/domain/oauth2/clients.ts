@@ -1,5 +1,5 @@
-// Which application calls the token endpoint (RFC 6749 2.3): by basic authentication, by fields of the form, or by its name alone where it
-// proves itself by PKCE (rule OA-10).
+// Authenticates the application at the token endpoint (RFC 6749 2.3): with basic authentication, with form fields, or by its ID alone if it
+// uses PKCE (rule OA-10).
 import { isUuid, sameDigest, sha256 } from "#base/ids.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { findOAuth2App, listOAuth2Secrets, type OAuth2AppRow, updateOAuth2Secret } from "#db/oauth2/apps.ts";
@@ -8,15 +8,15 @@ import { OAuth2Problem } from "./problem.ts";
 
 const TOUCH_MS = 3_600_000;
 
-/** What a client has sent to prove who it is. */
+/** The credentials a client has sent. */
 export type ClientProof = { readonly client_id: string; readonly secret: string | undefined };
 export type Client = {
   readonly app: OAuth2AppRow;
-  /** Notes the use of its secret. */
+  /** Statements that record the use of its secret. */
   readonly noted: readonly Statement[];
 };
 
-/** Throws `invalid_client`, in the same words for whatever is wrong. */
+/** Throws `invalid_client`, with the same message for every reason. */
 export const findClient = async (ctx: DomainContext, { client_id, secret }: ClientProof): Promise<Client> => {
   const app = isUuid(client_id) ? await ctx.store.get(findOAuth2App({ id: client_id.toLowerCase() })) : undefined;
   if (!app) throw refused();

@@ -1,4 +1,4 @@
-// What people have granted: listing it, and ending it immediately, with everything that it has opened (rules OA-15, OA-16).
+// Grants of users to applications: listing them, and revoking them immediately with everything opened with them (rules OA-15, OA-16).
 import { notFound } from "#base/errors.ts";
 import { sameDigest, sha256 } from "#base/ids.ts";
 import { findOAuth2App } from "#db/oauth2/apps.ts";
@@ -8,7 +8,7 @@ import { deleteKey, findKey } from "#db/users/api-keys.ts";
 import type { DomainContext } from "../context.ts";
 import type { Client } from "./clients.ts";
 
-/** Ends a grant, and what was opened with it. Nothing when it has ended already. `additional` is for the audit log. */
+/** Revokes a grant and everything opened with it; does nothing if it has already ended. `additional` is for the audit log. */
 export const endGrant = async (
   { store, clock, topics }: DomainContext,
   key_id: string,
@@ -31,14 +31,14 @@ export const endGrant = async (
   topics.publish("key_gone", key_id, {});
 };
 
-/** A grant of this person. 404. */
+/** Revokes a grant of this user. Rejects with 404. */
 export const endUserGrant = async (ctx: DomainContext, user_id: string, key_id: string): Promise<void> => {
   const grant = await ctx.store.get(findGrant({ key_id }));
   if (!grant || grant.user_id !== user_id) throw notFound();
   await endGrant(ctx, key_id);
 };
 
-/** An application gives back a token of its own, of either kind: the grant ends. Nothing for what is none (RFC 7009 2.2). */
+/** Revokes the grant of a token, of either kind, that an application returns. Does nothing for an unknown token (RFC 7009 2.2). */
 export const giveBack = async (ctx: DomainContext, { app }: Client, token: string): Promise<void> => {
   const [id = "", secret = ""] = token.split("-");
   const key = secret === "" ? undefined : await ctx.store.get(findKey({ id }));

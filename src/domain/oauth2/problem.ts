@@ -1,4 +1,4 @@
-// What an OAuth 2 client has done wrong, in the words of RFC 6749 5.2, 4.1.2.1, RFC 7591 3.2.2 and RFC 8707.
+// OAuth 2 errors as defined by RFC 6749 5.2, 4.1.2.1, RFC 7591 3.2.2 and RFC 8707.
 
 export type OAuth2ErrorCode =
   | "invalid_request"

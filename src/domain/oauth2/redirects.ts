@@ -1,18 +1,21 @@
-// Where an application may have people sent back to (RFC 6749 3.1.2, RFC 8252 7 and 8.4): addresses match to the character, but for the
-// port of a loopback address, which a program gets when it starts. Pure.
+// Validates redirect URIs of applications (RFC 6749 3.1.2, RFC 8252 7 and 8.4). They must match exactly, except for the port of a loopback
+// URI, which a program gets when it starts. Pure.
 import { isUnsafeLink } from "#schema/text.ts";
 
 const LOOPBACK = new Set(["127.0.0.1", "[::1]", "localhost"]);
-/** What browsers handle themselves, or that is no program's. */
+/** Schemes that browsers handle themselves or that belong to no program. */
 const NOT_OF_PROGRAMS =
   /^(?:https?|wss?|ftp|file|about|blob|data|javascript|vbscript|filesystem|view-source|chrome|resource|mailto|tel|sms|intent|ms-[a-z-]+|search-ms):$/i;
 
-/** What the answer brings: an address that has it already could pass for one. */
+/** Parameters of the response: a redirect URI that already contains one could forge a response. */
 const ANSWERS = ["code", "state", "iss", "error"];
 
 const isLoopback = (url: URL): boolean => url.protocol === "http:" && LOOPBACK.has(url.hostname);
 
-/** What is wrong with an address to be registered; undefined: nothing. Anyone who registers itself is sent back only to this machine's programs. */
+/**
+ * Returns what is wrong with a redirect URI; undefined if it is valid. A self-registered application can only redirect to programs on the
+ * user's machine.
+ */
 export const redirectProblem = (text: string, isSelfRegistered: boolean): string | undefined => {
   if (!URL.canParse(text) || isUnsafeLink(text) || /[\s\\]/.test(text)) return "is no address";
   const url = new URL(text);
@@ -26,30 +29,30 @@ export const redirectProblem = (text: string, isSelfRegistered: boolean): string
     : "must be https, http on a loopback address, or of a scheme of its own";
 };
 
-/** A loopback address as it is written: before its port, and behind it. */
+/** A loopback URI as written, split before and after its port. */
 const LOOPBACK_TEXT = /^(http:\/\/(?:127\.0\.0\.1|\[::1\]|localhost))(?::\d{1,5})?((?:[/?].*)?)$/;
 
-/** The same address without its port, to the character, when it is a loopback one. */
+/** Returns a loopback URI without its port, otherwise unchanged; undefined for any other URI. */
 const withoutPort = (text: string): string | undefined => {
   const [, host, rest] = (URL.canParse(text) ? LOOPBACK_TEXT.exec(text) : undefined) ?? [];
   return host === undefined ? undefined : host + (rest || "/");
 };
 
-/** Whether an address of a request is one that was registered. */
+/** Returns whether a requested redirect URI is registered. */
 export const isRegistered = (asked: string, registered: readonly string[]): boolean => {
   if (registered.includes(asked)) return true;
   const plain = withoutPort(asked);
   return plain !== undefined && registered.some((one) => withoutPort(one) === plain);
 };
 
-/** The address with more in its query; a value that is not there is left out. */
+/** Returns the URI with more query parameters; undefined values are omitted. */
 export const withParameters = (address: string, values: Readonly<Record<string, string | undefined>>): string => {
   const url = new URL(address);
   for (const [name, value] of Object.entries(values)) if (value !== undefined) url.searchParams.set(name, value);
   return url.href;
 };
 
-/** Where that is, for people to read. */
+/** Returns the target of a URI in readable form. */
 export const formatPlace = (address: string): string => {
   const url = new URL(address);
   if (isLoopback(url)) return `a program on your own machine (${url.host})`;

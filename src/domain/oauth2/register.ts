@@ -1,5 +1,5 @@
-// Applications that register themselves (RFC 7591): editors do, once for each server. Only programs on people's own machines may, and what
-// nobody has granted anything to is forgotten (rule OA-4).
+// Self-registered applications (RFC 7591): editors register once per server. Only programs on users' own machines may register, and
+// registrations without grants are deleted (rule OA-4).
 import { uuid } from "#base/ids.ts";
 import {
   countRegistered,
@@ -18,16 +18,16 @@ import { redirectProblem } from "./redirects.ts";
 import { scopesAsked } from "./scopes.ts";
 
 const MOST = 500;
-/** How long one that nobody uses is kept, and when there are too many. */
+/** How long an unused application is kept, normally and when there are too many. */
 const UNUSED_MS = 30 * 24 * 3600 * 1000;
 const UNUSED_WHEN_FULL_MS = 10 * 60 * 1000;
 
-/** What was sent as metadata; members that are not known are left out, as the standard says. */
+/** The received metadata; unknown members are ignored, as the standard requires. */
 export type Metadata = Readonly<Record<string, unknown>>;
 
 export type Registered = { readonly app: OAuth2AppRow; readonly secret: string | undefined };
 
-/** `metadata` is null where nothing was sent. Throws OAuth2Problem. */
+/** `metadata` is null when nothing was sent. Throws OAuth2Problem. */
 export const registerApp = async ({ store, clock }: DomainContext, metadata: Metadata | null): Promise<Registered> => {
   if (metadata === null) throw refused("Send metadata as a JSON object.");
   const now = clock.now();
@@ -96,7 +96,7 @@ const redirectsIn = (metadata: Metadata): string[] => {
   return all;
 };
 
-/** The default is the one of the standard. */
+/** Uses the standard's default. */
 const methodIn = (metadata: Metadata): AuthMethod => {
   const asked = textIn(metadata, "token_endpoint_auth_method") ?? "client_secret_basic";
   const known = AUTH_METHODS.find((one) => one === asked);

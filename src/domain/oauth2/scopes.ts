@@ -1,8 +1,8 @@
-// The scopes that applications ask for: names of src/schema/users/scopes.ts with blanks between them. Pure.
+// Parses the scopes an application requests: names from src/schema/users/scopes.ts, separated by spaces. Pure.
 import { allows, scopeNamed } from "#schema/users/scopes.ts";
 import { OAuth2Problem } from "./problem.ts";
 
-/** What was asked for, within the most there is (empty: anything); nothing asked for is that most. Throws `invalid_scope`. */
+/** Returns the requested scopes, limited to `most` (empty: unlimited); without a request, returns `most`. Throws `invalid_scope`. */
 export const scopesAsked = (text: string | undefined, most: readonly string[]): string[] => {
   const names = (text ?? "").split(" ").filter((one) => one !== "");
   if (names.length === 0 && most.length === 0) throw new OAuth2Problem("invalid_scope", "Name the scopes.");
@@ -14,7 +14,7 @@ export const scopesAsked = (text: string | undefined, most: readonly string[]): 
 
 const known = (name: string): string => {
   const scope = scopeNamed(name);
-  // Not with the name: it may be anything.
+  // Without the name, because it can be any text.
   if (scope === undefined) throw new OAuth2Problem("invalid_scope", "One of the scopes is not known here.");
   return scope;
 };

@@ -1,5 +1,5 @@
-// Codes and refresh tokens become access tokens (rules OA-10 to OA-14). An access token is a key of the person, which the next refresh gives
-// another secret: connections that it has opened go on, and the token before counts no more.
+// Exchanges codes and refresh tokens for access tokens (rules OA-10 to OA-14). An access token is a key of the user that gets a new secret
+// with each refresh: open connections continue, and the previous token becomes invalid.
 import { createHash } from "node:crypto";
 import { keySecret, linkToken, sha256 } from "#base/ids.ts";
 import { CommitError } from "#db/engine/store.ts";
@@ -10,7 +10,7 @@ import {
   redeemGrant,
   rotateGrant,
 } from "#db/oauth2/grants.ts";
-import { isKeyStill, updateKey } from "#db/users/api-keys.ts";
+import { guardKey, updateKey } from "#db/users/api-keys.ts";
 import { findUser, type User } from "#db/users/users.ts";
 import type { DomainContext } from "../context.ts";
 import { scopeColumns } from "../users/keys.ts";
@@ -21,7 +21,7 @@ import { OAuth2Problem } from "./problem.ts";
 import { isRegistered } from "./redirects.ts";
 import { scopesAsked } from "./scopes.ts";
 
-/** How long an access token lasts, and a grant that nobody uses. */
+/** Lifetime of an access token, and of an unused grant. */
 const ACCESS_SECONDS = 3600;
 const UNUSED_SECONDS = 30 * 24 * 3600;
 const VERIFIER = /^[A-Za-z0-9._~-]{43,128}$/;
@@ -37,14 +37,14 @@ export type Tokens = {
 const refused = (description = "It is invalid, expired or revoked."): OAuth2Problem =>
   new OAuth2Problem("invalid_grant", description);
 
-/** The person of a grant. Throws `invalid_grant` for one who may not act now. */
+/** Returns the user of a grant. Throws `invalid_grant` if they are not active. */
 const loadPerson = async ({ store }: DomainContext, { user_id }: OAuth2GrantRow): Promise<User> => {
   const user = await store.get(findUser({ id: user_id }));
   if (!user || user.deleted || user.status === "suspended") throw refused();
   return user;
 };
 
-/** New secrets of a grant, and what keeps them. */
+/** Creates new secrets of a grant, and the statements that store them. */
 const secretsFor = (
   grant: OAuth2GrantRow,
   user: User,
@@ -78,7 +78,7 @@ const secretsFor = (
   };
 };
 
-/** Ends the grant of something that was used twice, by anyone who has it: what was made from it may be in other hands. */
+/** Revokes a grant whose code or refresh token was used twice, because a copy may be in other hands. */
 const usedTwice = async (ctx: DomainContext, grant: OAuth2GrantRow): Promise<never> => {
   await endGrant(ctx, grant.key_id, { reason: "a code or refresh token was used twice" });
   throw refused("It was already used. All tokens issued from it were revoked.");
@@ -88,7 +88,7 @@ const isStale = (error: unknown): boolean => error instanceof CommitError && err
 
 export type CodeProof = { readonly code: string; readonly redirect_uri: string; readonly code_verifier: string };
 
-/** Throws `invalid_grant`. A second use ends what the first has made. */
+/** Throws `invalid_grant`. A second use revokes what the first one created. */
 export const redeemCode = async (ctx: DomainContext, { app, noted }: Client, proof: CodeProof): Promise<Tokens> => {
   const now = ctx.clock.now();
   const grant = await ctx.store.get(findGrantByCode({ code_hash: sha256(proof.code) }));
@@ -106,7 +106,7 @@ export const redeemCode = async (ctx: DomainContext, { app, noted }: Client, pro
   const { key_id } = grant;
   const redeems = redeemGrant({ key_id, now, ...hashes });
   await ctx.store
-    .commit([isKeyStill({ id: key_id, now }), redeems, keeps, ...noted])
+    .commit([guardKey({ id: key_id, now }), redeems, keeps, ...noted])
     .catch((error) => (isStale(error) ? usedTwice(ctx, grant) : Promise.reject(error)));
   return tokens;
 };
@@ -115,7 +115,7 @@ const toChallenge = (verifier: string): string => createHash("sha256").update(ve
 
 export type RefreshProof = { readonly refresh_token: string; readonly scope: string | undefined };
 
-/** Throws `invalid_grant`, `invalid_scope`. One that was replaced ends the grant. */
+/** Throws `invalid_grant` or `invalid_scope`. Using a replaced refresh token revokes the grant. */
 export const refresh = async (ctx: DomainContext, { app, noted }: Client, proof: RefreshProof): Promise<Tokens> => {
   const now = ctx.clock.now();
   const [family = ""] = proof.refresh_token.split(".");

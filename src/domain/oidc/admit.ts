@@ -1,5 +1,5 @@
-// Who has signed in at a provider, and what is to be written for it: the user, their link and what the provider's groups give them. Nothing
-// is written here: it goes into the batch of the session, which waits for a second factor where there is one (rule OI-9).
+// Admits a person who signed in at a provider, and returns what must be written: the user, their link and the grants from the provider's
+// groups. Nothing is written here; the changes go into the batch of the session, which waits for a second factor if required (rule OI-9).
 import type { Statement } from "#db/engine/sql.ts";
 import type { User } from "#db/users/users.ts";
 import type { FactorMethod } from "#schema/users/second-factor.ts";
@@ -10,13 +10,13 @@ import { findOrCreatePerson } from "./person.ts";
 
 export type Admitted = {
   readonly user: User;
-  /** For the batch of the session that is made. */
+  /** For the batch that creates the session. */
   readonly changes: readonly Statement[];
-  /** Not empty: a second factor is asked for before the session is made. */
+  /** If not empty, a second factor is required before the session is created. */
   readonly methods: FactorMethod[];
 };
 
-/** Throws what refuses the person. `invitation`: the hash of the token that they come in with. */
+/** Throws the reason for rejecting the person. `invitation` is the hash of the invitation token they came with. */
 export const admitPerson = async (
   ctx: DomainContext,
   provider: Provider,

@@ -1,12 +1,12 @@
-// Reading one claim by the name that a setting gives it: the claim of that name, or one inside of others, such as `realm_access.roles`.
+// Reads a claim by the name in a setting: a top-level claim, or a nested one such as `realm_access.roles`.
 import type { Claims } from "#src/authentication/oidc.ts";
 
 const isMapping = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 /**
- * The value of a claim; undefined when none exists. Names of claims hold dots, too (`https://acme.example/groups`,
- * `resource_access.my.client.roles`), so the longest name that is there is taken at each level.
+ * Returns the value of a claim; undefined if it is missing. Claim names can contain dots (`https://acme.example/groups`,
+ * `resource_access.my.client.roles`), so the longest existing name is used at each level.
  */
 export const claimAt = (claims: Readonly<Record<string, unknown>>, path: string): unknown => {
   if (Object.hasOwn(claims, path)) return claims[path];
@@ -20,6 +20,6 @@ export const claimAt = (claims: Readonly<Record<string, unknown>>, path: string)
   return undefined;
 };
 
-/** Whether the provider leaves this claim out and names another place for it, as it does when a person has too many groups. */
+/** Returns whether the provider omits this claim and refers to another source, as it does for a person in too many groups. */
 export const isElsewhere = ({ _claim_names: names }: Claims, path: string): boolean =>
   isMapping(names) && Object.hasOwn(names, path);

@@ -1,5 +1,6 @@
-// What changes at the provider changes here: the address always, username and name when the provider calls the person otherwise than at the
-// last sign-in, so that a name chosen here stays until then (rule OI-10). What another account uses is left as it was, and the person is notified.
+// Applies changes at the provider: always the email address, and username and name if the provider's values differ from those at the last
+// sign-in, so that a name chosen here is kept until then (rule OI-10). Values used by another account are skipped, and the person is
+// notified.
 import { log } from "#base/log.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { notified } from "#db/notifications/notifications.ts";
@@ -13,7 +14,7 @@ import type { Identity, Provider } from "./identity.ts";
 type Followed = { readonly user: User; readonly statements: readonly Statement[] };
 type Patch = { email?: string; username?: string; name?: string };
 
-/** Returns the user as the provider has them now. People with a password of ours keep what they have here. */
+/** Returns the user with the provider's current values. Users with a password keep their own. */
 export const followed = async (
   ctx: DomainContext,
   provider: Provider,
@@ -53,7 +54,7 @@ export const followed = async (
   };
 };
 
-/** Tells the person, once for each value, that another account has what the provider says. */
+/** Notifies the user, once per value, that another account uses the provider's value. */
 const kept = (
   ctx: DomainContext,
   { name: provider }: Provider,

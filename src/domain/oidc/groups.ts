@@ -1,17 +1,16 @@
-// The groups that a provider puts a person into, what the mapping of its setting makes of them, and what in them looks like a mistake of the
-// setting; pure.
+// Reads a person's groups from the provider, applies the configured mapping, and reports what looks like a configuration mistake. Pure.
 import type { OidcSetting } from "#base/config/oidc-settings.ts";
 import type { Claims } from "#src/authentication/oidc.ts";
 import { claimAt, isElsewhere } from "./claims.ts";
 
-/** More than any provider sends; what is beyond is said. */
+/** More than any provider sends; further groups are reported. */
 const MAX_GROUPS = 20_000;
-/** Values that are named in one remark. */
+/** Maximum values named in one remark. */
 const MAX_NAMED = 5;
 
 export type Groups = {
   readonly groups: readonly string[];
-  /** What an administrator should know of them, one sentence each. */
+  /** Remarks for administrators, one sentence each. */
   readonly remarks: readonly string[];
 };
 
@@ -24,7 +23,7 @@ const mappedNames = ({ roles = {}, organizations = {} }: OidcSetting): string[] 
   ...new Set([...Object.keys(roles), ...Object.keys(organizations)]),
 ];
 
-/** Reads the groups claim: a list of texts, or one text. */
+/** Reads the groups claim: a list of strings, or one string. */
 export const readGroups = (claims: Claims, setting: OidcSetting): Groups => {
   const { groups_claim = "groups" } = setting;
   const mapping = mappedNames(setting);
@@ -55,10 +54,10 @@ export const readGroups = (claims: Claims, setting: OidcSetting): Groups => {
   };
 };
 
-/** How people write one group in two ways: letter case, a path, blanks. */
+/** Normalizes common spelling differences of a group: letter case, a path, whitespace. */
 const folded = (group: string): string => group.trim().replace(/^\/+/, "").toLowerCase();
 
-/** Groups that nearly match the mapping, and a person of whom no group matches it. */
+/** Reports groups that nearly match the mapping, and a person without any matching group. */
 const unmatchedRemarks = (groups: readonly string[], mapping: readonly string[]): string[] => {
   if (mapping.length === 0 || groups.length === 0) return [];
   const known = new Set(mapping);
@@ -83,11 +82,11 @@ const mergeLists = (lists: readonly (readonly string[] | undefined)[]): string[]
   ...new Set(lists.flatMap((list) => list ?? [])),
 ];
 
-/** The roles of the site that these groups give; undefined: the provider does not decide about them. */
+/** Returns the site roles from these groups; undefined if the provider does not manage roles. */
 export const findRoles = ({ roles }: OidcSetting, groups: readonly string[]): string[] | undefined =>
   roles && mergeLists(groups.map((group) => (Object.hasOwn(roles, group) ? roles[group] : undefined))).sort();
 
-/** By organization: the roles there, or null for no member. Organizations that the mapping does not name are left alone. */
+/** Returns the roles by organization, or null for no membership. Organizations missing from the mapping are left unchanged. */
 export const findMemberships = (
   { organizations = {} }: OidcSetting,
   groups: readonly string[],

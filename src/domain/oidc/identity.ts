@@ -1,5 +1,5 @@
-// What a provider says of a person, as far as it is used here: small enough to travel with a sign-in that still needs a second factor.
-// Everything in it comes from the outside; nothing else of the claims is kept.
+// The data about a person from a provider that is used here, small enough to travel with a sign-in that still needs a second factor. All of
+// it is untrusted; the rest of the claims is discarded.
 import type { OidcSetting } from "#base/config/oidc-settings.ts";
 import { hasOneForm, isEmailAddress, normalizeEmail } from "#base/email-address.ts";
 import { AppError } from "#base/errors.ts";
@@ -10,33 +10,33 @@ import { findMemberships, findRoles, readGroups } from "./groups.ts";
 
 const MAX_NAME_LENGTH = 128;
 
-/** What of a provider is needed once its claims are read. */
+/** What is needed of a provider once its claims have been read. */
 export type Provider = Pick<OidcClient, "setting" | "name">;
 
 export type Identity = {
   readonly subject: string;
-  /** Of an allowed domain, and vouched for by the provider or trusted (rule OI-4). */
+  /** In an allowed domain, and verified by the provider or trusted (rule OI-4). */
   readonly email: string;
-  /** The provider says that the address is theirs. Without it an address counts only where the setting trusts the provider's. */
+  /** The provider has verified the address. Otherwise it is accepted only if the setting trusts the provider's addresses. */
   readonly isVerified: boolean;
-  /** What the provider calls the person in one word; empty: nothing. */
+  /** The provider's username for the person; empty if none exists. */
   readonly username: string;
-  /** Empty: the provider says none. */
+  /** Empty if the provider sends none. */
   readonly name: string;
-  /** The site roles that their groups give; absent: the provider does not decide about them. */
+  /** Site roles from their groups; absent if the provider does not manage roles. */
   readonly roles?: string[];
-  /** By organization: the roles there, or null for no member. Organizations that the mapping does not name are not in it. */
+  /** Roles by organization, or null for no membership. Organizations missing from the mapping are absent. */
   readonly memberships: Readonly<Record<string, string[] | null>>;
-  /** What an administrator should know of their groups. */
+  /** Remarks for administrators about the person's groups. */
   readonly remarks: readonly string[];
 };
 
-/** For a second factor: remarks were logged already. */
+/** For the second-factor step: the remarks were already logged. */
 export const withoutRemarks = (identity: Identity): Identity => ({ ...identity, remarks: [] });
 
 export const refusedSignIn = (message: string, detail = ""): AppError => new AppError("forbidden", message, { detail });
 
-/** Throws 403 in words for people unless the provider vouches for an address that may come in. */
+/** Throws 403 with a readable message unless the provider sends an address that is verified or trusted and allowed. */
 export const toIdentity = (client: Provider, claims: Claims): Identity => {
   const { setting } = client;
   const { groups, remarks } = readGroups(claims, setting);
@@ -54,7 +54,7 @@ export const toIdentity = (client: Provider, claims: Claims): Identity => {
   };
 };
 
-/** Some providers write it as text. */
+/** Some providers send it as a string. */
 const isVerified = ({ email_verified }: Claims): boolean => email_verified === true || email_verified === "true";
 
 const toEmail = ({ setting, name }: Provider, claims: Claims): string => {
@@ -65,7 +65,7 @@ const toEmail = ({ setting, name }: Provider, claims: Claims): string => {
       "Ask an administrator: the scope email may be missing.",
     );
   }
-  // One that only looks like another one must not be taken for it.
+  // Prevents an address that only looks like another one from being taken for it.
   if (!isEmailAddress(email) || !hasOneForm(email)) {
     throw refusedSignIn(
       `${name} sent an email address that cannot be used here.`,
@@ -77,7 +77,7 @@ const toEmail = ({ setting, name }: Provider, claims: Claims): string => {
   return normalizeEmail(email);
 };
 
-/** Microsoft Entra ID and others never say it, so a person can do nothing about it; the setting can. */
+/** Microsoft Entra ID and others never send it, which the person cannot change; the setting can. */
 const unverified = (name: string, { email_verified }: Claims): AppError =>
   email_verified === undefined
     ? refusedSignIn(

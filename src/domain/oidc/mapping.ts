@@ -1,5 +1,5 @@
-// What the groups of a person at a provider make of them here, applied at each sign-in: roles of the site, memberships of organizations
-// and roles there, exactly as the mapping says (rule OI-7). The last owner stays one, and nobody leaves the default organization.
+// Applies the group mapping at each sign-in: site roles, organization memberships and roles there are set exactly as the mapping says (rule
+// OI-7). The last owner stays one, and everyone stays in the default organization.
 
 import type { Statement } from "#db/engine/sql.ts";
 import { notified } from "#db/notifications/notifications.ts";
@@ -18,7 +18,7 @@ const missing = (before: readonly string[], after: readonly string[]): string[] 
 
 const isSame = (a: readonly string[], b: readonly string[]): boolean => Bun.deepEquals([...a].sort(), [...b].sort());
 
-/** The changes that bring the user to what the provider says, with their entries of the audit log. */
+/** Returns the changes that make the user match the provider, with their audit log entries. */
 export const mapped = async (
   ctx: DomainContext,
   provider: Provider,
@@ -34,7 +34,7 @@ export const mapped = async (
   return lost.length === 0 ? statements : [...statements, rightsTaken(ctx, user, provider, lost)];
 };
 
-/** Tells the person what they may do no longer, and who decided it. */
+/** Notifies the user of the access they have lost, and which provider caused it. */
 const rightsTaken = (ctx: DomainContext, { id }: User, { name }: Provider, lost: readonly string[]): Statement => {
   const now = ctx.clock.now();
   return notified({
@@ -71,15 +71,15 @@ const mappedMemberships = async (
 ): Promise<Statement[]> => {
   const statements: Statement[] = [];
   const now = ctx.clock.now();
-  // A new account has those that it is made with.
+  // A new account has the memberships it is created with.
   const present = memberships ?? (await ctx.store.all(listMemberships({ user_id: user.id })));
   for (const [name, given] of Object.entries(wanted)) {
     const organization = await ctx.store.get(findOrganizationByName({ name }));
-    // Mentioned in a setting and not made yet, or deleted since: nobody is a member of it.
+    // The organization is named in a setting but was deleted or does not exist yet.
     if (!organization) continue;
     const pair = { organization_id: organization.id, user_id: user.id };
     const known = present.find((one) => one.organization_id === organization.id)?.roles;
-    // A mapping gives and takes roles in the default organization. Its members stay members, however they came in.
+    // A mapping changes roles in the default organization, but its members stay members however they joined.
     const roles = given ?? (organization.is_default && known ? [] : undefined);
     const about = {
       now,
@@ -94,7 +94,7 @@ const mappedMemberships = async (
       const before = { ...pair, username: user.username, roles: known };
       statements.push(...endMembership(pair), audited({ ...about, action: "delete", before }));
     } else if (!known && roles) {
-      // A former member gets nothing of what was shared with them before.
+      // A former member must not regain what was shared with them before.
       if (!memberships) await endSharesWith(ctx, pair);
       const after = { ...pair, username: user.username, roles };
       statements.push(

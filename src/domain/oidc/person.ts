@@ -1,5 +1,5 @@
-// Who someone is here whom an OpenID Connect provider has named: the account that is linked, one without a link that may be linked by its
-// verified address, or a new one (rules OI-5, OI-6). Refuses in words for people; writes nothing.
+// Finds the account of a person from an OpenID Connect provider: the linked one, one without a link that can be linked by its verified
+// address, or a new one (rules OI-5, OI-6). Rejections have readable messages; nothing is written here.
 import { emailKey } from "#base/email-address.ts";
 import { AppError } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
@@ -7,7 +7,7 @@ import type { Statement } from "#db/engine/sql.ts";
 import { audited } from "#db/reports/audit/audit.ts";
 import { findInvitationByEmail, findInvitationByToken, type InvitationRow } from "#db/users/invitations.ts";
 import { insertMember, type Member } from "#db/users/members.ts";
-import { findAnyOidcLink, findOidcLink, insertOidcLink, isUnlinkedStill } from "#db/users/oidc-links.ts";
+import { findAnyOidcLink, findOidcLink, guardUnlinked, insertOidcLink } from "#db/users/oidc-links.ts";
 import { findUser, findUserByEmail, insertUser, type User } from "#db/users/users.ts";
 import type { DomainContext } from "../context.ts";
 import { makeAccount } from "../invitations/accept.ts";
@@ -19,15 +19,15 @@ import { userCreatedNotices } from "../users/notices.ts";
 import { followed } from "./follow.ts";
 import { type Identity, type Provider, refusedSignIn } from "./identity.ts";
 
-/** The user, and what has to be written for the sign-in to be theirs. */
+/** The user, and the statements for the sign-in. */
 export type Person = {
   readonly user: User;
   readonly statements: readonly Statement[];
-  /** Of a new account: the memberships that the statements make. Absent: the account is there already. */
+  /** For a new account: the memberships that the statements create. Absent for an existing account. */
   readonly memberships?: readonly Pick<Member, "organization_id" | "roles">[];
 };
 
-/** Rejects with 403 in words for people. `token_hash`: of the invitation that they come in with. */
+/** Rejects with 403 and a readable message. `token_hash` is that of the invitation they came with. */
 export const findOrCreatePerson = async (
   ctx: DomainContext,
   provider: Provider,
@@ -57,8 +57,8 @@ const active = (user: User): User => {
 };
 
 /**
- * An account with this address that no sign-in belongs to yet, where the operator lets this provider link accounts. An address alone never
- * opens an account that has a link: providers give addresses to other people, and not every provider is to be trusted with every account.
+ * Returns an account with this address that has no link yet, if the operator lets this provider link accounts. An address alone never gives
+ * access to a linked account: providers reassign addresses, and not every provider is trusted with every account.
  */
 const linked = async (
   ctx: DomainContext,
@@ -90,11 +90,11 @@ const linked = async (
     );
   }
   active(user);
-  const statements = [isUnlinkedStill({ user_id: user.id }), ...writeLink(ctx, setting.issuer, identity, user)];
+  const statements = [guardUnlinked({ user_id: user.id }), ...writeLink(ctx, setting.issuer, identity, user)];
   return { user, statements };
 };
 
-/** Returns the invitation of the link that they followed, or one of their verified address. Rejects when the link is for another address. */
+/** Returns the invitation of the link they followed, or one for their verified address. Rejects when the link is for another address. */
 const findInvitation = async (
   { store, clock }: DomainContext,
   { name }: Provider,
@@ -136,7 +136,7 @@ const invited = async (
   };
 };
 
-/** What a username can be made from. */
+/** Returns candidates for a username. */
 const listNames = ({ username, email }: Identity): string[] =>
   [username, email].map((text) => text.split("@")[0] ?? "");
 

@@ -1,4 +1,4 @@
-// The OpenID Connect providers of this deployment, by their ids, and where each sends the browser back to.
+// The OpenID Connect providers of this deployment by ID, and their redirect URIs.
 import type { Clock } from "#base/clock.ts";
 import type { OidcSetting } from "#base/config/oidc-settings.ts";
 import { notFound } from "#base/errors.ts";
@@ -9,13 +9,13 @@ import type { Identity } from "./identity.ts";
 
 type Deps = { clock: Clock; settings: readonly OidcSetting[]; outbound: Outbound };
 
-/** Where the pages and routes of one provider are. */
+/** Returns the path of a provider's pages and routes. */
 export const providerPath = (id: string): string => `/api/v2/users/oidc/${id}`;
 
-/** The redirect URI to register there. */
+/** Returns the redirect URI to register at the provider. */
 export const redirectUri = (id: string, accessUrl: URL): URL => new URL(`${providerPath(id)}/callback`, accessUrl);
 
-/** The same remark is logged again after so long: everyone who signs in brings it along. */
+/** The same remark is logged at most once in this time, because every sign-in repeats it. */
 const REMARK_MS = 3_600_000;
 const MAX_REMEMBERED = 1_000;
 
@@ -29,7 +29,7 @@ export class OidcProviders {
     this.all = settings.map((one) => new OidcClient(one, { clock, fetch: (url, init) => outbound.open(url, init) }));
   }
 
-  /** The provider with this id. 404 when none exists. */
+  /** Returns the provider with this ID. Rejects with 404. */
   at(id: string): OidcClient {
     const found = this.find(id);
     if (!found) throw notFound();
@@ -40,7 +40,7 @@ export class OidcProviders {
     return this.all.find(({ setting }) => setting.id === id);
   }
 
-  /** Logs what in someone's groups looks like a mistake of the setting. */
+  /** Logs group remarks that suggest a configuration mistake. */
   logRemarks({ setting: { id } }: Pick<OidcClient, "setting">, { remarks }: Identity): void {
     const now = this.#clock.monotonic();
     for (const remark of remarks) {

@@ -1,5 +1,5 @@
-// Asks providers from time to time whether the people who signed in there still count: a session in use is refreshed every hour. A person
-// whom the provider no longer knows loses the session; changed names, roles and memberships are taken over (rule OI-13).
+// Periodically checks with providers that signed-in people are still active: a session in use is checked every hour. A person unknown to
+// the provider loses the session; changed names, roles and memberships are applied (rule OI-13).
 import { PeriodicChore } from "#actors/runtime/chore.ts";
 import { AppError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
@@ -34,7 +34,7 @@ export const oidcRechecks = (ctx: DomainContext, parts: Pick<Parts, "isFirst">):
 const recheck = async (ctx: DomainContext, session: OidcSession, user_id: string): Promise<void> => {
   const { key_id, checked_at: known_checked_at, provider } = session;
   const client = ctx.oidc.find(provider);
-  // The setting names it no longer: the session ends in its time.
+  // The provider is no longer configured: the session expires normally.
   if (!client) return;
   const isTaken = await ctx.store
     .commit([takeOidcSession({ key_id, known_checked_at, now: ctx.clock.now() })])
@@ -56,7 +56,7 @@ const recheck = async (ctx: DomainContext, session: OidcSession, user_id: string
   }
 };
 
-/** Writes what the provider says now. A provider that says only who it is has said enough. */
+/** Applies what the provider says now. A provider that returns only the person's identity is fine too. */
 const takeOver = async (
   ctx: DomainContext,
   client: OidcClient,

@@ -1,5 +1,5 @@
-// What a sign-in at a provider leaves for its session: the tokens with which the provider is asked whether the person still counts, and with
-// which the session ends there, too (rules OI-13, OI-14). Only for people who sign in at the provider alone.
+// Stores the provider's tokens with a session, to check whether the person is still active and to end the session at the provider too
+// (rules OI-13, OI-14). Only for people who sign in only at the provider.
 
 import { log } from "#base/log.ts";
 import type { Statement } from "#db/engine/sql.ts";
@@ -9,7 +9,7 @@ import type { Completed } from "#src/authentication/oidc.ts";
 import type { DomainContext } from "../context.ts";
 import type { Provider } from "./identity.ts";
 
-/** An id token with thousands of groups is not kept: the provider then asks before it signs the person out. */
+/** Larger ID tokens, with thousands of groups, are not stored; the provider then asks the person before it signs them out. */
 const MAX_ID_TOKEN = 16_384;
 
 export type KeptTokens = { readonly subject: string; readonly id_token: string; readonly refresh_token?: string };
@@ -21,7 +21,7 @@ const toSealContext = (key_id: string): string => `oidc_session:${key_id}`;
 export const openTokens = ({ encryption }: Sealing, { key_id, sealed_tokens }: OidcSession): KeptTokens =>
   JSON.parse(encryption.open(sealed_tokens, toSealContext(key_id))) as KeptTokens;
 
-/** The columns that keep what the provider gave. */
+/** Returns the columns that store the provider's tokens. */
 export const tokenColumns = (
   { encryption }: Sealing,
   key_id: string,
@@ -38,7 +38,7 @@ export const tokenColumns = (
   };
 };
 
-/** Keeps the tokens of a session, for the batch that makes it. */
+/** Returns the statements that store a session's tokens, for the batch that creates it. */
 export const keptSession = (
   ctx: DomainContext,
   { setting }: Provider,
@@ -57,7 +57,7 @@ export const keptSession = (
       ]
     : [];
 
-/** Returns where the browser ends the session at the provider; undefined when nothing is to be ended there, or it cannot be asked. */
+/** Returns the URL that ends the session at the provider; undefined if there is nothing to end or the provider cannot be reached. */
 export const providerSignOut = async (
   ctx: DomainContext,
   session: OidcSession | undefined,
@@ -71,6 +71,6 @@ export const providerSignOut = async (
   });
 };
 
-/** Reads what is kept of a session; it ends with the key. */
+/** Returns the stored tokens of a session; they are deleted with the key. */
 export const loadOidcSession = (ctx: Pick<DomainContext, "store">, key_id: string): Promise<OidcSession | undefined> =>
   ctx.store.get(findOidcSession({ key_id }));

@@ -1,4 +1,4 @@
-// What a provider says of someone who tries it, and what a sign-in with that would do. Writes nothing (rule OI-12).
+// Tests a provider: shows its data about the person and what a sign-in with it would do. Writes nothing (rule OI-12).
 import type { OidcSetting } from "#base/config/oidc-settings.ts";
 import { AppError } from "#base/errors.ts";
 import { findOrganizationByName } from "#db/users/organizations.ts";
@@ -12,7 +12,7 @@ import { redirectUri } from "./providers.ts";
 
 const MAX_GROUPS = 200;
 
-/** How a provider is set up, without its secret. */
+/** Presents a provider's configuration without its secret. */
 export const presentOidcProvider = ({ setting, name }: Provider, accessUrl: URL): OidcProvider => ({
   id: setting.id,
   name,

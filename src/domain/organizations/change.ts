@@ -1,6 +1,6 @@
-// Making, changing and deleting organizations, and whether anything may be shared there.
-import { endForbiddenChatSharing } from "#actors/chat/background/sharing-limits.ts";
-import { endForbiddenSharing } from "#actors/workspace/sharing-limits.ts";
+// Creates, changes and deletes organizations, and enables or disables sharing.
+import { revokeForbiddenChatShares } from "#actors/chat/background/sharing-limits.ts";
+import { revokeForbiddenShares } from "#actors/workspace/sharing-limits.ts";
 import { conflict, forbidden, invalid, invalidField } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import { CommitError } from "#db/engine/store.ts";
@@ -17,7 +17,7 @@ import { findSharingOff, setSharingOff } from "#db/workspaces/sharing.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import { mayCreateOrganizations, mayUpdateOrganization } from "../access.ts";
 import type { DomainContext } from "../context.ts";
-import { takenOr } from "../users/taken.ts";
+import { toTakenConflict } from "../users/taken.ts";
 import { getOrganization } from "./find.ts";
 
 const NAMES = { organizations_name: "name" };
@@ -29,7 +29,7 @@ type Input = {
   readonly icon?: string | undefined;
 };
 
-/** 400, 403, 409 for a name that is taken. */
+/** Rejects with 400, 403, or 409 for a name that is taken. */
 export const createOrganization = async (
   { store, clock }: DomainContext,
   caller: UserCaller,
@@ -51,11 +51,11 @@ export const createOrganization = async (
   };
   await store
     .commit([insertOrganization(row), writeAuditEntry(row, { action: "create", after: row, now })])
-    .catch((error) => Promise.reject(takenOr(error, NAMES)));
+    .catch((error) => Promise.reject(toTakenConflict(error, NAMES)));
   return row;
 };
 
-/** What is left out stays. 400, 403, 409 for a name that is taken. */
+/** Omitted members are unchanged. Rejects with 400, 403, or 409 for a name that is taken. */
 export const changeOrganization = async (
   { store, clock, topics }: DomainContext,
   row: OrganizationRow,
@@ -73,12 +73,12 @@ export const changeOrganization = async (
       updateOrganization(row.id, patch),
       writeAuditEntry(row, { action: "write", before: row, after: { ...row, ...patch }, now }),
     ])
-    .catch((error) => Promise.reject(takenOr(error, NAMES)));
+    .catch((error) => Promise.reject(toTakenConflict(error, NAMES)));
   topics.publish("shown_changed", row.id, {});
   return getOrganization(store, row.id);
 };
 
-/** 400 for the default one, 403, 409 while it has templates or workspaces. */
+/** Rejects with 400 for the default organization, with 403, and with 409 while it has templates or workspaces. */
 export const removeOrganization = async (
   { store, clock }: DomainContext,
   row: OrganizationRow,
@@ -100,7 +100,7 @@ export const removeOrganization = async (
     });
 };
 
-/** Forbidding it ends the sharing of every workspace and chat of the organization (rule SH-12). 403. */
+/** Disabling it revokes the shares of every workspace and chat of the organization (rule SH-12). Rejects with 403. */
 export const setSharingDisabled = async (
   { store, clock, workspaces, chats }: DomainContext,
   { id, name }: OrganizationRow,
@@ -121,11 +121,11 @@ export const setSharingDisabled = async (
   });
   await store.commit([setSharingOff(id, sharing_disabled), entry]);
   if (!sharing_disabled) return;
-  await endForbiddenSharing(store, workspaces, id);
-  await endForbiddenChatSharing(store, chats, id);
+  await revokeForbiddenShares(store, workspaces, id);
+  await revokeForbiddenChatShares(store, chats, id);
 };
 
-/** `default` in a path always means the default organization, so no other may be called that. */
+/** `default` in a path always means the default organization, so no other one may have this name. */
 const checkName = (name: string | undefined, isDefault: boolean): void => {
   if (name?.toLowerCase() === "default" && !isDefault) throw invalidField("name", "This name is reserved.");
 };

@@ -1,4 +1,4 @@
-// Ends what was shared with a person in an organization that they leave, so that nothing of it is theirs when they return (rule SH-13).
+// Revokes what was shared with a person in an organization they leave, so that they do not regain it when they return (rule SH-13).
 import { listChatsSharedWith } from "#db/chats/shares.ts";
 import { CommitError } from "#db/engine/store.ts";
 import { findTemplate, listTemplatesGivenTo, setTemplateAccess } from "#db/templates/templates.ts";
@@ -9,10 +9,10 @@ import { getGroupAcl } from "../templates/access-list.ts";
 type Pair = { readonly organization_id: string; readonly user_id: string };
 type Deps = Pick<DomainContext, "store" | "workspaces" | "chats" | "clock" | "topics">;
 
-/** Someone else may change a template's list at the same moment; each try reads it again. */
+/** Concurrent changes of a template's access list; each attempt reads it again. */
 const TRIES = 5;
 
-/** Rejects when one of them cannot be ended: the caller adds the person only afterwards. */
+/** Rejects when a share cannot be revoked: the caller adds the person only afterwards. */
 export const endSharesWith = async (ctx: Deps, pair: Pair): Promise<void> => {
   const { organization_id, user_id } = pair;
   for (const { id } of await ctx.store.scan(listWorkspacesSharedWith(pair))) {

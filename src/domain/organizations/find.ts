@@ -1,4 +1,4 @@
-// Finding the organization a path names, and showing it.
+// Finds and presents the organization in a path.
 import { Type as t } from "@sinclair/typebox";
 import { rfc3339 } from "#base/clock.ts";
 import { AppError, notFound } from "#base/errors.ts";
@@ -14,26 +14,26 @@ import type { UserCaller } from "#schema/users/caller.ts";
 import type { Organization } from "#schema/users/organization.ts";
 import { maySeeOrganization } from "../access.ts";
 
-/** The path parameter of every route of one organization. */
+/** The path parameter of routes of one organization. */
 export const organizationPath = t.Object({
   organization: t.String({ description: "Organization id, name, or the word `default`." }),
 });
 
-/** The organization with this id, whoever asks. */
+/** Returns the organization with this ID, without an access check. */
 export const getOrganization = async (store: Store, id: string): Promise<OrganizationRow> => {
   const found = await store.get(findOrganization({ id }));
   if (!found) throw notFound();
   return found;
 };
 
-/** The organization named by a path: a UUID, a name or the word `default`. 404 when it is not there or not visible. */
+/** Returns the organization in a path: a UUID, a name or `default`. Rejects with 404 when it does not exist or is not visible. */
 export const organizationAt = async (store: Store, text: string, caller: UserCaller): Promise<OrganizationRow> => {
   const found = await organizationNamed(store, text);
   if (!found || !maySeeOrganization(caller, found.id)) throw notFound();
   return found;
 };
 
-/** The same for a worker, whose key is of one organization: 401 for another's. */
+/** Like `organizationAt`, for a worker, whose key belongs to one organization: rejects with 401 for another one. */
 export const workersOrganizationAt = async (store: Store, text: string, own: string): Promise<OrganizationRow> => {
   const found = await organizationNamed(store, text);
   if (!found) throw notFound();
@@ -46,7 +46,7 @@ const organizationNamed = (store: Store, text: string): Promise<OrganizationRow 
   return store.get(text === "default" ? findDefaultOrganization() : findOrganizationByName({ name: text }));
 };
 
-/** The row as callers see it. */
+/** Presents an organization. */
 export const presentOrganization = (row: OrganizationRow): Organization => ({
   id: row.id,
   name: row.name,

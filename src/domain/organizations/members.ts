@@ -1,14 +1,14 @@
-// Members of an organization, and what they may do there (facts/platform 9.3 and 3.8).
+// Members of an organization and their roles (facts/platform 9.3 and 3.8).
 import { rfc3339, rfc3339OrAbsent } from "#base/clock.ts";
 import { conflict, forbidden, invalid, notFound } from "#base/errors.ts";
 import { log } from "#base/log.ts";
 import { CommitError, type Store } from "#db/engine/store.ts";
 import { type AuditedChange, audited } from "#db/reports/audit/audit.ts";
 import {
-  belongsElsewhere,
   countMembers,
   endMembership,
   findMemberWithUser,
+  guardOtherMembership,
   insertMember,
   listMembers,
   type Member as MemberRow,
@@ -49,7 +49,7 @@ const loadMember = async (store: Store, pair: Pair): Promise<Member> => {
   return presentMember(found.member, found.user);
 };
 
-/** A member the caller may see. 404. */
+/** Returns a member the caller can see. Rejects with 404. */
 export const findMember = async (
   { store }: DomainContext,
   organization_id: string,
@@ -61,7 +61,7 @@ export const findMember = async (
   return loadMember(store, { organization_id, user_id: found.id });
 };
 
-/** The page a caller may see: everyone for those who look after members, oneself for the others. */
+/** Returns the page that the caller can see: everyone for administrators of members, only themselves for others. */
 export const listVisibleMembers = async (
   { store }: DomainContext,
   organization_id: string,
@@ -80,7 +80,7 @@ export const listVisibleMembers = async (
   return { members: rows.map((row) => presentMember(row.member, row.user)), count: counted[0]?.count ?? 0 };
 };
 
-/** 403, 404, 409 for someone who is one already. */
+/** Rejects with 403, 404, or 409 for an existing member. */
 export const addMember = async (
   ctx: DomainContext,
   organization_id: string,
@@ -94,7 +94,7 @@ export const addMember = async (
   const found = await anyUserAt(store, user, caller);
   const pair = { organization_id, user_id: found.id };
   const now = clock.now();
-  // What a crash left from an earlier membership must not count again.
+  // Shares left by a crash during an earlier removal must not become valid again.
   if (!(await store.get(findMemberWithUser(pair)))) await endSharesWith(ctx, pair);
   await store
     .commit([
@@ -111,8 +111,8 @@ export const addMember = async (
 };
 
 /**
- * Removes a member, or lets the caller leave. Their workspaces stay; what was shared with them there ends (rule SH-13). 403 and 404; 403, or 400
- * for who manages members, when the caller belongs to no other organization.
+ * Removes a member, or lets the caller leave. Their workspaces stay; what was shared with them is revoked (rule SH-13). Rejects with 403 or
+ * 404. A caller who belongs to no other organization cannot leave: 403, or 400 for administrators of members.
  */
 export const removeMember = async (
   ctx: DomainContext,
@@ -129,7 +129,7 @@ export const removeMember = async (
   const before = { ...pair, username, roles: roles.map(({ name }) => name) };
   await ctx.store
     .commit([
-      ...(leaves ? [belongsElsewhere(pair)] : []),
+      ...(leaves ? [guardOtherMembership(pair)] : []),
       ...endMembership(pair),
       writeAuditEntry(pair, username, { action: "delete", before, now: ctx.clock.now() }),
     ])
@@ -144,7 +144,7 @@ export const removeMember = async (
   });
 };
 
-/** Replaces all roles there. 400 for oneself, 403, 404. */
+/** Replaces all roles there. Rejects with 400 for oneself, and with 403 or 404. */
 export const setMemberRoles = async (
   ctx: DomainContext,
   { organization_id, user }: { readonly organization_id: string; readonly user: string },
@@ -165,7 +165,7 @@ export const setMemberRoles = async (
 
 type MayManage = (caller: UserCaller, organization: string) => boolean;
 
-/** Another member, when the caller may do this to members: 404 when none exists to see, 400 for oneself. */
+/** Returns another member the caller may manage. Rejects with 404 when the member is not visible and with 400 for oneself. */
 const findManaged = async (
   { store }: DomainContext,
   { organization_id, user }: { readonly organization_id: string; readonly user: string },

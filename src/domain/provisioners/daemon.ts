@@ -1,4 +1,4 @@
-// The row of a worker: made when it first connects, kept by its name.
+// The row of a worker: created when it first connects, identified by its name.
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
 import { CommitError } from "#db/engine/store.ts";
@@ -12,7 +12,7 @@ import type { DomainContext } from "../context.ts";
 
 export type WantedDaemon = Omit<ProvisionerDaemonRow, "id" | "created_at" | "last_seen_at">;
 
-/** Notes that the worker is here; answers its id, which stays the same as long as its name does. */
+/** Records that the worker is connected; returns its ID, which stays the same as long as its name does. */
 export const register = async (ctx: DomainContext, wanted: WantedDaemon): Promise<string> => {
   const now = ctx.clock.now();
   for (let tries = 2; ; tries--) {
@@ -28,13 +28,13 @@ export const register = async (ctx: DomainContext, wanted: WantedDaemon): Promis
       await ctx.store.commit([insertProvisionerDaemon({ ...row, id, created_at: now })]);
       return id;
     } catch (error) {
-      // Two connections of one name at the same time: the other was first.
+      // Two connections with the same name raced, and the other one was first.
       if (!(error instanceof CommitError) || tries === 0) throw error;
     }
   }
 };
 
-/** Notes when the worker was last seen. Never rejects. */
+/** Records when the worker was last seen. Never rejects. */
 export const noteGone = async (
   { store, clock }: DomainContext,
   { id, name }: { readonly id: string; readonly name: string },

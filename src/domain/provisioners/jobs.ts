@@ -1,4 +1,4 @@
-// Provisioner jobs of an organization, for those who look after its templates (rule PV-30): what runs, what waits and why.
+// Provisioner jobs of an organization, for its template administrators (rule PV-30): what is running, what is waiting, and why.
 import { forbidden, notFound } from "#base/errors.ts";
 import { NIL_UUID } from "#base/ids.ts";
 import { findJobInOrganization, type ListedJob, listJobsByOrganization } from "#db/workspaces/job-lists.ts";
@@ -9,10 +9,10 @@ import { presentJob, type Queue } from "../builds/job.ts";
 import type { DomainContext } from "../context.ts";
 import { organizationAt } from "../organizations/find.ts";
 
-/** Rows that one answer is chosen from: what is older is found by its own page. */
+/** Maximum rows considered for one response; older jobs have their own pages. */
 const MOST = 500;
 
-/** The organization whose jobs the caller may see: 404 when it is not visible, 403 when it is. */
+/** Returns the organization whose jobs the caller can see. Rejects with 404 when it is not visible, otherwise with 403. */
 export const findJobsOrganization = async (ctx: DomainContext, text: string, caller: UserCaller): Promise<string> => {
   const { id } = await organizationAt(ctx.store, text, caller);
   if (!mayManageTemplates(caller, id)) throw forbidden("Only template administrators can see all jobs.");
@@ -21,7 +21,7 @@ export const findJobsOrganization = async (ctx: DomainContext, text: string, cal
 
 export const presentListedJob = ({ job, template, version, workspace }: ListedJob, queue: Queue): ProvisionerJob =>
   presentJob(
-    // The values of a dry run are whoever's tried it.
+    // The values of a dry run are private to the person who started it.
     { ...job, input: toInput(job.input) },
     {
       template_version_name: version?.name ?? "",
@@ -41,7 +41,7 @@ const toInput = ({ template_version_id, workspace_build_id }: ListedJob["job"]["
 
 export type JobsAsked = { readonly status: readonly string[]; readonly initiator: string; readonly limit: number };
 
-/** Newest first. */
+/** Returns the jobs, newest first. */
 export const listJobs = async (
   ctx: DomainContext,
   organization_id: string,
@@ -52,7 +52,7 @@ export const listJobs = async (
   return shown.filter((one) => status.length === 0 || status.includes(one.status)).slice(0, limit);
 };
 
-/** 404. */
+/** Rejects with 404. */
 export const findListedJob = async (
   ctx: Pick<DomainContext, "store">,
   organization_id: string,

@@ -1,5 +1,5 @@
-// Keys of workers: `<prefix>-<secret>`, of which the prefix and a hash of the secret are kept (rule PV-13). For those who look after the
-// organization.
+// Keys of workers: `<prefix>-<secret>`, of which the prefix and a hash of the secret are stored (rule PV-13). For organization
+// administrators.
 import { forbidden, notFound } from "#base/errors.ts";
 import { keyId, linkToken, sha256, uuid } from "#base/ids.ts";
 import { audited } from "#db/reports/audit/audit.ts";
@@ -13,9 +13,9 @@ import type { UserCaller } from "#schema/users/caller.ts";
 import { mayUpdateOrganization } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 import { organizationAt } from "../organizations/find.ts";
-import { takenOr } from "../users/taken.ts";
+import { toTakenConflict } from "../users/taken.ts";
 
-/** The organization whose keys the caller may handle: 404 when it is not visible, 403 when it is. */
+/** Returns the organization whose keys the caller can manage. Rejects with 404 when it is not visible, otherwise with 403. */
 export const findKeysOrganization = async (ctx: DomainContext, text: string, caller: UserCaller): Promise<string> => {
   const { id } = await organizationAt(ctx.store, text, caller);
   if (!mayUpdateOrganization(caller, id))
@@ -25,7 +25,7 @@ export const findKeysOrganization = async (ctx: DomainContext, text: string, cal
 
 type NewKey = { readonly organization_id: string; readonly name: string; readonly tags: Record<string, string> };
 
-/** The key, shown this once. 409 for a name that is taken. */
+/** Returns the key, which is shown only once. Rejects with 409 for a name that is taken. */
 export const createProvisionerKey = async (
   { store, clock }: DomainContext,
   caller: UserCaller,
@@ -45,20 +45,20 @@ export const createProvisionerKey = async (
   };
   await store
     .commit([insertProvisionerKey(row), writeAuditEntry(row, "create", { after: row }, row.created_at)])
-    .catch((error) => Promise.reject(takenOr(error, { provisioner_keys_name: "name" })));
+    .catch((error) => Promise.reject(toTakenConflict(error, { provisioner_keys_name: "name" })));
   return { id: row.id, name, key: `${prefix}-${secret}` };
 };
 
 type KeyName = { readonly organization_id: string; readonly name: string };
 
-/** 404. */
+/** Rejects with 404. */
 export const findKey = async ({ store }: Pick<DomainContext, "store">, key: KeyName): Promise<ProvisionerKeyRow> => {
   const row = await store.get(findProvisionerKeyByName(key));
   if (!row) throw notFound();
   return row;
 };
 
-/** Workers that came with it are disconnected, and their jobs go to others. 404. */
+/** Workers with this key are disconnected, and other workers take their jobs. Rejects with 404. */
 export const removeProvisionerKey = async (ctx: DomainContext, key: KeyName): Promise<void> => {
   const { store, clock, workers } = ctx;
   const row = await findKey(ctx, key);

@@ -1,4 +1,4 @@
-// A worker as people see it: what it can do, and what it works on now. Whose workspace that is, is said only to who may see the workspace.
+// Presents a worker: its capabilities and its current job. The workspace's name is shown only to users who can see it.
 import { rfc3339 } from "#base/clock.ts";
 import {
   listProvisionerDaemons,
@@ -31,7 +31,7 @@ export const presentKey = ({ id, organization_id, name, tags, created_at }: Prov
   created_at: rfc3339(created_at),
 });
 
-/** Every key of the organization, the oldest first, with the workers that have signed in with it. */
+/** Returns all keys of the organization, oldest first, with the workers that use them. */
 export const listKeyDaemons = async (
   deps: Deps,
   organization_id: string,

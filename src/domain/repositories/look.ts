@@ -1,4 +1,4 @@
-// Reads a repository for someone who may create a workspace from it: what was found, what is not supported, and what is missing.
+// Reads a repository for a user who may create a workspace from it: its configuration, unsupported parts, and missing ones.
 import { AppError } from "#base/errors.ts";
 import { parseRepositoryAddress } from "#base/links/repository-address.ts";
 import { findTemplateVersion } from "#db/templates/versions.ts";
@@ -8,7 +8,7 @@ import type { Manifest } from "#schema/templates/manifest.ts";
 import type { RepositoryAsked, RepositoryFound, RepositoryPlan } from "#schema/templates/repository.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import { RepositoryError } from "#src/git/bounded-git.ts";
-import { notesOf } from "#src/provisioners/repository/place.ts";
+import { collectNotes } from "#src/provisioners/repository/place.ts";
 import { REPOSITORY_TEMPLATES } from "#src/starter/repositories.ts";
 import { mayUseTemplate } from "../access.ts";
 import type { DomainContext } from "../context.ts";
@@ -36,7 +36,7 @@ export const lookAtRepository = async (
     ...(plan ? { plan } : {}),
     problem,
     ...(provisioner ? { provisioner } : {}),
-    notes: plan ? notesOf(plan, provisioner === "docker") : [],
+    notes: plan ? collectNotes(plan, provisioner === "docker") : [],
     templates,
     missing_secrets: plan ? await missingSecrets(ctx, user_id, plan) : [],
     ...(key ? { deploy_key: presentDeployKey(ctx, key) } : {}),
@@ -85,7 +85,7 @@ const planOrProblem = async (
     // An invalid link or name is the caller's mistake.
     const isRead = error instanceof AppError && error.kind === "invalid" && error.cause !== undefined;
     if (!isRead) throw error;
-    // Hosts that are reached only over SSH show nothing on the web.
+    // Hosts that are reached only over SSH have no web pages to read.
     const isSsh = !/^https?:/i.test(asked.url.trim());
     const kind = error.cause instanceof RepositoryError ? error.cause.kind : undefined;
     return { problem: error.message, isHidden: kind === "missing" || (kind === "unreachable" && isSsh) };

@@ -94,7 +94,7 @@ export class Repositories implements RepositorySources {
       ...(path === undefined ? {} : { path }),
       ...(asked.full_history ? { full_history: true } : {}),
     };
-    // Its files exist while the repository is open.
+    // Its files exist only while the repository is open.
     return await planRepository(repository, where, asked.configuration);
   }
 
@@ -174,7 +174,7 @@ const addressOf = (asked: RepositoryAsked, field: string): RepositoryAddress => 
   return { url, name, ...Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined)) };
 };
 
-/** Git's own rules for reference names and paths. */
+/** Git's rules for ref names and paths. */
 const problemOf = (what: "branch" | "path", text: string): string | undefined => {
   if (text.split("/").includes("..") || text.includes("\\")) return "must not leave the repository";
   if (what === "path") return undefined;

@@ -7,9 +7,9 @@ import type { UserCaller } from "#schema/users/caller.ts";
 import { REPOSITORY_TEMPLATES } from "#src/starter/repositories.ts";
 import { whyNoLocal } from "../builds/local-rule.ts";
 import type { DomainContext } from "../context.ts";
-import { madeKey, makeReady } from "../templates/starter.ts";
+import { createBuiltInTemplate, toCreatedKey } from "../templates/starter.ts";
 
-/** Creates one at a time, by name and organization. */
+/** Serializes creation, by name and organization. */
 const making = new WeakMap<DomainContext["store"], Map<string, Promise<void>>>();
 
 /**
@@ -48,7 +48,7 @@ export const repositoryTemplate = async (ctx: DomainContext, organization: Organ
   if (!example) throw new Error(`no template opens repositories with ${provisioner}`);
   const found = await named(ctx, organization, example.name);
   if (found) return found;
-  if (await ctx.store.get(findSetting({ key: madeKey(example.name, organization) }))) {
+  if (await ctx.store.get(findSetting({ key: toCreatedKey(example.name, organization) }))) {
     throw new AppError(
       "invalid",
       `The template ${example.name} was deleted. Choose another one that takes a repository.`,
@@ -56,9 +56,10 @@ export const repositoryTemplate = async (ctx: DomainContext, organization: Organ
   }
   const running = making.get(ctx.store) ?? new Map<string, Promise<void>>();
   making.set(ctx.store, running);
-  const key = madeKey(example.name, organization);
+  const key = toCreatedKey(example.name, organization);
   const work =
-    running.get(key) ?? makeReady(ctx, example.name, example, organization).finally(() => running.delete(key));
+    running.get(key) ??
+    createBuiltInTemplate(ctx, example.name, example, organization).finally(() => running.delete(key));
   running.set(key, work);
   await work.catch(async (error) => {
     // Another node may have created it at the same time.

@@ -1,19 +1,19 @@
-// Packets between the relays of nodes. Clients connect to the relay of the first node; the peers of another node are at its own, so what they
-// send goes to the first node's, and what is for them comes from there. Each node says which keys it has, again and again, so that a new first
-// node knows. What is not taken is dropped, as a relay may (rule CP-64).
+// Forwards packets between the relays of nodes. Clients connect to the first node's relay; peers of another node are at its own relay,
+// which exchanges packets with the first node's. The other nodes send their keys repeatedly, so that a new first node learns them. Packets
+// that cannot be accepted are dropped, as a relay may (rule CP-64).
 import type { Clock } from "#base/clock.ts";
 import { FIRST_PART, type OtherNode, otherNodes, type Parts } from "#base/parts.ts";
 import { PacketQueue, type Relay } from "#src/tailnet/index.ts";
 
 const KEY_BYTES = 32;
 const SAY_MS = 2_000;
-/** Packets in one message, and messages under way to one node. */
+/** Maximum bytes of packets in one message, and maximum messages in flight to one node. */
 const MAX_BUFFERED_BYTES = 512 * 1024;
 const MAX_CONCURRENT = 4;
-/** Keys of one node. */
+/** Maximum keys per node. */
 const MAX_KEYS = 1_000;
 
-/** What one relay says to another: keys that it has, and packets, each behind the keys of sender and receiver, in base64. */
+/** A message between relays: the sender's keys, and packets, each preceded by the keys of sender and receiver, in base64. */
 export type RelayWords = { readonly keys: readonly string[]; readonly packets: readonly string[] };
 
 export type FarRelayDeps = {
@@ -27,10 +27,10 @@ type Way = { readonly queue: PacketQueue; underWay: number; isDue: boolean };
 
 export class FarRelay {
   readonly #deps: FarRelayDeps;
-  /** The node of each key, in hex, that another node has said. */
+  /** Key in hex to the node that has announced it. */
   readonly #nodes = new Map<string, string>();
   readonly #ways = new Map<string, Way>();
-  /** Packets that did not arrive. */
+  /** Number of packets that were not delivered. */
   lost = 0;
 
   constructor(deps: FarRelayDeps) {
@@ -38,27 +38,27 @@ export class FarRelay {
     deps.clock.every(SAY_MS, () => this.#sayKeys());
   }
 
-  /** A peer has come to this node's relay: the first node is to know before it is answered. */
+  /** Called when a peer has joined this node's relay: the first node must know before the peer gets an answer. */
   joined(): void {
     this.#sayKeys();
   }
 
-  /** A packet for someone who is not at this node's relay; false when nobody is known who may have them. */
+  /** Forwards a packet to a peer that is not at this node's relay; returns false when no node is known for it. */
   pass(from: Uint8Array, address: string, packet: Uint8Array): boolean {
     const { parts } = this.#deps;
     const id = parts.isFirst ? this.#nodes.get(address) : parts.nodeOf(FIRST_PART)?.id;
     if (id === undefined) return false;
     const way = this.#ways.get(id) ?? { queue: new PacketQueue(), underWay: 0, isDue: false };
     this.#ways.set(id, way);
-    // A copy: the packet is a view of what came in.
+    // Copied, because the packet is a view of the input buffer.
     way.queue.put("packet", Buffer.concat([from, Buffer.from(address, "hex"), packet]));
-    // What comes in one turn goes together.
+    // Packets of one turn are sent together.
     if (!way.isDue) queueMicrotask(() => this.#send(id, way));
     way.isDue = true;
     return true;
   }
 
-  /** What the relay of another node has said. */
+  /** Handles a message from another node's relay. */
   hear(node: string, { keys, packets }: RelayWords): void {
     for (const [key, of] of this.#nodes) if (of === node) this.#nodes.delete(key);
     for (const key of keys.slice(0, MAX_KEYS)) this.#nodes.set(key, node);

@@ -1,6 +1,6 @@
-// Tunnels of this node's clients to agents whose coordinator is another node's. For each such node the client joins there, too: what it says of
-// itself and which agents it wants goes there, and what is told there returns. Judged is here, before. Where an agent's part goes to another
-// node, its tunnel follows. [CP-66]
+// Tunnels of this node's clients to agents whose coordinator is on another node. The client also joins each such node's coordinator: its
+// updates and tunnel requests are sent there, and responses return. Access is checked here first. When an agent's part moves, its tunnel
+// follows. [CP-66]
 import type { Clock } from "#base/clock.ts";
 import { uuidBytes, uuidFromBytes } from "#base/ids.ts";
 import { log } from "#base/log.ts";
@@ -19,30 +19,30 @@ import {
 } from "#src/wire/gen/tailnet_pb.ts";
 import { type TypedBidiCall, Wakeup } from "#src/wire/index.ts";
 
-/** How often it is looked where the agents' parts are, and tried again where a node could not be reached. */
+/** Interval for checking the agents' parts and retrying unreachable nodes. */
 const LOOK_MS = 1_000;
 const UPDATE_BYTES = 64;
 
-/** Who a client is, to another node. */
+/** A client's identity for another node. */
 export type FarClient = { readonly id: string; readonly holder?: PeerHolder };
 type Call = TypedBidiCall<(typeof Tailnet)["method"]["coordinate"]>;
 
 export type FarTunnelsDeps = {
   readonly clock: Clock;
   readonly parts: Pick<Parts, "has" | "nodeOf">;
-  /** The part of an agent; undefined when none exists of this id. */
+  /** Returns the part of an agent; undefined when no agent has this ID. */
   partOf(agent_id: string): number | undefined | Promise<number | undefined>;
   /** Joins the coordinator of another node. */
   join(node: OtherNode, client: FarClient): Promise<Call>;
-  /** A client that was lost may have no tunnel with this agent any more, or with any. */
+  /** Revokes a lost client's tunnel with this agent, or with all agents. */
   revoke(node: OtherNode, client_id: string, agent_id: string | undefined): Promise<unknown>;
 };
 
-/** What the coordinator says to it. */
+/** Receives the coordinator's calls. */
 export class FarTunnels implements OtherCoordinators {
   readonly #deps: FarTunnelsDeps;
   readonly #clients = new Map<Peer, FarTunnelsOf>();
-  /** Nodes where clients were that were lost, and whose access is still watched. */
+  /** Nodes of lost clients whose access is still watched. */
   readonly #lost = new Map<string, readonly OtherNode[]>();
 
   constructor(deps: FarTunnelsDeps) {
@@ -52,7 +52,7 @@ export class FarTunnels implements OtherCoordinators {
     });
   }
 
-  /** A peer has come, perhaps in the place of an older stream of the same, whose tunnels go on. */
+  /** Called when a peer has joined, possibly replacing an older stream of the same peer, whose tunnels continue. */
   joined(peer: Peer, before: Peer | undefined): void {
     this.#lost.delete(peer.id);
     const old = before && this.#clients.get(before);
@@ -86,7 +86,7 @@ export class FarTunnels implements OtherCoordinators {
     client.end(isLost ? "lost" : "disconnected");
   }
 
-  /** The access of a lost client to this agent, or to all, has ended. */
+  /** Called when a lost client has lost access to this agent, or to all. */
   revoke(client_id: string, agent_id: string | undefined): void {
     for (const node of this.#lost.get(client_id) ?? []) this.#deps.revoke(node, client_id, agent_id).catch(() => {});
   }
@@ -96,11 +96,11 @@ export class FarTunnels implements OtherCoordinators {
   }
 }
 
-/** Of one client. */
+/** The remote tunnels of one client. */
 class FarTunnelsOf {
   readonly #deps: FarTunnelsDeps;
   readonly #peer: Peer;
-  /** Also those to agents of this node: their parts may leave. Undefined until the part is known. */
+  /** Includes agents of this node, whose parts may move. Undefined until the part is known. */
   readonly #parts = new Map<string, number | undefined>();
   readonly #ways = new Map<string, Way>();
   #isOver = false;
@@ -140,7 +140,7 @@ class FarTunnelsOf {
     for (const way of this.#ways.values()) way.changed();
   }
 
-  /** Where the parts are now. */
+  /** Updates the routes to where the parts are now. */
   look(): void {
     if (this.#isOver) return;
     const { parts } = this.#deps;
@@ -164,7 +164,7 @@ class FarTunnelsOf {
       if (this.#ways.has(id)) continue;
       const way = new Way(this.#deps, node, this.#peer, agents);
       this.#ways.set(id, way);
-      // The next look begins it again.
+      // The next check starts it again.
       void way.run().finally(() => this.#ways.get(id) === way && this.#ways.delete(id));
     }
   }
@@ -183,7 +183,7 @@ class Way {
   readonly #deps: FarTunnelsDeps;
   readonly #peer: Peer;
   readonly #bell = new Wakeup();
-  /** Agents of that node that the client has been shown. */
+  /** Agents of that node that the client has been told about. */
   readonly #shown = new Set<string>();
   #wanted: ReadonlySet<string>;
   #call: Call | undefined;
@@ -196,7 +196,7 @@ class Way {
     this.#wanted = wanted;
   }
 
-  /** The client has changed. */
+  /** Called when the client has changed. */
   changed(): void {
     this.#bell.ring();
   }
@@ -213,7 +213,7 @@ class Way {
     this.#bell.ring();
   }
 
-  /** To its end; never rejects. */
+  /** Runs until the route ends; never rejects. */
   async run(): Promise<void> {
     const { id, holder } = this.#peer;
     try {
@@ -223,7 +223,7 @@ class Way {
       void this.#say(call).catch(() => call.cancel());
       for await (const response of call) this.#hear(response);
     } catch {
-      // The node has gone, or does not have the part any more.
+      // The node has ended or no longer owns the part.
     } finally {
       const isOver = this.#end !== undefined;
       this.end("lost");
@@ -231,7 +231,7 @@ class Way {
     }
   }
 
-  /** What differs from what was said last, as fast as it is taken. */
+  /** Sends the differences to what was sent last, with backpressure. */
   async #say(call: Call): Promise<void> {
     const there = new Set<string>();
     let said: KnownNode | undefined;

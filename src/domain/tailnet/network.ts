@@ -1,12 +1,12 @@
-// The private network of this server: its coordinator, its relay, and who hears of workspaces. Built once in src/context/context.ts.
+// The private network of this server: coordinator, relay, and workspace change notifications. Built once in src/context/context.ts.
 import type { Clock } from "#base/clock.ts";
 import { Coordinator, Relay, type ShownPeer } from "#src/tailnet/index.ts";
 import { type ChangesDeps, WorkspaceChanges } from "./workspace-changes.ts";
 
-/** Peers that are shown. */
+/** Maximum number of peers shown. */
 const MAX_PEERS = 1_000;
 
-/** Who is in the network, as people are shown it. */
+/** The members of the network as shown to people. */
 export type NetworkView = {
   readonly peers: readonly ShownPeer[];
   readonly coordinator: { readonly peers: number; readonly tunnels: number };
@@ -17,7 +17,7 @@ export class Network {
   readonly coordinator = new Coordinator();
   readonly relay: Relay;
   readonly changes: WorkspaceChanges;
-  /** What other nodes see, where there are any. */
+  /** Returns the views of other nodes, if any. */
   others: () => Promise<readonly NetworkView[]> = async () => [];
 
   constructor(parts: ChangesDeps & { readonly clock: Clock }) {
@@ -25,13 +25,13 @@ export class Network {
     this.changes = new WorkspaceChanges(parts);
   }
 
-  /** At this node. A client that is at another one is counted there. */
+  /** Returns this node's view. A client connected to another node is counted there. */
   get here(): NetworkView {
     const { coordinator, relay } = this;
     return { peers: coordinator.shown(MAX_PEERS), coordinator: coordinator.counts, relay: relay.counts };
   }
 
-  /** At all nodes. */
+  /** Returns the view of all nodes. */
   async whole(): Promise<NetworkView> {
     const views = [this.here, ...(await this.others())];
     const sum = (of: (view: NetworkView) => number): number => views.reduce((all, view) => all + of(view), 0);

@@ -1,4 +1,4 @@
-// Tells streams which workspaces of their owner have changed. One look-up for each change, however many listen, and none while nobody does.
+// Notifies streams of changed workspaces by owner. Each change costs one lookup however many streams listen, and none without listeners.
 import type { Events } from "#actors/runtime/events.ts";
 import { log } from "#base/log.ts";
 import type { Topics } from "#base/topics.ts";
@@ -20,7 +20,7 @@ export class WorkspaceChanges {
     });
   }
 
-  /** Hears of every change of this owner's workspaces until the returned function is called. */
+  /** Calls the listener for every change of this owner's workspaces until the returned function is called. */
   listen(owner_id: string, listener: Listener): () => void {
     const listeners = this.#listeners.get(owner_id) ?? new Set();
     this.#listeners.set(owner_id, listeners.add(listener));

@@ -1,4 +1,4 @@
-// What the audit log tells of tasks. The prompt is the owner's own affair: that it was changed is all that is told.
+// Audit log entries of tasks. The prompt is private to its owner: an entry only says that it changed.
 import type { Statement } from "#db/engine/sql.ts";
 import { audited } from "#db/reports/audit/audit.ts";
 import type { TaskRow } from "#db/tasks/tasks.ts";

@@ -1,4 +1,4 @@
-// The chat of a task: made with the prompt in the owner's name, with the rights that the owner has then, and ended with the task.
+// The chat of a task: created with the prompt on the owner's behalf, with the owner's current access, and ended with the task.
 import { endChat } from "#actors/chat/end-chat.ts";
 import type { TaskKeeperDeps } from "#actors/tasks/keeper.ts";
 import { forbidden } from "#base/errors.ts";
@@ -7,7 +7,7 @@ import type { DomainContext } from "../context.ts";
 import { asCaller } from "../users/as-caller.ts";
 import { toRequest } from "./create.ts";
 
-/** What the keeper of tasks does to chats. */
+/** What the task keeper does with chats. */
 export const taskChats = (ctx: DomainContext): Pick<TaskKeeperDeps, "begin" | "end"> => ({
   begin: async (task) => {
     const owner = await asCaller(ctx.store, task.owner_id);

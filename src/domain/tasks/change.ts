@@ -10,7 +10,7 @@ import type { UserCaller } from "#schema/users/caller.ts";
 import type { Build } from "#schema/workspaces/build.ts";
 import { mayDriveChat, mayWorkIn } from "../access.ts";
 import { createBuild } from "../builds/create.ts";
-import { admittedPrompt } from "../chats/admitted.ts";
+import { admitUserPrompt } from "../chats/admitted.ts";
 import { toContent } from "../chats/input.ts";
 import type { DomainContext } from "../context.ts";
 import { auditTask } from "./audit.ts";
@@ -57,7 +57,7 @@ export const sendToTask = async (
   if (!chat) throw conflict(task.problem || "The task does not have its prompt yet: its workspace is being started.");
   if (chat.archived) throw conflict("The chat is archived. Unarchive it first.");
   const behavior = "queue" as const;
-  const admitted = await admittedPrompt(ctx, chat, { typed: content, asked: { type: "send", behavior } });
+  const admitted = await admitUserPrompt(ctx, chat, { typed: content, asked: { type: "send", behavior } });
   await ctx.chats.ask(chat.id, "send", {
     content: admitted.content,
     custom_prompt: admitted.custom_prompt,

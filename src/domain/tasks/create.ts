@@ -1,5 +1,5 @@
-// Making a task: everything is checked here; then its row, the workspace with its first build and the timer that gives the prompt are
-// written as one batch (rule TK-1).
+// Creates a task: after all checks, its row, the workspace with its first build, and the timer that delivers the prompt are written as one
+// batch (rule TK-1).
 import { GIVE_PROMPT, TASK } from "#actors/tasks/keeper.ts";
 import { forbidden, invalid, invalidField } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
@@ -22,7 +22,7 @@ import { auditTask } from "./audit.ts";
 import { nameFor, titleFor } from "./name.ts";
 import { presentTask } from "./present.ts";
 
-/** The new task. 400, 403, 404 and 409 as for new workspaces and new chats. */
+/** Returns the new task. Rejects with 400, 403, 404 and 409 like new workspaces and new chats. */
 export const createTask = async (
   ctx: DomainContext,
   caller: UserCaller,
@@ -30,7 +30,7 @@ export const createTask = async (
   body: CreateTask,
 ): Promise<Task> => {
   const { store, clock } = ctx;
-  // Its chat works with the owner's credentials, so nobody else speaks in it (facts/chats 4.1).
+  // Its chat uses the owner's credentials, so only the owner may send to it (facts/chats 4.1).
   if (owner.id !== caller.user_id) throw forbidden("You can create tasks only for yourself.");
   const prompt = parsePrompt(body.input);
   const reasoning_effort = parseEffort(body.reasoning_effort) ?? "";
@@ -85,8 +85,8 @@ export const createTask = async (
 };
 
 /**
- * Returns what leads the task's chat: the agent or model that is asked for, else the template's default agent, else a model as in the owner's
- * other chats. 400 when it cannot be used: an agent is never replaced by anything else.
+ * Returns the engine of the task's chat: the requested coding agent or model, or the template's default agent, or a model chosen as for the
+ * owner's other chats. Rejects with 400 when it cannot be used: an agent is never replaced by something else.
  */
 const chooseLead = async (
   ctx: DomainContext,
@@ -114,11 +114,11 @@ const chooseLead = async (
   return { coding_agent: standard?.name ?? null, model_config_id: null };
 };
 
-/** What its chat is asked for by: so that it is made once, however often someone tries (rule TK-2). */
+/** Returns the idempotency key of the task's chat, so that retries create it only once (rule TK-2). */
 export const toRequest = (task_id: string): { readonly key: string; readonly digest: string } => ({
   key: `task ${task_id}`,
   digest: "",
 });
 
-/** The text as chats keep it. 400 for blanks alone. */
+/** Returns the text as chats store it. Rejects with 400 for a blank text. */
 export const parsePrompt = (input: string): string => toContent([{ type: "text", text: input }])[0]?.text ?? "";

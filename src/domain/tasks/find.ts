@@ -1,4 +1,4 @@
-// Finding the task a path names. A task holds a prompt and a chat: it is its owner's, and the site owner's to look at and to stop.
+// Finds the task in a path. A task contains a prompt and a chat, so only its owner can use it; site owners can view and stop it.
 import { Type as t } from "@sinclair/typebox";
 import { notFound } from "#base/errors.ts";
 import { isUuid } from "#base/ids.ts";
@@ -8,13 +8,13 @@ import type { UserCaller } from "#schema/users/caller.ts";
 import { mayUpdateChat } from "../access.ts";
 import { anyUserAt, userPath } from "../users/find.ts";
 
-/** The path parameters of every route of one task. */
+/** The path parameters of routes of one task. */
 export const taskPath = t.Object({
   user: userPath.properties.user,
   task: t.String({ description: "Task id, or its name in any letter case." }),
 });
 
-/** 404 when it is not there, another's than the path says, or not the caller's to see. */
+/** Rejects with 404 when it does not exist, has a different owner than the path says, or is not visible to the caller. */
 export const taskAt = async (
   store: Store,
   { user, task }: typeof taskPath.static,

@@ -1,4 +1,4 @@
-// The list of tasks and what `q` narrows it by.
+// The list of tasks and its search `q`.
 
 import { isUuid } from "#base/ids.ts";
 import { SearchQuery } from "#base/query.ts";
@@ -12,11 +12,11 @@ import type { DomainContext } from "../context.ts";
 import { organizationAt } from "../organizations/find.ts";
 import { presentTasks } from "./present.ts";
 
-/** So many of the newest are looked at. */
+/** Maximum number of tasks considered, newest first. */
 const MOST = 1_000;
 const NONE: Tasks = { tasks: [], count: 0 };
 
-/** Newest first: one's own; the site's owner sees those of all. 400 for a `q` that cannot be understood. */
+/** Returns the caller's tasks, newest first; a site owner sees everyone's. Rejects an invalid `q` with 400. */
 export const searchTasks = async (
   ctx: DomainContext,
   caller: UserCaller,
@@ -39,7 +39,7 @@ export const searchTasks = async (
   const named = rows
     .map(({ task }) => task)
     .filter(({ name, display_name }) => `${name} ${display_name}`.toLowerCase().includes(words));
-  // Only a status needs all of them to be put together.
+  // Only a status filter requires presenting all of them.
   const shown = await presentTasks(ctx, status === undefined ? named.slice(offset, offset + limit) : named, caller);
   if (status === undefined) return { tasks: shown, count: named.length };
   const fitting = shown.filter((task) => task.status === status);

@@ -1,4 +1,4 @@
-// What was said in a task: the words of its chat, or what an agent in its workspace has left before there was one.
+// The messages of a task: those of its chat, or those that an agent in its workspace left before there was a chat.
 import { rfc3339 } from "#base/clock.ts";
 import { findChatPlace } from "#db/chats/chats.ts";
 import { listMessages, listNewestMessages, type MessageRow } from "#db/chats/messages.ts";
@@ -10,7 +10,7 @@ const END = Number.MAX_SAFE_INTEGER;
 
 type Cursor = { readonly after: number | undefined; readonly limit: number };
 
-/** The newest entries; with `after` the oldest that have come since that one. */
+/** Returns the newest entries; with `after`, the oldest ones since that entry. */
 export const taskLogs = async (
   { store }: DomainContext,
   task: TaskRow,

@@ -1,4 +1,4 @@
-// Tasks as callers see them: their status follows from the workspace's build, its agent and the chat, and is stored nowhere.
+// Presents tasks. Their status is derived from the workspace's build, its agent and the chat, and is not stored.
 import { rfc3339 } from "#base/clock.ts";
 import { notFound } from "#base/errors.ts";
 import { type ChatOutcome, listChatOutcomes } from "#db/chats/chats.ts";
@@ -13,7 +13,7 @@ import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { DomainContext } from "../context.ts";
 import { presentWorkspaces } from "../workspaces/present.ts";
 
-/** In the order given; those whose workspace no longer exists by now are left out. */
+/** Keeps the given order; tasks whose workspace no longer exists are left out. */
 export const presentTasks = async (
   ctx: DomainContext,
   tasks: readonly TaskRow[],
@@ -31,7 +31,7 @@ export const presentTasks = async (
   });
 };
 
-/** 404 when its workspace no longer exists by now. */
+/** Rejects with 404 when its workspace no longer exists. */
 export const presentTask = async (ctx: DomainContext, task: TaskRow, caller: UserCaller): Promise<Task> => {
   const [shown] = await presentTasks(ctx, [task], caller);
   if (!shown) throw notFound();
@@ -78,7 +78,7 @@ const isTop = ({ parent_id }: WorkspaceAgent): boolean =>
 
 type Facts = Pick<TaskRow, "delivered_at" | "problem">;
 
-/** What a task is doing (rule TK-4). */
+/** Returns the status of a task (rule TK-4). */
 const toStatus = (
   { delivered_at, problem }: Facts,
   { latest_build }: Workspace,

@@ -1,10 +1,10 @@
-// What an agent in the workspace of a task has left of its conversation.
+// The conversation snapshot left by an agent in the workspace of a task.
 import { notFound } from "#base/errors.ts";
 import { findTask, updateTask } from "#db/tasks/tasks.ts";
 import type { AgentCaller } from "#schema/users/caller.ts";
 import type { DomainContext } from "../context.ts";
 
-/** Takes the place of the one before. 404 when the agent's workspace is not the task's. */
+/** Replaces the previous snapshot. Rejects with 404 when the agent's workspace is not the task's. */
 export const keepTaskSnapshot = async (
   { store, clock }: DomainContext,
   id: string,

@@ -1,4 +1,4 @@
-// Making a template version from an upload (or from a template that comes with the server), which starts its import.
+// Creates a template version from an upload or a built-in template, which starts its import.
 import { AppError, forbidden, invalid, invalidField, notFound } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import { partOf } from "#base/parts.ts";
@@ -17,7 +17,7 @@ import type { DomainContext } from "../context.ts";
 import { mayReadFile, remember } from "../templates/uploads.ts";
 import { randomVersionName } from "./version-name.ts";
 
-/** Answers the new version's id; its job is pending or already running. */
+/** Returns the new version's ID; its job is pending or already running. */
 export const createVersion = async (
   ctx: DomainContext,
   caller: UserCaller,
@@ -52,13 +52,16 @@ export const createVersion = async (
   return id;
 };
 
-/** The values that the active version of the template was given: nobody can read the secret ones to give them again. */
+/** Returns the variable values of the template's active version, because secret values cannot be read and entered again. */
 const valuesOfActive = async (ctx: DomainContext, id: string): Promise<Record<string, string>> => {
   const version = await ctx.store.get(findTemplateVersion({ id }));
   return version ? openVariables(ctx.encryption, version) : {};
 };
 
-/** Anyone who looks after a template by its list alone is a member like others, and a plan runs code as the server's user: what cannot be read is refused, too (rule TF-34). */
+/**
+ * Rejects Terraform from users who may manage the template only through its access list: they are ordinary members, and a plan runs code as
+ * the server's user. Unreadable uploads are rejected too (rule TF-34).
+ */
 const refuseTerraform = async (ctx: DomainContext, file_id: string): Promise<void> => {
   if (ctx.config.allow_terraform_for_listed_admins || !(await isTerraform(ctx, file_id, true))) return;
   throw forbidden(
@@ -66,7 +69,7 @@ const refuseTerraform = async (ctx: DomainContext, file_id: string): Promise<voi
   );
 };
 
-/** What a worker must have to take the import. */
+/** Returns the tags that a worker needs for the import. */
 const resolveTags = async (
   ctx: DomainContext,
   organization_id: string,
@@ -79,7 +82,7 @@ const resolveTags = async (
   return isAsAsked || !(await isTerraform(ctx, file_id, false)) ? asked : away;
 };
 
-/** `unreadable`: what an upload counts as that cannot be read. */
+/** `unreadable` is the result for an upload that cannot be read. */
 const isTerraform = async ({ store, blobs }: DomainContext, file_id: string, unreadable: boolean): Promise<boolean> => {
   const file = await store.get(findFile({ id: file_id }));
   if (!file) return false;
@@ -110,7 +113,7 @@ const findUploadedFile = async (
   return file.id;
 };
 
-/** The upload of a template that comes with the server, as this user's; 400 for an unknown one. */
+/** Returns the upload of a built-in template for this user. Rejects with 400 for an unknown one. */
 export const storeExample = async (
   ctx: Pick<DomainContext, "blobs" | "store" | "clock">,
   example_id: string,
@@ -121,7 +124,7 @@ export const storeExample = async (
   return storeArchive(ctx, example.archive(), user_id);
 };
 
-/** The upload of a zip that the server itself has made, as this user's. */
+/** Returns the upload of a zip created by the server, for this user. */
 export const storeArchive = async (
   ctx: Pick<DomainContext, "blobs" | "store" | "clock">,
   bytes: Uint8Array,

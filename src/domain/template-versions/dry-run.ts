@@ -1,4 +1,5 @@
-// Dry runs of a template version: begun, found and shown. Seen by who asked for one and by those who look after templates (rules DR-1 to DR-6).
+// Starts, finds and presents dry runs of a template version. Visible to the person who started one and to template administrators (rules
+// DR-1 to DR-6).
 import { AppError, forbidden, invalidField, notFound } from "#base/errors.ts";
 import { NIL_UUID, uuid } from "#base/ids.ts";
 import { countOpenDryRuns } from "#db/templates/dry-runs.ts";
@@ -8,17 +9,19 @@ import type { UserCaller } from "#schema/users/caller.ts";
 import type { CreateDryRun } from "#schema/workspaces/dry-run.ts";
 import { isActive, jobStatus, type ProvisionerJob } from "#schema/workspaces/job.ts";
 import { buildTags } from "#src/provisioners/external/tags.ts";
-import { presetWithId } from "#src/provisioners/presets.ts";
+import { findPreset } from "#src/provisioners/presets.ts";
 import { mayCreateWorkspaceFor } from "../access.ts";
 import { presentJob } from "../builds/job.ts";
 import { resolveValues } from "../builds/new-build.ts";
 import type { DomainContext } from "../context.ts";
 import { loadManifest, mayManageVersion, versionAt } from "./find.ts";
 
-/** Dry runs one person may have under way: each of them waits for a slot that builds need, too. */
+/** Maximum concurrent dry runs per person, because each occupies a slot that builds need too. */
 const AT_ONCE = 10;
 
-/** A dry run of the version with these values, begun. 400, 403, 412, and 429 for who has too many under way. */
+/**
+ * Starts a dry run of the version with these values. Rejects with 400, 403 or 412, and with 429 when the caller has too many in progress.
+ */
 export const createDryRun = async (
   ctx: DomainContext,
   found: ShownVersion,
@@ -37,7 +40,7 @@ export const createDryRun = async (
   }
   const manifest = await loadManifest(ctx, found);
   const { template_version_preset_id: preset_id, rich_parameter_values: given = [] } = body;
-  const preset = preset_id === undefined ? undefined : presetWithId(manifest, version.id, preset_id);
+  const preset = preset_id === undefined ? undefined : findPreset(manifest, version.id, preset_id);
   if (preset_id !== undefined && !preset) {
     throw invalidField("template_version_preset_id", "the template version has no such preset");
   }
@@ -72,7 +75,7 @@ export const createDryRun = async (
   return made;
 };
 
-/** The dry run that a path names, for who asked for it and for who may change the version; 404 for everyone else. */
+/** Returns the dry run in a path, for the person who started it and users who can change the version. Rejects with 404 otherwise. */
 export const dryRunAt = async (
   ctx: DomainContext,
   params: { templateversion: string; job: string },
@@ -97,7 +100,7 @@ export const presentDryRun = (ctx: DomainContext, { version, template }: ShownVe
     workspace_name: job.input.workspace_name,
     workspace_build_transition: "start",
   };
-  // The values may be someone's secrets.
+  // Values are omitted because they can be secrets.
   const { template_version_id } = job.input;
   return presentJob({ ...job, input: { template_version_id } }, metadata, ctx.jobs);
 };

@@ -1,4 +1,4 @@
-// Finding the template version that a path names, for a caller who may see or change it.
+// Finds the template version in a path and checks the caller's access.
 import { Type as t } from "@sinclair/typebox";
 import { AppError, forbidden, notFound } from "#base/errors.ts";
 import { findTemplateVersion, findVersionShown, type ShownVersion } from "#db/templates/versions.ts";
@@ -12,7 +12,7 @@ export const versionPath = t.Object({
   templateversion: t.String({ format: "uuid", description: "Template version id." }),
 });
 
-/** The version, when the caller may see it; 404 otherwise. */
+/** Returns the version if the caller can see it. Rejects with 404 otherwise. */
 export const versionAt = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<ShownVersion> => {
   const found = await ctx.store.get(findVersionShown({ id: id.toLowerCase() }));
   if (!found || !mayRead(caller, found)) throw notFound();
@@ -22,11 +22,14 @@ export const versionAt = async (ctx: DomainContext, id: string, caller: UserCall
 const mayRead = (caller: UserCaller, { version, template }: ShownVersion): boolean =>
   template ? mayReadTemplate(caller, template) : mayReadTemplates(caller, version.organization_id);
 
-/** Changing it: that of its template; one without a template by those who look after all. */
+/**
+ * Returns whether the caller can change the version: through its template, or for one without a template as an administrator of all
+ * templates.
+ */
 export const mayManageVersion = (caller: UserCaller, { version, template }: ShownVersion): boolean =>
   template ? mayManageTemplate(caller, template) : mayManageTemplates(caller, version.organization_id);
 
-/** The same for those who may change it; 403 for those who may only see it. */
+/** Like `versionAt`, for callers who can change it. Rejects with 403 for callers who can only see it. */
 export const managedVersionAt = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<ShownVersion> => {
   const found = await versionAt(ctx, id, caller);
   if (!mayManageVersion(caller, found)) {
@@ -35,7 +38,7 @@ export const managedVersionAt = async (ctx: DomainContext, id: string, caller: U
   return found;
 };
 
-/** The parsed template.yaml. 412 while it is being imported, 400 when the import gave none. */
+/** Returns the parsed template.yaml. Rejects with 412 while it is being imported and with 400 when the import failed. */
 export const loadManifest = async (ctx: DomainContext, { version, job }: ShownVersion): Promise<Manifest> => {
   const row = await ctx.store.get(findTemplateVersion({ id: version.id }));
   if (row?.manifest) return JSON.parse(row.manifest) as Manifest;

@@ -1,5 +1,5 @@
-// What is asked for certain values: read of the manifest, or where a template's questions depend on each other in Terraform's own words,
-// planned (facts/terraform section 4; rules DY-1 to DY-7, TF-15).
+// The parameters that apply to given values: read from the manifest, or, when Terraform parameters depend on each other, determined by a
+// plan (facts/terraform section 4; rules DY-1 to DY-7, TF-15).
 import { AppError } from "#base/errors.ts";
 import { openDefaults, openVariables } from "#db/templates/variables.ts";
 import type { TemplateVersionRow } from "#db/templates/versions.ts";
@@ -18,10 +18,10 @@ export type FormDeps = Pick<DomainContext, "store" | "encryption" | "blobs" | "p
 type Version = Pick<TemplateVersionRow, "id" | "file_id" | "organization_id" | "sealed_variable_values">;
 type Inputs = Readonly<Record<string, string>>;
 
-/** Whether the questions of a manifest have to be planned. */
+/** Returns whether the parameters of a manifest require a plan. */
 export const isPlanned = (manifest: Manifest): boolean => manifest.terraform?.is_dynamic === true;
 
-/** The form for these values. Rejects with the signal's reason when it is not wanted any more. */
+/** Returns the form for these values. Rejects with the signal's reason when canceled. */
 export const formFor = async (
   deps: FormDeps,
   version: Version,
@@ -52,8 +52,8 @@ export const formFor = async (
 };
 
 /**
- * The manifest with the parameters that are asked for these values, and the tags that follow from them, for anyone who makes a build of
- * them. 400 with one entry for each value that the template refuses.
+ * Returns the manifest with the parameters and tags that apply to these values, for a build with them. Rejects with 400 and one entry per
+ * invalid value.
  */
 export const askedFor = async (
   deps: FormDeps,
@@ -85,9 +85,9 @@ export const askedFor = async (
 };
 
 /**
- * Values for parameters that are asked, and for names that the template does not have at all: those are notified of. One that is asked for other
- * values only, or that the build before had, is left out without a word and not kept: anyone who sends back all that a workspace had, with one
- * value changed, cannot know which questions that takes away.
+ * Keeps values of parameters that apply, and values with unknown names, which are reported. A value of a parameter that applies only to
+ * other values, or that only the previous build had, is dropped silently: a client that sends back all values with one change cannot know
+ * which parameters no longer apply.
  */
 export const known = (
   manifest: Manifest,
@@ -100,18 +100,18 @@ export const known = (
   return Object.fromEntries(Object.entries(inputs).filter(([name]) => isAsked.has(name) || !isSometimes.has(name)));
 };
 
-/** `faulty`: parameters that the plan has left out, as they are without the values that were refused. */
+/** `faulty`: parameters that the plan has omitted, without the rejected values. */
 type Answer = FormAnswer & { readonly faulty: readonly ManifestParameter[] };
 
-/** A diagnostic without an index is about the first that has the address with one. */
+/** A diagnostic without an index is about the first parameter whose indexed address matches. */
 const isAbout =
   ({ address = "" }: ManifestParameter) =>
   (one: { readonly address: string }): boolean =>
     one.address !== "" && (one.address === address || one.address === toLabel(address));
 
 /**
- * A plan leaves out what is wrong. The import knows what that is, unless it was not asked there: then a plan without the values that were
- * refused does.
+ * A plan omits invalid parameters. Their definitions come from the import, or, if they did not apply there, from a plan without the
+ * rejected values.
  */
 const answerWithFaulty = async (...asked: Parameters<typeof answerFor>): Promise<Answer> => {
   const [deps, version, manifest, inputs, user_id, signal] = asked;
@@ -129,7 +129,7 @@ const answerWithFaulty = async (...asked: Parameters<typeof answerFor>): Promise
 
 const PARAMETER = "data.coder_parameter.";
 
-/** The parameters that are asked, with those that the plan has left out where they belong. */
+/** Returns the parameters that apply, with those omitted by the plan inserted in their places. */
 const withFaulty = (manifest: Manifest, { parameters, faulty, faults }: Answer): Manifest => {
   const there = new Set(parameters.map(({ name }) => name));
   const added = faulty.filter((one) => !there.has(one.name) && faults.some(isAbout(one)));

@@ -1,4 +1,4 @@
-// A template version as callers see it.
+// Presents a template version.
 import { rfc3339 } from "#base/clock.ts";
 import { NIL_UUID } from "#base/ids.ts";
 import type { ShownVersion } from "#db/templates/versions.ts";

@@ -1,11 +1,14 @@
-// Who may make a version the active one. Workspaces follow the active version, so one that their owners could not start must not become it
-// (rule LP-16).
+// Decides who may promote a version. Workspaces follow the active version, so a version that their owners could not start must not become
+// active (rule LP-16).
 import { findTemplateVersion } from "#db/templates/versions.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import { LOCAL_PROVISIONER, mayStartLocal } from "../builds/local-rule.ts";
 import type { DomainContext } from "../context.ts";
 
-/** Rejects with 403 when the version runs on the server's machine and its starts would be refused: by the settings, its author or the caller. */
+/**
+ * Rejects with 403 when the version runs on the server's machine and its starts would be rejected because of the settings, its author or
+ * the caller.
+ */
 export const mayPromote = async (
   { store, config }: Pick<DomainContext, "store" | "config">,
   { user_id }: UserCaller,

@@ -1,4 +1,4 @@
-// A name for a version whose author gave none, such as eager_otter7. Easy to say, unlikely to be there already.
+// Generates a name for a version without one, such as eager_otter7: easy to say and unlikely to be taken.
 import { uuid } from "#base/ids.ts";
 
 const FIRST =

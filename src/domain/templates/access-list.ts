@@ -1,4 +1,4 @@
-// Who may use a template: its list of people and groups, and what a request changes in it (rules TA-1 to TA-6).
+// The access list of a template: its users and groups, and changes to them (rules TA-1 to TA-6).
 import { conflict, forbidden, invalid, type Validation } from "#base/errors.ts";
 import { CommitError } from "#db/engine/store.ts";
 import { audited } from "#db/reports/audit/audit.ts";
@@ -16,20 +16,20 @@ import { getOrganization } from "../organizations/find.ts";
 import { presentUser } from "../users/present.ts";
 
 const ACL_LIMIT = 500;
-/** Someone else may change the list at the same moment; each try reads it again. */
+/** Retries concurrent changes; each attempt reads the list again. */
 const TRIES = 5;
 
-/** The groups' part as it counts: until it is set, all members of the organization may use the template. */
+/** Returns the effective group list: until it is set, all members of the organization can use the template. */
 export const getGroupAcl = ({ organization_id, group_acl }: TemplateRow): Acl =>
   group_acl ?? { [organization_id]: "use" };
 
-/** 403 for those who may not change it. */
+/** Rejects with 403 for callers who cannot change it. */
 export const checkMayManage = (template: TemplateRow, caller: UserCaller): void => {
   if (!mayManageTemplate(caller, template))
     throw forbidden("Only administrators of the template can see who has access to it.");
 };
 
-/** People by username, then groups. What has been deleted is left out. */
+/** Returns users by username, then groups. Deleted ones are left out. */
 export const presentAccess = async (
   ctx: DomainContext,
   template: TemplateRow,
@@ -56,7 +56,7 @@ export const presentAccess = async (
 
 const AVAILABLE = 1000;
 
-/** Members and groups of the template's organization, as far as the caller may see them. */
+/** Returns members and groups of the template's organization that the caller can see. */
 export const presentAvailable = async (
   { store }: DomainContext,
   template: TemplateRow,
@@ -74,10 +74,10 @@ export const presentAvailable = async (
   };
 };
 
-/** Of someone's organizations only that of the template is told. */
+/** Shows only the template's organization of each user. */
 const shown = (user: UserRow, organization_id: string) => presentUser(user, [organization_id]);
 
-/** 400 for strangers to the organization, unknown groups and roles; nothing is changed then. */
+/** Rejects with 400 for users outside the organization and unknown groups and roles; nothing is changed then. */
 export const changeAccess = async (
   ctx: DomainContext,
   found: TemplateRow,

@@ -1,5 +1,5 @@
-// How long builds of a template take: the middle and the slow end of the newest finished builds. Kept for a short while, because lists
-// ask for every template.
+// Median and 95th percentile of a template's build times, from its latest finished builds. Cached briefly, because lists show every
+// template.
 import type { Clock } from "#base/clock.ts";
 import type { Store } from "#db/engine/store.ts";
 import { listBuildTimes } from "#db/templates/templates.ts";
@@ -37,7 +37,7 @@ export class BuildTimes {
   }
 }
 
-/** Nearest rank; null without values. */
+/** Returns nearest-rank percentiles; null without values. */
 const percentiles = (values: readonly number[]): { P50: number | null; P95: number | null } => {
   const sorted = values.toSorted((a, b) => a - b);
   const at = (share: number): number | null => sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? null;

@@ -1,4 +1,4 @@
-// Making, changing and deleting templates. A template is made by its first version's actor, in one batch with the version's own change.
+// Creates, changes and deletes templates. A template is created by its first version's actor, in one batch with the version's own change.
 
 import { lowerPortShares } from "#actors/workspace/port-limits.ts";
 import { AppError, conflict, forbidden, invalidField, notFound } from "#base/errors.ts";
@@ -19,7 +19,7 @@ import {
 } from "#db/templates/templates.ts";
 import { findTemplateVersion } from "#db/templates/versions.ts";
 import type { OrganizationRow } from "#db/users/organizations.ts";
-import { lookAtPrebuilds } from "#db/workspaces/prebuilds.ts";
+import { schedulePrebuildCheck } from "#db/workspaces/prebuilds.ts";
 import type { Manifest } from "#schema/templates/manifest.ts";
 import type { CreateTemplate, PatchTemplate } from "#schema/templates/template.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
@@ -31,7 +31,10 @@ import type { DomainContext } from "../context.ts";
 const HOUR_MS = 3_600_000;
 const DEFAULT_TRASH_DAYS = 7;
 
-/** Answers the new template's id. 400 when the version or the default agent cannot be used, 412 while it is imported, 409 for a taken name. */
+/**
+ * Returns the new template's ID. Rejects with 400 when the version or the default coding agent cannot be used, with 412 while the version
+ * is being imported, and with 409 for a name that is taken.
+ */
 export const makeTemplate = async (
   ctx: Pick<DomainContext, "store" | "versions">,
   organization: OrganizationRow,
@@ -83,8 +86,8 @@ export const makeTemplate = async (
   return id;
 };
 
-/** 403 for those who do not look after templates there. */
-export const mustManage = (caller: UserCaller, organization: OrganizationRow): void => {
+/** Rejects with 403 for callers who do not administer templates there. */
+export const requireTemplateAdmin = (caller: UserCaller, organization: OrganizationRow): void => {
   if (!mayManageTemplates(caller, organization.id)) {
     throw forbidden("Only template administrators can create templates.");
   }
@@ -101,7 +104,7 @@ const templateEntry = (
 const defined = (patch: object): object =>
   Object.fromEntries(Object.entries(patch).filter(([, value]) => value !== undefined));
 
-/** Those who have a workspace of it hear that it is deprecated, once for each message. */
+/** Notifies users with a workspace from the template that it is deprecated, once per message. */
 const deprecationNotices = async (
   { store }: Pick<DomainContext, "store">,
   { id, name, display_name, icon, deprecation_message }: TemplateRow,
@@ -117,10 +120,10 @@ const deprecationNotices = async (
     .map(({ owner_id }) => notified({ ...about, user_id: owner_id, dedupe }));
 };
 
-/** Writes what the body names; what it leaves out stays. 400 for a new default agent that cannot be used. */
+/** Changes the given members; omitted ones are unchanged. Rejects with 400 for a new default coding agent that cannot be used. */
 export const changeTemplate = async (ctx: DomainContext, template: TemplateRow, body: PatchTemplate): Promise<void> => {
   const { default_coding_agent: agent = "" } = body;
-  // An agent that was turned off since may stay named.
+  // A coding agent that was disabled later may stay selected.
   if (agent !== "" && agent !== template.default_coding_agent) await checkAgent(ctx, agent, "default_coding_agent");
   const { autostop_requirement, autostart_requirement, ...settings } = body;
   const { update_workspace_last_used_at, update_workspace_dormant_at, ...plain } = settings;
@@ -138,8 +141,8 @@ export const changeTemplate = async (ctx: DomainContext, template: TemplateRow, 
   ];
   if (resets.length === 0 && Object.values(patch).every((value) => value === undefined)) return;
   try {
-    // The workspaces of the template look at their times again (rule TI-24); what is reset must be so before anything is due.
-    const timers = [...(resets.length > 0 ? resets : [setTimers("schedule")]), lookAtPrebuilds(template.id, now)];
+    // The template's workspaces recompute their schedules (rule TI-24); resets must be applied before anything is due.
+    const timers = [...(resets.length > 0 ? resets : [setTimers("schedule")]), schedulePrebuildCheck(template.id, now)];
     await ctx.store.commit([
       updateTemplate(template.id, { ...patch, updated_at: now }, { expect: 1 }),
       ...timers,
@@ -155,7 +158,7 @@ export const changeTemplate = async (ctx: DomainContext, template: TemplateRow, 
   if (patch.max_port_share_level !== undefined) await lowerPortShares(ctx.store, ctx.workspaces, template.id);
 };
 
-/** 400 while workspaces of it exist. */
+/** Rejects with 400 while it has workspaces. */
 export const removeTemplate = async (ctx: DomainContext, template: TemplateRow): Promise<void> => {
   const { id } = template;
   const now = ctx.clock.now();

@@ -1,4 +1,4 @@
-// Finding the template that a path names, for a caller who may see or change it.
+// Finds the template in a path and checks the caller's access.
 import { Type as t } from "@sinclair/typebox";
 import { forbidden, notFound } from "#base/errors.ts";
 import { findTemplateByName, findTemplateShown, type ShownTemplate } from "#db/templates/templates.ts";
@@ -9,14 +9,14 @@ import { organizationAt } from "../organizations/find.ts";
 
 export const templatePath = t.Object({ template: t.String({ format: "uuid", description: "Template id." }) });
 
-/** The template, when the caller may see it; 404 otherwise. */
+/** Returns the template if the caller can see it. Rejects with 404 otherwise. */
 export const templateAt = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<ShownTemplate> => {
   const found = await ctx.store.get(findTemplateShown({ id: id.toLowerCase() }));
   if (!found || !mayReadTemplate(caller, found.template)) throw notFound();
   return found;
 };
 
-/** The same by the names of its organization and itself. */
+/** Finds a template by the names of its organization and itself. */
 export const templateNamed = async (
   ctx: DomainContext,
   { organization, name }: { readonly organization: string; readonly name: string },
@@ -28,7 +28,7 @@ export const templateNamed = async (
   return templateAt(ctx, found.id, caller);
 };
 
-/** The same for those who may change it; 403 for those who may only see it. */
+/** Like `templateAt`, for callers who can change it. Rejects with 403 for callers who can only see it. */
 export const managedTemplateAt = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<ShownTemplate> => {
   const found = await templateAt(ctx, id, caller);
   if (!mayManageTemplate(caller, found.template)) {

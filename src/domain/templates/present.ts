@@ -1,4 +1,4 @@
-// A template as callers see it.
+// Presents a template.
 import { rfc3339 } from "#base/clock.ts";
 import type { ShownTemplate } from "#db/templates/templates.ts";
 import type { BuildTimeStats, Template } from "#schema/templates/template.ts";

@@ -1,4 +1,4 @@
-// The lists of templates and what `q` narrows them by (facts/platform 9.3).
+// Lists of templates and their search `q` (facts/platform 9.3).
 import { SearchQuery } from "#base/query.ts";
 import { listTemplates, type ShownTemplate, type TemplateRow } from "#db/templates/templates.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
@@ -6,7 +6,10 @@ import { mayManageTemplate, mayReadTemplate } from "../access.ts";
 import { LOCAL_PROVISIONER, mayHaveLocal } from "../builds/local-rule.ts";
 import type { DomainContext } from "../context.ts";
 
-/** Templates the caller may see and may make something from, by name. Those for local workspaces are shown to who may have one and to who looks after templates. 400 for a `q` that cannot be understood. */
+/**
+ * Returns templates that the caller can see and create something from, by name. Templates of local workspaces are shown only to users who
+ * can have one and to template administrators. Rejects an invalid `q` with 400.
+ */
 export const searchTemplates = async (
   ctx: DomainContext,
   caller: UserCaller,

@@ -1,6 +1,6 @@
-// The ready templates of a fresh install: each is made once, on the same way as every template (upload, version, import, template). None
-// is made where its workspaces cannot run or may not (docs/spec/design.md 8): `docker` waits until a Docker Engine answers. What someone has
-// deleted is not made again (rules TP-21, TP-22, TP-29).
+// The built-in templates of a fresh install. Each is created once, in the same steps as any template (upload, version, import, template),
+// and only where its workspaces can and may run (docs/spec/design.md 8): `docker` waits until a Docker Engine responds. Deleted ones are
+// not created again (rules TP-21, TP-22, TP-29).
 import type { Directory } from "#actors/runtime/directory.ts";
 import type { Events } from "#actors/runtime/events.ts";
 import type { TemplateVersionActor } from "#actors/template-version/actor.ts";
@@ -32,7 +32,7 @@ type Deps = {
   readonly provisioners: ReadonlyMap<string, Provisioner>;
 };
 
-/** Milliseconds between two looks for an engine that does not answer yet. */
+/** Milliseconds between checks for an engine that does not respond yet. */
 const LOOK_MS = 15_000;
 
 export class ReadyTemplates {
@@ -44,7 +44,7 @@ export class ReadyTemplates {
     this.#deps = deps;
   }
 
-  /** Makes those that can be used now. Goes on looking for what is missing until `stop`. Never rejects. */
+  /** Creates the templates that can be used now, and keeps checking for the others until `stop`. Never rejects. */
   async start(): Promise<void> {
     for (const name of [LOCAL, DOCKER]) await this.#make(name);
     if (await this.#isMade(DOCKER)) return;
@@ -55,13 +55,13 @@ export class ReadyTemplates {
     });
   }
 
-  /** Ends looking, and waits for what is being made. */
+  /** Stops checking, and waits for templates that are being created. */
   async stop(): Promise<void> {
     this.#timer?.cancel();
     await this.#looking;
   }
 
-  /** A failure is logged and tried again at the next start. */
+  /** A failure is logged and retried at the next start. */
   async #make(name: string): Promise<void> {
     const provisioner = this.#deps.provisioners.get(name);
     try {
@@ -69,7 +69,7 @@ export class ReadyTemplates {
       if (!(await this.#isMade(name))) {
         if ((await provisioner.lacks?.()) !== undefined) return;
         const example = EXAMPLES.get(name);
-        if (example) await makeReady(this.#deps, name, example);
+        if (example) await createBuiltInTemplate(this.#deps, name, example);
       }
     } catch (error) {
       log("templates").error("the ready template {name} could not be made: {error}", { name, error });
@@ -78,21 +78,21 @@ export class ReadyTemplates {
   }
 
   async #isMade(name: string): Promise<boolean> {
-    return (await this.#deps.store.get(findSetting({ key: madeKey(name) }))) !== undefined;
+    return (await this.#deps.store.get(findSetting({ key: toCreatedKey(name) }))) !== undefined;
   }
 }
 
-/** The row that remembers that the template was made once: in the default organization, or in another one. */
-export const madeKey = (name: string, { id, is_default }: StarterPlace = { id: "", is_default: true }): string =>
+/** Returns the key of the setting that records that the template was created: in the default organization, or in another one. */
+export const toCreatedKey = (name: string, { id, is_default }: StarterPlace = { id: "", is_default: true }): string =>
   is_default ? `starter_${name}` : `starter_${name} ${id}`;
 
 type StarterPlace = Pick<OrganizationRow, "id" | "is_default">;
 
-/** What a ready template is made of. */
+/** The content of a built-in template. */
 type ReadyExample = Pick<Example, "display_name" | "description" | "icon" | "archive">;
 
-/** Makes the template with its first version, unless there is one of that name; in the default organization where none is given. */
-export const makeReady = async (
+/** Creates the template with its first version, unless the name is taken; in the default organization by default. */
+export const createBuiltInTemplate = async (
   deps: Omit<Deps, "provisioners">,
   name: string,
   example: ReadyExample,
@@ -104,7 +104,7 @@ export const makeReady = async (
   const organization_id = organization.id;
   if (!(await store.get(findTemplateByName({ organization_id, name })))) {
     const { display_name, description, icon } = example;
-    // One that is imported here: how it ends is told to this node.
+    // Must be imported on this node, because only it learns how the import ends.
     let id = uuid();
     while (!deps.parts.has(partOf(id))) id = uuid();
     const job_id = uuid();
@@ -127,7 +127,7 @@ export const makeReady = async (
     const body = { name, template_version_id: id, display_name, description, icon };
     await makeTemplate(deps, organization, PREBUILDS_USER_ID, body);
   }
-  await store.commit([insertSetting({ key: madeKey(name, organization), value: "1" })]);
+  await store.commit([insertSetting({ key: toCreatedKey(name, organization), value: "1" })]);
 };
 
 const waitForJob = ({ topics }: Pick<Deps, "topics">, job_id: string): Promise<void> =>

@@ -1,4 +1,4 @@
-// What the import of Terraform templates is given of the rest of the server.
+// Dependencies of Terraform imports.
 import type { TerraformImports } from "#actors/template-version/import-terraform.ts";
 import { uuid } from "#base/ids.ts";
 import { ExternalProvisioner } from "#src/provisioners/external/external.ts";
@@ -9,7 +9,7 @@ import { remember } from "./uploads.ts";
 
 type Deps = Pick<DomainContext, "store" | "clock" | "blobs" | "links" | "provisioners" | "accessUrl" | "jobs">;
 
-/** Undefined where the server runs no such templates. */
+/** Returns undefined when the server runs no Terraform templates. */
 export const terraformImports = (ctx: Deps): TerraformImports | undefined => {
   const own = ctx.provisioners.get("terraform");
   if (!(own instanceof TerraformProvisioner)) return undefined;

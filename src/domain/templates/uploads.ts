@@ -1,4 +1,4 @@
-// Uploaded files as rows: who has which content, and who may read it (rules TP-1 to TP-4).
+// Rows of uploaded files: who uploaded which content, and who can read it (rules TP-1 to TP-4).
 import { notFound } from "#base/errors.ts";
 import { CommitError, type Store } from "#db/engine/store.ts";
 import { audited } from "#db/reports/audit/audit.ts";
@@ -14,7 +14,7 @@ import { listTemplateAccess } from "#db/templates/templates.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import { mayManageTemplate, mayManageTemplates } from "../access.ts";
 
-/** The id under which the user has this content; the row is on disk. */
+/** Returns the ID under which the user has this content; the row is stored. */
 export const remember = async (store: Store, row: FileRow): Promise<{ id: string; isNew: boolean }> => {
   const { created_by, hash, mimetype } = row;
   const find = () => store.get(findFileByHash({ created_by, hash, mimetype }));
@@ -28,21 +28,21 @@ export const remember = async (store: Store, row: FileRow): Promise<{ id: string
     return { id: row.id, isNew: true };
   } catch (error) {
     if (!(error instanceof CommitError) || error.reason !== "constraint") throw error;
-    // The same content came twice at the same time.
+    // The same content was uploaded concurrently.
     const other = await find();
     if (!other) throw error;
     return { id: other.id, isNew: false };
   }
 };
 
-/** The upload with this id, where the caller may read it; 404 otherwise. */
+/** Returns the upload with this ID if the caller can read it. Rejects with 404 otherwise. */
 export const fileAt = async (store: Store, id: string, caller: UserCaller): Promise<FileRow> => {
   const file = await store.get(findFile({ id: id.toLowerCase() }));
   if (!file || !(await mayReadFile(store, caller, file))) throw notFound();
   return file;
 };
 
-/** Anyone who uploaded it, and those who look after templates where a version was made of it. */
+/** Allows the uploader, and template administrators if a version was created from it. */
 export const mayReadFile = async (store: Store, caller: UserCaller, file: FileRow): Promise<boolean> => {
   if (file.created_by === caller.user_id || mayManageTemplates(caller, "")) return true;
   const used = await store.scan(listOrganizationsOfFile({ file_id: file.id }));
@@ -50,7 +50,7 @@ export const mayReadFile = async (store: Store, caller: UserCaller, file: FileRo
   return (await store.scan(listTemplatesOfFile({ file_id: file.id }))).some((one) => mayManageTemplate(caller, one));
 };
 
-/** Anyone who may make versions of some template. */
+/** Allows everyone who can create versions of some template. */
 export const mayUpload = async (store: Store, caller: UserCaller): Promise<boolean> =>
   ["", ...Object.keys(caller.organizations)].some((id) => mayManageTemplates(caller, id)) ||
   (await store.scan(listTemplateAccess())).some((template) => mayManageTemplate(caller, template));

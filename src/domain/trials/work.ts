@@ -8,7 +8,7 @@ import { findWorkspacePlace } from "#db/workspaces/workspaces.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import { mayUseWorkspace } from "../access.ts";
 import { createBuild, restoreBuild } from "../builds/create.ts";
-import { admittedPrompt } from "../chats/admitted.ts";
+import { admitUserPrompt } from "../chats/admitted.ts";
 import { ownChat } from "../chats/find.ts";
 import { toContent } from "../chats/input.ts";
 import type { DomainContext } from "../context.ts";
@@ -46,7 +46,7 @@ const deliver = async (ctx: DomainContext, trial: TrialRow, way: StoredWay): Pro
   const request_key = { key: `trial ${trial.id} ${way.number}`, digest: "" };
   const behavior = "queue" as const;
   const typed = toContent([{ type: "text", text: way.prompt }]);
-  const { content, custom_prompt } = await admittedPrompt(ctx, chat, {
+  const { content, custom_prompt } = await admitUserPrompt(ctx, chat, {
     typed,
     asked: { type: "send", behavior },
     request_key,

@@ -1,4 +1,4 @@
-// The services that users' routes share for the life of the process: hashing, the setup link, and counts of sign-in tries.
+// Services that the user routes share for the life of the process: hashing, the setup link, and sign-in rate limits.
 
 import type { Clock } from "#base/clock.ts";
 import { emailKey } from "#base/email-address.ts";
@@ -11,35 +11,39 @@ import { type HashCost, Passwords } from "./passwords.ts";
 import { SetupLink } from "./setup-link.ts";
 import { Throttle, toNetwork } from "./throttle.ts";
 
-/** Sign-ins and password changes of one address for one account in a minute (facts/platform 3.1). */
+/** Maximum sign-ins and password changes per minute from one address for one account (facts/platform 3.1). */
 const TRIES = 60;
 /**
- * Wrong passwords of one address for all accounts together in a minute. Only wrong ones, and twice as many as for one account: people
- * share addresses, and one who guesses there must not lock the others out.
+ * Maximum wrong passwords per minute from one address for all accounts together. Counts only wrong ones and is twice the limit per account,
+ * because people share addresses and an attacker there must not lock others out.
  */
 const WRONG = 2 * TRIES;
-/** A wrong password is answered by so much later for each request that waits to be hashed: a flood that waits for answers slows down. */
+/** Delay of a wrong password's response per request waiting to be hashed, which slows down a flood of attempts. */
 const PRESSURE_MS = 500;
 const LATEST_MS = 5_000;
-/** Answers that are held back immediately. */
+/** Maximum delayed responses. */
 const HELD = 10_000;
 
-/** Who guesses, at what. */
+/** An attempt to guess a password. */
 export type Guesser = {
   /** The address of the request. */
   readonly address: string;
-  /** The account's email address as it was sent, whether there is such an account or not. */
+  /** The account's email address as sent, whether or not the account exists. */
   readonly account: string;
-  /** Has signed in to this account from this address before, or is signed in to it: no one else's guesses count for them. */
+  /**
+   * This address has signed in to this account before, or is signed in to it; such attempts are counted separately from everyone else's.
+   */
   readonly isKnown: boolean;
 };
 
 export type Guess = {
-  /** Whether the password is right. A wrong one is answered after a while, the same for accounts that are and that are not. */
+  /**
+   * Returns whether the password is correct. The response to a wrong one is delayed, equally for accounts that exist and those that do not.
+   */
   verify(password: string, hash: string | undefined): Promise<boolean>;
-  /** It was no guess. */
+  /** Marks the attempt as correct. */
   right(): void;
-  /** It was wrong: resolves when that may be answered. */
+  /** Marks the attempt as wrong: resolves when the response may be sent. */
   wrong(): Promise<void>;
 };
 
@@ -51,10 +55,10 @@ export class Accounts {
   readonly #wrong: Throttle;
   readonly #guesses: Guesses;
   #held = 0;
-  /** True while the first user is still to be made through the setup link. */
+  /** True while the first user has not been created through the setup link. */
   setupNeeded = false;
 
-  /** What people prove alongside the password. */
+  /** Users' second factors. */
   readonly factors: SecondFactors;
 
   constructor(deps: { store: Store; clock: Clock; encryption: Encryption; hashCost?: HashCost | undefined }) {
@@ -68,7 +72,7 @@ export class Accounts {
     this.#guesses = new Guesses(clock);
   }
 
-  /** Counts what may be a guess at a password, before any work. Throws 429 when there were too many (rules ID-5, ID-19). */
+  /** Counts a possible password guess before any work is done. Throws 429 when there were too many (rules ID-5, ID-19). */
   countGuess({ address, account: sent, isKnown }: Guesser): Guess {
     const account = emailKey(sent);
     const network = toNetwork(address);
@@ -90,7 +94,7 @@ export class Accounts {
       this.#hold(Math.max(this.#guesses.delayOf(counted), this.passwords.waiting * PRESSURE_MS));
     const verify = async (password: string, hash: string | undefined): Promise<boolean> => {
       const isRight = await this.passwords.verify(password, hash, asker).catch(async (error) => {
-        // Nothing was looked at. Anyone who is refused would else return immediately.
+        // The password was not checked, so the attempt is not counted. The rejection is delayed, or the caller could retry immediately.
         right();
         await this.#hold(LATEST_MS);
         throw error;

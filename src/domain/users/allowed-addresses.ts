@@ -1,9 +1,9 @@
-// The networks from which a key counts, in CIDR form. Pure.
+// The networks from which a key is valid, in CIDR form. Pure.
 import { BlockList, isIP } from "node:net";
 import { networks as kind } from "#base/config/kinds.ts";
 import { invalidField } from "#base/errors.ts";
 
-/** The networks as they are kept. Throws 400 for one that is none. */
+/** Returns the networks in their stored form. Throws 400 for an invalid one. */
 export const parseNetworks = (given: readonly string[]): string[] =>
   given.map((one) => {
     const parsed = /[\s,]/.test(one) ? undefined : kind.parse(one)?.[0];
@@ -13,14 +13,14 @@ export const parseNetworks = (given: readonly string[]): string[] =>
 
 const EXAMPLE = "an IP address or a network such as 10.0.0.0/8";
 
-/** Whether a request from this address is from one of the networks; from everywhere when none exist. */
+/** Returns whether an address is in one of the networks; without networks, every address is allowed. */
 export const isAllowedFrom = (networks: readonly string[], address: string): boolean => {
   if (networks.length === 0) return true;
   const version = isIP(address);
   return version !== 0 && makeBlockList(networks).check(address, version === 6 ? "ipv6" : "ipv4");
 };
 
-/** Whether all of `inner` lie in `outer`. */
+/** Returns whether all networks of `inner` are inside `outer`. */
 export const areWithin = (inner: readonly string[], outer: readonly string[]): boolean =>
   outer.length === 0 ||
   (inner.length > 0 && inner.every((one) => outer.some((network) => holds(network, ...splitNetwork(one)))));

@@ -1,4 +1,4 @@
-// Finding a key within its user, and showing keys.
+// Finds a user's key, and presents keys.
 import { rfc3339 } from "#base/clock.ts";
 import { forbidden, invalidField, notFound } from "#base/errors.ts";
 import { type ApiKey as ApiKeyRow, findKey } from "#db/users/api-keys.ts";
@@ -28,7 +28,7 @@ export const keyAt = async (ctx: DomainContext, user: KnownUser, id: string): Pr
   return key;
 };
 
-/** The key as callers see it; never its secret or the hash of it. */
+/** Presents a key, without its secret and hash. */
 export const presentApiKey = (key: ApiKeyRow, username: string): ApiKey => ({
   id: key.id,
   user_id: key.user_id,

@@ -1,10 +1,10 @@
-// What is done for someone without a request of theirs, with the rights that they have now.
+// Acts on behalf of a user without a request, with their current access.
 import type { Store } from "#db/engine/store.ts";
 import { readMemberships } from "#db/users/members.ts";
 import { findUser } from "#db/users/users.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 
-/** The user as a caller; undefined for one who may not do anything now. */
+/** Returns the user as a caller; undefined when they are not active. */
 export const asCaller = async (store: Store, user_id: string): Promise<UserCaller | undefined> => {
   const user = await store.get(findUser({ id: user_id }));
   if (!user || user.status === "suspended") return undefined;

@@ -5,7 +5,7 @@ import { audited } from "#db/reports/audit/audit.ts";
 import type { api_keys } from "#db/schema/users.ts";
 import type { User } from "#db/users/users.ts";
 
-/** A user who is about to be changed in these fields. */
+/** Returns the entry for a user whose fields are about to change. */
 export const userChanged = (user: User, patch: Partial<User>, now: number): Statement =>
   audited({ ...about(user, now), action: "write", before: user, after: { ...user, ...patch } });
 
@@ -20,8 +20,11 @@ export const userDeleted = (user: User, now: number): Statement =>
 const about = ({ id, username }: NewUser, now: number) =>
   ({ now, resource_type: "user", resource_id: id, target: username }) as const;
 
-/** A dormant account wakes up with its first use. */
-export const wokenUp = ({ status, ...user }: Pick<User, "id" | "username" | "status">, now: number): Statement[] =>
+/** Returns the entry for a dormant account that becomes active with its first use. */
+export const auditReactivation = (
+  { status, ...user }: Pick<User, "id" | "username" | "status">,
+  now: number,
+): Statement[] =>
   status === "dormant"
     ? [
         audited({

@@ -1,5 +1,5 @@
-// What is done to a user: renamed, given roles, suspended, activated, deleted. What a suspended or deleted user had open ends immediately
-// (rules ID-11, ID-12).
+// Changes to a user: rename, roles, suspend, activate, delete. Open connections of a suspended or deleted user end immediately (rules
+// ID-11, ID-12).
 import { conflict, forbidden, invalid } from "#base/errors.ts";
 import { deleteRecordingsByUser } from "#db/chats/recordings.ts";
 import { CommitError } from "#db/engine/store.ts";
@@ -15,7 +15,7 @@ import { deleteGitSshKey } from "#db/users/git-ssh-keys.ts";
 import { deleteOidcLinksByUser } from "#db/users/oidc-links.ts";
 import { deleteSecretsByUser } from "#db/users/secrets.ts";
 import { deleteSkillsByUser } from "#db/users/skills.ts";
-import { deleteUser, isStillOwner, updateUser } from "#db/users/users.ts";
+import { deleteUser, guardOwner, updateUser } from "#db/users/users.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import { isOwner, mayEditProfile, mayGiveSiteRoles, mayManageUser } from "../access.ts";
 import { stopForbiddenLocal } from "../builds/local-limits.ts";
@@ -24,23 +24,23 @@ import { userChanged, userDeleted } from "./audit.ts";
 import { type KnownUser, userAt } from "./find.ts";
 import { PREBUILDS_USER_ID } from "./first-user.ts";
 import { siteRoles } from "./site-roles.ts";
-import { takenOr, USER_NAMES } from "./taken.ts";
+import { toTakenConflict, USER_NAMES } from "./taken.ts";
 import { checkUsername } from "./usernames.ts";
 
-/** The user, when the caller may manage them. The built-in account is managed by nobody. 403, 404. */
+/** Returns the user if the caller can manage them. The built-in account cannot be managed. Rejects with 403 or 404. */
 export const findManagedUser = async (ctx: DomainContext, text: string, caller: UserCaller): Promise<KnownUser> => {
   const user = await userAt(ctx.store, text, caller);
   if (!mayManageUser(caller, user) || user.id === PREBUILDS_USER_ID) throw forbidden("You may not manage this user.");
   return user;
 };
 
-/** 409 while the user owns workspaces. */
+/** Rejects with 409 while the user owns workspaces. */
 export const removeUser = async (ctx: DomainContext, user: KnownUser, caller: UserCaller): Promise<void> => {
   if (user.id === caller.user_id) throw forbidden("You cannot delete yourself.");
   const now = ctx.clock.now();
   await ctx.store
     .commit([
-      ...(isOwner(caller) ? [isStillOwner({ id: caller.user_id })] : []),
+      ...(isOwner(caller) ? [guardOwner({ id: caller.user_id })] : []),
       deleteUser({ id: user.id, now }),
       deleteKeysByUser({ user_id: user.id, except: "" }),
       deleteAddressesByUser(user.id),
@@ -64,7 +64,7 @@ export const removeUser = async (ctx: DomainContext, user: KnownUser, caller: Us
   ctx.topics.publish("shown_changed", user.id, {});
 };
 
-/** 400, 403, 409 for a name that is taken. */
+/** Rejects with 400, 403, or 409 for a name that is taken. */
 export const changeProfile = async (
   ctx: DomainContext,
   user: KnownUser,
@@ -78,12 +78,12 @@ export const changeProfile = async (
   const name = input.name?.trim() ?? user.name;
   await ctx.store
     .commit([updateUser(user.id, { username, name, updated_at: now }), userChanged(user, { username, name }, now)])
-    .catch((error) => Promise.reject(takenOr(error, USER_NAMES)));
+    .catch((error) => Promise.reject(toTakenConflict(error, USER_NAMES)));
   ctx.topics.publish("shown_changed", user.id, {});
   return userAt(ctx.store, user.id, caller);
 };
 
-/** A user who is suspended already, or active, stays as they are. 400 for oneself and for owners. */
+/** Does nothing when the user already has that status. Rejects with 400 for oneself and for owners. */
 export const setSuspended = async (
   ctx: DomainContext,
   user: KnownUser,
@@ -96,7 +96,7 @@ export const setSuspended = async (
   }
   const now = ctx.clock.now();
   const status = isSuspended ? "suspended" : "active";
-  // What is so already is no change, and told of by no entry.
+  // No change, so no audit entry.
   if (user.status === status) return user;
   await ctx.store.commit([
     updateUser(user.id, { status, updated_at: now }),
@@ -108,7 +108,7 @@ export const setSuspended = async (
   return userAt(ctx.store, user.id, caller);
 };
 
-/** Replaces all site roles. Only an owner gives them, and never to oneself (rule ID-11). */
+/** Replaces all site roles. Only an owner can assign them, and never to themselves (rule ID-11). */
 export const setSiteRoles = async (
   ctx: DomainContext,
   user: KnownUser,
@@ -120,7 +120,7 @@ export const setSiteRoles = async (
   const now = ctx.clock.now();
   const roles = siteRoles(names);
   await ctx.store.commit([
-    isStillOwner({ id: caller.user_id }),
+    guardOwner({ id: caller.user_id }),
     updateUser(user.id, { roles, updated_at: now }),
     userChanged(user, { roles }, now),
   ]);

@@ -1,4 +1,4 @@
-// A new user with the organizations they join (facts/platform 9.2).
+// Creates a user with their organizations (facts/platform 9.2).
 
 import type { Static } from "@sinclair/typebox";
 import { forbidden, invalidField } from "#base/errors.ts";
@@ -16,10 +16,10 @@ import { storedEmail } from "./email.ts";
 import { defaultOrganization } from "./first-user.ts";
 import { userCreatedNotices } from "./notices.ts";
 import { siteRoles } from "./site-roles.ts";
-import { takenOr, USER_NAMES } from "./taken.ts";
+import { toTakenConflict, USER_NAMES } from "./taken.ts";
 import { checkUsername } from "./usernames.ts";
 
-/** 400, 403, 409 for names that are taken. */
+/** Rejects with 400, 403, or 409 for names that are taken. */
 export const createUser = async (
   { store, clock, accounts, topics }: DomainContext,
   caller: UserCaller,
@@ -57,7 +57,7 @@ export const createUser = async (
       userMade(row, now),
       ...(await userCreatedNotices({ store, now }, row, { name: caller.username, user_id: caller.user_id })),
     ])
-    .catch((error) => Promise.reject(takenOr(error, USER_NAMES)));
+    .catch((error) => Promise.reject(toTakenConflict(error, USER_NAMES)));
   topics.publish("notified", id, {});
   const user = await store.get(findUser({ id }));
   if (!user) throw new Error("a user that was just made is gone");
@@ -80,7 +80,9 @@ const toSignIn = ({
   return { login_type, email: storedEmail(email) };
 };
 
-/** The organizations a new user joins: those asked for, else the default one. 400 for one the caller cannot see. */
+/**
+ * Returns the organizations a new user joins: the requested ones, or the default one. Rejects with 400 for one that the caller cannot see.
+ */
 const organizationsFor = async (store: Store, ids: string[] | undefined, caller: UserCaller): Promise<string[]> => {
   if (!ids || ids.length === 0) return [(await defaultOrganization(store)).id];
   const wanted = [...new Set(ids.map((id) => id.toLowerCase()))];

@@ -99,7 +99,10 @@ export const revokeDeployKey = async (
 export const findKeyForRepository = ({ store }: Sealing, user_id: string, url: string) =>
   store.get(findDeployKeyByRepository({ user_id, repository: toRepositoryName(url) }));
 
-/** Returns the key for an SSH address; undefined for an invalid address, too. Without a port any matches: ssh's own settings name it then. */
+/**
+ * Returns the key for an SSH URL; undefined for an invalid one, too. Without a port, any port matches, because SSH's own settings define
+ * it.
+ */
 export const findKeyForSsh = async ({ store }: Sealing, user_id: string, remote: string) => {
   if (!URL.canParse(remote) || new URL(remote).protocol !== "ssh:") return undefined;
   const { port } = new URL(remote);

@@ -1,14 +1,15 @@
-// What program and system a User-Agent header speaks of, for the list of sessions. Plain rules: people only have to know their own again.
+// Parses program and system from a User-Agent header for the list of sessions. The rules are simple, because people only need to recognize
+// their own devices.
 
 export type Device = {
-  /** A browser or program; empty when it is not known. */
+  /** A browser or program; empty if unknown. */
   readonly client: string;
-  /** An operating system; empty when it is not known. */
+  /** An operating system; empty if unknown. */
   readonly os: string;
   readonly kind: "browser" | "program" | "unknown";
 };
 
-/** In this order: most browsers name the ones they descend from, too. */
+/** The order matters: most browsers also name the ones they are derived from. */
 const BROWSERS: readonly [pattern: RegExp, name: string][] = [
   [/\b(?:Edg|EdgA|EdgiOS)\/(\d+)/, "Edge"],
   [/\b(?:OPR|Opera)\/(\d+)/, "Opera"],
@@ -28,10 +29,10 @@ const SYSTEMS: readonly [pattern: RegExp, name: string][] = [
   [/\bLinux\b|\bX11\b/i, "Linux"],
 ];
 
-/** Programs say their own name first: `coder-cli/v2.1 (linux/amd64; )`, `curl/8.5`. */
+/** Programs send their own name first: `coder-cli/v2.1 (linux/amd64; )`, `curl/8.5`. */
 const PROGRAM = /^([A-Za-z][\w .+-]{0,40})\/v?(\d[\w.]{0,15})/;
 
-/** `user_agent` as it was sent. */
+/** `user_agent` is the unmodified header. */
 export const parseDevice = (user_agent: string): Device => {
   const os = SYSTEMS.find(([pattern]) => pattern.test(user_agent))?.[1] ?? "";
   for (const [pattern, name] of user_agent.startsWith("Mozilla/") ? BROWSERS : []) {

@@ -14,7 +14,7 @@ export const toDotfiles = (user: KnownUser): Dotfiles => ({
   install_command: user.dotfiles_install_command,
 });
 
-/** Throws 400 for what git would not clone. Applies from a workspace's next start. */
+/** Throws 400 for a URL that git would not clone. Takes effect when a workspace next starts. */
 export const setDotfiles = async (
   deps: Deps,
   user: KnownUser,
@@ -28,7 +28,7 @@ export const setDotfiles = async (
   return dotfiles;
 };
 
-/** Files that workspaces have installed are kept. */
+/** Files that were already installed in workspaces are kept. */
 export const removeDotfiles = (deps: Deps, user: KnownUser): Promise<void> =>
   write(deps, user, { url: "", branch: "", install_command: "" });
 
@@ -55,7 +55,7 @@ const findUrlProblem = (url: string): string | undefined => {
     return "must be the address of a Git repository, such as https://github.com/ada/dotfiles or git@github.com:ada/dotfiles";
   }
   const { password, username, protocol, hostname, pathname, search } = new URL(url);
-  // The URL is stored and shown as it is. An SSH user name is not a secret.
+  // The URL is stored and shown unchanged. An SSH username is not a secret.
   if (password !== "" || search !== "" || (username !== "" && protocol !== "ssh:")) {
     return "must not contain a password or token; link your account at the host instead";
   }

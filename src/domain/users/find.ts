@@ -1,4 +1,4 @@
-// Finding the user that a path names, for a caller who may see them.
+// Finds the user in a path and checks the caller's access.
 import { Type as t } from "@sinclair/typebox";
 import { notFound } from "#base/errors.ts";
 import { isUuid } from "#base/ids.ts";
@@ -8,15 +8,15 @@ import { findUser, findUserByName, type User as UserRow } from "#db/users/users.
 import type { UserCaller } from "#schema/users/caller.ts";
 import { maySeeUser, type UserTarget } from "../access.ts";
 
-/** The path parameter of every route of one user. */
+/** The path parameter of routes of one user. */
 export const userPath = t.Object({ user: t.String({ description: "User id, username or `me`." }) });
 
-/** A user with the organizations they are a member of. */
+/** A user with their organizations. */
 export type KnownUser = UserRow & UserTarget;
 
 /**
- * The user named by a path: `me`, a UUID or a username in any letter case. 404 when none exists. For routes that show something
- * of the user and check that themselves, such as a shared workspace; everyone else takes `userAt`.
+ * Returns the user in a path: `me`, a UUID or a username in any letter case. Rejects with 404 when none exists. For routes that check
+ * access themselves, such as for a shared workspace; all others use `userAt`.
  */
 export const anyUserAt = async (store: Store, text: string, caller: UserCaller): Promise<UserRow> => {
   const id = text === "me" ? caller.user_id : isUuid(text) ? text.toLowerCase() : undefined;
@@ -25,7 +25,7 @@ export const anyUserAt = async (store: Store, text: string, caller: UserCaller):
   return user;
 };
 
-/** The user named by a path (`me`, UUID or username). 404 when none exists or the caller may not see them. */
+/** Returns the user in a path (`me`, UUID or username). Rejects with 404 when none exists or the caller cannot see them. */
 export const userAt = async (store: Store, text: string, caller: UserCaller): Promise<KnownUser> => {
   const user = await withOrganizations(store, await anyUserAt(store, text, caller));
   if (!maySeeUser(caller, user)) throw notFound();

@@ -1,5 +1,5 @@
-// What a fresh install needs before anyone can sign in: the default organization, the built-in account that will own prepared
-// workspaces, and the first user, from the settings or through the setup link. Exactly one first user is ever made (rules ID-1, ID-2).
+// Prepares a fresh install for sign-in: the default organization, the built-in account that owns prebuilt workspaces, and the first user,
+// from the settings or through the setup link. Only one first user is ever created (rules ID-1, ID-2).
 
 import type { Clock } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
@@ -26,14 +26,14 @@ type Deps = { store: Store; clock: Clock; passwords: Passwords };
 
 export const hasAnyUser = async (store: Store): Promise<boolean> => (await store.get(findAnyUser())) !== undefined;
 
-/** The default organization; there is one from the first start on. */
+/** Returns the default organization, which exists from the first start. */
 export const defaultOrganization = async (store: Store): Promise<OrganizationRow> => {
   const found = await store.get(findDefaultOrganization());
   if (!found) throw new Error("there is no default organization");
   return found;
 };
 
-/** Creates the owner. 409 when there has ever been a first user. */
+/** Creates the owner. Rejects with 409 when there has ever been a first user. */
 export const createFirstUser = async ({ store, clock, passwords }: Deps, user: FirstUser) => {
   if (await hasAnyUser(store)) throw conflict("The first user exists already.");
   const organization = await defaultOrganization(store);
@@ -56,7 +56,7 @@ export const createFirstUser = async ({ store, clock, passwords }: Deps, user: F
   };
   try {
     await store.commit([
-      // The key of this row is what two first users would fight over.
+      // The unique key of this row decides a race between two first users.
       insertSetting({ key: "first_user", value: id }),
       insertUser(row),
       insertMember({ organization_id: organization.id, user_id: id, roles: [], ...at }),
@@ -70,7 +70,7 @@ export const createFirstUser = async ({ store, clock, passwords }: Deps, user: F
   return { user_id: id, organization_id: organization.id };
 };
 
-/** Makes what a fresh data directory lacks; true when the first user is still to be made through the setup link. */
+/** Creates what a fresh data directory lacks; returns true when the first user must still be created through the setup link. */
 export const prepareIdentity = async (parts: Deps, config: Config): Promise<boolean> => {
   const { store, clock } = parts;
   const now = clock.now();

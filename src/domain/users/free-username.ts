@@ -1,10 +1,10 @@
-// A username for someone who has not chosen one.
+// Generates a username for a person who has not chosen one.
 import { uuid } from "#base/ids.ts";
 import type { Store } from "#db/engine/store.ts";
 import { findUserByName } from "#db/users/users.ts";
 import { isFreeName, toUsername } from "./usernames.ts";
 
-/** Returns a username that no account has, made from the first of these texts that has letters: `ann`, else `ann-2`, and so on. */
+/** Returns an unused username derived from the first of these texts that contains letters: `ann`, or `ann-2`, and so on. */
 export const freeUsername = async (store: Pick<Store, "get">, texts: readonly string[]): Promise<string> => {
   const base = texts.map(toUsername).find((name) => name !== "") ?? "user";
   for (let i = 1; i < 100; i++) {

@@ -1,5 +1,5 @@
-// The key pair with which a user's workspaces reach git servers (facts/platform 3.6 and 9.2, rules GK-1 to GK-5). Made on first need, sealed
-// in the store.
+// The SSH key pair that a user's workspaces present to git servers (facts/platform 3.6 and 9.2, rules GK-1 to GK-5). Created on first use
+// and stored encrypted.
 
 import { notFound } from "#base/errors.ts";
 import { makeSshKeyPair } from "#base/ssh-key.ts";
@@ -12,12 +12,15 @@ import type { DomainContext } from "../context.ts";
 
 type Deps = Pick<DomainContext, "store" | "clock" | "encryption">;
 
-/** The user's pair; made when none exists. Several who need the first one at once get the same. 404 for someone who is deleted by now. */
+/**
+ * Returns the user's key pair; creates it if none exists. Concurrent callers get the same pair. Rejects with 404 when the user has been
+ * deleted.
+ */
 export const readGitSshKey = async (deps: Deps, user_id: string): Promise<GitSshKeyRow> => {
   const known = await deps.store.get(findGitSshKey({ user_id }));
   if (known) return known;
   const made = newPair(deps, user_id);
-  // Of several who make the first pair at once, one does; the others are refused and take that one.
+  // Only one of several concurrent creators succeeds; the others use its pair.
   const rows = [guardUser({ id: user_id }), { ...insertGitSshKey(made), expect: 1 }, writeAuditEntry(made)];
   await deps.store.commit(rows).catch((error) => {
     if (!(error instanceof CommitError) || error.reason !== "stale") throw error;
@@ -27,11 +30,11 @@ export const readGitSshKey = async (deps: Deps, user_id: string): Promise<GitSsh
   return kept;
 };
 
-/** The private half, in the form that ssh reads. */
+/** Returns the private key in the format that ssh reads. */
 export const openGitSshKey = ({ encryption }: Deps, { user_id, sealed_private_key }: GitSshKeyRow): string =>
   encryption.open(sealed_private_key, toSealContext(user_id));
 
-/** A new pair; the one before no longer exists. */
+/** Replaces the key pair with a new one. */
 export const renewGitSshKey = async (deps: Deps, user_id: string): Promise<GitSshKeyRow> => {
   const made = newPair(deps, user_id);
   const before = await deps.store.get(findGitSshKey({ user_id }));

@@ -1,25 +1,28 @@
-// Wrong passwords of an account, over all addresses together: so many in an hour, each answered later than the one before (rule ID-19).
-// An address where the account has signed in before, and a session that is open, have a count of their own, so that nobody can lock
-// someone else out. Names that no account has are counted like others. In memory and bounded.
+// Limits wrong passwords per account over all addresses: a maximum per hour, each answered later than the previous one (rule ID-19). An
+// address where the account has signed in before, and an open session, are counted separately, so that attackers cannot lock the owner out.
+// Unknown account names are counted like known ones. In memory and bounded.
 import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 
-/** Wrong passwords that are looked at within an hour. */
+/** Maximum wrong passwords checked per hour. */
 export const WRONG_AN_HOUR = 100;
-/** So many are answered immediately: people mistype. */
+/** This many are answered immediately, because people mistype. */
 const AT_ONCE = 20;
-/** By so much later is each further one answered, up to the longest. */
+/** Additional delay of each further one, up to a maximum. */
 const LATER_MS = 25;
 const LATEST_MS = 2_000;
 
 const SPAN_MS = 5 * 60_000;
-/** An hour and the span that has begun: so no hour has more than the limit, wherever it begins. */
+/** One hour plus the current span, so that no hour exceeds the limit, wherever it begins. */
 const SPANS = 13;
 const MAX_KEYS = 50_000;
-/** What is kept when there is no room: too dear for a stranger to push out by guessing at others. */
+/**
+ * Entries with this count are kept when there is no room, because evicting them by guessing for other accounts would be too expensive for
+ * an attacker.
+ */
 const WORTH_KEEPING = 10;
 
-/** Counts in spans of five minutes. */
+/** Counts in five-minute spans. */
 type Counts = { readonly spans: Uint8Array; last: number };
 
 export class Guesses {
@@ -30,7 +33,7 @@ export class Guesses {
     this.#clock = clock;
   }
 
-  /** Counts a guess before it is looked at, so that of many at once no more than the limit are. Throws 429 with the time to wait. */
+  /** Counts a guess before it is checked, so that concurrent guesses cannot exceed the limit. Throws 429 with the time to wait. */
   count(key: string): void {
     const span = this.#span();
     const counts = this.#of(key, span);
@@ -39,7 +42,7 @@ export class Guesses {
     counts.spans[index] = (counts.spans[index] ?? 0) + 1;
   }
 
-  /** It was no guess. */
+  /** Undoes a count, because it was no guess. */
   forgive(key: string): void {
     const counts = this.#counts.get(key);
     if (!counts) return;
@@ -48,7 +51,7 @@ export class Guesses {
     if (sum(counts) === 0) this.#counts.delete(key);
   }
 
-  /** Milliseconds by which a wrong password is answered later. */
+  /** Returns the milliseconds by which the response to a wrong password is delayed. */
   delayOf(key: string): number {
     const counts = this.#counts.get(key);
     return counts ? Math.min(LATEST_MS, Math.max(0, sum(counts) - AT_ONCE) * LATER_MS) : 0;
@@ -79,7 +82,7 @@ export class Guesses {
     if (this.#counts.size >= MAX_KEYS) this.#counts.clear();
   }
 
-  /** Enough of the count is gone with the first span that has any. */
+  /** The count falls below the limit when the first non-empty span expires. */
   #refusal(counts: Counts, span: number): AppError {
     let first = span - SPANS + 1;
     while (first < span && !counts.spans[(first + SPANS) % SPANS]) first++;

@@ -1,30 +1,30 @@
-// Who is hashed next. Hashing is the dearest thing that a stranger can ask for, so it is shared by address and by account: anyone who has
-// used least of it lately is served first, however many requests others have sent before (rule ID-18). Pure but for the clock.
+// Schedules password hashing, the most expensive work an anonymous caller can request. Capacity is shared by address and account: the
+// caller with the lowest recent use is served first, however many requests others have queued (rule ID-18). Pure except for the clock.
 import type { Clock } from "#base/clock.ts";
 
-/** What was used counts half after this. */
+/** Half-life of recorded use. */
 const HALF_LIFE_MS = 30_000;
-/** Keys of which the use is remembered. */
+/** Maximum keys whose use is tracked. */
 const MAX_KEYS = 20_000;
-/** Use that is too little to remember when there is no room. */
+/** Use below this can be evicted when there is no room. */
 const FORGOTTEN = 0.1;
 
 /**
- * While no more than this wait, the first of equals is served first; beyond it the last. In a flood from ever new addresses everyone is
- * equal, and anyone who came first has gone before the queue is through.
+ * Up to this many waiting requests, equal ones are served first come, first served; beyond it, the last one is served first. In a flood
+ * from ever new addresses all requests are equal, and the clients of the oldest ones have given up before their turn.
  */
 const CALM = 16;
 
-/** For whom the work is. Its use is the sum of what its keys have used: an address and an account, or one that stands for both. */
+/** Whom the work is for. Its use is the sum of its keys' use: an address and an account, or one key for both. */
 export type Asker = {
   readonly keys: readonly string[];
-  /** Served first among those who have used as little: people from addresses where they have signed in before. */
+  /** Served first among those with equal use: people at addresses where they have signed in before. */
   readonly isKnown: boolean;
 };
 
 type Waiting<T> = { readonly item: T; readonly asker: Asker; readonly since: number };
 
-/** How much each key has used lately. */
+/** Tracks how much each key has used recently. */
 class RecentUse {
   readonly #clock: Clock;
   readonly #uses = new Map<string, { amount: number; at: number }>();
@@ -40,7 +40,7 @@ class RecentUse {
 
   add(key: string, amount: number): void {
     const sum = Math.max(0, this.of(key) + amount);
-    // Put in again, so that the map is in the order of the last use.
+    // Reinserted, so that the map is ordered by last use.
     this.#uses.delete(key);
     if (this.#uses.size >= MAX_KEYS) this.#forget();
     this.#uses.set(key, { amount: sum, at: this.#clock.monotonic() });
@@ -62,7 +62,7 @@ export class HashQueue<T> {
   readonly #use: RecentUse;
   #waiting: Waiting<T>[] = [];
 
-  /** At most `limit` wait, each for `longestWaitMs` at most. */
+  /** At most `limit` requests wait, each for at most `longestWaitMs`. */
   constructor(clock: Clock, limit: number, longestWaitMs: number) {
     this.#clock = clock;
     this.#limit = limit;
@@ -74,7 +74,9 @@ export class HashQueue<T> {
     return this.#waiting.length;
   }
 
-  /** Takes one in. Answers the one that has to go because there is no room: anyone who has used most, of those the last to come. */
+  /**
+   * Adds a request. Returns the one that is dropped when the queue is full: the latest request of the caller with the highest recent use.
+   */
   add(item: T, asker: Asker): T | undefined {
     this.#waiting.push({ item, asker, since: this.#clock.monotonic() });
     if (this.#waiting.length <= this.#limit) return undefined;
@@ -82,7 +84,7 @@ export class HashQueue<T> {
     return this.#take(ranks.lastIndexOf(Math.max(...ranks)));
   }
 
-  /** The next to be served, and those who have waited too long. */
+  /** Returns the next request to serve, and the requests that have waited too long. */
   next(): { next: T | undefined; late: T[] } {
     const oldest = this.#clock.monotonic() - this.#longestWaitMs;
     const late = this.#waiting.filter(({ since }) => since < oldest).map(({ item }) => item);
@@ -93,12 +95,12 @@ export class HashQueue<T> {
     return { next: this.#take(index), late };
   }
 
-  /** Work for this asker begins: it counts for anyone who comes next with one of its keys. */
+  /** Records use when work for this asker starts; it affects later requests with one of its keys. */
   used({ keys }: Asker): void {
     for (const key of keys) this.#use.add(key, 1);
   }
 
-  /** The work was no guess after all. */
+  /** Undoes the use, because the work was no guess. */
   forgive({ keys }: Asker): void {
     for (const key of keys) this.#use.add(key, -1);
   }

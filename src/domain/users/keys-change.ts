@@ -1,15 +1,8 @@
-// Making, narrowing and ending keys (rules ID-8 to ID-10, ID-22). What a key has opened ends with it.
+// Creates, restricts and revokes keys (rules ID-8 to ID-10, ID-22). Everything opened with a key ends with it.
 import type { Static } from "@sinclair/typebox";
 import { conflict, invalidField } from "#base/errors.ts";
 import { keyId } from "#base/ids.ts";
-import {
-  type ApiKey,
-  deleteKey,
-  deleteSessionsByUser,
-  isKeyStill,
-  listSessions,
-  updateKey,
-} from "#db/users/api-keys.ts";
+import { type ApiKey, deleteKey, deleteSessionsByUser, guardKey, listSessions, updateKey } from "#db/users/api-keys.ts";
 import type { CreateTokenRequest, UpdateTokenRequest } from "#schema/users/api-key.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { DomainContext } from "../context.ts";
@@ -19,7 +12,7 @@ import type { KnownUser } from "./find.ts";
 import { GRANTED, LOGIN_SECONDS, listScopes, newKey, scopeColumns } from "./keys.ts";
 import { lifetimeSeconds } from "./lifetime.ts";
 import type { Seen } from "./sign-in.ts";
-import { takenOr } from "./taken.ts";
+import { toTakenConflict } from "./taken.ts";
 
 /** A key as a sign-in has one; shown this once. Made with a token it is one, and ends no later. 403 beyond the caller's own. */
 export const createSessionKey = async (
@@ -41,11 +34,14 @@ export const createSessionKey = async (
     allowed_addresses,
     seen,
   });
-  await ctx.store.commit([isKeyStill({ id: caller.key_id, now }), ...statements, keyChanged(row, { after: row }, now)]);
+  await ctx.store.commit([guardKey({ id: caller.key_id, now }), ...statements, keyChanged(row, { after: row }, now)]);
   return token;
 };
 
-/** The token, shown this once. 400, 403 beyond the caller's own, 409 for a name that is taken. */
+/**
+ * Returns the token, which is shown only once. Rejects with 400, with 403 for access beyond the caller's own, and with 409 for a name that
+ * is taken.
+ */
 export const createToken = async (
   ctx: DomainContext,
   owner: KnownUser,
@@ -68,12 +64,14 @@ export const createToken = async (
     lifetime_seconds: lifetimeSeconds(input.lifetime, owner.roles, await secondsLeft(ctx, caller, owner.id)),
   });
   await ctx.store
-    .commit([isKeyStill({ id: caller.key_id, now }), ...statements, keyChanged(row, { after: row }, now)])
-    .catch((error) => Promise.reject(takenOr(error, { token_name: "token_name", api_keys_name: "token_name" })));
+    .commit([guardKey({ id: caller.key_id, now }), ...statements, keyChanged(row, { after: row }, now)])
+    .catch((error) =>
+      Promise.reject(toTakenConflict(error, { token_name: "token_name", api_keys_name: "token_name" })),
+    );
   return token;
 };
 
-/** The key as it is from now on. 403 beyond the caller's own. */
+/** Returns the updated key. Rejects with 403 for access beyond the caller's own. */
 export const changeToken = async (
   ctx: DomainContext,
   key: ApiKey,
@@ -89,16 +87,18 @@ export const changeToken = async (
   const patch = { ...scopeColumns(scopes), allowed_addresses, updated_at: now };
   const changed = { ...key, ...patch };
   await ctx.store.commit([
-    isKeyStill({ id: caller.key_id, now }),
+    guardKey({ id: caller.key_id, now }),
     updateKey(key.id, patch, { expect: 1 }),
     keyChanged(key, { before: key, after: changed }, now),
   ]);
-  // What is open was opened under the old ones.
+  // Open connections were authorized under the old scopes and networks.
   ctx.topics.publish("key_gone", key.id, {});
   return changed;
 };
 
-/** It stays in the list of expired tokens; what an application was granted no longer exists, else it would return with its next refresh. */
+/**
+ * Expires a key, which stays in the list of expired tokens. An application's grant is deleted instead, or its next refresh would renew it.
+ */
 export const expireKey = async (ctx: DomainContext, key: ApiKey): Promise<void> => {
   if (key.login_type === GRANTED) return removeKey(ctx, key);
   const { store, clock, topics } = ctx;
@@ -110,13 +110,13 @@ export const expireKey = async (ctx: DomainContext, key: ApiKey): Promise<void> 
   topics.publish("key_gone", key.id, {});
 };
 
-/** A token or the session of a sign-in. */
+/** Deletes a token or a session. */
 export const removeKey = async ({ store, clock, topics }: DomainContext, key: ApiKey): Promise<void> => {
   await store.commit([deleteKey(key.id), keyChanged(key, { before: key }, clock.now())]);
   topics.publish("key_gone", key.id, {});
 };
 
-/** All sign-ins of the user but that of the caller. Tokens stay. */
+/** Revokes all sessions of the user except the caller's. Tokens are kept. */
 export const endOtherSessions = async (
   { store, clock, topics }: DomainContext,
   { id }: KnownUser,

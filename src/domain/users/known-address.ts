@@ -1,4 +1,4 @@
-// Addresses where someone has signed in before. Guesses from elsewhere do not count there (rule ID-19).
+// Addresses where a user has signed in before. Guesses from elsewhere do not affect them there (rule ID-19).
 
 import { normalizeEmail } from "#base/email-address.ts";
 import type { Statement } from "#db/engine/sql.ts";
@@ -8,7 +8,10 @@ import { toNetwork } from "./throttle.ts";
 
 const KNOWN_MS = 90 * 86_400_000;
 
-/** Whether the account with this email address has been signed in to from there within 90 days. The same work when there is no account. */
+/**
+ * Returns whether the account with this email address was signed in to from this address within 90 days. Does the same work when there is
+ * no account.
+ */
 export const isKnownAddress = async (
   { store, clock }: Pick<DomainContext, "store" | "clock">,
   email: string,
@@ -21,7 +24,7 @@ export const isKnownAddress = async (
   );
 };
 
-/** For the batch of every sign-in, by whatever means. */
+/** Returns statements for the batch of every sign-in, by any method. */
 export const rememberedAddress = (user_id: string, address: string, now: number): Statement[] => [
   rememberAddress({ user_id, network: toNetwork(address), last_used: now }),
   forgetAddresses({ user_id, since: now - KNOWN_MS }),

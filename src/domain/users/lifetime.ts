@@ -1,10 +1,10 @@
-// How long a token may live (facts/platform 8.2). Numbers are nanoseconds; people who send seconds would get a token that is dead at
-// once, so anything under a second is refused with a hint (rule ID-9). Pure.
+// Token lifetimes (facts/platform 8.2). Numbers are nanoseconds; a value meant as seconds would create a token that expires immediately, so
+// anything under a second is rejected with a hint (rule ID-9). Pure.
 import { invalidField } from "#base/errors.ts";
 
 const DEFAULT_SECONDS = 168 * 3600;
 const MAX_SECONDS = 876_600 * 3600;
-/** What a token of an owner can do is worth more to a thief. */
+/** An owner's token is more valuable to an attacker. */
 const MAX_OWNER_SECONDS = 168 * 3600;
 
 const NANOSECONDS = 1_000_000_000;
@@ -18,7 +18,7 @@ const UNITS: Record<string, number> = {
   ns: 1 / NANOSECONDS,
 };
 
-/** The longest life of a token of a user with these site roles, in seconds. */
+/** Returns the maximum lifetime in seconds of a token of a user with these site roles. */
 export const maxSeconds = (roles: readonly string[]): number =>
   roles.includes("owner") ? MAX_OWNER_SECONDS : MAX_SECONDS;
 

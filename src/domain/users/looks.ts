@@ -1,4 +1,4 @@
-// What someone has chosen for their own screen, and what they last filled in; each for themselves (rules ID-40, ID-41).
+// A user's appearance settings and last parameter values; only for oneself (rules ID-40, ID-41).
 import { forbidden } from "#base/errors.ts";
 import { updateUser } from "#db/users/users.ts";
 import { listLastParameters } from "#db/workspaces/last-parameters.ts";
@@ -8,7 +8,7 @@ import type { DomainContext } from "../context.ts";
 import { templateAt } from "../templates/find.ts";
 import { type KnownUser, userAt } from "./find.ts";
 
-/** Whose looks the path speaks of. 404 for a person one cannot see, 403 for another. */
+/** Returns the user in the path, who must be the caller. Rejects with 404 for an invisible user and with 403 for another user. */
 export const findOwn = async ({ store }: DomainContext, text: string, caller: UserCaller): Promise<KnownUser> => {
   const user = await userAt(store, text, caller);
   if (user.id !== caller.user_id) throw forbidden("You can change this only for yourself.");
@@ -36,13 +36,13 @@ export const setPreferences = async (
   return chosen;
 };
 
-/** What they have chosen about the app. */
+/** Returns the user's app preferences. */
 export const toPreferences = ({ task_notification_alert_dismissed, wake_on_connect }: KnownUser): UserPreferences => ({
   task_notification_alert_dismissed,
   wake_on_connect,
 });
 
-/** What they gave the parameters of their newest workspace of a template. 404 for a template that they may not see. */
+/** Returns the parameter values of the user's newest workspace from a template. Rejects with 404 for an invisible template. */
 export const lastParameters = async (
   ctx: DomainContext,
   owner_id: string,

@@ -1,5 +1,5 @@
-// What anyone who is at the machine may do with accounts, without signing in: used by the verbs `setup`, `user` and `token`. The same rules
-// for names, passwords and lifetimes hold as over HTTP; who may do it is decided by who can open the data directory.
+// Account management from the machine itself, without sign-in: used by the commands `setup`, `user` and `token`. Names, passwords and
+// lifetimes follow the same rules as over HTTP; access to the data directory is the authorization.
 
 import type { Clock } from "#base/clock.ts";
 import { EMAIL_MISTAKE, isEmailAddress } from "#base/email-address.ts";
@@ -22,7 +22,7 @@ import { lifetimeSeconds } from "./lifetime.ts";
 import { userCreatedNotices } from "./notices.ts";
 import { Passwords } from "./passwords.ts";
 import { siteRoles } from "./site-roles.ts";
-import { takenOr, USER_NAMES } from "./taken.ts";
+import { toTakenConflict, USER_NAMES } from "./taken.ts";
 import { checkUsername } from "./usernames.ts";
 
 const PAGE = 500;
@@ -38,7 +38,7 @@ export class MachineAccounts {
     this.#passwords = new Passwords(clock);
   }
 
-  /** Every user by username. */
+  /** Returns all users by username. */
   async users(): Promise<ListedUser[]> {
     const users: ListedUser[] = [];
     for (;;) {
@@ -51,7 +51,7 @@ export class MachineAccounts {
     }
   }
 
-  /** By username, email address or id. 404 when none exists. */
+  /** Finds a user by username, email address or ID. Rejects with 404. */
   async user(text: string): Promise<User> {
     const found =
       (await this.#store.get(findUserByName({ username: text }))) ??
@@ -61,7 +61,7 @@ export class MachineAccounts {
     return found;
   }
 
-  /** Makes the first owner. 409 when there is a user already. */
+  /** Creates the first owner. Rejects with 409 when there is already a user. */
   async setUp(user: { username: string; email: string; password: string }): Promise<string> {
     await this.#check(user);
     const made = await atMachine(() =>
@@ -70,7 +70,7 @@ export class MachineAccounts {
     return made.user_id;
   }
 
-  /** Makes an active user in the default organization. 409 for a name that is taken. */
+  /** Creates an active user in the default organization. Rejects with 409 for a name that is taken. */
   async create(user: { username: string; email: string; password: string; roles: readonly string[] }): Promise<string> {
     if (!(await hasAnyUser(this.#store)))
       throw new AppError("conflict", "There is no user yet: `slipway offline setup` makes the first.");
@@ -92,11 +92,11 @@ export class MachineAccounts {
         atMachine(() => userMade(row, at.created_at)),
         ...notices,
       ])
-      .catch((error) => Promise.reject(takenOr(error, USER_NAMES)));
+      .catch((error) => Promise.reject(toTakenConflict(error, USER_NAMES)));
     return id;
   }
 
-  /** Suspends a user or takes that back; the last owner who can sign in stays. */
+  /** Suspends or reactivates a user; the last owner who can sign in cannot be suspended. */
   async setSuspended(text: string, suspended: boolean): Promise<User> {
     const user = await this.user(text);
     if (suspended && user.roles.includes("owner") && (await this.#activeOwners()).every(({ id }) => id === user.id)) {
@@ -114,7 +114,7 @@ export class MachineAccounts {
     return { ...user, status };
   }
 
-  /** Sets a password; every sign-in and token of the user ends. */
+  /** Sets a password; all sessions and tokens of the user are revoked. */
   async setPassword(text: string, password: string): Promise<User> {
     const user = await this.user(text);
     if (user.login_type !== "password") throw invalidField("password", "This user does not sign in with a password.");
@@ -129,7 +129,7 @@ export class MachineAccounts {
     return user;
   }
 
-  /** Takes all second factors from a user: the password alone signs in again. */
+  /** Removes all second factors of a user: the password alone is enough to sign in again. */
   async resetFactors(text: string): Promise<User> {
     const user = await this.user(text);
     const { id: resource_id, username: target } = user;
@@ -141,14 +141,14 @@ export class MachineAccounts {
     return user;
   }
 
-  /** The tokens of everyone, or of one user. */
+  /** Returns the tokens of everyone, or of one user. */
   async tokens(owner?: string): Promise<{ key: ApiKey; username: string }[]> {
     const user_id = owner === undefined ? undefined : (await this.user(owner)).id;
     const rows = await this.#store.scan(listAllTokens({ now: this.#clock.now() }));
     return user_id === undefined ? rows : rows.filter(({ key }) => key.user_id === user_id);
   }
 
-  /** Makes a token; the text is shown once. */
+  /** Creates a token; its text is shown only once. */
   async createToken(
     owner: string,
     options: { name?: string; lifetime?: string },
@@ -162,11 +162,11 @@ export class MachineAccounts {
     const made = newKey({ user_id: user.id, login_type: "token", token_name: name, lifetime_seconds, now });
     await this.#store
       .commit([...made.statements, atMachine(() => keyChanged(made.row, { after: made.row }, now))])
-      .catch((error) => Promise.reject(takenOr(error, { token_name: "name", api_keys_name: "name" })));
+      .catch((error) => Promise.reject(toTakenConflict(error, { token_name: "name", api_keys_name: "name" })));
     return { id: made.id, name, token: made.token, expires_at: now + lifetime_seconds * 1000 };
   }
 
-  /** Ends a token, named by its id, or by its name and its owner. */
+  /** Revokes a token, named by its ID, or by its name and owner. */
   async revokeToken(text: string, owner?: string): Promise<string> {
     const user = owner === undefined ? undefined : await this.user(owner);
     const key = user
@@ -192,7 +192,7 @@ export class MachineAccounts {
   }
 }
 
-/** Anyone who is at the machine has no account: the audit log says how it was done (rule AU-4). */
+/** There is no account behind these actions, so the audit log names the command line (rule AU-4). */
 const atMachine = <T>(work: () => T): T => withOrigin(MACHINE, work);
 const MACHINE: OriginOf = () => ({
   user_id: null,

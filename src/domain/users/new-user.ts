@@ -1,4 +1,4 @@
-// The row of a user who has just been made, as far as nobody has chosen anything yet.
+// The initial row of a new user.
 import type { User } from "#db/users/users.ts";
 
 type Known = Pick<User, "id" | "email" | "username" | "name" | "login_type" | "password_hash" | "roles" | "created_at">;

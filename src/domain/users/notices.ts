@@ -1,20 +1,20 @@
-// What people who look after users are notified of: every new account, however it came to be (rule NO-6).
+// Notifies user administrators of every new account, however it was created (rule NO-6).
 import type { Statement } from "#db/engine/sql.ts";
 import type { Store } from "#db/engine/store.ts";
 import { notified } from "#db/notifications/notifications.ts";
 import { listUserAdmins, type User } from "#db/users/users.ts";
 
-/** How the account came to be. */
+/** How the account was created. */
 export type CreatedBy = {
-  /** A username, or what did it, such as `a sign-in at Acme`. */
+  /** A username, or a source such as `a sign-in at Acme`. */
   readonly name: string;
-  /** Who did it: they need no notice. */
+  /** The user who created it and needs no notification. */
   readonly user_id?: string;
-  /** Someone else who is waiting for it. */
+  /** Another user waiting for it. */
   readonly also?: string | undefined;
 };
 
-/** Returns the notices for the batch that makes the account. */
+/** Returns the notifications for the batch that creates the account. */
 export const userCreatedNotices = async (
   { store, now }: { readonly store: Pick<Store, "all">; readonly now: number },
   { id, username }: Pick<User, "id" | "username">,

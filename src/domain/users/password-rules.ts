@@ -1,20 +1,20 @@
-// What a new password must be like (rule ID-20): long, or a passphrase that takes long to guess, and not made of what everyone tries or
-// of what is known of its user. Pure; how long it takes to guess comes from strength.ts.
+// Rules for new passwords (rule ID-20): long, or hard to guess, and not based on common passwords or the user's own data. Pure; the
+// strength estimate comes from strength.ts.
 
-/** Below this only a password that is far from guessable will do. */
+/** A shorter password must be especially hard to guess. */
 const LONG = 12;
 const SHORTEST = 8;
 const LONGEST = 128;
-/** Guesses a password takes, as a power of ten: of a long one, and of a short one. */
+/** Required guesses as a power of ten, for a long and for a short password. */
 const GUESSES_OF_LONG = 8;
 const GUESSES_OF_SHORT = 10;
-/** Below this it is in the lists of everyone. */
+/** Below this, the password is in common password lists. */
 const GUESSES_OF_COMMON = 6;
 
-/** Whose password it is to be, as far as that is known. */
+/** The future owner of the password, as far as known. */
 export type PasswordOwner = { readonly email?: string; readonly username?: string; readonly name?: string };
 
-/** What is wrong with it at first sight, in words for people; empty when nothing is. */
+/** Returns an obvious problem, for people; empty if none exists. */
 export const shapeProblem = (password: string, owner: PasswordOwner): string => {
   const length = [...password].length;
   if (length < SHORTEST) return `Use at least ${LONG} characters.`;
@@ -25,7 +25,7 @@ export const shapeProblem = (password: string, owner: PasswordOwner): string => 
     : "";
 };
 
-/** What is wrong with a password that takes 10^`guesses` guesses. */
+/** Returns the problem with a password that takes 10^`guesses` guesses. */
 export const strengthProblem = (password: string, guesses: number): string => {
   const isLong = [...password].length >= LONG;
   if (guesses >= (isLong ? GUESSES_OF_LONG : GUESSES_OF_SHORT)) return "";
@@ -34,10 +34,10 @@ export const strengthProblem = (password: string, guesses: number): string => {
     : `Use at least ${LONG} characters, or something that is much harder to guess.`;
 };
 
-/** A name that everyone who tries passwords here thinks of. */
+/** A name that everyone who guesses passwords here tries. */
 const PRODUCT = "slipway";
 
-/** Without the names there is too little left. */
+/** Returns whether too little remains without the user's names. */
 const isOwnName = (password: string, { email = "", username = "", name = "" }: PasswordOwner): boolean => {
   const words = [PRODUCT, email, ...email.split(/[^\p{L}\p{N}]+/u), username, name, ...name.split(/\s+/)]
     .map((word) => word.toLowerCase())

@@ -1,17 +1,20 @@
-// A new password: for oneself with the old one, for others by those who may. Every other key of the user ends (rule ID-7).
+// Sets a new password: one's own with the old one, or another user's as an administrator. All other keys of the user are revoked (rule
+// ID-7).
 import { forbidden, invalidField } from "#base/errors.ts";
 import { deleteKeysByUser } from "#db/users/api-keys.ts";
-import { isPasswordStill, isWithoutRolesStill, updateUser } from "#db/users/users.ts";
+import { guardPassword, guardWithoutRoles, updateUser } from "#db/users/users.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import { isOwner, mayResetPassword } from "../access.ts";
 import type { DomainContext } from "../context.ts";
-import { mustBeOwnKey, mustBeProved } from "../factors/proof.ts";
+import { requireOwnKey, requireProof } from "../factors/proof.ts";
 import { userChanged } from "./audit.ts";
 import type { KnownUser } from "./find.ts";
 
 type NewPassword = { readonly password: string; readonly old_password?: string | undefined };
 
-/** `address`: of the request, for counting guesses. 400 naming what is wrong, 403, 429 after too many guesses. */
+/**
+ * `address` is the request's, for counting guesses. Rejects with 400 and names what is wrong, with 403, or with 429 after too many guesses.
+ */
 export const setPassword = async (
   ctx: DomainContext,
   user: KnownUser,
@@ -20,14 +23,14 @@ export const setPassword = async (
   address: string,
 ): Promise<void> => {
   const { store, clock, accounts } = ctx;
-  await mustBeOwnKey(ctx, caller);
+  await requireOwnKey(ctx, caller);
   const isSelf = user.id === caller.user_id;
   if (!isSelf && !mayResetPassword(caller, user)) throw forbidden("You may not set this user's password.");
   if (user.login_type !== "password") throw invalidField("password", "This user does not sign in with a password.");
   await accounts.passwords.check(password, user);
   if (isSelf) {
-    // Without a second factor the old password is all the proof there can be.
-    if ((await accounts.factors.methodsOf(user.id)).length > 0) await mustBeProved(ctx, caller);
+    // Without a second factor, the old password is the only possible proof.
+    if ((await accounts.factors.methodsOf(user.id)).length > 0) await requireProof(ctx, caller);
     const guess = accounts.countGuess({ address, account: user.email, isKnown: true });
     const isRight = await guess.verify(old_password, user.password_hash);
     if (!isRight) throw invalidField("old_password", "This is not the current password.");
@@ -36,10 +39,10 @@ export const setPassword = async (
   const except = isSelf ? caller.key_id : "";
   const now = clock.now();
   await store.commit([
-    // Someone else may have set another one while this was hashed.
-    isPasswordStill({ id: user.id, password_hash: user.password_hash }),
-    // Anyone who may do this to people without a role only, may not when one was given in the meantime.
-    ...(isSelf || isOwner(caller) ? [] : [isWithoutRolesStill({ id: user.id })]),
+    // Another password may have been set while this one was hashed.
+    guardPassword({ id: user.id, password_hash: user.password_hash }),
+    // A caller who may do this only to users without roles may not when the user has been given one in the meantime.
+    ...(isSelf || isOwner(caller) ? [] : [guardWithoutRoles({ id: user.id })]),
     updateUser(user.id, { password_hash, updated_at: now }),
     deleteKeysByUser({ user_id: user.id, except }),
     userChanged(user, { password_hash }, now),

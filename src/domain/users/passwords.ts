@@ -1,5 +1,6 @@
-// Hashing passwords: argon2id on Bun's threads, a few at a time, because each takes 19 MiB and a core. What waits is bounded and served
-// fairly (hash-queue.ts); what there is no room for is refused (rules ID-6, ID-18). Used by everything that sets or checks a password.
+// Hashes passwords with argon2id on Bun's threads, a few at a time, because each takes 19 MiB and a core. Waiting requests are bounded and
+// served fairly (hash-queue.ts); requests beyond the limit are rejected (rules ID-6, ID-18). Used by everything that sets or checks a
+// password.
 import type { Clock } from "#base/clock.ts";
 import { AppError, invalidField } from "#base/errors.ts";
 import { type Asker, HashQueue } from "./hash-queue.ts";
@@ -39,7 +40,7 @@ export class Passwords {
     this.#queue = new HashQueue(clock, WAITING, MAX_WAIT_MS);
   }
 
-  /** The waiting requests. */
+  /** Returns the number of waiting requests. */
   get waiting(): number {
     return this.#queue.size;
   }
@@ -48,7 +49,7 @@ export class Passwords {
     return this.#turn(asker, () => Bun.password.hash(password, this.#cost));
   }
 
-  /** False also when there is no hash, after the same work. */
+  /** Returns false without a hash too, after the same work. */
   async verify(password: string, hash: string | undefined, asker: Asker = TRUSTED): Promise<boolean> {
     const isRight = await this.#turn(
       asker,

@@ -1,4 +1,4 @@
-// Users as callers see them.
+// Presents users.
 import { rfc3339, rfc3339OrAbsent } from "#base/clock.ts";
 import type { User as UserRow } from "#db/users/users.ts";
 import type { GroupMember } from "#schema/users/group.ts";
@@ -9,14 +9,14 @@ const ROLE_WORDS: Record<string, string> = {
   "organization-workspace-creation-ban": "Organization Workspace Creation Ban",
 };
 
-/** A role as callers see it; without `organization` it is one of the whole site. */
+/** Presents a role; without `organization`, it is a site role. */
 export const presentRole = (name: string, organization?: string): RoleName => ({
   name,
   display_name: ROLE_WORDS[name] ?? name.replaceAll("-", " ").replace(/\b[a-z]/g, (letter) => letter.toUpperCase()),
   ...(organization === undefined ? {} : { organization_id: organization }),
 });
 
-/** A user as a member of a group: without roles and organizations. */
+/** Presents a user as a member of a group, without roles and organizations. */
 export const presentGroupMember = (user: UserRow): GroupMember => ({
   id: user.id,
   username: user.username,
@@ -32,7 +32,7 @@ export const presentGroupMember = (user: UserRow): GroupMember => ({
   is_service_account: user.login_type === "none",
 });
 
-/** The user as callers see them. */
+/** Presents a user. */
 export const presentUser = (user: UserRow, organizations: readonly string[]): User => ({
   ...presentGroupMember(user),
   has_ai_seat: user.has_ai_seat,
@@ -40,5 +40,5 @@ export const presentUser = (user: UserRow, organizations: readonly string[]): Us
   roles: user.roles.map((role) => presentRole(role)),
 });
 
-/** The same for a user whose organizations are known. */
+/** Presents a user whose organizations are known. */
 export const presentKnownUser = (user: KnownUser): User => presentUser(user, Object.keys(user.organizations));

@@ -1,4 +1,4 @@
-// Secrets of people: sealed, never returned, given to the agents of their own workspaces. At most 50 of them, 16 KiB each (rules US-1 to
+// User secrets: encrypted, never returned, and given to the agents of the user's own workspaces. At most 50 of 16 KiB each (rules US-1 to
 // US-7).
 import { AppError, conflict, forbidden, invalidField, notFound } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
@@ -19,12 +19,12 @@ import type { UserCaller } from "#schema/users/caller.ts";
 import { type CreateUserSecret, SECRET_BYTES, type UpdateUserSecret } from "#schema/users/user-secret.ts";
 import type { DomainContext } from "../context.ts";
 import { userAt } from "./find.ts";
-import { takenOr } from "./taken.ts";
+import { toTakenConflict } from "./taken.ts";
 
 const MOST = 50;
-/** What a workspace cannot do without. */
+/** Variables a workspace depends on. */
 const RESERVED = new Set(["PATH", "HOME", "USER", "LOGNAME", "SHELL", "PWD"]);
-/** What the server and its agents tell their programs. */
+/** Variables set by the server and its agents. */
 const OURS = /^(?:SLIPWAY|CODER)(?:_|$)/;
 const TAKEN = {
   user_secrets_name: "name",
@@ -38,14 +38,14 @@ type Deps = Pick<DomainContext, "store" | "encryption">;
 const toSealContext = ({ user_id, id }: Pick<UserSecretRow, "user_id" | "id">): string =>
   `user_secret:${user_id}:${id}`;
 
-/** Whose secrets the path speaks of. 404 for a person one cannot see, 403 for another. */
+/** Returns the user in the path, who must be the caller. Rejects with 404 for an invisible user and with 403 for another user. */
 export const findSecretOwner = async ({ store }: DomainContext, text: string, caller: UserCaller): Promise<string> => {
   const { id } = await userAt(store, text, caller);
   if (id !== caller.user_id) throw forbidden("You can manage only your own secrets.");
   return id;
 };
 
-/** 404. */
+/** Rejects with 404. */
 export const findSecret = async (
   ctx: DomainContext,
   { user, secret }: { readonly user: string; readonly secret: string },
@@ -57,7 +57,7 @@ export const findSecret = async (
   return row;
 };
 
-/** 400; 409 for what is taken and when there are too many. */
+/** Rejects with 400, or 409 for a name or target that is taken and when there are too many. */
 export const createSecret = async (
   { store, clock, encryption, topics }: DomainContext,
   user_id: string,
@@ -78,13 +78,13 @@ export const createSecret = async (
   await store.commit(rows).catch((error) => {
     if (error instanceof CommitError && error.reason === "stale")
       throw conflict(`You can have at most ${MOST} secrets.`);
-    throw takenOr(error, TAKEN);
+    throw toTakenConflict(error, TAKEN);
   });
   topics.publish("secrets_changed", user_id, {});
   return row;
 };
 
-/** 400, 404 when it no longer exists by now, 409 for what is taken. */
+/** Rejects with 400, 404 when it no longer exists, or 409 for a name or target that is taken. */
 export const changeSecret = async (
   { store, clock, encryption, topics }: DomainContext,
   before: UserSecretRow,
@@ -101,13 +101,13 @@ export const changeSecret = async (
   const writes = [updateUserSecret(before.id, patch, { expect: 1 }), writeAuditEntry("write", { before, after }, now)];
   await store.commit(writes).catch((error) => {
     if (error instanceof CommitError && error.reason === "stale") throw notFound();
-    throw takenOr(error, TAKEN);
+    throw toTakenConflict(error, TAKEN);
   });
   topics.publish("secrets_changed", before.user_id, {});
   return after;
 };
 
-/** 404 when it no longer exists by now. */
+/** Rejects with 404 when it no longer exists. */
 export const removeSecret = async ({ store, clock, topics }: DomainContext, row: UserSecretRow): Promise<void> => {
   const gone = deleteUserSecret({ user_id: row.user_id, id: row.id });
   await store.commit([gone, writeAuditEntry("delete", { before: row }, clock.now())]).catch((error) => {
@@ -119,8 +119,8 @@ export const removeSecret = async ({ store, clock, topics }: DomainContext, row:
 export type OpenSecret = Pick<UserSecretRow, "env_name" | "file_path"> & { readonly value: string };
 
 /**
- * All of someone's secrets, opened: for their own workspaces, and for what is to be hidden. Never logged. One that was sealed with another
- * key is left out, so that the workspaces start without it.
+ * Returns all decrypted secrets of a user, for their own workspaces and for masking. Never logged. A secret encrypted with another key is
+ * left out, so that workspaces start without it.
  */
 export const openSecrets = async ({ store, encryption }: Deps, user_id: string): Promise<OpenSecret[]> =>
   (await store.all(listUserSecrets({ user_id }))).flatMap((row) => {

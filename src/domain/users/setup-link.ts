@@ -1,5 +1,5 @@
-// The links with which the first user is made. They are rows, by their hash, so that the node that is active when someone follows one
-// honours it, whichever has printed it.
+// Setup links, with which the first user is created. They are stored by hash, so that a link works on whichever node is active, regardless
+// of which node printed it.
 import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 import { linkToken, sameDigest, sha256 } from "#base/ids.ts";
@@ -8,10 +8,10 @@ import type { Store } from "#db/engine/store.ts";
 import { deleteSetting, insertSetting, listSettings } from "#db/settings.ts";
 
 const LINK_MS = 30 * 60_000;
-/** Links that are good at the same time: a server that starts again and again prints one each time. */
+/** Maximum valid links: a server that restarts repeatedly prints a new one each time. */
 const MOST = 10;
 
-/** Rows of `settings`: the name is this and the hash of the token, the value the end in milliseconds since 1970. */
+/** Rows of `settings`: the key is this prefix plus the hash of the token, the value is the expiry in milliseconds since 1970. */
 const PREFIX = "setup_link/";
 const ALL = { from: PREFIX, to: "setup_link0" };
 
@@ -24,7 +24,7 @@ export class SetupLink {
     this.#clock = clock;
   }
 
-  /** A new token, good for 30 minutes or until there is a first user. Those before stay good for their time. */
+  /** Returns a new token, valid for 30 minutes or until there is a first user. Earlier tokens stay valid for their time. */
   async offer(): Promise<string> {
     const token = linkToken();
     const now = this.#clock.now();
@@ -41,7 +41,7 @@ export class SetupLink {
     return token;
   }
 
-  /** Throws 403 for a token that is none, or is too old. */
+  /** Throws 403 for an unknown or expired token. */
   async check(token: string): Promise<void> {
     const digest = sha256(token);
     const now = this.#clock.now();
@@ -56,6 +56,6 @@ export class SetupLink {
   }
 }
 
-/** What takes every link away, for the batch that makes the first user. */
+/** Returns the statements that delete all links, for the batch that creates the first user. */
 export const closeSetupLinks = async (store: Store): Promise<Statement[]> =>
   (await store.all(listSettings(ALL))).map(({ key }) => deleteSetting(key));

@@ -1,51 +1,51 @@
-// Signing in and out: the session a sign-in makes, what it has proved, and what the audit log tells of it (rules ID-3 to ID-7, AU-6).
+// Sign-in and sign-out: the session a sign-in creates, the factors it has proven, and its audit log entries (rules ID-3 to ID-7, AU-6).
 import { log } from "#base/log.ts";
 import { PassedOn } from "#base/network/read-here.ts";
-import { besideRequest } from "#base/network/request-part.ts";
+import { runOutsideRequest } from "#base/network/request-part.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { CommitError } from "#db/engine/store.ts";
 import { audited } from "#db/reports/audit/audit.ts";
-import { type ApiKey, deleteKey, isKeyStill, touchKey, updateKey } from "#db/users/api-keys.ts";
+import { type ApiKey, deleteKey, guardKey, touchKey, updateKey } from "#db/users/api-keys.ts";
 import { touchUser, type User } from "#db/users/users.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { DomainContext } from "../context.ts";
-import { wokenUp } from "./audit.ts";
+import { auditReactivation } from "./audit.ts";
 import { isSignIn, LOGIN_SECONDS, newKey } from "./keys.ts";
 import { rememberedAddress } from "./known-address.ts";
 
 type Deps = Pick<DomainContext, "store" | "clock">;
 
-/** Where a key was used, and with which program. */
+/** The address and program that used a key. */
 export type Seen = { readonly ip_address: string; readonly user_agent: string };
 
-/** What the person has proved just now. */
+/** The factors the person has just proven. */
 export type Proved = { readonly password: boolean; readonly factor: boolean };
 
-/** When a session's user proved what, as columns of its key. */
+/** Returns the key columns that record when the user proved which factors. */
 const provedNow = ({ password, factor }: Proved, now: number): Partial<ApiKey> => ({
   ...(password ? { password_proved_at: now } : {}),
   ...(factor ? { factor_proved_at: now } : {}),
 });
 
-/** Notes a new proof of a session there is. */
+/** Records a new proof on an existing session. */
 export const noteProof = (key_id: string, proved: Proved, now: number): Statement =>
   updateKey(key_id, provedNow(proved, now));
 
-/** A sign-in of someone we know, or a try of one. */
+/** Returns the entry for a sign-in, or for a failed attempt, of a known user. */
 const signInEntry = ({ id, username }: User, now: number, status_code: number): Statement =>
   audited({ now, action: "login", resource_type: "api_key", target: username, user_id: id, status_code });
 
 export type NewSession = {
   readonly seen: Seen;
   readonly proved: Proved;
-  /** They come first in the batch. */
+  /** Placed first in the batch. */
   readonly guards: readonly Statement[];
   readonly login_type?: "password" | "oidc";
-  /** What is kept with the session, by the id of its key. */
+  /** Returns statements to store with the session, by the ID of its key. */
   readonly keeps?: ((key_id: string) => readonly Statement[]) | undefined;
 };
 
-/** Makes the session of a sign-in and answers its token. Throws CommitError `stale` when a guard refuses. */
+/** Creates a session and returns its token. Throws CommitError `stale` when a guard fails. */
 export const startSession = async (
   { store, clock }: Deps,
   user: User,
@@ -67,7 +67,7 @@ export const startSession = async (
     touchUser({ id: user.id, now }),
     ...rememberedAddress(user.id, seen.ip_address, now),
     signInEntry(user, now, 201),
-    ...wokenUp(user, now),
+    ...auditReactivation(user, now),
   ]);
   return token;
 };
@@ -76,14 +76,14 @@ type NewAppSession = {
   readonly id: string;
   readonly secret: string;
   readonly user_id: string;
-  /** The key of the sign-in it comes from, with which it ends. */
+  /** The key of the sign-in it is derived from and ends with. */
   readonly parent_id: string;
-  /** The one workspace that key is for. */
+  /** The only workspace that key is valid for. */
   readonly workspace_id: string | undefined;
   readonly lifetime_seconds: number;
 };
 
-/** A key that opens applications and nothing else. Undefined when its id was used before, or the sign-in it comes from has ended. */
+/** Creates a key that opens only apps. Returns undefined when its ID was used before, or the sign-in it is derived from has ended. */
 export const startAppSession = async (
   { store, clock }: Deps,
   { user_id, parent_id, workspace_id, lifetime_seconds, ...own }: NewAppSession,
@@ -102,7 +102,7 @@ export const startAppSession = async (
     own,
   );
   try {
-    await store.commit([isKeyStill({ id: parent_id, now }), ...statements]);
+    await store.commit([guardKey({ id: parent_id, now }), ...statements]);
     return token;
   } catch (error) {
     const isSpent = error instanceof CommitError && (error.reason === "constraint" || error.reason === "stale");
@@ -111,14 +111,14 @@ export const startAppSession = async (
   }
 };
 
-/** Tells of a try that was refused. Never rejects: anyone who tries is refused all the same. */
+/** Audits a rejected attempt. Never rejects, because the attempt fails regardless. */
 export const noteFailedSignIn = async ({ store, clock }: Deps, user: User): Promise<void> => {
   await store
     .commit([signInEntry(user, clock.now(), 401)])
     .catch((error) => log("http").warn("a failed sign-in could not be noted: {error}", { error }));
 };
 
-/** Deletes the key of the request; what was opened with it ends. */
+/** Deletes the key of the request; everything opened with it ends. */
 export const signOut = async (
   { store, clock, topics }: DomainContext,
   { user_id, username, key_id }: UserCaller,
@@ -133,7 +133,7 @@ export const signOut = async (
 type UsedKey = Pick<ApiKey, "login_type" | "lifetime_seconds" | "expires_at" | "user_id"> &
   Pick<User, "username" | "status"> & { readonly key_id: string };
 
-/** Notes the use of a key, which wakes up its user. Nobody waits for it, and a failure only means that it is noted later. */
+/** Records the use of a key, which reactivates a dormant user. Not awaited; after a failure, a later use records it. */
 export const noteKeyUse = ({ store }: Pick<Deps, "store">, key: UsedKey, now: number, seen: Seen): void => {
   const expires = isSignIn(key) ? now + key.lifetime_seconds * 1000 : key.expires_at;
   const writes = [
@@ -145,10 +145,10 @@ export const noteKeyUse = ({ store }: Pick<Deps, "store">, key: UsedKey, now: nu
       ...seen,
     }),
     touchUser({ id: key.user_id, now }),
-    ...wokenUp({ id: key.user_id, username: key.username, status: key.status }, now),
+    ...auditReactivation({ id: key.user_id, username: key.username, status: key.status }, now),
   ];
-  // Anyone who has used a key has, whatever becomes of the request.
-  const noted = besideRequest(() => store.commit(writes));
+  // The key was used whatever the outcome of the request.
+  const noted = runOutsideRequest(() => store.commit(writes));
   noted.catch((error) => {
     if (!(error instanceof PassedOn)) log("http").warn("the use of a key was not noted", { error });
   });

@@ -1,4 +1,4 @@
-// Names of roles, checked, and how lists of roles to give look.
+// Validates role names, and lists the roles that can be assigned.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { invalidField } from "#base/errors.ts";
 import { named } from "#schema/named.ts";
@@ -17,7 +17,7 @@ export const AssignableRole = named(
 );
 export type AssignableRole = Static<typeof AssignableRole>;
 
-/** The roles without duplicates and without the implied one; 400 for a name that is none. */
+/** Returns the roles without duplicates and the implied one. Rejects with 400 for an unknown name. */
 const checked = (roles: readonly string[], known: readonly string[], implied: string): string[] => {
   const wanted = [...new Set(roles)].filter((role) => role !== implied);
   const unknown = wanted.find((role) => !known.includes(role));
@@ -38,6 +38,6 @@ export const ORGANIZATION_ROLES = [
 export const organizationRoles = (roles: readonly string[]): string[] =>
   checked(roles, ORGANIZATION_ROLES, "organization-member");
 
-/** Roles in the order they are offered, each with whether this caller may give it. */
+/** Returns the roles in display order, each with whether this caller can assign it. */
 export const assignable = (names: readonly string[], isAllowed: boolean, organization?: string): AssignableRole[] =>
   names.map((name) => ({ ...presentRole(name, organization), assignable: isAllowed, built_in: true }));

@@ -1,5 +1,4 @@
-// Personal skills: what a person has written for all of their chats, each for themselves (facts/chats 5.5, rule CX-13). At most 100 of them,
-// 64 KiB each.
+// Personal skills, which apply to all of a user's chats; only for oneself (facts/chats 5.5, rule CX-13). At most 100 of 64 KiB each.
 import { conflict, forbidden, invalidField, notFound } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import { CommitError } from "#db/engine/store.ts";
@@ -16,20 +15,20 @@ import type { UserCaller } from "#schema/users/caller.ts";
 import type { CreateUserSkill, UpdateUserSkill } from "#schema/users/user-skill.ts";
 import type { DomainContext } from "../context.ts";
 import { userAt } from "./find.ts";
-import { takenOr } from "./taken.ts";
+import { toTakenConflict } from "./taken.ts";
 
 const MOST = 100;
 const BYTES = 65_536;
 const NAME = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
 
-/** Whose skills the path speaks of. 404 for a person one cannot see, 403 for another. */
+/** Returns the user in the path, who must be the caller. Rejects with 404 for an invisible user and with 403 for another user. */
 export const findSkillOwner = async ({ store }: DomainContext, text: string, caller: UserCaller): Promise<string> => {
   const { id } = await userAt(store, text, caller);
   if (id !== caller.user_id) throw forbidden("You can manage only your own skills.");
   return id;
 };
 
-/** 404. */
+/** Rejects with 404. */
 export const findSkill = async (
   ctx: DomainContext,
   { user, skill }: { readonly user: string; readonly skill: string },
@@ -41,7 +40,7 @@ export const findSkill = async (
   return row;
 };
 
-/** 400, 409 for a name that is taken and when there are too many. */
+/** Rejects with 400, or 409 for a name that is taken and when there are too many. */
 export const createSkill = async (
   { store, clock }: DomainContext,
   user_id: string,
@@ -57,12 +56,12 @@ export const createSkill = async (
   await store.commit(rows).catch((error) => {
     if (error instanceof CommitError && error.reason === "stale")
       throw conflict(`You can have at most ${MOST} skills.`);
-    throw takenOr(error, { user_skills: "name" });
+    throw toTakenConflict(error, { user_skills: "name" });
   });
   return row;
 };
 
-/** 400, 404 when it no longer exists by now, 409 for a name that is taken. */
+/** Rejects with 400, 404 when it no longer exists, or 409 for a name that is taken. */
 export const changeSkill = async (
   { store, clock }: DomainContext,
   before: UserSkillRow,
@@ -78,12 +77,12 @@ export const changeSkill = async (
     ])
     .catch((error) => {
       if (error instanceof CommitError && error.reason === "stale") throw notFound();
-      throw takenOr(error, { user_skills: "name" });
+      throw toTakenConflict(error, { user_skills: "name" });
     });
   return after;
 };
 
-/** 404 when it no longer exists by now. */
+/** Rejects with 404 when it no longer exists. */
 export const removeSkill = async ({ store, clock }: DomainContext, row: UserSkillRow): Promise<void> => {
   const gone = deleteUserSkill({ user_id: row.user_id, id: row.id });
   await store.commit([gone, writeAuditEntry(row, "delete", { before: row }, clock.now())]).catch((error) => {
@@ -104,7 +103,7 @@ const checked = <S extends UpdateUserSkill>(given: S): S => {
 
 type Change = { readonly before?: UserSkillRow; readonly after?: UserSkillRow };
 
-/** The text itself is no one else's. */
+/** The text is private and not audited. */
 const writeAuditEntry = (
   row: UserSkillRow,
   action: "create" | "write" | "delete",

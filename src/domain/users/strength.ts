@@ -1,8 +1,8 @@
-// How many guesses a password takes, asked of a Worker (strength.worker.ts) that is started with the first question and ended after a
-// minute without one. The process has one, whoever asks.
+// Estimates password strength in a Worker (strength.worker.ts) that starts with the first request and ends after a minute without one.
+// There is one per process.
 import type { Clock, Timer } from "#base/clock.ts";
 
-/** More characters than these are not looked at: the work grows with their square, and a password that is good so far is good. */
+/** Only this many characters are examined: the work grows with the square of the length, and a password that is strong so far is strong. */
 const LOOKED_AT = 40;
 const IDLE_MS = 60_000;
 
@@ -13,7 +13,7 @@ let idle: Timer | undefined;
 let last = 0;
 const waiting = new Map<number, Waiting>();
 
-/** The power of ten of the guesses it takes. */
+/** Returns the number of guesses as a power of ten. */
 export const estimateGuesses = async (clock: Clock, password: string): Promise<number> => {
   idle?.cancel();
   worker ??= start();
@@ -21,7 +21,7 @@ export const estimateGuesses = async (clock: Clock, password: string): Promise<n
   try {
     return await new Promise<number>((resolve, reject) => {
       waiting.set(id, { resolve, reject });
-      // Waiting for an answer keeps the process alive.
+      // Keeps the process alive while waiting for a result.
       worker?.ref();
       worker?.postMessage({ id, password: [...password].slice(0, LOOKED_AT).join("") });
     });

@@ -1,11 +1,11 @@
-// So many calls a minute for each key, then 429 until the minute is over: for guesses at passwords (rule ID-5) and for calls of the API
-// (OP-15). Bounded in memory.
+// Rate limit per key and minute, then 429 until the minute is over: for password guesses (rule ID-5) and API requests (OP-15). Bounded in
+// memory.
 import { isIP } from "node:net";
 import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 
 const MINUTE_MS = 60_000;
-/** More keys than this in one minute are an attack; forgetting the counts is better than growing. */
+/** More keys than this in one minute are an attack; resetting the counts is better than growing. */
 const MAX_KEYS = 50_000;
 
 export class Throttle {
@@ -13,7 +13,7 @@ export class Throttle {
   readonly #limit: number;
   #counts = new Map<string, number>();
   #minuteEnds = 0;
-  /** How often others have counted a key, who share the limit: other nodes. */
+  /** Returns the count of a key on other nodes that share the limit. */
   others: (key: string) => number = () => 0;
 
   constructor(clock: Clock, limit: number) {
@@ -21,24 +21,24 @@ export class Throttle {
     this.#limit = limit;
   }
 
-  /** Of this minute. */
+  /** Returns the counts of this minute. */
   get counts(): ReadonlyMap<string, number> {
     return this.#counts;
   }
 
-  /** Milliseconds until the minute is over. */
+  /** Returns the milliseconds until the minute is over. */
   get left_ms(): number {
     return Math.max(0, this.#minuteEnds - this.#clock.monotonic());
   }
 
-  /** Takes back a try of this minute that turned out to be no guess. */
+  /** Undoes a count of this minute, because it was no guess. */
   forgive(key: string): void {
     const tries = this.#counts.get(key) ?? 0;
     if (tries > 1) this.#counts.set(key, tries - 1);
     else this.#counts.delete(key);
   }
 
-  /** Counts one more, and says how many there were in this minute. */
+  /** Adds one and returns the count of this minute. */
   add(key: string): number {
     const now = this.#clock.monotonic();
     if (now >= this.#minuteEnds || this.#counts.size >= MAX_KEYS) {
@@ -50,7 +50,7 @@ export class Throttle {
     return tries;
   }
 
-  /** Counts one try; 429 when there were too many in this minute. */
+  /** Counts one attempt. Throws 429 when there were too many in this minute. */
   count(key: string): void {
     if (this.add(key) + this.others(key) <= this.#limit) return;
     const retry_after = Math.ceil((this.#minuteEnds - this.#clock.monotonic()) / 1000);
@@ -61,7 +61,7 @@ export class Throttle {
   }
 }
 
-/** Who has an IPv6 address has 2^64 of them: the network stands for all. Other addresses stand for themselves. */
+/** Returns the network of an IPv6 address, because its holder has 2^64 of them; any other address is returned unchanged. */
 export const toNetwork = (address: string): string => {
   if (isIP(address) !== 6) return address;
   const [head = "", tail] = address.split("%")[0]?.split("::") ?? [];

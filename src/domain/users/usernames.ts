@@ -1,14 +1,14 @@
-// User names: those that would be mistaken for a path of the API, and names as ours are made from what people are called elsewhere.
+// Username rules: names reserved for API paths, and names derived from external ones.
 import { invalidField } from "#base/errors.ts";
 
 const RESERVED = new Set([
   ...["me", "first", "login", "logout", "authmethods", "validate-password", "otp", "roles", "oauth2", "oidc"],
 ]);
 
-/** Two less than the longest: a number may follow. */
+/** Two below the maximum, because a number may be appended. */
 const MAX_LENGTH = 28;
 
-/** Letters that do not come apart into a letter and a mark. */
+/** Letters that Unicode does not decompose into a letter and a mark. */
 const LETTERS: Readonly<Record<string, string>> = {
   ß: "ss",
   æ: "ae",
@@ -24,15 +24,15 @@ const LETTERS: Readonly<Record<string, string>> = {
   ŧ: "t",
 };
 
-/** Whether a path of the API does not need the name for itself. */
+/** Returns whether the name is not reserved for an API path. */
 export const isFreeName = (username: string): boolean => !RESERVED.has(username.toLowerCase());
 
-/** Throws 400 for a name that a path needs for itself. The form of the name is checked by the schema. */
+/** Throws 400 for a reserved name. The format is checked by the schema. */
 export const checkUsername = (username: string): void => {
   if (!isFreeName(username)) throw invalidField("username", "This name is reserved.");
 };
 
-/** Returns a user name made from any text, such as `jurgen-muller` from `Jürgen Müller`; empty when no letter of it can be written so. */
+/** Returns a username derived from any text, such as `jurgen-muller` from `Jürgen Müller`; empty when no letter can be converted. */
 export const toUsername = (text: string): string =>
   text
     .normalize("NFKD")

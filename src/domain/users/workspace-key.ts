@@ -1,8 +1,8 @@
-// Keys for one workspace: what a program outside of the browser, such as an editor, gets to reach it. Never more than the request's own key
-// may, for some hours, and gone with the sign-in it was made in (rule ID-28).
+// Keys for one workspace, used by programs outside the browser such as editors. They have at most the access of the request's own key,
+// expire after some hours, and end with the sign-in they were created in (rule ID-28).
 import { rfc3339 } from "#base/clock.ts";
 import { keyId } from "#base/ids.ts";
-import { isKeyStill } from "#db/users/api-keys.ts";
+import { guardKey } from "#db/users/api-keys.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import { allows } from "#schema/users/scopes.ts";
 import type { DomainContext } from "../context.ts";
@@ -10,10 +10,10 @@ import { secondsLeft, withinOwn } from "./api-key.ts";
 import { keyChanged } from "./audit.ts";
 import { newKey } from "./keys.ts";
 
-/** A working day. Use does not extend it. */
+/** One working day. Use does not extend it. */
 export const WORKSPACE_KEY_SECONDS = 8 * 3600;
 
-/** What an editor needs to reach a workspace and to start and stop it. */
+/** The scopes an editor needs to connect to a workspace and to start and stop it. */
 const SCOPES = [
   ...["workspace:read", "workspace:ssh", "workspace:application_connect"],
   ...["workspace:start", "workspace:stop"],
@@ -21,7 +21,7 @@ const SCOPES = [
 
 export type WorkspaceKey = { readonly key: string; readonly expires_at: string };
 
-/** Creates a key for this workspace alone; `program` is what it is for, and part of its name in the list of tokens. */
+/** Creates a key for this workspace alone; `program` is its purpose and part of its name in the list of tokens. */
 export const createWorkspaceKey = async (
   ctx: Pick<DomainContext, "store" | "clock">,
   caller: UserCaller,
@@ -41,6 +41,6 @@ export const createWorkspaceKey = async (
     workspace_id: workspace.workspace_id,
     now,
   });
-  await ctx.store.commit([isKeyStill({ id: caller.key_id, now }), ...statements, keyChanged(row, { after: row }, now)]);
+  await ctx.store.commit([guardKey({ id: caller.key_id, now }), ...statements, keyChanged(row, { after: row }, now)]);
   return { key: token, expires_at: rfc3339(row.expires_at) };
 };

@@ -1,4 +1,4 @@
-// A new workspace that is there already: one that was kept ready for this preset is taken over (facts/platform 2.8, rules PB-7 to PB-12).
+// Creates a workspace by claiming a prebuilt one for its preset (facts/platform 2.8, rules PB-7 to PB-12).
 import type { NewBuild } from "#actors/workspace/decision.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { listReadyPrebuilds } from "#db/workspaces/prebuilds.ts";
@@ -9,7 +9,10 @@ import { resolveParameters } from "#src/provisioners/parameters.ts";
 import { presetId } from "#src/provisioners/presets.ts";
 import type { DomainContext } from "../context.ts";
 
-/** The id of the workspace that is now the owner's; undefined when none is ready: then one is made. 409 when the name is taken. */
+/**
+ * Returns the ID of the claimed workspace; undefined when none is ready, in which case a new one is created. Rejects with 409 when the name
+ * is taken.
+ */
 export const claimPrebuild = async (
   { store, workspaces }: Pick<DomainContext, "store" | "workspaces">,
   manifest: Manifest,
@@ -24,20 +27,20 @@ export const claimPrebuild = async (
   const { owner_id, name, autostart_schedule, ttl_ms, automatic_updates, task_id } = wanted;
   const claim = { owner_id, name, autostart_schedule, ttl_ms, automatic_updates, task_id, build };
   for (const { id } of await store.all(listReadyPrebuilds({ version_id, preset_id }))) {
-    // Someone else was faster: the next one.
+    // Another claim was faster; try the next one.
     if ((await workspaces.ask(id, "claim", { ...claim, beside: beside(id) })) === "done") return id;
   }
   return undefined;
 };
 
-/** The preset that was chosen without being named: anyone who chooses its values gets the same build. */
+/** Returns the preset whose values were chosen without naming it, because the build is the same. */
 const presetLike = (manifest: Manifest, { template_version_id, parameters }: NewBuild): string | undefined => {
   const isSame = (preset: ManifestPreset): boolean => {
     try {
       const values = resolveParameters({ manifest, given: [], preset });
       return parameters.every(({ name, value }) => values[name] === value);
     } catch {
-      // It leaves something open, so nothing can be kept ready for it.
+      // The preset leaves a parameter open, so nothing can be prebuilt for it.
       return false;
     }
   };

@@ -1,4 +1,4 @@
-// Making a workspace: everything is checked here, then its actor writes it with its first build (facts/platform 3.2).
+// Creates a workspace: runs all checks, then its actor writes it with its first build (facts/platform 3.2).
 
 import { newRow } from "#actors/workspace/new-row.ts";
 import { AppError, forbidden, invalidField, notFound } from "#base/errors.ts";
@@ -23,18 +23,18 @@ import { readWorkspace } from "./present.ts";
 
 export type Creation = {
   readonly caller: UserCaller;
-  /** Whose workspace it will be. */
+  /** The future owner. */
   readonly owner: KnownUser;
-  /** The organization the path names; the template must belong to it. */
+  /** The organization in the path; the template must belong to it. */
   readonly organization_id?: string;
   readonly body: CreateWorkspace;
-  /** The task that the workspace is for. `prepare` checks what follows from the template, and answers what makes its rows for the same batch. */
+  /** The task the workspace is for. `prepare` checks what depends on the template, and returns what creates its rows for the same batch. */
   readonly task?: { readonly id: string; readonly prepare: (template: TemplateRow) => Promise<TaskRows> };
 };
 
 export type TaskRows = (workspace_id: string) => readonly Statement[];
 
-/** The new workspace with its pending first build. 400, 403, 404 and 409 as in facts/platform 3.2. */
+/** Returns the new workspace with its pending first build. Rejects with 400, 403, 404 and 409 as in facts/platform 3.2. */
 export const createWorkspace = async (ctx: DomainContext, creation: Creation): Promise<Workspace> => {
   const { caller, owner, organization_id, body, task } = creation;
   const { clock } = ctx;
@@ -89,7 +89,7 @@ export const createWorkspace = async (ctx: DomainContext, creation: Creation): P
   return made;
 };
 
-/** The same with the template that comes with the server for a repository, where the caller names none. */
+/** Fills in the built-in template for a repository when the caller names none. */
 const withTemplate = async (
   ctx: DomainContext,
   { caller, owner, organization_id, body }: Creation,
@@ -119,7 +119,7 @@ const mustBeMember = (owner: KnownUser, organization_id: string): void => {
   throw new AppError("invalid", "The user is not a member of the template's organization.");
 };
 
-/** The given values, with the plan of the repository in the parameter that takes one. */
+/** Returns the given values, with the plan of the repository in the parameter that takes one. */
 const valuesFor = async (
   { repositories }: DomainContext,
   manifest: Manifest,

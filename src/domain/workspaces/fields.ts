@@ -1,4 +1,4 @@
-// The fields of a new workspace that no schema can check on its own (facts/platform 2.7, 3.1 and 3.2). Pure.
+// Validates fields of a new workspace that a schema cannot check alone (facts/platform 2.7, 3.1 and 3.2). Pure.
 
 import { invalid, type Validation } from "#base/errors.ts";
 import { scheduleProblem } from "#base/schedule/cron.ts";
@@ -16,7 +16,7 @@ export type WorkspaceFields = {
   readonly automatic_updates: "always" | "never";
 };
 
-/** The checked fields. Throws 400 with one validation entry for each broken one. */
+/** Returns the validated fields. Throws 400 with one validation per invalid field. */
 export const workspaceFields = (body: CreateWorkspace): WorkspaceFields => {
   const validations: Validation[] = [];
   const note = (field: string, detail: string | undefined): void => {
@@ -30,7 +30,7 @@ export const workspaceFields = (body: CreateWorkspace): WorkspaceFields => {
   if (updates !== "always" && updates !== "never") note("automatic_updates", "must be always or never");
   const isBoth = body.template_id !== undefined && body.template_version_id !== undefined;
   const isNeither = body.template_id === undefined && body.template_version_id === undefined;
-  // A repository has a template of its own where a caller names none.
+  // A repository has its own template if the caller names none.
   if (isBoth || (isNeither && body.repository === undefined)) {
     const detail = "exactly one of template_id and template_version_id must be given";
     note("template_id", detail);
@@ -45,7 +45,7 @@ export const workspaceFields = (body: CreateWorkspace): WorkspaceFields => {
   };
 };
 
-/** Why this cannot be the name of a workspace; undefined when it can. */
+/** Returns why this is not a valid workspace name; undefined if it is. */
 export const nameProblem = (text: string): string | undefined => {
   if (text.length < 1 || text.length > 32) return "must have 1 to 32 characters";
   if (!name.test(text)) return "must be letters and digits in groups joined by single hyphens";

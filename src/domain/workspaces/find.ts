@@ -1,4 +1,4 @@
-// Finding the workspace that a path names, for a caller who may see or change it.
+// Finds the workspace in a path and checks the caller's access.
 import { Type as t } from "@sinclair/typebox";
 import { AppError, forbidden, notFound } from "#base/errors.ts";
 import { findWorkspacePlace, type WorkspacePlace } from "#db/workspaces/workspaces.ts";
@@ -6,17 +6,19 @@ import type { UserCaller } from "#schema/users/caller.ts";
 import { mayReplaceFiles, maySeeWorkspace, mayUpdateWorkspace } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 
-/** The path parameter of every route of one workspace. */
+/** The path parameter of routes of one workspace. */
 export const workspacePath = t.Object({ workspace: t.String({ format: "uuid", description: "Workspace id." }) });
 
-/** What decides about access to the workspace with this id. 404 when it is not there or not visible; deleted ones are found. */
+/**
+ * Returns the access data of the workspace with this ID, including deleted ones. Rejects with 404 when it does not exist or is not visible.
+ */
 export const workspaceAt = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<WorkspacePlace> => {
   const place = await ctx.store.get(findWorkspacePlace({ id: id.toLowerCase() }));
   if (!place || !maySeeWorkspace(caller, place)) throw notFound();
   return place;
 };
 
-/** The same for what only a workspace that is there can do: 410 when it is deleted. */
+/** Like `workspaceAt`, for operations that require an existing workspace. Rejects with 410 when it is deleted. */
 export const livingWorkspaceAt = async (
   ctx: DomainContext,
   id: string,
@@ -27,20 +29,20 @@ export const livingWorkspaceAt = async (
   return place;
 };
 
-/** 410 for a deleted workspace that was not asked for (facts/platform 3.3). */
+/** Returns a 410 for a deleted workspace that was not requested explicitly (facts/platform 3.3). */
 export const gone = (): AppError =>
   new AppError("gone", "The workspace has been deleted.", {
     detail: "Ask with include_deleted=true to see what is known of it.",
   });
 
-/** A workspace that is there and that the caller may change; 403, 404 or 410 otherwise. */
+/** Returns an existing workspace the caller can change. Rejects with 403, 404 or 410 otherwise. */
 export const changeableAt = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<WorkspacePlace> => {
   const place = await livingWorkspaceAt(ctx, id, caller);
   if (!mayUpdateWorkspace(caller, place)) throw forbidden("You may not change this workspace.");
   return place;
 };
 
-/** One whose files the caller may replace, and whose copies the caller may remove; 403, 404 or 410 otherwise. */
+/** Returns an existing workspace whose files and copies the caller may replace and delete. Rejects with 403, 404 or 410 otherwise. */
 export const replaceableAt = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<WorkspacePlace> => {
   const place = await changeableAt(ctx, id, caller);
   if (mayReplaceFiles(caller, place)) return place;
@@ -49,5 +51,5 @@ export const replaceableAt = async (ctx: DomainContext, id: string, caller: User
   );
 };
 
-/** The caller as the workspace's record names people. */
+/** Returns the caller in the form used by the workspace's activity. */
 export const byUser = (caller: UserCaller) => ({ kind: "user" as const, id: caller.user_id, name: caller.username });

@@ -34,7 +34,7 @@ import { loadVersion, newBuild, usableManifest } from "../builds/new-build.ts";
 import { hidesUserData } from "../builds/user-data.ts";
 import type { DomainContext } from "../context.ts";
 import { nameProblem } from "./fields.ts";
-import { homeBackupAt, mustBeFetchable } from "./home-backups.ts";
+import { homeBackupAt, requireFetchable } from "./home-backups.ts";
 import { findKeeper } from "./snapshots.ts";
 
 const MAX_LISTED = 20;
@@ -53,7 +53,7 @@ export const createFork = async (
 
 /** The purpose of a fork that was not requested as such. */
 type ForkFor = {
-  /** Suffix of the copies' names, followed by numbers from 1. */
+  /** Suffix of the copies' names, numbered from 1. */
   readonly ending?: (number: number) => string;
   /** The chats of each copy, by its number from 0; by default the caller's newest. */
   readonly chats?: (at: number) => readonly PlannedChat[];
@@ -61,7 +61,7 @@ type ForkFor = {
   readonly rows?: (fork: ForkRow) => readonly Statement[];
 };
 
-/** Returns the row of the new fork. Rejects as `createFork`. */
+/** Returns the row of the new fork. Rejects like `createFork`. */
 export const beginFork = async (
   ctx: DomainContext,
   place: WorkspacePlace,
@@ -77,7 +77,7 @@ export const beginFork = async (
   const { provisioner, unsupported } = await findKeeper(ctx, place);
   if (unsupported !== "") throw new AppError("invalid", unsupported);
   const { home_backup_id } = body;
-  if (home_backup_id !== undefined) mustBeFetchable(ctx, await homeBackupAt(ctx, place, home_backup_id));
+  if (home_backup_id !== undefined) requireFetchable(ctx, await homeBackupAt(ctx, place, home_backup_id));
   const names = await chooseNames(ctx, source, { ...body, ending }, caller.user_id);
   const build = await planBuild(ctx, source, body, caller);
   if ((await store.all(listForksUnderWay({ workspace_id: source.id }))).length >= MAX_OPEN_FORKS) {
@@ -118,7 +118,7 @@ export const beginFork = async (
 
 const forkEnding = (number: number): string => (number === 1 ? "-fork" : `-fork-${number}`);
 
-/** The first build of each copy: as the last one of the workspace, with a version that can be used now. */
+/** Plans the first build of each copy: like the workspace's latest one, with a version that is usable now. */
 const planBuild = async (
   ctx: DomainContext,
   source: WorkspaceRow,
@@ -146,7 +146,7 @@ const planBuild = async (
   const manifest = usableManifest(version, "not_acceptable");
   const values = await store.all(listBuildParameters({ build_id: last.id }));
   const previous = Object.fromEntries(values.map(({ name, value }) => [name, value]));
-  // Keys of one workspace do not open another.
+  // A key for one workspace does not open another.
   const mayEnter = caller.only_workspace === undefined;
   const no_user_data = hidesUserData({ by: "person", transition: "start", mayEnter, isChanged: true }, false);
   const input = { owner_id: caller.user_id, initiator_id: caller.user_id, reason: "initiator", no_user_data };

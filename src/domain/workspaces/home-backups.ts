@@ -28,7 +28,7 @@ import { findKeeper, presentSnapshot } from "./snapshots.ts";
 
 const MAX_LISTED = 200;
 
-/** Disks that only a template can copy are not read by the server. */
+/** The server cannot read disks that only a template can copy. */
 const whyNoBackups = ({ unsupported, has_files, provisioner }: Awaited<ReturnType<typeof findKeeper>>): string => {
   if (provisioner === "terraform" && !has_files) return "Home backups are not available for Terraform templates.";
   return unsupported.replace(/^Snapshots/, "Home backups");
@@ -95,7 +95,7 @@ export const homeBackupAt = async (
 };
 
 /** Rejects a backup whose files are not available: 409 when it is not ready or is stored elsewhere. */
-export const mustBeFetchable = (ctx: DomainContext, row: HomeBackupRow): void => {
+export const requireFetchable = (ctx: DomainContext, row: HomeBackupRow): void => {
   const { place } = mustBeSetUp(ctx.homeBackupStore);
   if (row.status !== "ready") throw conflict(`The backup is ${row.status}; only a ready one can be restored.`);
   if (row.location !== place.url) {
@@ -112,7 +112,7 @@ export const fetchHomeBackup = async (
 ): Promise<Snapshot> => {
   const { provisioner, unsupported } = await findKeeper(ctx, place);
   if (unsupported !== "") throw new AppError("invalid", unsupported);
-  mustBeFetchable(ctx, row);
+  requireFetchable(ctx, row);
   const id = uuid();
   const name = `Backup of ${rfc3339(row.created_at).slice(0, 16).replace("T", " ")} UTC`;
   const about = { name, reason: "fetched", created_by: caller.user_id, provisioner, home_backup_id: row.id } as const;

@@ -1,13 +1,13 @@
-// Whether workspaces are kept ready at all: an owner may pause it, such as while an engine is repaired (rule PB-18).
+// Pauses and resumes prebuilt workspaces, for example while an engine is repaired; for owners (rule PB-18).
 import { forbidden } from "#base/errors.ts";
 import { audited } from "#db/reports/audit/audit.ts";
-import { lookAtAllPrebuilds, putPrebuildsPaused, readPrebuildsPaused } from "#db/workspaces/prebuilds.ts";
+import { putPrebuildsPaused, readPrebuildsPaused, scheduleAllPrebuildChecks } from "#db/workspaces/prebuilds.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { PrebuildSettings } from "#schema/workspaces/prebuild-settings.ts";
 import { mayChangeDeployment, mayReadDeployment } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 
-/** 403. */
+/** Rejects with 403. */
 export const prebuildSettings = async (
   { store }: Pick<DomainContext, "store">,
   caller: UserCaller,
@@ -17,7 +17,7 @@ export const prebuildSettings = async (
   return { reconciliation_paused: await readPrebuildsPaused(store) };
 };
 
-/** 403. */
+/** Rejects with 403. */
 export const setPrebuildSettings = async (
   { store, clock }: Pick<DomainContext, "store" | "clock">,
   caller: UserCaller,
@@ -30,7 +30,7 @@ export const setPrebuildSettings = async (
   const about = { now, action: "write", resource_type: "prebuilds_settings", target: "reconciliation" } as const;
   await store.commit([
     putPrebuildsPaused(after.reconciliation_paused),
-    lookAtAllPrebuilds(now),
+    scheduleAllPrebuildChecks(now),
     audited({ ...about, before, after }),
   ]);
 };

@@ -1,4 +1,4 @@
-// A workspace as callers see it.
+// Presents a workspace.
 import { rfc3339, rfc3339OrAbsent } from "#base/clock.ts";
 import type { Store } from "#db/engine/store.ts";
 import { findWorkspaceView, type WorkspaceView } from "#db/workspaces/views.ts";
@@ -15,16 +15,16 @@ import { loadResources } from "../builds/resources.ts";
 import type { DomainContext } from "../context.ts";
 import { loadSubjects, type Subjects, sharedWith } from "./shared-with.ts";
 
-/** The workspace whole; undefined when none exists. Whether the caller may see it has been checked. */
+/** Returns the whole workspace; undefined when it does not exist. The caller's access must have been checked. */
 export const readWorkspace = async (ctx: DomainContext, id: string, viewer: Viewer): Promise<Workspace | undefined> => {
   const view = await ctx.store.get(findWorkspaceView({ id }));
   return view && (await presentWorkspaces(ctx, [view], viewer))[0];
 };
 
-/** Who looks: favorites are the owner's own affair, and clients of the upstream kind get plain nullable UUIDs. */
+/** The viewer: favorites are personal to the owner, and upstream clients get plain nullable UUIDs. */
 export type Viewer = Pick<UserCaller, "user_id" | "compat">;
 
-/** Workspaces with their resources and agents, in the order given. */
+/** Presents workspaces with their resources and agents, in the given order. */
 export const presentWorkspaces = async (
   ctx: DomainContext,
   views: readonly WorkspaceView[],
@@ -95,7 +95,7 @@ const toHealth = (agents: readonly WorkspaceAgent[]): Workspace["health"] => {
 const isTop = ({ parent_id }: WorkspaceAgent): boolean =>
   parent_id === null || (typeof parent_id === "object" && !parent_id.valid);
 
-/** The newest over all apps; null when none exists. */
+/** Returns the newest status of all apps; null when none exists. */
 const latestStatus = (agents: readonly WorkspaceAgent[]): AppStatus | null => {
   let newest: AppStatus | null = null;
   for (const { apps } of agents) {

@@ -1,5 +1,6 @@
-// When a stop that a template requires disturbs someone least. The running workspaces of who chooses another time follow (rules TI-6, TI-31).
-import { USUAL_QUIET_HOURS } from "#actors/workspace/deadline.ts";
+// Quiet hours: the time when a stop required by the template disturbs the user least. A change also applies to the user's running
+// workspaces (rules TI-6, TI-31).
+import { DEFAULT_QUIET_HOURS } from "#actors/workspace/deadline.ts";
 import { rfc3339 } from "#base/clock.ts";
 import { forbidden, invalidField } from "#base/errors.ts";
 import { dailyTime, nextTime, scheduleProblem } from "#base/schedule/cron.ts";
@@ -13,7 +14,7 @@ import { userChanged } from "../users/audit.ts";
 import { type KnownUser, userAt } from "../users/find.ts";
 import { PREBUILDS_USER_ID } from "../users/first-user.ts";
 
-/** Whose quiet hours the path speaks of: one's own, or of those whom one looks after. 403, 404. */
+/** Returns the user in the path: oneself, or a user the caller administers. Rejects with 403 or 404. */
 export const findQuietOwner = async (
   { store }: DomainContext,
   text: string,
@@ -28,7 +29,7 @@ export const toQuietHours = (
   { quiet_hours_schedule }: Pick<KnownUser, "quiet_hours_schedule">,
   now: number,
 ): QuietHours => {
-  const raw_schedule = quiet_hours_schedule || USUAL_QUIET_HOURS;
+  const raw_schedule = quiet_hours_schedule || DEFAULT_QUIET_HOURS;
   const { hour = 0, minute = 0, zone = "UTC" } = dailyTime(raw_schedule) ?? {};
   return {
     raw_schedule,
@@ -40,7 +41,7 @@ export const toQuietHours = (
   };
 };
 
-/** 400 for what is no time of every day. */
+/** Rejects with 400 for anything but a daily time. */
 export const setQuietHours = async (ctx: DomainContext, user: KnownUser, schedule: string): Promise<QuietHours> => {
   const quiet_hours_schedule = schedule.trim();
   if (quiet_hours_schedule !== "" && !dailyTime(quiet_hours_schedule)) {

@@ -1,4 +1,4 @@
-// Reading the search text of the workspaces list (facts/platform 3.3) into a filter. 400 names every key that is wrong.
+// Parses the search text of the workspaces list (facts/platform 3.3) into a filter. Rejects with 400 and names every invalid key.
 import { INACTIVE_MS } from "#actors/agent/status.ts";
 import { SearchQuery } from "#base/query.ts";
 import type { Scope, WorkspaceFilter } from "#db/workspaces/filter.ts";
@@ -47,7 +47,9 @@ const parseParameter = (text: string): { name: string; value?: string } => {
   return at < 0 ? { name: text } : { name: text.slice(0, at), value: text.slice(at + 1) };
 };
 
-/** `maySeeWorkspace` as a condition for a list: asked of a workspace of someone else in no organization, then in each. */
+/**
+ * Converts `maySeeWorkspace` to a list condition: evaluated for another user's workspace without an organization, and in each organization.
+ */
 export const toScope = (caller: UserCaller): Scope => {
   const foreign = (organization_id: string) => ({ id: "", owner_id: "", organization_id, user_acl: {}, group_acl: {} });
   if (maySeeWorkspace(caller, foreign(""))) return "all";

@@ -1,4 +1,4 @@
-// With whom workspaces are shared, as their answers show it. A user or group that no longer exists is left out.
+// The shares of workspaces as shown in responses. Deleted users and groups are left out.
 import type { Store } from "#db/engine/store.ts";
 import { listMinimalUsers } from "#db/users/users.ts";
 import type { MinimalUser } from "#schema/users/user.ts";
@@ -6,12 +6,12 @@ import type { Acl } from "#schema/workspaces/acl.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { type GroupsById, groupsById, nameIn } from "../groups/acl.ts";
 
-/** Users by id, in the order of their names. */
+/** Users by ID, in the order of their names. */
 export type People = ReadonlyMap<string, MinimalUser>;
 
 const NOBODY: People = new Map();
 
-/** Everyone whom one of these lists names. */
+/** Returns all users in these lists. */
 export const loadPeople = async (store: Pick<Store, "all">, acls: readonly Acl[]): Promise<People> => {
   const ids = new Set(acls.flatMap((acl) => Object.keys(acl)));
   if (ids.size === 0) return NOBODY;
@@ -19,12 +19,12 @@ export const loadPeople = async (store: Pick<Store, "all">, acls: readonly Acl[]
   return new Map(users.map((user) => [user.id, user]));
 };
 
-/** With whom something may be shared. */
+/** Users and groups of shares. */
 export type Subjects = { readonly people: People; readonly groups: GroupsById };
 
 type Shared = { readonly organization_id: string; readonly user_acl: Acl; readonly group_acl: Acl };
 
-/** Everyone and every group that these workspaces are shared with. */
+/** Returns all users and groups these workspaces are shared with. */
 export const loadSubjects = async (store: Pick<Store, "all">, workspaces: readonly Shared[]): Promise<Subjects> => ({
   people: await loadPeople(
     store,
@@ -36,7 +36,7 @@ export const loadSubjects = async (store: Pick<Store, "all">, workspaces: readon
   ),
 });
 
-/** Users by name, then groups. */
+/** Lists users by name, then groups. */
 export const sharedWith = (
   { organization_id, user_acl, group_acl }: Shared,
   { people, groups }: Subjects,

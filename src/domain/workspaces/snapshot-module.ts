@@ -1,5 +1,5 @@
-// What a module of the template is given to make and remove a snapshot: its files, the values of the template's variables, what the workspace says
-// there is to copy, and what was made before.
+// Inputs of a template module that creates or removes a snapshot: its files, the values of the template's variables, the disks reported by
+// the workspace, and what was created before.
 import type { ModuleLoads } from "#actors/workspace/snapshot-runner.ts";
 import { log } from "#base/log.ts";
 import { openDefaults, openVariables } from "#db/templates/variables.ts";
@@ -19,7 +19,7 @@ import type { DomainContext } from "../context.ts";
 
 type Deps = Pick<DomainContext, "store" | "encryption" | "blobs">;
 
-/** What snapshots are made and removed with. */
+/** Returns the dependencies for creating and removing snapshots. */
 export const moduleLoads = (deps: Deps): ModuleLoads => ({
   load: (place) => load(deps, place),
   async loadMade(place) {
@@ -49,7 +49,7 @@ const load = async (deps: Deps, { workspace_id, snapshot_id }: SnapshotPlace): R
   };
 };
 
-/** The module knows nothing of the template's own defaults. An empty text stands for null where it is no text. */
+/** The module does not know the template's defaults. An empty text means null for other types. */
 const readDefaults = (declared: readonly ManifestVariable[]): Record<string, string> =>
   Object.fromEntries(
     declared.flatMap(({ name, declared_type, default: given }) =>
@@ -60,8 +60,8 @@ const readDefaults = (declared: readonly ManifestVariable[]): Record<string, str
 const NOTHING_TO_COPY =
   "The workspace has no output slipway_snapshot, which says what there is to copy. Start it once with a template version that has one.";
 
-/** After a start of the server: what is kept of snapshots that are stored, or of which nothing is left, goes. Never rejects. */
-export const dropStoredModules = async (deps: Deps & Pick<DomainContext, "provisioners">): Promise<void> => {
+/** Deletes leftovers of snapshots that are stored or no longer exist. Runs after startup and never rejects. */
+export const deleteObsoleteModules = async (deps: Deps & Pick<DomainContext, "provisioners">): Promise<void> => {
   for (const { module } of deps.provisioners.values()) {
     if (!module) continue;
     try {
@@ -79,7 +79,7 @@ const settleKept = async (
 ): Promise<void> => {
   const { store, encryption } = deps;
   const row = await store.get(findSnapshot({ id: snapshot_id }));
-  // It is still being made or removed, which returns to it.
+  // Creation or removal is still in progress and needs it.
   if (row?.status === "creating" || row?.status === "deleting") return;
   const place = { workspace_id: row?.workspace_id ?? "", snapshot_id };
   if (state !== undefined && isBare(state)) return module.forget(place);
@@ -88,7 +88,7 @@ const settleKept = async (
   const isSame = left !== undefined && known?.lineage === left.lineage;
   if (isSame && known.serial >= left.serial) return module.forget(place);
   if (state !== undefined && made && !isSame) {
-    // Another node has made the snapshot in the meantime.
+    // Another node has created the snapshot in the meantime.
     const { work } = await load(deps, place);
     await module.remove(place, { ...work, state }, new AbortController().signal);
     return module.forget(place);

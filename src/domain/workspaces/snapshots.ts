@@ -1,4 +1,4 @@
-// Snapshots of a workspace: who may list, create and delete them, and how they are shown.
+// Snapshots of a workspace: access checks for listing, creating and deleting, and presentation.
 
 import { isForBuiltIn } from "#actors/runtime/job-queue.ts";
 import type { SnapshotWork } from "#actors/workspace/decision.ts";
@@ -22,11 +22,11 @@ import type { DomainContext } from "../context.ts";
 
 type Kept = Pick<SnapshotWork, "provisioner"> & {
   readonly unsupported: string;
-  /** The server itself can read the files, as for home backups. */
+  /** Whether the server itself can read the files, as home backups require. */
   readonly has_files: boolean;
 };
 
-/** What keeps the workspace's files, and why it can make no copies of them; empty where it can. */
+/** Returns what stores the workspace's files, and why it cannot copy them; empty if it can. */
 export const findKeeper = async (ctx: DomainContext, { latest_build_id }: WorkspacePlace): Promise<Kept> => {
   const build = await ctx.store.get(findBuild({ id: latest_build_id }));
   const job = build && (await ctx.store.get(findJob({ id: build.job_id })));
@@ -40,7 +40,7 @@ export const findKeeper = async (ctx: DomainContext, { latest_build_id }: Worksp
   return { provisioner, unsupported: why, has_files: homes !== undefined };
 };
 
-/** All snapshots of a workspace, and how the next one would be made. */
+/** Returns all snapshots of a workspace, and how the next one would be created. */
 export const readSnapshots = async (ctx: DomainContext, place: WorkspacePlace): Promise<Snapshots> => {
   const { id } = place;
   const { provisioner, unsupported, has_files } = await findKeeper(ctx, place);
@@ -57,7 +57,10 @@ export const readSnapshots = async (ctx: DomainContext, place: WorkspacePlace): 
   };
 };
 
-/** The new snapshot, whose files are being copied. 400 where the provisioner makes none, 409 as the actor says. */
+/**
+ * Returns the new snapshot, whose files are being copied. Rejects with 400 when the provisioner does not support snapshots, and with the
+ * actor's 409.
+ */
 export const createSnapshot = async (
   ctx: DomainContext,
   place: WorkspacePlace,
@@ -74,7 +77,7 @@ export const createSnapshot = async (
   return presentSnapshot(row);
 };
 
-/** The snapshot with this id, of this workspace. 404 otherwise. */
+/** Returns the snapshot with this ID of this workspace. Rejects with 404 otherwise. */
 export const snapshotAt = async (
   ctx: DomainContext,
   { id }: WorkspacePlace,
@@ -85,7 +88,7 @@ export const snapshotAt = async (
   return row;
 };
 
-/** A snapshot as callers see it. */
+/** Presents a snapshot. */
 export const presentSnapshot = (row: SnapshotRow, isRestoring = false): Snapshot => ({
   id: row.id,
   workspace_id: row.workspace_id,

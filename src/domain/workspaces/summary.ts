@@ -1,4 +1,4 @@
-// A workspace as a row of a list: what the stream of all workspaces sends.
+// Presents a workspace as a list row, for the stream of all workspaces.
 import { agentHealth, agentStatus } from "#actors/agent/status.ts";
 import { rfc3339, rfc3339OrAbsent } from "#base/clock.ts";
 import type { SummaryAgent, SummaryRow } from "#db/workspaces/summaries.ts";
@@ -13,7 +13,7 @@ const toAgent = (agent: SummaryAgent, now: number): AgentSummary => {
   return { id, name, status, lifecycle_state, healthy: agentHealth(status, lifecycle_state).healthy };
 };
 
-/** `now` in milliseconds since 1970 decides about the status of agents; favorites are the owner's own affair. */
+/** `now` in milliseconds since 1970 determines the agents' status; favorites are personal to the owner. */
 export const presentSummary = (row: SummaryRow, viewer_id: string, now: number): WorkspaceSummary => {
   const agents = JSON.parse(row.agents as string) as SummaryAgent[];
   const shown = agents.map((agent) => toAgent(agent, now));

@@ -1,4 +1,4 @@
-// What the trash holds, for those who may restore it.
+// The contents of the trash, for users who can restore them.
 import { rfc3339 } from "#base/clock.ts";
 import { listTrash } from "#db/workspaces/trash.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
@@ -8,7 +8,7 @@ import type { DomainContext } from "../context.ts";
 
 const MAX_SHOWN = 5_000;
 
-/** The deleted workspaces that the caller could restore. */
+/** Returns the deleted workspaces that the caller can restore. */
 export const readTrash = async ({ store }: DomainContext, caller: UserCaller): Promise<Trash> => {
   const rows = await store.scan(listTrash({ limit: MAX_SHOWN }));
   const mine = rows.filter((row) => maySeeWorkspace(caller, row) && mayDeleteWorkspace(caller, row));

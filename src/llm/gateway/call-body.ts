@@ -1,5 +1,5 @@
-// What the gateway reads in the body of a model call, and the little it changes: the model's name where an administrator has mapped it, and
-// that a stream of chat completions tells its usage. Everything else goes to the provider byte by byte. Pure.
+// Reads the body of a gateway call and makes two changes: the model's name, if an administrator has mapped it, and a request for the usage
+// of chat-completions streams. Everything else is forwarded byte for byte. Pure.
 import type { Endpoint } from "./endpoint.ts";
 import { isObject, type Json, objectsIn } from "./json.ts";
 import {
@@ -13,38 +13,38 @@ import {
 import { findStored } from "./stored.ts";
 
 export type CallBody = {
-  /** The model that the caller asks for. */
+  /** The requested model. */
   readonly model: string;
   readonly streams: boolean;
-  /** Whether the usage of a stream was asked for by the gateway, so that the caller must not see it. */
+  /** The gateway, not the caller, requested the usage of the stream, so it is hidden from the caller. */
   readonly hidesUsage: boolean;
-  /** Tokens that the prompt has, about. */
+  /** Estimated number of prompt tokens. */
   readonly prompt_tokens: number;
-  /** Tokens that one answer may have; undefined: the caller sets no limit that could be meant. */
+  /** Maximum number of output tokens; undefined if the caller sets no meaningful limit. */
   readonly max_output_tokens: number | undefined;
-  /** Answers that are asked for to the same prompt. */
+  /** Number of answers requested for the prompt. */
   readonly answers: number;
-  /** As the caller has sent it. */
+  /** The body as sent by the caller. */
   readonly bytes: Uint8Array;
-  /** Returns the bytes for the provider, with this model. */
+  /** Returns the body for the provider, with this model. */
   bytesFor(model: string): Uint8Array;
-  /** The same, without asking for the usage of a stream. */
+  /** Returns the body without the request for a stream's usage. */
   bytesWithoutUsage(model: string): Uint8Array;
 };
 
-/** Why a body cannot be forwarded, in words for the caller. */
+/** Explains to the caller why a body cannot be forwarded. */
 export class CallBodyError extends Error {
   override readonly name = "CallBodyError";
 }
 
-/** Bytes of a prompt for each token, about: English text has four, code and other scripts fewer. */
+/** Estimated prompt bytes per token: English text has four, code and other scripts fewer. */
 const BYTES_PER_TOKEN = 3;
-/** Tokens of an image, about, however many bytes it has. */
+/** Estimated tokens of an image, regardless of its size in bytes. */
 const IMAGE_TOKENS = 1_600;
-/** Tokens of what the provider fetches from an address, about: a document of a hundred pages, and twenty minutes of video or sound. */
+/** Estimated tokens of content that the provider fetches from a URL: a document of a hundred pages, or twenty minutes of video or audio. */
 const DOCUMENT_TOKENS = 100_000;
 const RECORDING_TOKENS = 300_000;
-/** No model takes more. Without a bound one caller could reserve the whole of a budget that others share. */
+/** No model accepts more. Without a limit, one caller could reserve the whole of a shared budget. */
 const MAX_PROMPT_TOKENS = 2_097_152;
 const MAX_OUTPUT_TOKENS = 131_072;
 /** No provider gives more answers to one call. */
@@ -99,7 +99,7 @@ const parse = (bytes: Uint8Array): Json => {
     if (!hasTooManyValues(text)) json = JSON.parse(text);
     else tooMany = true;
   } catch {
-    // Said below.
+    // Reported below.
   }
   if (tooMany) throw new CallBodyError("The body of the request has too many values.");
   if (!isObject(json)) throw new CallBodyError("The body of the request is not a JSON object.");
@@ -109,7 +109,7 @@ const parse = (bytes: Uint8Array): Json => {
   return json;
 };
 
-/** The bytes pass as they are, so they must not mean something else to the provider than they do here. */
+/** The bytes are forwarded unchanged, so the provider must not read them differently. */
 const refuseSecondReading = ({ dialect, model }: Endpoint, json: Json): void => {
   const misspelled = findMisspelledName(dialect, json);
   if (misspelled) {
@@ -153,7 +153,9 @@ const answersOf = (json: Json): number => {
   return typeof given === "number" && given >= 1 ? Math.min(Math.ceil(given), MAX_ANSWERS) : 1;
 };
 
-/** Text counts by its bytes. Images, and what stands at an address, count each: their bytes say nothing of their tokens. */
+/**
+ * Estimates text by its size in bytes. Images and content at URLs have fixed estimates, because their size says nothing about their tokens.
+ */
 const promptTokens = (json: Json, size: number): number => {
   let images = 0;
   let imageBytes = 0;
@@ -171,7 +173,7 @@ const promptTokens = (json: Json, size: number): number => {
   return Math.min(Math.ceil(text) + images * IMAGE_TOKENS + fetched, MAX_PROMPT_TOKENS);
 };
 
-/** Returns what a part counts that names an address of something other than an image; 0: it names none. */
+/** Returns the estimate for a part that contains a URL of something other than an image; 0 if none exists. */
 const fetchedTokens = (part: Json): number => {
   const google = firstObject(part.fileData, part.file_data);
   if (google && textOf(google.fileUri ?? google.file_uri) !== "") {
@@ -183,7 +185,7 @@ const fetchedTokens = (part: Json): number => {
   return isOfAnthropic || textOf(part.file_url) !== "" ? DOCUMENT_TOKENS : 0;
 };
 
-/** Returns the data or the address of the image that a part is; undefined: it is none. */
+/** Returns the data or the URL of an image part; undefined for other parts. */
 const imageIn = (part: Json): string | undefined => {
   if (part.type === "image_url" || part.type === "input_image") {
     const { image_url } = part;
@@ -197,7 +199,7 @@ const imageIn = (part: Json): string | undefined => {
   return undefined;
 };
 
-/** Without a list of both: it is asked of each object of a body. */
+/** Avoids allocating a list, because this is called for every object of a body. */
 const firstObject = (one: unknown, other: unknown): Json | undefined => {
   if (isObject(one)) return one;
   return isObject(other) ? other : undefined;

@@ -1,18 +1,18 @@
-// The endpoints of model APIs that the gateway forwards, by dialect. What is not listed is refused: a provider keeps files, batches and stored
-// answers of everyone who uses its key, and callers of the gateway share that key. Pure.
+// The endpoints of model APIs that the gateway forwards, by dialect. All others are refused: a provider stores files, batches and responses
+// for its key, which all callers of the gateway share. Pure.
 import type { ProviderKind } from "#schema/chats/model-provider.ts";
 
 export const DIALECTS = ["anthropic", "openai", "google"] as const;
 export type Dialect = (typeof DIALECTS)[number];
 
-/** Kinds of providers that speak a dialect. */
+/** The kinds of providers that support each dialect. */
 export const KINDS_OF: Readonly<Record<Dialect, readonly ProviderKind[]>> = {
   anthropic: ["anthropic"],
   openai: ["openai", "openai-compat"],
   google: ["google"],
 };
 
-/** Where the API of a provider begins when its address is not configured. */
+/** The default base URL of each provider's API. */
 export const DEFAULT_BASE_URL: Readonly<Partial<Record<ProviderKind, string>>> = {
   anthropic: "https://api.anthropic.com/v1",
   openai: "https://api.openai.com/v1",
@@ -20,23 +20,23 @@ export const DEFAULT_BASE_URL: Readonly<Partial<Record<ProviderKind, string>>> =
 };
 
 /**
- * generate: a model answers, and the answer costs. embed: the same for embeddings. count: counts the tokens of a prompt, for free. models: the
- * names that callers may use, answered by the gateway. probe: whether anything answers here.
+ * `generate`: a model call that costs money. `embed`: the same for embeddings. `count`: counts the tokens of a prompt, for free. `models`:
+ * the names that callers can use, answered by the gateway. `probe`: checks whether the gateway responds.
  */
 export type EndpointKind = "generate" | "embed" | "count" | "models" | "probe";
 
-/** How an answer tells what it used. */
+/** The format in which a response reports its usage. */
 export type UsageFormat = "anthropic" | "openai_chat" | "openai_responses" | "openai_embeddings" | "google";
 
 export type Endpoint = {
   readonly dialect: Dialect;
   readonly kind: EndpointKind;
-  /** The path behind the provider's base URL. `{model}` stands for the model where the dialect has it in the path. */
+  /** The path after the provider's base URL. `{model}` stands for the model if the dialect has it in the path. */
   readonly path: string;
   readonly usage?: UsageFormat;
-  /** The model in the path. Dialects without one have it in the body. */
+  /** The model in the path; other dialects have it in the body. */
   readonly model?: string;
-  /** Whether the answer is a stream, where the path says so. Elsewhere the body does. */
+  /** True if the path requests a stream; other dialects request it in the body. */
   readonly streams?: boolean;
 };
 
@@ -64,11 +64,11 @@ const GOOGLE: Readonly<Record<string, readonly [kind: EndpointKind, streams: boo
   batchEmbedContents: ["embed", false],
 };
 
-/** Returns the endpoint that a request asks for, by its path behind `/ai/<dialect>`; undefined: the gateway does not forward it. */
+/** Returns the endpoint for a path after `/ai/<dialect>`; undefined if the gateway does not forward it. */
 export const findEndpoint = (dialect: Dialect, method: string, path: string): Endpoint | undefined => {
   const plain = path.replace(/\/+$/, "");
   if (plain === "" && (method === "HEAD" || method === "GET")) return { dialect, kind: "probe", path: "" };
-  // The SDKs put the version before each path, or expect it in the base URL.
+  // SDKs add the version before each path, or expect it in the base URL.
   const rest = plain.replace(/^\/v1(?:beta|alpha)?(?=\/|$)/, "");
   if (dialect === "google") return findGoogle(method, rest);
   const row = TABLE[dialect].find(([of, at]) => of === method && at === rest);

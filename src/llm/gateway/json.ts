@@ -1,12 +1,12 @@
-// What bodies and answers have in common when they are looked at. Pure.
+// Helpers for inspecting JSON bodies and responses. Pure.
 
 export type Json = Readonly<Record<string, unknown>>;
 
-/** Whether a value is an object with members. */
+/** True if the value is an object, not an array or null. */
 export const isObject = (value: unknown): value is Json =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** Goes through the objects in a value, itself included. Without recursion: callers nest as deep as they like. */
+/** Yields all objects in a value, including itself. Not recursive, because callers can nest arbitrarily deep. */
 export function* objectsIn(value: unknown): Generator<Json> {
   const waiting: object[] = typeof value === "object" && value !== null ? [value] : [];
   for (let next = waiting.pop(); next; next = waiting.pop()) {
@@ -21,7 +21,7 @@ export function* objectsIn(value: unknown): Generator<Json> {
   }
 }
 
-/** Puts the objects and lists of a list onto another one. Bodies may have a million numbers. */
+/** Appends the objects and arrays of a list to another list. Bodies may contain a million numbers. */
 export const pushObjects = (waiting: object[], list: readonly unknown[]): void => {
   for (const inner of list) if (typeof inner === "object" && inner !== null) waiting.push(inner);
 };

@@ -1,7 +1,7 @@
 // Takes the provider's key out of an answer while its bytes pass, however they are cut, also where its letters have the other case, JSON writes some
 // of its characters as escapes, or an address as `%2D`. The length stays. Pure.
 
-/** What is shorter could stand anywhere. */
+/** Shorter keys could match by accident. */
 const MIN_KEY_BYTES = 8;
 const STAR = 0x2a;
 const SLASH = 0x2f;
@@ -15,14 +15,14 @@ const HEX_DIGITS = 4;
 
 export class KeyMask {
   readonly #key: Buffer;
-  /** The end of what has come, as long as the key may begin there. */
+  /** Trailing bytes that may be the start of the key. */
   #held = Buffer.alloc(0);
 
   constructor(key: string) {
     this.#key = Buffer.from(key);
   }
 
-  /** Returns what passes of these bytes: all but what may be the beginning of the key. */
+  /** Returns the bytes to pass on: everything except a possible start of the key. */
   read(piece: Uint8Array): Uint8Array {
     if (this.#key.length < MIN_KEY_BYTES || piece.length === 0) return piece;
     const view = Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength);
@@ -38,7 +38,7 @@ export class KeyMask {
         passing++;
         continue;
       }
-      // Others hold the same bytes.
+      // The buffer is shared, so it is copied before it is changed.
       if (bytes === view) bytes = Buffer.from(view);
       bytes.fill(STAR, passing, end);
       passing = end;
@@ -47,14 +47,14 @@ export class KeyMask {
     return bytes.subarray(0, passing);
   }
 
-  /** Returns what was held back, at the end of the answer. */
+  /** Returns held-back bytes at the end of the response. */
   end(): Uint8Array {
     const held = this.#held;
     this.#held = Buffer.alloc(0);
     return held;
   }
 
-  /** Where the key ends that begins at `from`; "open" where the bytes end before it does. Undefined: it does not begin there. */
+  /** Returns the end of a key that starts at `from`; "open" if more bytes are needed; undefined if there is no key. */
   #endOfKey(bytes: Buffer, from: number): number | "open" | undefined {
     let at = from;
     for (const wanted of this.#key) {

@@ -1,11 +1,11 @@
-// Whether a body means the same to every parser. What the gateway checks and what it prices is what its own parser reads; a provider's parser
-// may take the first of two members of one name, or take `Model` for `model`. Pure.
+// Checks that every parser reads a body in the same way. The gateway validates and prices what its own parser reads; a provider's parser
+// may use the first of two members with one name, or accept `Model` for `model`. Pure.
 
 import type { Dialect } from "./endpoint.ts";
 import { isObject, type Json } from "./json.ts";
 import { meantObjects, referringNames } from "./stored.ts";
 
-/** Members that decide what a call may do and what it costs. */
+/** Members that determine what a call may do and what it costs. */
 const DECIDING = [
   ...["model", "stream", "stream_options", "include_usage", "background", "n"],
   ...["max_tokens", "max_completion_tokens", "max_output_tokens"],
@@ -13,7 +13,7 @@ const DECIDING = [
   ...["candidateCount", "candidate_count"],
 ];
 
-/** As parsers compare names that don't care for case; the long s and the sign for Kelvin are letters to them. */
+/** Folds a name like case-insensitive parsers, for which the long s and the Kelvin sign equal letters. */
 const fold = (name: string): string => name.toUpperCase().toLowerCase();
 
 const END = {
@@ -27,9 +27,9 @@ const END = {
   objectEnd: 125,
 } as const;
 
-/** Returns the first name that an object has twice, in the text of valid JSON; undefined: none has. */
+/** Returns the first name that an object contains twice, in valid JSON text; undefined if none exists. */
 export const findRepeatedName = (text: string): string | undefined => {
-  /** The names so far of each open object; undefined for a list. */
+  /** The names so far of each open object; undefined for an array. */
   const open: (Set<string> | undefined)[] = [];
   let isName = false;
   for (let at = 0; at < text.length; at += 1) {
@@ -59,12 +59,12 @@ export const findRepeatedName = (text: string): string | undefined => {
   return undefined;
 };
 
-/** Objects with lists, their members, and values of all kinds that a body may have: each is looked at while everyone else waits. */
+/** Maximum number of values, objects and members in a body: inspecting them blocks the event loop. */
 const MAX_PARTS = 150_000;
 const MAX_MEMBERS = 150_000;
 const MAX_VALUES = 1_000_000;
 
-/** Whether a text has more values than are looked at. It may be no JSON. */
+/** True if a text has more values than are inspected. It may be invalid JSON. */
 export const hasTooManyValues = (text: string): boolean => {
   let parts = 0;
   let members = 0;
@@ -80,7 +80,7 @@ export const hasTooManyValues = (text: string): boolean => {
   return false;
 };
 
-/** Where the quotation mark that ends a text stands; the end of a text that has none. */
+/** Returns the position of a string's closing quote, or the end of the text if it has none. */
 const endOfText = (text: string, begin: number): number => {
   let at = begin + 1;
   for (; at < text.length; at += 1) {
@@ -145,13 +145,13 @@ export const findOtherModel = (body: Json, model: string): string | undefined =>
 
 const isSame = (named: unknown, model: string): boolean => named === model || named === `models/${model}`;
 
-/** Returns a member that is another spelling of one that the gateway looks at, and that one; undefined when no member is. */
+/** Returns a member that is a different spelling of one that the gateway inspects, together with that one; undefined if none exists. */
 export const findMisspelledName = (
   dialect: Dialect,
   body: Json,
 ): readonly [written: string, meant: string] | undefined => {
   const known = new Map([...DECIDING, ...referringNames(dialect)].map((name) => [fold(name), name]));
-  /** Names that need no other look. */
+  /** Names that need no further check. */
   const fine = new Set([...DECIDING, ...referringNames(dialect)]);
   for (const part of meantObjects(body)) {
     for (const written in part) {

@@ -1,14 +1,14 @@
-// The prompt and the answer of one call, as they are recorded: bounded, whatever passes. Pure.
+// Records the prompt and the response of one call, up to a size limit. Pure.
 
-/** Bytes that are kept of a prompt, and of an answer. */
+/** Maximum size of a recorded prompt, and of a recorded response. */
 export const MAX_RECORDED_BYTES = 512 * 1024;
-/** What is kept of the beginning of a longer prompt: its instructions. The newest messages are at its end. */
+/** Size of the recorded start of a longer prompt, which contains the instructions. The newest messages are at its end. */
 const PROMPT_HEAD_BYTES = MAX_RECORDED_BYTES / 4;
 
 export type RecordedTexts = {
   readonly prompt: string;
   readonly answer: string;
-  /** Bytes of the whole texts. */
+  /** Sizes of the complete texts. */
   readonly prompt_bytes: number;
   readonly answer_bytes: number;
 };
@@ -25,7 +25,7 @@ export class Recording {
     this.#promptBytes = prompt.length;
   }
 
-  /** Keeps a piece of the answer, as long as there is room. */
+  /** Records a chunk of the response while there is space. */
   read(piece: Uint8Array): void {
     this.#answerBytes += piece.length;
     const room = MAX_RECORDED_BYTES - this.#keptBytes;

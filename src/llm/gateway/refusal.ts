@@ -1,13 +1,13 @@
-// Errors in the words of each dialect, so that every SDK raises the error it would raise for the provider itself. Pure.
+// Formats errors in each dialect, so that every SDK raises the same error as for the provider itself. Pure.
 import type { Dialect } from "./endpoint.ts";
 
-/** Why the gateway does not answer with what a provider said. */
+/** An error of the gateway itself. */
 export type Refusal = {
   readonly status: 400 | 401 | 403 | 404 | 405 | 408 | 413 | 415 | 429 | 500 | 502 | 503;
   readonly message: string;
-  /** A word for programs, such as `model_not_found` or `budget_exceeded`. */
+  /** A machine-readable code, such as `model_not_found` or `budget_exceeded`. */
   readonly code: string;
-  /** Seconds after which the caller may try again. */
+  /** Seconds after which the caller may retry. */
   readonly retry_after?: number;
 };
 
@@ -45,7 +45,7 @@ const GOOGLE_STATUS: Readonly<Record<number, string>> = {
   503: "UNAVAILABLE",
 };
 
-/** Returns the body of an error as the provider of this dialect would write it. */
+/** Returns the body of an error in the format of this dialect's provider. */
 export const refusalBody = (dialect: Dialect, { status, message, code }: Refusal): object => {
   if (dialect === "anthropic") {
     return { type: "error", error: { type: ANTHROPIC_TYPES[status] ?? "api_error", message } };
@@ -54,7 +54,7 @@ export const refusalBody = (dialect: Dialect, { status, message, code }: Refusal
   return { error: { message, type: OPENAI_TYPES[status] ?? "invalid_request_error", param: null, code } };
 };
 
-/** Returns the error as a response. `x-should-retry: false` keeps SDKs from asking again for what stays refused. */
+/** Returns the error as a response. `x-should-retry: false` stops SDKs from retrying permanent errors. */
 export const refusalResponse = (dialect: Dialect, refusal: Refusal): Response => {
   const headers = new Headers({ "content-type": "application/json" });
   if (refusal.retry_after !== undefined) headers.set("retry-after", String(refusal.retry_after));

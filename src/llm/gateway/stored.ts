@@ -1,20 +1,20 @@
-// References to what a provider has stored: answers, conversations, prompts, files, skills, caches and containers of everyone who uses its key,
-// and callers of the gateway share that key. Pure.
+// Finds references to data that a provider stores: responses, conversations, prompts, files, skills, caches and containers of everyone who
+// uses its key, which all callers of the gateway share. Pure.
 import type { Dialect } from "./endpoint.ts";
 import { isObject, type Json, pushObjects } from "./json.ts";
 
-/** What a caller defines or a model has made up: members within mean nothing to the provider. */
+/** Members that contain the caller's or the model's own data: their content has no meaning to the provider. */
 const FREE = new Set([
   ...["parameters", "input_schema", "output_schema", "schema", "json_schema", "response_format", "metadata", "labels"],
   ...["parametersJsonSchema", "responseSchema", "responseJsonSchema", "response_schema", "parameters_json_schema"],
-  // `response` is what a tool answered to Gemini; files stand alongside it.
+  // `response` is a tool's result for Gemini; files are next to it.
   ...["args", "response", "annotations", "citations", "arguments"],
 ]);
 
 const isGiven = (value: unknown): boolean =>
   Array.isArray(value) ? value.length > 0 : value !== undefined && value !== null && value !== "";
 
-/** Members that refer at any depth outside of what is free. */
+/** Members that are references at any depth outside of FREE. */
 const ANYWHERE: Readonly<Record<Dialect, readonly string[]>> = {
   anthropic: ["file_id"],
   openai: ["file_id", "file_ids", "vector_store_ids", "skill_id", "container_id"],
@@ -24,28 +24,28 @@ const ANYWHERE: Readonly<Record<Dialect, readonly string[]>> = {
   ],
 };
 
-/** Members that refer at the top. */
+/** Members that are references at the top level. */
 const ON_TOP: Readonly<Record<Dialect, readonly string[]>> = {
   anthropic: [],
   openai: ["previous_response_id", "conversation"],
   google: [],
 };
 
-/** Other members by which a reference is recognized. */
+/** Further members that identify a reference. */
 const MARKS: Readonly<Record<Dialect, readonly string[]>> = {
   anthropic: ["container", "skills", "skill_id", "id", "type"],
   openai: ["container", "prompt", "audio", "input", "id", "type", "role"],
   google: ["fileData", "file_data", "fileUri", "file_uri"],
 };
 
-/** Returns the names that this file looks for in a body of a dialect. */
+/** Returns the member names that are inspected in a body of a dialect. */
 export const referringNames = (dialect: Dialect): readonly string[] => [
   ...ANYWHERE[dialect],
   ...ON_TOP[dialect],
   ...MARKS[dialect],
 ];
 
-/** Goes through the objects of a body that mean something to the provider, itself included. */
+/** Yields the objects of a body that have a meaning to the provider, including itself. */
 export function* meantObjects(body: Json): Generator<Json> {
   const waiting: object[] = [body];
   for (let next = waiting.pop(); next; next = waiting.pop()) {
@@ -64,7 +64,7 @@ export function* meantObjects(body: Json): Generator<Json> {
   }
 }
 
-/** Returns the member of a call that refers to something stored; undefined: none does. */
+/** Returns the member of a call that refers to stored data; undefined if none exists. */
 export const findStored = (dialect: Dialect, body: Json): string | undefined => {
   const top = ON_TOP[dialect].find((name) => isGiven(body[name]));
   if (top !== undefined) return top;
@@ -75,7 +75,7 @@ export const findStored = (dialect: Dialect, body: Json): string | undefined => 
     if (bare) return typeof bare.type === "string" ? bare.type : "item_reference";
   }
   for (const part of meantObjects(body)) {
-    // What a sandbox has written is named in the answer, and returns with the history.
+    // Files written by a sandbox are named in the response and sent back with the history.
     if (isSandboxOutput(part)) continue;
     const found = ANYWHERE[dialect].find((name) => isGiven(part[name])) ?? SPECIAL[dialect](part);
     if (found !== undefined) return found;
@@ -85,7 +85,7 @@ export const findStored = (dialect: Dialect, body: Json): string | undefined => 
 
 const isSandboxOutput = ({ type }: Json): boolean => typeof type === "string" && /code_execution.*_output$/.test(type);
 
-/** What an item of `input` has to bring along, by its type: with an ID alone the provider takes what it has stored. */
+/** The members that an item of `input` must contain, by its type: for an item with only an ID, the provider uses its stored data. */
 const CONTENT_OF: Readonly<Record<string, readonly string[]>> = {
   item_reference: [],
   reasoning: ["encrypted_content", "content"],
@@ -98,7 +98,7 @@ const ANY_CONTENT = [
   ...["output", "outputs", "code", "queries", "tools", "error", "execution", "approval_request_id"],
 ];
 
-/** The type of an item may be left out: with an ID and without a role it is a reference, too. */
+/** The type of an item may be omitted: an item with an ID and without a role is also a reference. */
 const isReference = (item: Json): boolean => {
   if (item.type === "item_reference") return true;
   if (!isGiven(item.id)) return false;
@@ -112,13 +112,13 @@ const containerIn = ({ container }: Json): string | undefined => {
   return isObject(container) && isGiven(container.id) ? "container.id" : undefined;
 };
 
-/** Addresses that anyone can read, such as those of public videos. All else is a file of the key's owner. */
+/** True for URLs that anyone can read, such as those of public videos. Everything else is a file of the key's owner. */
 const isPublicAddress = (address: unknown): boolean =>
   typeof address === "string" && /^https?:\/\/(?![^/]*(?:googleapis\.com|cloud\.google\.com)(?:[:/]|$))/i.test(address);
 
 const SPECIAL: Readonly<Record<Dialect, (part: Json) => string | undefined>> = {
   anthropic: (part) => {
-    // Skills of Anthropic's own are everyone's.
+    // Anthropic's own skills are public.
     const isOwnSkill = isGiven(part.skill_id) && part.type !== "anthropic";
     return containerIn(part) ?? (isOwnSkill ? "skill_id" : undefined);
   },

@@ -1,24 +1,24 @@
-// Reads what an answer has used while its bytes pass: server-sent events, a JSON text, or Gemini's stream of a JSON array. Reads nothing else and
-// changes nothing, but takes out the chunk that tells the usage of a stream when only the gateway has asked for it. Memory is bounded.
+// Reads the usage from a streamed response: server-sent events, JSON, or Gemini's stream of a JSON array. Changes nothing, except that it
+// removes the chunk with a stream's usage if only the gateway has requested it. Memory is bounded.
 import { MAX_CALL_TOKENS, type ModelUsage } from "../model.ts";
 import type { UsageFormat } from "./endpoint.ts";
 import { isObject, type Json } from "./json.ts";
 
-/** Bytes of one event, or of an answer that is no stream, that are looked at. What is longer passes unread. */
+/** Maximum size of an event, or of a non-streamed response, that is parsed. Larger ones pass unread. */
 const MAX_TEXT_BYTES = 16 * 1024 * 1024;
-/** The same for an event that waits until it is whole. */
+/** Maximum size of a buffered incomplete event. */
 const MAX_WAITING_BYTES = 1024 * 1024;
 
 type Counts = Json | null | undefined;
 
 export type Tapped = {
-  /** Undefined: the answer has not reported it. */
+  /** Undefined if the response has not reported it. */
   readonly usage: ModelUsage | undefined;
-  /** The model that answered, by the answer's own words; empty where it names none. */
+  /** The model named in the response; empty if none exists. */
   readonly model: string;
-  /** Bytes of text that have passed since the usage was last reported, to estimate the rest. */
+  /** Size of the text since the last usage report, for estimating the rest. */
   readonly text_bytes: number;
-  /** Whether a stream has reported an error after it began. */
+  /** True if a stream has reported an error after it started. */
   readonly failed: boolean;
 };
 
@@ -29,11 +29,11 @@ export class UsageTap {
   #held: Uint8Array[] = [];
   #heldBytes = 0;
   #isOver = false;
-  /** Whether the event that passes is too long to be looked at. */
+  /** The current event is too long to be parsed. */
   #isLong = false;
   #isDoubtful = false;
   #textBytes = 0;
-  /** How much of the text was there at the last report of the usage. */
+  /** Size of the text at the last usage report. */
   #reportedBytes = 0;
   #model = "";
   #failed = false;
@@ -41,7 +41,7 @@ export class UsageTap {
 
   constructor(options: {
     readonly format: UsageFormat | undefined;
-    /** Content type of the answer. */
+    /** Content type of the response. */
     readonly type: string;
     readonly hidesUsage: boolean;
   }) {
@@ -51,18 +51,18 @@ export class UsageTap {
   }
 
   get tapped(): Tapped {
-    // What came before a figure that cannot be true is not believed either.
+    // After an impossible figure, earlier figures are not trusted either.
     const usage = this.#isDoubtful || this.#isEmpty() ? undefined : this.#usage;
     const text_bytes = this.#textBytes - (usage ? this.#reportedBytes : 0);
     return { usage, model: this.#model, text_bytes, failed: this.#failed };
   }
 
-  /** Whether the last report says that nothing was answered, although something was. */
+  /** True if the last report says that the output was empty, although text was sent. */
   #isEmpty(): boolean {
     return this.#usage?.output_tokens === 0 && this.#reportedBytes > 0;
   }
 
-  /** Looks at a piece of the answer and returns what the caller gets of it: the same bytes, unless a usage chunk is hidden. */
+  /** Parses a chunk of the response and returns the bytes for the caller: the same bytes, unless a usage chunk is hidden. */
   read(piece: Uint8Array): Uint8Array {
     if (this.#format === undefined) return piece;
     if (this.#isEvents) return this.#readEvents(piece);
@@ -70,7 +70,7 @@ export class UsageTap {
     return piece;
   }
 
-  /** Returns what is still held back at the end of the answer, and looks at it. */
+  /** Returns held-back bytes at the end of the response, after parsing them. */
   end(): Uint8Array {
     const rest = this.#takeHeld();
     if (!this.#isEvents) this.#readWhole(rest);
@@ -78,7 +78,7 @@ export class UsageTap {
     return this.#hidesUsage ? rest : new Uint8Array();
   }
 
-  /** Events end with a blank line. What is hidden must be whole before anything of it passes. */
+  /** Events end with a blank line. An event that may be hidden must be complete before any of it is passed on. */
   #readEvents(piece: Uint8Array): Uint8Array {
     const passed: Uint8Array[] = [];
     let from = 0;
@@ -95,7 +95,7 @@ export class UsageTap {
     return this.#hidesUsage ? join(passed) : piece;
   }
 
-  /** Holds a part of an event until it is whole. One that is too long passes as it comes, and counts as text. */
+  /** Buffers an incomplete event. One that is too long is passed on as it arrives, and counts as text. */
   #holdEvent(bytes: Uint8Array, passed: Uint8Array[]): void {
     const most = this.#hidesUsage ? MAX_WAITING_BYTES : MAX_TEXT_BYTES;
     if (!this.#isLong && this.#heldBytes + bytes.length > most) {
@@ -108,13 +108,13 @@ export class UsageTap {
     }
     this.#textBytes += bytes.length;
     passed.push(this.#takeHeld());
-    // The end of an event is found by the last bytes before it.
+    // The last bytes are enough to detect the end of an event.
     const tail = bytes.length > 2 ? bytes.subarray(-2) : bytes;
     passed.push(bytes.subarray(0, bytes.length - tail.length));
     this.#hold(tail);
   }
 
-  /** Whether the line feed at this place is the second one in a row, carriage returns left aside. */
+  /** True if the line feed at this position is the second in a row, ignoring carriage returns. */
   #endsEvent(piece: Uint8Array, at: number): boolean {
     let back = at - 1;
     if (this.#byteAt(piece, back) === CARRIAGE_RETURN) back--;
@@ -130,7 +130,7 @@ export class UsageTap {
   #hold(bytes: Uint8Array): void {
     if (bytes.length === 0) return;
     if (!this.#isEvents && this.#heldBytes + bytes.length > MAX_TEXT_BYTES) {
-      // Too long to be looked at: its end is kept, where the usage stands.
+      // Too long to be parsed: its end is kept, because it contains the usage.
       this.#isOver = true;
       this.#textBytes += this.#heldBytes - (this.#held.at(-1)?.length ?? 0);
       this.#held = this.#held.slice(-1);
@@ -147,12 +147,12 @@ export class UsageTap {
     return held;
   }
 
-  /** Reads one event; returns whether it tells nothing but the usage of a stream of chat completions. */
+  /** Parses one event. Returns true if it contains only the usage of a chat-completions stream. */
   #readEvent(event: Uint8Array): boolean {
     const data = readData(DECODER.decode(event));
     const json = parsed(data);
     if (!json) {
-      // Cut off, or nothing that is known: its text has passed all the same.
+      // An incomplete or unknown event: its text was sent nevertheless.
       if (data !== "" && data !== "[DONE]") this.#textBytes += Buffer.byteLength(data);
       return false;
     }
@@ -167,7 +167,7 @@ export class UsageTap {
     if (Array.isArray(json)) for (const one of json) this.#readJson(one as Json);
     else if (isObject(json)) this.#readJson(json);
     else {
-      // A text that was cut off, by its end or because it is long: the last usage in it counts.
+      // A truncated text: the last usage in it is used.
       this.#textBytes += bytes.length;
       const last = [...text.matchAll(/"(?:usage|usageMetadata)"\s*:\s*(\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\})/g)].at(-1);
       const usage = last?.[1] === undefined ? undefined : parsed(last[1]);
@@ -186,19 +186,19 @@ export class UsageTap {
     if (!found) return;
     if (Object.values(found).some(Number.isNaN)) this.#isDoubtful = true;
     if (found.output_tokens !== undefined) this.#reportedBytes = this.#textBytes;
-    // Later reports of a stream complete or replace those before them.
+    // Later reports of a stream complete or replace earlier ones.
     this.#usage = { ...this.#usage, ...found };
   }
 }
 
-/** Keeps nothing from one text to the next. */
+/** Stateless between texts. */
 const DECODER = new TextDecoder();
 const LINE_FEED = 10;
 const CARRIAGE_RETURN = 13;
 
 const DATA = "data:";
 
-/** What the lines of an event hold that are its data. Without a list of matches for each: chunks come by the thousand a second. */
+/** Returns the data of an event's lines. Avoids allocating matches, because thousands of chunks arrive per second. */
 const readData = (event: string): string => {
   let data: string | undefined;
   for (const line of event.split(LINE_END)) {
@@ -211,33 +211,33 @@ const readData = (event: string): string => {
 
 const LINE_END = /\r\n|\r|\n/;
 
-/** Returns a figure as reported, NaN for one that cannot be true, and undefined without one. */
+/** Returns a reported figure, NaN if it is impossible, and undefined if it is missing. */
 const count = (value: unknown): number | undefined => {
   if (typeof value !== "number" || value < 0) return undefined;
   return value <= MAX_CALL_TOKENS ? Math.trunc(value) : Number.NaN;
 };
 
-/** What is no text of an answer, though it stands within. */
+/** Members that are not part of the text. */
 const NO_TEXT = new Set([
   ...["id", "call_id", "type", "role", "object", "index", "status", "finish_reason", "finishReason", "stop_reason"],
   ...["logprobs", "logprobsResult", "annotations", "safetyRatings", "citationMetadata", "groundingMetadata"],
   "embedding",
 ]);
 
-/** Members that hold a picture. */
+/** Members that contain an image. */
 const PICTURES = new Set(["inlineData", "inline_data", "b64_json", "partial_image_b64"]);
-/** A picture counts as so much text, however large it is: about 1,600 tokens. */
+/** An image counts as this much text regardless of its size: about 1,600 tokens. */
 const PICTURE_BYTES = 6_400;
 
 /**
- * Bytes of the text in an event or an answer: what a model has said, thought and called, in every dialect. What it has thought and hides in a
- * signature or encrypted counts as well, as it is paid for.
+ * Returns the size of the text in an event or response: output, reasoning and tool calls, in every dialect. Reasoning that is hidden in a
+ * signature or encrypted also counts, because it is billed.
  */
 const answeredBytes = (json: Json): number => {
   let size = 0;
   const waiting: unknown[] = [json.delta, json.content_block, json.content, json.choices, json.output, json.candidates];
   if (typeof json.partial_image_b64 === "string") size += PICTURE_BYTES;
-  // The text of an item has passed in pieces; these come with its end alone.
+  // The text of an item was already sent in deltas; these members come only with its end.
   if (json.type === "response.output_item.done" && isObject(json.item)) {
     waiting.push(json.item.encrypted_content);
     if (json.item.type === "image_generation_call") size += PICTURE_BYTES;
@@ -278,13 +278,13 @@ const join = (pieces: readonly Uint8Array[]): Uint8Array => {
   return whole;
 };
 
-/** Members without a value are left out, so that they replace nothing. */
+/** Omits members without a value, so that they do not replace known ones. */
 const known = (usage: ModelUsage): ModelUsage | undefined => {
   const entries = Object.entries(usage).filter(([, value]) => value !== undefined);
   return entries.length > 0 ? (Object.fromEntries(entries) as ModelUsage) : undefined;
 };
 
-/** Prompts of OpenAI and Google count what came from a cache; ours do not. More from a cache than there was cannot be true. */
+/** OpenAI's and Google's prompt tokens include cached ones; ours do not. More cached tokens than prompt tokens is impossible. */
 const without = (all: unknown, cached: number | undefined): number | undefined => {
   const whole = count(all);
   if (whole === undefined) return undefined;

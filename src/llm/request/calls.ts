@@ -1,5 +1,5 @@
-// The calls of tools in a prompt: each gets exactly one result, right behind the message that makes it, and an id in the receiver's form
-// that is unique in the request. The same history gets the same ids with every request, so that providers find what they have cached. Pure.
+// Normalizes the tool calls in a prompt: each has exactly one result, directly after its message, and an ID in the receiver's format that
+// is unique in the request. A history gets the same IDs in every request, so that providers find it in their cache. Pure.
 import type { LanguageModelV4Message } from "@ai-sdk/provider";
 import { sha256 } from "#base/ids.ts";
 import type { MessagesForm } from "./form.ts";
@@ -11,13 +11,13 @@ type ResultPart = Extract<Role<"tool">["content"][number], { type: "tool-result"
 
 const LOST: ResultPart["output"] = { type: "error-text", value: "There is no result of this call." };
 
-/** Some servers refuse a message without a word. */
+/** Some servers refuse an empty message. */
 const spoken = (output: ResultPart["output"]): ResultPart["output"] =>
   (output.type === "text" || output.type === "error-text") && output.value.trim() === ""
     ? { ...output, value: "(no output)" }
     : output;
 
-/** Returns the messages with calls and results in pairs. A result that no call asks for is left out; a call without one gets an error. */
+/** Returns the messages with calls and results paired. A result without a call is removed; a call without a result gets an error. */
 export const pairCalls = (turns: readonly Turn[], form: MessagesForm): Turn[] => {
   const results = new Results(turns);
   const ids = new CallIds(form);
@@ -38,14 +38,14 @@ export const pairCalls = (turns: readonly Turn[], form: MessagesForm): Turn[] =>
   });
 };
 
-/** Every API wants an object here; models also write lists and plain values. */
+/** Every API requires an object here; models also write arrays and plain values. */
 const asObject = (value: unknown): unknown =>
   typeof value === "object" && value !== null && !Array.isArray(value) ? value : { input: value ?? null };
 
-/** The results of a prompt by the id of their call, in order. */
+/** The results of a prompt by call ID, in order. */
 class Results {
   readonly #byId = new Map<string, { readonly at: number; readonly output: ResultPart["output"] }[]>();
-  /** Where calls of an id are made: a result belongs to the last call before it. */
+  /** Positions of the calls with an ID: a result belongs to the last call before it. */
   readonly #calls = new Map<string, number[]>();
 
   constructor(turns: readonly Turn[]) {
@@ -58,7 +58,7 @@ class Results {
     }
   }
 
-  /** Takes the first unused result behind the message `at` and before the next message that makes a call of the same id. */
+  /** Takes the first unused result after the message `at` and before the next message with a call of the same ID. */
   take(id: string, at: number): ResultPart["output"] | undefined {
     const until = this.#calls.get(id)?.find((other) => other > at) ?? Number.POSITIVE_INFINITY;
     const all = this.#byId.get(id) ?? [];
@@ -73,7 +73,7 @@ const add = <T>(map: Map<string, T[]>, key: string, value: T): void => {
   else map.set(key, [value]);
 };
 
-/** The ids of one request. */
+/** The IDs of one request. */
 class CallIds {
   readonly #form: MessagesForm;
   readonly #used = new Set<string>();

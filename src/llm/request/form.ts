@@ -1,14 +1,14 @@
-// What decides about the form of a request's messages, beyond the receiver's own rules.
+// Determines the form of a request's messages, in addition to the receiver's rules.
 import type { Receiver } from "./receivers.ts";
 
 export type MessagesForm = {
   readonly receiver: Receiver;
-  /** How the request calls a tool that the history knows under this name. */
+  /** Returns the request's name for a tool in the history. */
   readonly nameOf: (name: string) => string;
-  /** The arguments of a call with their members named as in the request. */
+  /** Returns the arguments of a call with the request's member names. */
   readonly argsOf: (name: string, args: unknown) => unknown;
-  /** Without tools, calls and results are sent as text: servers refuse or ignore them. */
+  /** Without tools, calls and results are sent as text, because servers refuse or ignore them. */
   readonly hasTools: boolean;
-  /** Without it, the system's words stand at the beginning of the first message. */
+  /** If false, the system prompt is put at the start of the first message. */
   readonly hasSystem: boolean;
 };

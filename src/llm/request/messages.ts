@@ -1,5 +1,5 @@
-// Puts a prompt into the form that its receiver accepts, whatever history it comes from: every call has one result right behind it, ids and
-// names have the receiver's form, roles alternate, nothing blank is sent, and the last word is not the model's. Pure.
+// Adapts a prompt to its receiver, whatever its history: every call has one result directly after it, IDs and names have the receiver's
+// format, roles alternate, nothing is blank, and the last message is not the model's. Pure.
 import type { LanguageModelV4Message, LanguageModelV4Prompt } from "@ai-sdk/provider";
 import { pairCalls } from "./calls.ts";
 import type { MessagesForm } from "./form.ts";
@@ -9,7 +9,7 @@ type Role<R extends LanguageModelV4Message["role"]> = Extract<LanguageModelV4Mes
 type Turn = Role<"user" | "assistant" | "tool">;
 type TextPart = Extract<Role<"user">["content"][number], { type: "text" }>;
 
-/** Returns the prompt as this receiver accepts it. */
+/** Returns the prompt in the form that this receiver accepts. */
 export const messagesFor = (prompt: LanguageModelV4Prompt, form: MessagesForm): LanguageModelV4Prompt => {
   const system = prompt.flatMap(({ role, content }) => (role === "system" && content.trim() !== "" ? [content] : []));
   const said = prompt
@@ -34,7 +34,7 @@ const isBlank = (part: { readonly type: string; readonly text?: unknown }): bool
 const isExecuted = (part: Role<"assistant">["content"][number]): boolean =>
   part.type === "tool-call" && part.providerExecuted === true;
 
-/** Providers refuse blank texts, and thoughts that nothing follows: those of an answer that was interrupted. */
+/** Providers refuse blank texts, and reasoning without anything after it, which interrupted answers contain. */
 const withoutBlanks = (message: Turn, { keepsExecuted }: Receiver): Turn => {
   if (message.role === "user") return { ...message, content: message.content.filter((part) => !isBlank(part)) };
   if (message.role === "tool") return message;
@@ -46,7 +46,7 @@ const withoutBlanks = (message: Turn, { keepsExecuted }: Receiver): Turn => {
   return { ...message, content: content.slice(0, end) };
 };
 
-/** Calls and results as text, for a request without tools. */
+/** Converts calls and results to text, for a request without tools. */
 const inWords = (message: Turn): Turn[] => {
   if (message.role === "user") return [message];
   if (message.role === "tool") {
@@ -72,7 +72,7 @@ const CONTINUE = "Continue.";
 const BEGINNING = "[The conversation began earlier.]";
 const ACKNOWLEDGED = "OK.";
 
-/** Merges neighbors of one role; adds the few messages without which the receiver would refuse the order. */
+/** Merges adjacent messages of one role, and adds messages that the receiver requires for a valid order. */
 const alternating = (all: readonly Turn[], { receiver }: MessagesForm): Turn[] => {
   const turns: Turn[] = [];
   for (const message of all) {
@@ -96,16 +96,16 @@ const alternating = (all: readonly Turn[], { receiver }: MessagesForm): Turn[] =
   return receiver.thoughtsFirst ? ended.map(withThoughtsFirst) : ended;
 };
 
-/** An answer that was merged of several may have thoughts in its middle. */
+/** An answer that was merged from several may have reasoning in its middle. */
 const withThoughtsFirst = (message: Turn): Turn =>
   message.role !== "assistant" || message.content[0]?.type === "reasoning"
     ? message
     : { ...message, content: message.content.filter(({ type }) => type !== "reasoning") };
 
-/** The provider has paused its answer in the middle of work that it does itself. */
+/** True if the provider paused its response during work that it does itself. */
 const isPaused = ({ content }: Role<"assistant">): boolean => content.some(isExecuted);
 
-/** A message's parts, its texts joined into one where the receiver wants a plain string. */
+/** Returns a message's parts, with its texts joined if the receiver requires a plain string. */
 const joined = (parts: Role<"user">["content"], { joinsText }: Receiver): Role<"user">["content"] => {
   if (!joinsText) return parts;
   const made: Role<"user">["content"] = [];

@@ -1,26 +1,26 @@
-// What each kind of model server accepts in a request, as data. Sources: the providers' public API references, and the words with which
-// their servers refuse a request. messages.ts and tools.ts put every request into this form.
+// The rules of each kind of model server for requests, as data. Sources: the providers' public API references, and the error messages of
+// their servers. messages.ts and tools.ts apply them to every request.
 import type { SharedV4ProviderOptions } from "@ai-sdk/provider";
 import type { ProviderKind } from "#schema/chats/model-provider.ts";
 
 export type Receiver = {
-  /** Ids of tool calls. One that matches is sent as it came; any other is replaced. */
+  /** IDs of tool calls. A matching ID is sent unchanged; any other is replaced. */
   readonly callId: RegExp;
-  /** Makes the replacement: `digest` is hexadecimal, `position` counts the calls of the request from 0. */
+  /** Creates the replacement: `digest` is hexadecimal, `position` counts the calls of the request from 0. */
   readonly makeCallId: (call: { readonly digest: string; readonly position: number; readonly name: string }) => string;
-  /** Names of tools, at most 64 characters. */
+  /** Valid names of tools, at most 64 characters. */
   readonly toolName: RegExp;
-  /** Tools in one request. */
+  /** Maximum number of tools in one request. */
   readonly maxTools: number;
-  /** Whether a person's message may follow the results of tools directly. */
+  /** A user message may directly follow tool results. */
   readonly userAfterTool: boolean;
-  /** Whether the text parts of a message are joined into one, because chat templates expect a plain string. */
+  /** Text parts of a message are joined into one, because chat templates expect a plain string. */
   readonly joinsText: boolean;
-  /** Whether a call that the server has run itself, or its result, goes back to it with these options. */
+  /** True if a call that the server ran itself, or its result, is sent back with these options. */
   readonly keepsExecuted: (options: SharedV4ProviderOptions) => boolean;
-  /** Whether the server continues an answer that it has paused, when the request ends with that answer. */
+  /** The server continues a paused response if the request ends with it. */
   readonly resumesPaused: boolean;
-  /** Whether an answer with signed thoughts must begin with them. */
+  /** An answer with signed reasoning must start with it. */
   readonly thoughtsFirst: boolean;
 };
 
@@ -40,7 +40,7 @@ const ANTHROPIC: Receiver = {
   thoughtsFirst: true,
 };
 
-/** OpenAI chat completions: ids of at most 40 characters, at most 128 tools. Servers behind other names take the same. */
+/** OpenAI chat completions: IDs of at most 40 characters, at most 128 tools. Compatible servers accept the same. */
 const CHAT: Receiver = {
   callId: /^[a-zA-Z0-9_-]{1,40}$/,
   makeCallId: makeCallId,
@@ -53,7 +53,10 @@ const CHAT: Receiver = {
   thoughtsFirst: false,
 };
 
-/** OpenAI responses: ids of at most 64 characters, at most 128 tools. Calls it has run itself go back only where it stores the answers. */
+/**
+ * OpenAI responses: IDs of at most 64 characters, at most 128 tools. Calls that it ran itself are sent back only if it stores the
+ * responses.
+ */
 const RESPONSES: Receiver = { ...CHAT, callId: /^[a-zA-Z0-9_-]{1,64}$/, joinsText: false };
 
 /** Gemini: names begin with a letter or an underscore. */
@@ -63,7 +66,7 @@ const GOOGLE: Receiver = {
   keepsExecuted: ({ google }) => google?.serverToolCallId !== undefined,
 };
 
-/** Mistral: ids of exactly nine letters and digits; an answer stands between results and the next message of a person. */
+/** Mistral: IDs of exactly nine letters and digits; an assistant message is required between results and the next user message. */
 export const MISTRAL: Receiver = {
   ...CHAT,
   callId: /^[a-zA-Z0-9]{9}$/,
@@ -71,14 +74,14 @@ export const MISTRAL: Receiver = {
   userAfterTool: false,
 };
 
-/** Kimi: its models were trained on ids of this form and call tools worse with others. */
+/** Kimi: its models were trained on IDs of this form and call tools less reliably with others. */
 const KIMI: Receiver = {
   ...CHAT,
   callId: /^functions\.[a-zA-Z0-9_-]{1,64}:\d{1,6}$/,
   makeCallId: ({ name, position }) => `functions.${name}:${position}`,
 };
 
-/** Servers of the chat-completions protocol that differ from OpenAI's, by the host of the base URL or the name of the model. */
+/** Chat-completions servers that differ from OpenAI's, by the host of the base URL or the model's name. */
 const VARIANTS: readonly { readonly of: RegExp; readonly receiver: Receiver }[] = [
   { of: /mistral|mixtral|ministral|devstral|magistral|codestral|pixtral/i, receiver: MISTRAL },
   { of: /\bkimi|moonshot/i, receiver: KIMI },
@@ -86,7 +89,7 @@ const VARIANTS: readonly { readonly of: RegExp; readonly receiver: Receiver }[] 
 
 type Server = { readonly useResponses: boolean; readonly base_url: string; readonly model: string };
 
-/** Returns what the server of this model accepts. */
+/** Returns the rules for this model's server. */
 export const getReceiver = (kind: ProviderKind, { useResponses, base_url, model }: Server): Receiver => {
   if (kind === "anthropic") return ANTHROPIC;
   if (kind === "google") return GOOGLE;

@@ -1,5 +1,5 @@
-// One request to a model: the history, the tools and the settings in the form that the model's server accepts. The provider's package writes
-// it as JSON. The only place where requests are formed.
+// Builds a request to a model: the history, the tools and the settings in the form that its server accepts. The provider's package
+// serializes it to JSON. Requests are built only here.
 import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
 import { EFFORTS, type Effort } from "#schema/chats/model-config.ts";
 import type { ModelFeature } from "#schema/chats/model-feature.ts";
@@ -23,11 +23,11 @@ type Call = {
 export type FormedRequest = {
   readonly options: LanguageModelV4CallOptions;
   readonly tools: RequestTools;
-  /** What it contains of the features that servers refuse. */
+  /** The optional features that it contains. */
   readonly sent: ReadonlySet<ModelFeature>;
 };
 
-/** Forms the request. Reads the attachments that the history mentions. */
+/** Builds the request. Reads the attachments in the history. */
 export const formRequest = async (
   { config, provider, attachments }: Call,
   { messages, tools, provider_tools = false, reasoning_effort }: ModelRequest,
@@ -72,7 +72,7 @@ export const formRequest = async (
   return { options, tools: offer, sent };
 };
 
-/** What every request may contain without saying so here. */
+/** Members that every request may contain. */
 const ALWAYS = [
   "stream_options",
   "parallel_tool_calls",
@@ -115,7 +115,7 @@ const toSettings = (wanted: ConfiguredModel["model_config"], unsupported: Readon
 
 const PARALLEL = ["parallel_tool_calls", "parallelToolCalls", "disableParallelToolUse"];
 
-/** What only this provider knows. Nothing is left behind at OpenAI: the history is ours. */
+/** Returns provider-specific options. Nothing is stored at OpenAI, because the history is kept here. */
 const toOptions = (
   kind: string,
   own: Readonly<Record<string, unknown>> = {},
@@ -129,7 +129,7 @@ const toOptions = (
   return { [kind === "openai-compat" ? "openaiCompatible" : kind]: options };
 };
 
-/** The chat's choice, else the model's default, never above its maximum (facts/chats 4.3). */
+/** Returns the chat's effort, otherwise the model's default, limited to its maximum (facts/chats 4.3). */
 const effortFor = (effort: string, limits: { default?: Effort; max?: Effort } = {}): Effort | undefined => {
   const asked = EFFORTS.find((one) => one === effort) ?? limits.default;
   if (asked === undefined || limits.max === undefined) return asked;

@@ -1,5 +1,5 @@
-// Repairs the input schemas of tools: MCP servers write what one model server or another refuses, and then refuses the whole request. The
-// repaired schema keeps to the part of JSON Schema that all of them accept. Pure.
+// Repairs the input schemas of tools: MCP servers send schemas that some model servers refuse together with the whole request. The repaired
+// schema uses only the part of JSON Schema that all of them accept. Pure.
 import { sha256 } from "#base/ids.ts";
 
 type Members = Readonly<Record<string, unknown>>;
@@ -8,10 +8,10 @@ type Node = Record<string, unknown>;
 const isMembers = (value: unknown): value is Members =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** A schema that every receiver accepts, and the way between its names and those of the tool's server. */
+/** A schema that every receiver accepts, with the mapping between its names and those of the tool's server. */
 export class RepairedSchema {
   readonly schema: Members;
-  /** What the schema can no longer say, in words for the model; empty when nothing was lost. */
+  /** Constraints that the schema cannot express, as text for the model; empty if none were lost. */
   readonly note: string;
   readonly #renames: Renames;
 
@@ -21,18 +21,18 @@ export class RepairedSchema {
     this.#renames = renames;
   }
 
-  /** Returns the arguments of the model as the tool's server expects them. */
+  /** Converts the model's arguments to the names of the tool's server. */
   fromModel(args: unknown): unknown {
     return this.#renames.isEmpty ? args : this.#renames.apply(this.schema, args, "fromModel");
   }
 
-  /** Returns the arguments of an earlier call as the model knows them. */
+  /** Converts the arguments of an earlier call to the names that the model uses. */
   toModel(args: unknown): unknown {
     return this.#renames.isEmpty ? args : this.#renames.apply(this.schema, args, "toModel");
   }
 }
 
-/** Returns the repaired schema; undefined when the schema takes something else than an object. */
+/** Returns the repaired schema; undefined if the schema does not describe an object. */
 export const repairSchema = (given: unknown): RepairedSchema | undefined => {
   const start = given === undefined || given === null || given === true ? {} : given;
   if (!isMembers(start)) return undefined;
@@ -49,7 +49,7 @@ const isObjectType = ({ type }: Members): boolean => {
 };
 
 const TYPES: ReadonlySet<string> = new Set(["string", "number", "integer", "boolean", "object", "array", "null"]);
-/** What programmers write for the types of JSON Schema. */
+/** Common misnomers for the types of JSON Schema. */
 const ALIASES: Readonly<Record<string, string>> = {
   str: "string",
   text: "string",
@@ -72,9 +72,9 @@ const NUMBERS = ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "
 const COUNTS = ["minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"] as const;
 const COMBINATORS = ["anyOf", "oneOf", "allOf"] as const;
 
-/** Schemas in one tool; beyond that everything is accepted. */
+/** Maximum number of schemas in one tool; further ones accept everything. */
 const MAX_NODES = 3_000;
-/** How often a schema that contains itself is written out. */
+/** How often a recursive schema is expanded. */
 const MAX_UNROLLED = 2;
 
 class Repair {
@@ -86,7 +86,7 @@ class Repair {
     this.#document = document;
   }
 
-  /** The schema without `$ref`, or without what cannot be found. */
+  /** Returns the schema with `$ref` resolved; references that cannot be found are dropped. */
   resolved(schema: Members, stack: string[] = []): Members {
     let found: Members = schema;
     for (let hops = 0; typeof found.$ref === "string" && hops < 10; hops += 1) {
@@ -110,7 +110,7 @@ class Repair {
     return at;
   }
 
-  /** The top: an object without combinators, which model servers refuse there. */
+  /** Returns the top level: an object without combinators, which model servers refuse there. */
   root(schema: Members): { readonly node: Node; readonly note: string } {
     const notes: string[] = [];
     const folded = this.#folded({ ...schema, type: "object" }, notes);
@@ -165,7 +165,7 @@ class Repair {
 
   #limits(schema: Members, made: Node): void {
     for (const name of NUMBERS) if (typeof schema[name] === "number") made[name] = schema[name];
-    // Older drafts: a flag that belongs to the limit alongside it.
+    // Older drafts use a flag for the adjacent limit.
     for (const [flag, limit] of [
       ["exclusiveMinimum", "minimum"],
       ["exclusiveMaximum", "maximum"],
@@ -192,7 +192,7 @@ class Repair {
     if (isMembers(more)) made.additionalProperties = this.#node(more, stack);
   }
 
-  /** Returns one schema for all items: model servers accept no tuples. */
+  /** Returns one schema for all items: model servers do not support tuples. */
   #items({ items, prefixItems }: Members, stack: readonly string[]): Node {
     const places = [prefixItems, items].flatMap((one) => (Array.isArray(one) ? one : []));
     const all = [...places, ...(isMembers(items) ? [items] : [])].map((one) => this.#node(one, stack));
@@ -201,7 +201,7 @@ class Repair {
   }
 }
 
-/** Moonshot wants the type in the branches and not alongside them. */
+/** Moonshot requires the type in the branches, not next to them. */
 const typeBranches = (made: Node): void => {
   const { type, anyOf, oneOf, properties, items } = made;
   const branches = [anyOf, oneOf].flatMap((all) => (Array.isArray(all) ? (all as Node[]) : []));
@@ -219,7 +219,7 @@ const unescaped = (name: string): string => {
   }
 };
 
-/** llama.cpp makes a grammar of patterns: it refuses those without both ends, and assertions. */
+/** llama.cpp converts patterns to a grammar: it refuses assertions, and patterns without both anchors. */
 const isPattern = (pattern: string): boolean => {
   if (!(pattern.startsWith("^") && pattern.endsWith("$")) || /\(\?|\\[bBpP]/.test(pattern)) return false;
   try {
@@ -233,7 +233,7 @@ const isPattern = (pattern: string): boolean => {
 const namesIn = ({ required }: Members): string[] =>
   Array.isArray(required) ? required.filter((name): name is string => typeof name === "string") : [];
 
-/** Both with the properties of either; one that both have takes what either takes. */
+/** Merges the properties of both; a property in both accepts either schema. */
 const merged = (base: Members, branch: Members, required: readonly string[]): Members => {
   const properties: Record<string, unknown> = { ...(isMembers(base.properties) ? base.properties : {}) };
   for (const [name, one] of Object.entries(isMembers(branch.properties) ? branch.properties : {})) {
@@ -247,7 +247,7 @@ const merged = (base: Members, branch: Members, required: readonly string[]): Me
 
 const PROPERTY = /^[a-zA-Z0-9_.-]{1,64}$/;
 
-/** The names that receivers accept, by the tool's own. */
+/** Returns names that receivers accept, by the tool's own names. */
 const namesFor = (names: readonly string[]): ReadonlyMap<string, string> => {
   const taken = new Set(names.filter((name) => PROPERTY.test(name)));
   return new Map(
@@ -264,7 +264,7 @@ const namesFor = (names: readonly string[]): ReadonlyMap<string, string> => {
 
 type Direction = "fromModel" | "toModel";
 
-/** Which properties of which schema have another name in the request. */
+/** Properties that are renamed in the request, by schema. */
 class Renames {
   readonly #byNode = new Map<object, ReadonlyMap<string, string>>();
 
@@ -292,7 +292,7 @@ class Renames {
     );
   }
 
-  /** The member's name on the other side, and its schema. */
+  /** Returns the member's name on the other side, and its schema. */
   #member(node: Members, name: string, direction: Direction): [string, unknown] {
     for (const one of alternatives(node)) {
       const properties = isMembers(one.properties) ? one.properties : {};
@@ -304,7 +304,7 @@ class Renames {
   }
 }
 
-/** The schema and those it combines. */
+/** Yields the schema and the schemas that it combines. */
 function* alternatives(node: Members, depth = 0): Iterable<Members> {
   yield node;
   if (depth > 4) return;

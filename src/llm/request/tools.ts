@@ -1,5 +1,5 @@
-// The tools of a request in the receiver's form: names and schemas that it accepts, no more than it accepts, and omitted ones in words
-// that name the server and the tool. Pure.
+// Builds the tools of a request: names and schemas that the receiver accepts, up to its limit, and a warning that names the server and tool
+// for each omitted one. Pure.
 import { sha256 } from "#base/ids.ts";
 import type { PromptMessage, ToolDefinition } from "../model.ts";
 import type { Receiver } from "./receivers.ts";
@@ -18,7 +18,7 @@ export class RequestTools {
   readonly #byOwn: ReadonlyMap<string, Entry>;
   readonly #byName: ReadonlyMap<string, Entry>;
   readonly #receiver: Receiver;
-  /** What was left out and why, for the people of the chat. */
+  /** Omitted tools and the reasons, for the chat's users. */
   readonly warnings: readonly string[];
 
   constructor(receiver: Receiver, entries: readonly Entry[], warnings: readonly string[]) {
@@ -32,22 +32,22 @@ export class RequestTools {
     return [...this.#byOwn.values()].map(({ name, description, inputSchema }) => ({ name, description, inputSchema }));
   }
 
-  /** How the request calls a tool; one that is no longer offered gets a name in the receiver's form, too. */
+  /** Returns the request's name for a tool; a tool that is no longer offered also gets a valid name. */
   nameOf(own: string): string {
     return this.#byOwn.get(own)?.name ?? acceptedName(own, this.#receiver);
   }
 
-  /** The tool that the model means by this name. */
+  /** Returns the tool's own name. */
   ownNameOf(name: string): string {
     return this.#byName.get(name)?.own ?? name;
   }
 
-  /** Returns the arguments of an earlier call as the model knows them. */
+  /** Converts the arguments of an earlier call to the names that the model uses. */
   argsOf(own: string, args: unknown): unknown {
     return this.#byOwn.get(own)?.repaired.toModel(args) ?? args;
   }
 
-  /** Returns the arguments of a call of the model as the tool expects them. */
+  /** Converts the arguments of the model's call to the names that the tool expects. */
   ownArgsOf(name: string, args: unknown): unknown {
     return this.#byName.get(name)?.repaired.fromModel(args) ?? args;
   }
@@ -108,14 +108,17 @@ const repairedSchema = (schema: unknown): RepairedSchema | undefined => {
   return made.repaired;
 };
 
-/** The name as it is where the receiver accepts it, else one in its form that ends in a digest. */
+/** Returns the name if the receiver accepts it, otherwise a valid one that ends in a digest. */
 const acceptedName = (name: string, { toolName }: Receiver): string => {
   if (toolName.test(name)) return name;
   const plain = name.replace(/[^a-zA-Z0-9_-]/g, "_").replace(/^(?![a-zA-Z_])/, "_");
   return `${plain.slice(0, 57)}_${sha256(name).slice(0, 6)}`;
 };
 
-/** Ours and the client's come first, then what the chat has called, then what shares words with what people have written. */
+/**
+ * Orders tools by relevance: Slipway's and the client's, then the ones that the chat has called, then the ones that share words with the users'
+ * messages.
+ */
 const mostRelevant = (
   tools: readonly ToolDefinition[],
   limit: number,

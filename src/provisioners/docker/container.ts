@@ -1,25 +1,25 @@
-// From the `docker` section of a resource to what the Docker Engine is asked for. Pure. Refuses what is no number or name once the
-// placeholders are filled in.
+// Converts the `docker` section of a resource to Docker Engine requests. Pure. Rejects invalid numbers and names after placeholders are
+// filled in.
 import { PROGRAM_PATH } from "#base/program-tar.ts";
 import type { ManifestContainer, ManifestResource } from "#schema/templates/manifest.ts";
 import { ProvisionError, type ProvisionRequest } from "../provisioner.ts";
 import { checkNetwork } from "./network.ts";
 import { WORKSPACE_LABEL } from "./volumes.ts";
 
-/** Seconds a container has to stop on its own. */
+/** Seconds a container has to stop on its own before it is killed. */
 export const STOP_GRACE = 30;
 export const GRACE_LABEL = "slipway.stop_grace";
 
 export type Agent = { readonly id: string; readonly token: string };
 
-/** A resource that is a container, and the agent that is to run in it. */
+/** A container resource and the agent that runs in it. */
 export type Wanted = {
   readonly resource: ManifestResource;
   readonly docker: ManifestContainer;
   readonly agent?: Agent;
 };
 
-/** The containers of a build. Throws ProvisionError when an agent has none. */
+/** Returns the containers of a build. Throws ProvisionError if an agent has none. */
 export const wantedContainers = ({ manifest, agents }: ProvisionRequest): Wanted[] =>
   manifest.resources.flatMap((resource) => {
     const [named] = resource.agents ?? [];
@@ -37,32 +37,32 @@ export const makeLabels = ({ workspace, owner, build_id }: ProvisionRequest): Re
   "slipway.build_id": build_id,
 });
 
-/** The name says whose it is and is the same each time, so that a build can be repeated. */
+/** Returns a deterministic name that includes the workspace, so that a build can be repeated. */
 export const containerName = (request: ProvisionRequest, resource: string): string =>
   `slipway-${request.workspace.id}-${resource}`;
 
-/** What a container is made with alongside what its template says. */
-export type Surroundings = {
-  /** Where it reaches the server. */
+/** Settings of a container that are not in its template. */
+export type ContainerSettings = {
+  /** The server's URL for the container. */
   readonly access_url: string;
-  /** Marks this very run. */
+  /** Identifies this run. */
   readonly run: string;
-  /** The network, when the template names none. */
+  /** The network to use if the template names none. */
   readonly network: string;
-  /** Who the image is made for, when the template names nobody; empty: whom the engine takes. */
+  /** The image's intended user, if the template names none; empty for the engine's default. */
   readonly user: string;
-  /** What the engine calls the volume that the template calls `volume`. */
+  /** Maps the template's name of a volume to the engine's name. */
   readonly volumeFor: (volume: string) => string;
 };
 
-/** Processes and threads of one container: enough for builds, too few to stop the machine. */
+/** Maximum number of processes and threads per container: enough for builds, too few to exhaust the machine. */
 const MAX_PROCESSES = 16_384;
 
-/** The body of `POST /containers/create`. Holds the agent's token. */
+/** Returns the body of `POST /containers/create`. Contains the agent's token. */
 export const containerBody = (
   request: ProvisionRequest,
   { resource, docker, agent }: Wanted,
-  { access_url, run, volumeFor, ...usual }: Surroundings,
+  { access_url, run, volumeFor, ...usual }: ContainerSettings,
 ): Record<string, unknown> => {
   const { command, volumes = [], memory, cpus, stop_grace = STOP_GRACE } = docker;
   const user = docker.user || usual.user;
@@ -86,7 +86,7 @@ export const containerBody = (
     ...(agent ? { Entrypoint: [...(command ?? []), PROGRAM_PATH, "agent"], Cmd: [] } : command ? { Cmd: command } : {}),
     StopTimeout: stop_grace,
     HostConfig: {
-      // The daemon is no init: someone must collect the processes that terminals leave behind.
+      // The daemon is not an init process; something has to reap the processes that terminals leave behind.
       Init: true,
       RestartPolicy: { Name: "unless-stopped" },
       ExtraHosts: ["host.docker.internal:host-gateway"],
@@ -98,17 +98,17 @@ export const containerBody = (
       })),
       NetworkMode: network,
       PidsLimit: MAX_PROCESSES,
-      // With raw sockets a container could speak in the name of others in its network.
+      // With raw sockets, a container could impersonate others in its network.
       CapDrop: ["NET_RAW"],
       ...(memory ? { Memory: parseBytes(memory) } : {}),
       ...(cpus === undefined || cpus === "" ? {} : { NanoCpus: nanoCpus(cpus) }),
     },
-    // Where there are several containers, each is found by its resource's name.
+    // With several containers, each is reachable by its resource's name.
     ...(docker.network ? {} : { NetworkingConfig: { EndpointsConfig: { [network]: { Aliases: [resource.name] } } } }),
   };
 };
 
-/** `512m`, `4g`; a number alone is bytes. */
+/** Parses `512m` or `4g`; a plain number is in bytes. */
 export const parseBytes = (text: string): number => {
   const [, number, unit = ""] = /^(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?$/i.exec(text.trim()) ?? [];
   if (number === undefined) throw new ProvisionError(`${text} is not an amount of memory such as 512m or 4g.`);

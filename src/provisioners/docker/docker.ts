@@ -1,5 +1,5 @@
-// Workspaces that are containers of a Docker Engine. Everything made carries the workspace's label and a name that is the same each
-// time, so a build can be repeated after a crash and the rest can be found without any memory of ours (rules PV-1 to PV-8).
+// Runs workspaces as containers of a Docker Engine. Everything created has the workspace's label and a deterministic name, so that a build
+// can be repeated after a crash and leftovers can be found without stored state (rules PV-1 to PV-8).
 import type { Clock } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
@@ -32,8 +32,8 @@ import { DockerHomes } from "./homes.ts";
 import { checkImageName } from "./image-name.ts";
 import { DockerImages } from "./images.ts";
 import { followMemoryKills } from "./memory-kills.ts";
-import { networkFor, provideNetwork, removeNetworks } from "./network.ts";
-import { ownFolders } from "./owner.ts";
+import { chooseNetwork, provideNetwork, removeNetworks } from "./network.ts";
+import { chownFolders } from "./owner.ts";
 import { findProgram, type Program } from "./program.ts";
 import { findImage, provideImage } from "./pull.ts";
 import { ImageRegistry, type RegistryOptions, type RegistryProblem } from "./registry.ts";
@@ -51,41 +51,41 @@ import {
 } from "./volumes.ts";
 
 export type DockerOptions = {
-  /** As in the setting `docker_host`; default: the usual socket. */
+  /** The setting `docker_host`; defaults to the usual socket. */
   readonly host?: string | undefined;
   readonly clock: Clock;
-  /** Where containers reach the server. */
+  /** Returns the server's URL for containers. */
   readonly accessUrl: () => URL;
-  /** As in the setting `agent_binary`. */
+  /** The setting `agent_binary`. */
   readonly program?: string | undefined;
-  /** Files of images of repositories; a worker has none. */
+  /** Source files for repository images; a worker has none. */
   readonly repositories?: RepositorySources | undefined;
-  /** Bytes that all images of repositories may have. */
+  /** Maximum bytes of all repository images. */
   readonly repositoryImages?: number | undefined;
-  /** Where images of repositories are shared with other engines. */
+  /** The registry that shares repository images with other engines. */
   readonly registry?: RegistryOptions | undefined;
-  /** Why containers cannot reach the server, in words for the log of a build. */
+  /** Why containers cannot reach the server, as a message for the build log. */
   readonly cutOff?: string | undefined;
 };
 
 type Found = { readonly Id: string; readonly Names?: readonly string[]; readonly Labels?: Record<string, string> };
 
-/** One build under way. */
+/** A build in progress. */
 type Work = {
   readonly engine: Engine;
   readonly request: ProvisionRequest;
   readonly report: Report;
   readonly signal: AbortSignal;
   readonly stage: string;
-  /** Marks what this very run makes: another worker may be at the same build already. */
+  /** Marks what this run creates, because another worker may already run the same build. */
   readonly run: string;
 };
 
 const STAGES = { start: "Starting", stop: "Stopping", delete: "Deleting" } as const;
 const UPLOAD_MS = 10 * 60_000;
-/** How long an engine may take to say that it is there. */
+/** How long to wait for the engine to respond to the availability check. */
 const READY_MS = 2_000;
-/** How often a container that is just being removed is asked for again. */
+/** Number of retries while a container of the same name is being removed. */
 const NAME_TRIES = 3;
 const NAME_WAIT_MS = 500;
 
@@ -120,7 +120,7 @@ export class DockerProvisioner implements Provisioner {
     await removeNetworks(engine, ofWorkspace(request.workspace.id), signal);
     if (request.keeps_files) {
       report.log("info", work.stage, "The workspace's volumes stay in the trash.");
-      // Only for people: an engine that cannot tell keeps the files all the same.
+      // Informational only: if the engine cannot measure the files, they are kept anyway.
       const kept_bytes = await this.homes.measure(request.workspace.id, signal).catch(() => undefined);
       return { state: null, ...(kept_bytes === undefined ? {} : { kept_bytes }) };
     }
@@ -131,7 +131,7 @@ export class DockerProvisioner implements Provisioner {
     reportRepositories(request, report, work.stage);
     try {
       const all = wantedContainers(request);
-      const network = networkFor(request, all.length);
+      const network = chooseNetwork(request, all.length);
       if (all.some(({ docker }) => !docker.network)) await provideNetwork(engine, network, makeLabels(request), signal);
       const containers: string[] = [];
       for (const wanted of all) containers.push(await this.#start(work, wanted, network));
@@ -148,7 +148,7 @@ export class DockerProvisioner implements Provisioner {
     return this.#step(work, "restore", name, () => this.homes.restore(id, from, work.signal));
   }
 
-  /** A claimed workspace goes on in its containers, whose daemons have their tokens; one that has ended is started again. */
+  /** Keeps the containers of a claimed workspace, whose daemons have their tokens, and restarts any that have stopped. */
   async #keep(work: Work, containers: readonly Found[]): Promise<{ state: string | null }> {
     const { engine, request, report, signal, stage } = work;
     if (containers.length === 0) throw new ProvisionError("The prebuilt workspace no longer exists.");
@@ -159,7 +159,10 @@ export class DockerProvisioner implements Provisioner {
     return { state: request.state };
   }
 
-  /** An engine that answers soon, and a program to put into containers. */
+  /**
+   * Returns why this provisioner cannot be used: the engine does not respond in time, or there is no daemon program for containers.
+   * Undefined if it can.
+   */
   async lacks(): Promise<string | undefined> {
     const end = new AbortController();
     const late = new Error("The Docker Engine takes too long to respond.");
@@ -175,7 +178,9 @@ export class DockerProvisioner implements Provisioner {
     }
   }
 
-  /** Why the registry of images cannot be used now; undefined when it can, or none is set. Rejects when the engine does not answer. */
+  /**
+   * Returns why the image registry cannot be used; undefined if it can, or if none is configured. Rejects if the engine does not respond.
+   */
   async lacksRegistry(): Promise<RegistryProblem | undefined> {
     if (!this.#registry) return undefined;
     const engine = new Engine(this.#options.host, this.#options.clock);
@@ -193,7 +198,7 @@ export class DockerProvisioner implements Provisioner {
     this.#registry?.stop();
   }
 
-  /** Asks the engine whether the images are there; nothing is fetched or made. */
+  /** Checks whether the images are present; does not pull or create anything. */
   async plan(request: ProvisionRequest, report: Report, signal: AbortSignal): Promise<undefined> {
     const engine = new Engine(this.#options.host, this.#options.clock);
     const stage = "Planning";
@@ -216,7 +221,7 @@ export class DockerProvisioner implements Provisioner {
     }
   }
 
-  /** Image, volumes, container, daemon, start. Answers the container's id. */
+  /** Prepares image, volumes, container and daemon, and starts the container. Returns its ID. */
   async #start(work: Work, wanted: Wanted, network: string): Promise<string> {
     const { engine, request, report, signal, stage } = work;
     const { docker, resource, agent } = wanted;
@@ -247,7 +252,7 @@ export class DockerProvisioner implements Provisioner {
     const id = await step("create", () => this.#create(work, wanted.resource.name, body));
     if (plan) {
       const paths = (docker.volumes ?? []).filter(isOfRepository).map(({ path }) => path);
-      await step("owner", () => ownFolders(engine, { id, user: docker.user || user, paths, signal }));
+      await step("owner", () => chownFolders(engine, { id, user: docker.user || user, paths, signal }));
     }
     if (program) {
       report.log("info", stage, "Putting the workspace's daemon into the container.");
@@ -260,7 +265,7 @@ export class DockerProvisioner implements Provisioner {
     return id;
   }
 
-  /** The image of the container: that of its repository where it has one. */
+  /** Returns the container's image: its repository's image if it has one. */
   async #image(work: Work, { docker }: Wanted, plan: RepositoryPlan | undefined): Promise<BuiltImage> {
     const { engine, request, report, signal, stage } = work;
     const pull = { engine, clock: this.#options.clock, report, stage, signal };
@@ -294,7 +299,7 @@ export class DockerProvisioner implements Provisioner {
         return made.Id;
       } catch (error) {
         if (!(error instanceof EngineError) || error.status !== 409 || left === 0) throw error;
-        // What has the name is ours, of a build that ended in the middle, or is just going away.
+        // The container with this name is ours: left by an interrupted build, or being removed.
         const holder = (await listContainers(work)).find((old) => getName(old) === name);
         if (holder) await remove(work, holder);
         else if (left < NAME_TRIES) throw error;
@@ -303,7 +308,7 @@ export class DockerProvisioner implements Provisioner {
     }
   }
 
-  /** What a failed or cancelled start has made goes away; the volumes stay. */
+  /** Removes what a failed or canceled start has created, except volumes. */
   async #cleanUp(work: Work): Promise<void> {
     const calm = { ...work, signal: new AbortController().signal };
     try {
@@ -352,7 +357,7 @@ const listContainers = async ({ engine, request, signal }: Work, ...labels: stri
 
 const getName = ({ Id, Names }: Found): string => Names?.[0]?.replace(/^\//, "") ?? Id.slice(0, 12);
 
-/** Lets it end on its own first. A container that no longer exists already is as good as removed. */
+/** Stops the container gracefully before removing it. Succeeds if it no longer exists. */
 const remove = async (work: Work, container: Found): Promise<void> => {
   const { engine, report, signal, stage } = work;
   const grace = Number(container.Labels?.[GRACE_LABEL] ?? STOP_GRACE);
@@ -368,7 +373,7 @@ const remove = async (work: Work, container: Found): Promise<void> => {
 
 const force = async ({ engine, signal }: Work, id: string): Promise<void> => {
   const query = { force: "true", v: "true" };
-  // 409: someone else removes it just now.
+  // 409: the container is already being removed.
   await engine.json("remove the container", "DELETE", `/containers/${id}`, { query, signal, fine: [404, 409] });
 };
 

@@ -1,11 +1,11 @@
-// One conversation with a Docker Engine over HTTP. Every call ends: with an answer, with the engine's own words as an EngineError, by
-// its time limit, or because the build was cancelled.
+// A client for one Docker Engine over HTTP. Every call ends: with a response, with the engine's message as an EngineError, by its timeout,
+// or because the build was canceled.
 import type { Clock } from "#base/clock.ts";
-import { engineWords } from "#base/engine-words.ts";
+import { readEngineError } from "#base/engine-words.ts";
 import { ProvisionError } from "../provisioner.ts";
 import { type DockerHost, dockerHost } from "./host.ts";
 
-/** What the engine says when it does not do what it was asked; status 0 when it cannot be reached. */
+/** An error returned by the engine; status 0 if it cannot be reached. */
 export class EngineError extends ProvisionError {
   readonly status: number;
   constructor(status: number, message: string) {
@@ -17,22 +17,22 @@ export class EngineError extends ProvisionError {
 export type Call = {
   readonly query?: Readonly<Record<string, string>>;
   readonly body?: unknown;
-  /** Bytes to send as they are, a tar. */
+  /** A tar stream to send as the body. */
   readonly tar?: ReadableStream<Uint8Array>;
-  /** Such as credentials for a registry, which are in nothing that is logged. */
+  /** Headers such as registry credentials; never logged. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal | undefined;
-  /** Milliseconds for the whole answer; for `lines`, between two of them. */
+  /** Timeout of the whole response in milliseconds; for `lines`, of the gap between two lines. */
   readonly timeout?: number;
-  /** Statuses that are as good as done, such as 304 for a container that has stopped already. */
+  /** Statuses that count as success, such as 304 for a container that has already stopped. */
   readonly fine?: readonly number[];
 };
 
 const TIMEOUT_MS = 60_000;
-/** A copy of files may pause so long, and may take so long in all. */
+/** Timeouts of a file copy: between chunks, and in total. */
 const COPY_IDLE_MS = 10 * 60_000;
 const COPY_MS = 6 * 3_600_000;
-/** Longest line and longest error text that is read. */
+/** Maximum length of a line or an error text. */
 const LINE_LIMIT = 256 * 1024;
 
 export class Engine {
@@ -40,13 +40,13 @@ export class Engine {
   readonly #clock: Clock;
   #prefix = "";
 
-  /** `host` as in the setting. Throws ProvisionError when it cannot be used. */
+  /** `host` is the setting. Throws ProvisionError if it is unusable. */
   constructor(host: string | undefined, clock: Clock) {
     this.#host = dockerHost(host);
     this.#clock = clock;
   }
 
-  /** Asks whether it is there, and speaks its own version of the API from now on. */
+  /** Checks that the engine responds, and uses its API version from now on. */
   async connect(signal?: AbortSignal): Promise<void> {
     const version = await this.#call("GET", "/_ping", { signal }, "answer", async (response) => {
       await response.text();
@@ -55,7 +55,7 @@ export class Engine {
     if (/^\d+\.\d+$/.test(version)) this.#prefix = `/v${version}`;
   }
 
-  /** The answer as JSON; undefined for an empty one. `doing` ends the sentence "The Docker Engine could not ...". */
+  /** Returns the response as JSON; undefined if it is empty. `doing` completes the sentence "The Docker Engine could not ...". */
   json<T>(doing: string, method: string, path: string, call: Call = {}): Promise<T | undefined> {
     return this.#call(method, this.#prefix + path, call, doing, async (response) => {
       const text = await response.text();
@@ -63,7 +63,7 @@ export class Engine {
     });
   }
 
-  /** The answer as bytes, at most `max` of them. */
+  /** Returns the response as bytes, at most `max` of them. */
   bytes(doing: string, path: string, call: Call, max: number): Promise<Uint8Array> {
     return this.#call("GET", this.#prefix + path, call, doing, async (response) => {
       const bytes = new Uint8Array(await response.arrayBuffer());
@@ -72,7 +72,7 @@ export class Engine {
     });
   }
 
-  /** Calls back with each line of a long answer as JSON. */
+  /** Passes each line of a streamed response, parsed as JSON, to `each`. */
   lines(doing: string, method: string, path: string, call: Call, each: (line: unknown) => void): Promise<void> {
     return this.#call(method, this.#prefix + path, call, doing, async (response, alive) => {
       const decoder = new TextDecoder();
@@ -88,7 +88,7 @@ export class Engine {
     });
   }
 
-  /** Reads files of a container as a tar archive, for `use` alone. Throws what `use` throws. */
+  /** Reads files of a container as a tar archive and passes it to `use`. Throws what `use` throws. */
   async readArchive<T>(
     container: string,
     path: string,
@@ -119,7 +119,7 @@ export class Engine {
     return outcome.value;
   }
 
-  /** Unpacks a tar archive into a folder of a container; the number of its bytes. */
+  /** Unpacks a tar archive into a folder of a container and returns the number of bytes. */
   async writeArchive(
     container: string,
     path: string,
@@ -183,7 +183,7 @@ export class Engine {
           method,
           signal: end.signal,
           redirect: "manual",
-          // Bun's own limit would end a slow pull.
+          // Bun's default timeout would end a slow pull.
           timeout: false,
           ...(this.#host.socket === undefined ? {} : { unix: this.#host.socket }),
           headers,
@@ -193,9 +193,12 @@ export class Engine {
           ...(tar === undefined ? {} : { body: tar, headers: { ...headers, "content-type": "application/x-tar" } }),
         } as RequestInit);
         if (response.ok || fine.includes(response.status)) return await read(response, alive);
-        throw new EngineError(response.status, `The Docker Engine could not ${doing}: ${await engineWords(response)}`);
+        throw new EngineError(
+          response.status,
+          `The Docker Engine could not ${doing}: ${await readEngineError(response)}`,
+        );
       })();
-      // A fetch that was aborted ends some time later; nobody waits for that.
+      // An aborted fetch ends some time later; do not wait for it.
       return await Promise.race([work, over]);
     } catch (error) {
       if (end.signal.aborted) throw end.signal.reason;

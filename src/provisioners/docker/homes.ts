@@ -1,5 +1,5 @@
-// Snapshots of Docker workspaces: each of its volumes is copied into another volume of the same engine. The files go through the server as a
-// tar, out of and into a container that is never started, so that it works with an engine on any machine and needs no program in an image.
+// Snapshots of Docker workspaces: copies each volume to another volume of the same engine. The files go through the server as a tar, out of
+// and into a container that is never started, so this works with a remote engine and needs no program in an image.
 import type { Clock } from "#base/clock.ts";
 import { failpoint } from "#base/failpoint.ts";
 import { log } from "#base/log.ts";
@@ -26,7 +26,7 @@ import {
   WORKSPACE_LABEL,
 } from "./volumes.ts";
 
-/** An image with nothing in it: what a container needs to have volumes. */
+/** An empty image: a container needs one to mount volumes. */
 const IMAGE = "slipway-files";
 const TAG = "1";
 
@@ -37,7 +37,7 @@ export class DockerHomes implements Homes {
   readonly #host: string | undefined;
   readonly #clock: Clock;
 
-  /** `host` as in the setting `docker_host`. */
+  /** `host` is the setting `docker_host`. */
   constructor(host: string | undefined, clock: Clock) {
     this.#host = host;
     this.#clock = clock;
@@ -76,7 +76,7 @@ export class DockerHomes implements Homes {
     }
   }
 
-  /** Size of the volumes of a workspace and of its snapshots, as the engine tells it. */
+  /** Returns the size of a workspace's volumes and snapshots, as reported by the engine. */
   async measure(workspace_id: string, signal: AbortSignal): Promise<number> {
     const engine = await this.#engine(signal);
     type Used = { Volumes?: { Labels?: Record<string, string> | null; UsageData?: { Size: number } | null }[] | null };
@@ -123,7 +123,7 @@ export class DockerHomes implements Homes {
     await discard(await this.#engine(), place);
   }
 
-  /** Gives the workspace the files of a copy in place of its own; it has no containers now. A failure leaves its own. */
+  /** Replaces the files of a workspace without containers by those of a copy. If it fails, the workspace keeps its files. */
   async restore(workspace_id: string, from: SnapshotPlace, signal: AbortSignal): Promise<void> {
     const engine = await this.#engine(signal);
     const copies = await listCopies(engine, from.snapshot_id, signal);
@@ -143,7 +143,7 @@ export class DockerHomes implements Homes {
       for (const { to } of pairs) await removeVolume(engine, to).catch(() => {});
       throw error;
     }
-    // Whether an engine that is killed in this call has the mark decides which volumes count; both are whole.
+    // The mark switches the volumes atomically: whether or not the engine is killed during this call, a complete set is current.
     await createVolume(engine, restoreMark(workspace_id));
     failpoint("home_replaced");
     await settleVolumes(engine, workspace_id).catch((error) => {
@@ -162,8 +162,8 @@ export class DockerHomes implements Homes {
 }
 
 /**
- * Copies the files of volumes into others, with the owner and mode of their top folders; the number of bytes. By two helpers: the engine locks a
- * container while an archive of it is read, so that writing into the same one would wait for ever.
+ * Copies files between volumes, with owner and mode of the top folders, and returns the number of bytes. Uses two helper containers: the
+ * engine locks a container while reading an archive from it, so writing to the same one would deadlock.
  */
 const copyVolumes = async (
   engine: Engine,
@@ -187,7 +187,7 @@ const labelsOf = ({ workspace_id, snapshot_id }: SnapshotPlace): Labels => ({
 
 type Mount = { readonly Source: string; readonly Target: string; readonly ReadOnly?: boolean };
 
-/** Calls `use` with the id of a container that has these volumes, is never started, and is removed afterwards. */
+/** Passes `use` the ID of a container with these volumes. The container is never started and is removed afterwards. */
 const withHelper = async <T>(
   engine: Engine,
   labels: Labels,
@@ -198,7 +198,7 @@ const withHelper = async <T>(
   await provideHelperImage(engine, signal);
   const body = {
     Image: `${IMAGE}:${TAG}`,
-    // It is never started, but the engine wants to know what would run.
+    // The container is never started, but the engine requires a command.
     Cmd: ["none"],
     Labels: labels,
     HostConfig: { Mounts: mounts.map((one) => Object.assign({ Type: "volume" }, one)), NetworkMode: "none" },
@@ -209,7 +209,7 @@ const withHelper = async <T>(
   try {
     result = await use(helper.Id);
   } catch (error) {
-    // An engine that was killed says nothing new here.
+    // An error here adds no information if the engine was killed.
     await removeHelper(engine, helper.Id).catch(() => {});
     throw error;
   }
@@ -226,7 +226,7 @@ const provideHelperImage = async (engine: Engine, signal: AbortSignal): Promise<
 
 const pauseAll = async (engine: Engine, workspace_id: string, signal: AbortSignal): Promise<void> => {
   const running = await findContainers(engine, `${WORKSPACE_LABEL}=${workspace_id}`, ["running"], signal);
-  // 409: it has ended, or is paused already.
+  // 409: the container has ended or is already paused.
   for (const { Id } of running) {
     await engine.json("pause a container", "POST", `/containers/${Id}/pause`, { signal, fine: [404, 409] });
   }

@@ -1,13 +1,13 @@
-// Which images a template or a repository may name. The engine is shared by everybody's workspaces, and takes an ID, or the beginning of one, for
-// a name: with it a template could start any image there is, also images that were built from other people's repositories.
+// Restricts the images that a template or repository may name. All workspaces share the engine, and it accepts an image ID, or the
+// beginning of one, as a name: with that, a template could start any image, including those built from other people's repositories.
 import { ProvisionError } from "../provisioner.ts";
 
-/** Name of all images of repositories; the tag is the key of the configuration. */
+/** The name of all repository images; the tag is the configuration's key. */
 export const REPOSITORY_IMAGE = "slipway-repository";
 const ID = /^(?:sha256:)?[0-9a-f]+$/i;
 const HUB = /^(?:(?:index\.)?docker\.io\/)?(?:library\/)?/i;
 
-/** Throws ProvisionError for an ID of an image, or what could be one, and for images of repositories, also in the `registry` that has them. */
+/** Throws ProvisionError for an image ID, anything that could be one, and repository images, also those in `registry`. */
 export const checkImageName = (image: string, registry?: string): void => {
   if (ID.test(image)) {
     throw new ProvisionError(
@@ -24,8 +24,8 @@ export const checkImageName = (image: string, registry?: string): void => {
 const VARIABLE = /\$(?:(\w+)|\{(\w+)(?:(:[-+])([^}]*))?\})/g;
 
 /**
- * Throws ProvisionError for a Dockerfile that builds on such an image or copies from one. `args` are the values given to its ARGs. What it cannot
- * follow for certain counts as refused: names of stages within the text of a here-document, and variables in `--from`.
+ * Throws ProvisionError for a Dockerfile that builds on such an image or copies from one. `args` are the values of its ARGs. Rejects
+ * constructs that cannot be resolved reliably: stage names inside a here-document, and variables in `--from`.
  */
 export const checkDockerfile = (text: string, args: Readonly<Record<string, string>>, registry?: string): void => {
   const values = new Map<string, string>();
@@ -57,7 +57,7 @@ export const checkDockerfile = (text: string, args: Readonly<Record<string, stri
   }
 };
 
-/** The instructions with their continued lines; `isQuoted`: within what could be a here-document. */
+/** Joins continued lines to instructions. `isQuoted`: the line may be inside a here-document. */
 const readInstructions = (text: string): { line: string; isQuoted: boolean }[] => {
   const continuation = /^[ \t]*#[ \t]*escape[ \t]*=[ \t]*`/im.test(text) ? "`" : "\\\\";
   const plain = text.replace(/^[ \t]*#.*(?:\r?\n|$)/gm, "").replace(/^[ \t]*\r?\n/gm, "");
@@ -77,7 +77,7 @@ const readInstructions = (text: string): { line: string; isQuoted: boolean }[] =
 const unquote = (text: string): string => text.replace(/^(["'])(.*)\1$/s, "$2");
 
 const TOO_LONG = "The Dockerfile has an ARG or a FROM that is too long to be looked at.";
-/** Characters of a name with its variables, and of what they make of it: each may double the one before. */
+/** Maximum length of a name before and after variables are expanded, because each variable can double the previous one. */
 const MAX_EXPANDED = 4_096;
 
 const expand = (text: string, values: ReadonlyMap<string, string>): string => {

@@ -1,4 +1,4 @@
-// Images of repositories that are built before anybody opens a workspace with them, and removed once newer ones have taken their place.
+// Builds repository images before a workspace needs them, and removes those that newer ones have replaced.
 import type { Clock } from "#base/clock.ts";
 import type { RepositoryPlan } from "#schema/templates/repository.ts";
 import { ProvisionError, type Report, type RepositoryImages } from "../provisioner.ts";
@@ -14,12 +14,12 @@ export type ImagesOptions = {
   readonly clock: Clock;
   readonly sources: RepositorySources | undefined;
   readonly registry: ImageRegistry | undefined;
-  /** Bytes that all images of repositories may have. */
+  /** Maximum bytes of all repository images. */
   readonly max_bytes: number;
 };
 
 const STAGE = "Building ahead";
-/** What RUN steps may use, as in the template that repositories are opened with. */
+/** Memory limit of RUN steps, as in the template for repositories. */
 const MEMORY = "4g";
 
 export class DockerImages implements RepositoryImages {

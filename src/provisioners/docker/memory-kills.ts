@@ -1,5 +1,5 @@
-// Containers of workspaces that ended because they reached their memory limit, as the engine announces it. What a daemon sees of this is nothing:
-// it is ended along with its container, or runs in another one. The engine remembers a few hundred events, so a pause loses none as a rule.
+// Detects containers of workspaces that ended at their memory limit, from the engine's events. A daemon cannot report this: it is killed
+// with its container, or runs in another one. The engine keeps a few hundred events, so a short disconnect usually loses none.
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { pause } from "#base/retry.ts";
@@ -7,14 +7,14 @@ import type { ContainerKill } from "../provisioner.ts";
 import { Engine } from "./engine.ts";
 import { WORKSPACE_LABEL } from "./volumes.ts";
 
-/** How an engine that does not answer is asked again: doubled up to the longest. */
+/** Initial delay before reconnecting to an engine that does not respond; doubles up to the maximum. */
 const WAIT_MS = 1_000;
 const MAX_WAIT_MS = 60_000;
-/** A day without a word from the engine is no sign of anything. */
+/** A day without events is normal. */
 const SILENCE_MS = 86_400_000;
-/** Events of so long before the start count, too. */
+/** Seconds before the start from which events are included. */
 const BEFORE_S = 3_600;
-/** The kernel's kill and the end of the container that it was about come within this, in either order. */
+/** Maximum time between the kernel's kill and the end of its container; they arrive in either order. */
 const TOGETHER_MS = 10_000;
 /** SIGKILL. */
 const KILLED = "137";
@@ -26,12 +26,12 @@ type Event = {
   readonly Actor?: { readonly ID?: string; readonly Attributes?: Readonly<Record<string, string>> };
 };
 
-/** Pairs what the kernel ended in a container with the end of the container. Pure but for what it remembers. */
+/** Matches a kernel kill in a container with the end of the container. Pure apart from its state. */
 export class KillPairs {
   readonly #kernel = new Map<string, number>();
   readonly #ended = new Map<string, { readonly at: number; readonly kill: ContainerKill }>();
 
-  /** The container that ended for memory, once both events of it were seen. */
+  /** Returns the container killed for memory, once both of its events have arrived. */
   take({ Action: action, time = 0, timeNano = time * 1e9, Actor: actor }: Event): ContainerKill | undefined {
     const { ID: id, Attributes: attributes = {} } = actor ?? {};
     const workspace_id = attributes[WORKSPACE_LABEL];
@@ -62,7 +62,7 @@ type Follow = {
   readonly killed: (kill: ContainerKill) => void;
 };
 
-/** Follows the engine until the signal fires. Never rejects; a kill may come twice after a pause. */
+/** Follows the engine until the signal fires. Never rejects; may report a kill twice after a reconnect. */
 export const followMemoryKills = async ({ host, clock, signal, killed }: Follow): Promise<void> => {
   const pairs = new KillPairs();
   let since = Math.floor(clock.now() / 1000) - BEFORE_S;

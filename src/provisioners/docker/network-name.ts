@@ -1,11 +1,11 @@
-// Which networks of an engine a template may name. Pure; asked at the import for what stands in the template, and at the build for what
-// values make of it.
+// Restricts the engine networks that a template may name. Pure. Checked at import for names in the template, and at build for names after
+// values are filled in.
 
 /**
- * Why a workspace cannot be in this network; undefined when it can. `container:<id>` would enter another workspace's network, and in `host`
- * the server's own ports on loopback would be open to the workspace.
+ * Returns why a workspace cannot use this network; undefined if it can. `container:<id>` would join another workspace's network, and `host`
+ * would expose the server's loopback ports to the workspace.
  */
-export const networkProblem = (network: string): string | undefined => {
+export const findNetworkProblem = (network: string): string | undefined => {
   if (!/^[a-zA-Z0-9][a-zA-Z0-9_.-]*$/.test(network)) return `${network} is not a network name.`;
   return network === "host" ? "A workspace cannot use the machine's own network (host)." : undefined;
 };

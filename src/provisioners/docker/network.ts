@@ -1,32 +1,32 @@
-// The networks that workspaces are in. Containers of one workspace may talk to each other, those of different workspaces may not: a
-// workspace of one container joins a network in which the engine keeps containers apart; one of several has a network of its own,
-// where each is found by its resource's name. Both reach the internet and this machine.
+// The networks of workspaces. Containers of one workspace may communicate, those of different workspaces may not. A workspace with one
+// container joins a network in which the engine isolates containers; one with several has its own network, in which each is reachable by
+// its resource's name. Both reach the internet and this machine.
 import { ProvisionError, type ProvisionRequest } from "../provisioner.ts";
 import { type Engine, EngineError } from "./engine.ts";
-import { networkProblem } from "./network-name.ts";
+import { findNetworkProblem } from "./network-name.ts";
 
-/** The network that workspaces of one container share without seeing each other. */
-export const APART = "slipway";
+/** The network shared by single-container workspaces, which are isolated from each other. */
+export const SHARED_NETWORK = "slipway";
 
-/** The name of a network of the engine, for containers whose template names none; `count` is how many the workspace has. */
-export const networkFor = ({ workspace }: ProvisionRequest, count: number): string =>
-  count > 1 ? `${APART}-${workspace.id}` : APART;
+/** Returns the engine's network for containers whose template names none; `count` is the workspace's number of containers. */
+export const chooseNetwork = ({ workspace }: ProvisionRequest, count: number): string =>
+  count > 1 ? `${SHARED_NETWORK}-${workspace.id}` : SHARED_NETWORK;
 
-/** A network that a template names. Throws ProvisionError for one that a workspace cannot be in. */
+/** Returns a network that a template names. Throws ProvisionError for one that a workspace cannot use. */
 export const checkNetwork = (network: string): string => {
-  const problem = networkProblem(network);
+  const problem = findNetworkProblem(network);
   if (problem !== undefined) throw new ProvisionError(problem);
   return network;
 };
 
-/** Makes the network unless it is there. */
+/** Creates the network unless it exists. */
 export const provideNetwork = async (
   engine: Engine,
   name: string,
   labels: Record<string, string>,
   signal: AbortSignal,
 ): Promise<void> => {
-  const isShared = name === APART;
+  const isShared = name === SHARED_NETWORK;
   const body = {
     Name: name,
     CheckDuplicate: true,
@@ -44,13 +44,13 @@ export const provideNetwork = async (
     if (found) return;
     await engine.json("create the network", "POST", "/networks/create", { body, signal });
   } catch (error) {
-    // Another build has made it in the same moment.
+    // Another build has created it at the same moment.
     if (error instanceof EngineError && error.status === 409) return;
     throw error;
   }
 };
 
-/** Removes the networks that are a workspace's own; `filters` says whose, as the engine has it. */
+/** Removes a workspace's own networks; `filters` selects them in the engine's format. */
 export const removeNetworks = async (engine: Engine, filters: string, signal: AbortSignal): Promise<void> => {
   const found = await engine.json<{ Id: string }[]>("list networks", "GET", "/networks", {
     query: { filters },

@@ -1,4 +1,4 @@
-// Volumes of a new container that belong to the one who works in it: an engine makes the folders of empty volumes as root.
+// Sets the owner of a new container's volume folders to the user who works there: an engine creates the folders of empty volumes as root.
 import { joinStreams, tarEnd, tarFolder } from "#base/program-tar.ts";
 import { readTar } from "../archive-tar.ts";
 import type { Engine } from "./engine.ts";
@@ -6,16 +6,16 @@ import type { Engine } from "./engine.ts";
 const MAX_PASSWD = 1024 * 1024;
 
 type Folders = {
-  /** The container, which is made and not started. */
+  /** The container, which has been created but not started. */
   readonly id: string;
-  /** As in the container's `User`; empty: root. */
+  /** The container's `User`; empty for root. */
   readonly user: string;
   readonly paths: readonly string[];
   readonly signal: AbortSignal;
 };
 
-/** Gives the folders to the user. Nothing to do for root, or for a user that the image does not know. */
-export const ownFolders = async (engine: Engine, { id, user, paths, signal }: Folders): Promise<void> => {
+/** Gives the folders to the user. Does nothing for root, or for a user that the image does not contain. */
+export const chownFolders = async (engine: Engine, { id, user, paths, signal }: Folders): Promise<void> => {
   const name = user.split(":")[0] ?? "";
   if (name === "" || name === "root" || name === "0" || paths.length === 0) return;
   const owner = /^\d+$/.test(name)

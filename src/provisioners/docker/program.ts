@@ -1,18 +1,21 @@
-// The daemon for a container: which file is put into it, and whether it can run there.
+// The daemon program for a container: which file is copied into it, and whether it can run there.
 import { closeSync, openSync, readSync } from "node:fs";
 import { ownBinary } from "#base/program.ts";
 import { ProvisionError } from "../provisioner.ts";
 
-/** Architectures by the number in an ELF header, named as in an image. */
+/** Architectures by ELF header number, with the names used in images. */
 const MACHINES: Readonly<Record<number, string>> = { 62: "amd64", 183: "arm64" };
 
 export type Program = { readonly file: string; readonly architecture: string };
 
 const MUSL = /ld-musl-[a-z0-9_]+\.so/;
-/** Bytes at the beginning of a program in which an ELF header names its loader. */
+/** Bytes at the start of a program that include the ELF loader's name. */
 const HEAD = 4096;
 
-/** `linux-amd64`, `linux-musl-arm64` of a Linux program; of a script what this process itself runs on. Undefined for all else. */
+/**
+ * Returns the system of a Linux program, such as `linux-amd64` or `linux-musl-arm64`; for a script, the system of this process. Undefined
+ * for anything else.
+ */
 export const readSystem = (file: string): string | undefined => {
   const head = readHead(file, HEAD);
   if (head.startsWith("#!")) return `${process.platform}-${process.arch === "x64" ? "amd64" : process.arch}`;
@@ -31,7 +34,7 @@ const readHead = (file: string, length: number): string => {
   }
 };
 
-/** Throws ProvisionError when there is no file to put into containers or it is no Linux program. */
+/** Throws ProvisionError if there is no file for containers, or if it is not a Linux program. */
 export const findProgram = (setting: string | undefined): Program => {
   const file = setting ?? ownBinary();
   if (file === undefined) {

@@ -1,4 +1,4 @@
-// Fetching an image, told as lines of the build's log: what happens to each layer once, and every few seconds how far it is.
+// Pulls an image and reports progress in the build log: each event of a layer once, and overall progress every few seconds.
 import type { Clock } from "#base/clock.ts";
 import { ProvisionError, type Report } from "../provisioner.ts";
 import { type Engine, EngineError } from "./engine.ts";
@@ -10,11 +10,11 @@ type Progress = {
   readonly progressDetail?: { readonly current?: number; readonly total?: number };
 };
 
-/** Milliseconds between two lines about how far it is. */
+/** Milliseconds between two progress lines. */
 const EVERY_MS = 3_000;
-/** Milliseconds without any sign of progress after which a pull is given up. */
+/** Milliseconds without progress after which a pull is aborted. */
 const SILENCE_MS = 5 * 60_000;
-/** Statuses that come again and again while bytes move. */
+/** Statuses that are repeated while bytes are transferred. */
 const MOVING = new Set(["Downloading", "Extracting", "Waiting", "Pulling fs layer", "Verifying Checksum"]);
 
 export type Pull = {
@@ -25,20 +25,20 @@ export type Pull = {
   readonly signal: AbortSignal;
 };
 
-/** What is known of an image: its architecture, and who it is made for (empty: root, or nobody says). */
+/** Properties of an image: its architecture, and its intended user (empty for root or unknown). */
 export type Image = {
   readonly id: string;
   readonly architecture: string;
   readonly user: string;
-  /** The user that the image itself names; empty: root. */
+  /** The user that the image configures; empty for root. */
   readonly config_user: string;
   /** Milliseconds since 1970. */
   readonly created_at: number;
-  /** What registries call it, as far as it was fetched from them or pushed to them. */
+  /** The image's names in registries that it was pulled from or pushed to. */
   readonly digests: readonly string[];
 };
 
-/** The image as the engine knows it, fetched first where the policy says so. Throws ProvisionError. */
+/** Returns the engine's image, pulling it first if the policy requires it. Throws ProvisionError. */
 export const provideImage = async (
   pull: Pull,
   image: string,
@@ -54,9 +54,9 @@ export const provideImage = async (
   throw new ProvisionError(`The image ${image} was fetched, but the Docker Engine does not have it.`);
 };
 
-/** The image as the engine knows it; undefined when it does not have the image. Throws ProvisionError for what is no image's name. */
+/** Returns the engine's image; undefined if it does not have it. Throws ProvisionError for an invalid name. */
 export const findImage = async ({ engine, signal }: Pull, image: string): Promise<Image | undefined> => {
-  // A parameter may have made the name: it must stay inside the path it is put into.
+  // The name may come from a parameter, and must not escape the URL path it is put into.
   if (!IMAGE.test(image)) throw new ProvisionError(`${image} is not an image name.`);
   try {
     const path = `/images/${image}/json`;
@@ -75,7 +75,7 @@ export const findImage = async ({ engine, signal }: Pull, image: string): Promis
   }
 };
 
-/** Parts of letters, digits and single separators, with tag and digest. */
+/** Parts of letters, digits and single separators, with optional tag and digest. */
 const IMAGE =
   /^[a-zA-Z0-9]+([._-]+[a-zA-Z0-9]+)*(:\d+)?(\/[a-zA-Z0-9]+([._-]+[a-zA-Z0-9]+)*)*(:[\w][\w.-]*)?(@[a-z0-9]+:[a-f0-9]+)?$/;
 
@@ -87,7 +87,7 @@ type InspectedImage = {
   readonly Config?: { readonly User?: string; readonly Labels?: Readonly<Record<string, string>> | null };
 };
 
-/** Images made for development name their user in this label (containers.dev): one object or several, the last that says so wins. */
+/** Development images name their user in this label (containers.dev), as one object or several; the last one with a user wins. */
 const devcontainerUser = (image: InspectedImage | undefined): string => {
   try {
     const parsed: unknown = JSON.parse(image?.Config?.Labels?.["devcontainer.metadata"] ?? "[]");
@@ -101,7 +101,7 @@ const devcontainerUser = (image: InspectedImage | undefined): string => {
   }
 };
 
-/** Fetches the image, with credentials in `headers` where its registry wants some. Throws EngineError. */
+/** Pulls the image, with credentials in `headers` if its registry requires them. Throws EngineError. */
 export const fetchImage = async (
   { engine, clock, report, stage, signal }: Pull,
   image: string,
@@ -141,12 +141,12 @@ export const fetchImage = async (
   );
 };
 
-/** Without a tag the engine would fetch every tag there is. */
+/** Without a tag, the engine would pull all tags. */
 const splitName = (image: string): Record<string, string> => {
   const digest = image.indexOf("@");
   if (digest > 0) return { fromImage: image.slice(0, digest), tag: image.slice(digest + 1) };
   const colon = image.lastIndexOf(":");
-  // A colon before the last slash is the port of a registry.
+  // A colon before the last slash belongs to the registry's port.
   return colon > image.lastIndexOf("/")
     ? { fromImage: image.slice(0, colon), tag: image.slice(colon + 1) }
     : { fromImage: image, tag: "latest" };

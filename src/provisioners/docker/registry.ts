@@ -1,34 +1,34 @@
-// The registry that holds images of repositories for other engines: an image is pulled instead of built where the engine lacks it, and pushed
-// behind the back of the build that made it. Nothing here fails a build: a registry that is down or refuses is logged and tried again (rules
-// IB-1 to IB-3). Credentials go with each call and are kept by the engine nowhere.
+// The registry that shares repository images between engines. An image that the engine lacks is pulled instead of built, and pushed in the
+// background after a build. Nothing here fails a build: a registry error is logged and retried (rules IB-1 to IB-3). Credentials are sent
+// with each call, and the engine does not store them.
 import type { Clock, Timer } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { type Engine, EngineError } from "./engine.ts";
 import { fetchImage, type Pull } from "./pull.ts";
 
 export type RegistryOptions = {
-  /** Registry, path and name without a tag, such as `registry.example.com/acme/workspaces`; each image is a tag of it. */
+  /** Registry, path and name without a tag, such as `registry.example.com/acme/workspaces`; each image has its own tag. */
   readonly name: string;
   readonly user?: string | undefined;
   readonly password?: string | undefined;
 };
 
-/** Milliseconds for a registry to say whether it has an image. */
+/** Timeout for asking a registry whether it has an image, in milliseconds. */
 const ASK_MS = 15_000;
-/** Milliseconds without any sign of progress after which a push is given up. */
+/** Milliseconds without progress after which a push is aborted. */
 const SILENCE_MS = 5 * 60_000;
-/** After a registry did not answer it is not asked again for so long: builds do not wait for it one by one. */
+/** How long a registry that did not respond is skipped, so that builds do not wait for it one after another. */
 const REST_MS = 60_000;
-/** Milliseconds until a push is tried again; doubled up to the longest. */
+/** Initial delay before a push is retried; doubles up to the maximum. */
 const RETRY_MS = 30_000;
 const MAX_RETRY_MS = 30 * 60_000;
-/** Images that wait for their push; one that is beyond them is pushed when it is next used. */
+/** Maximum number of images queued for a push; others are pushed when they are next used. */
 const MAX_WAITING = 100;
 
 type Shared = { readonly image: string; readonly key: string; readonly digests: readonly string[] };
 type Waiting = { readonly engine: Engine; readonly image: string; readonly key: string };
 
-/** Why the registry cannot be used, in words: `wrong` where trying again is no use before somebody changes something. */
+/** Why the registry cannot be used. `wrong`: retrying does not help until something is changed. */
 export type RegistryProblem = { readonly kind: "wrong" | "unreachable"; readonly message: string };
 
 export class ImageRegistry {
@@ -50,7 +50,7 @@ export class ImageRegistry {
     this.#headers = { "x-registry-auth": paddedBase64Url(JSON.stringify(signIn)) };
   }
 
-  /** Fetches the image of a key onto the engine and returns its name; undefined, with the reason in the build's log, where that is not possible. */
+  /** Pulls the image of a key onto the engine and returns its name; undefined if that fails, with the reason in the build log. */
   async pull(pull: Pull, key: string): Promise<string | undefined> {
     const { engine, report, stage, signal } = pull;
     const host = toHost(this.name);
@@ -75,7 +75,10 @@ export class ImageRegistry {
     }
   }
 
-  /** Pushes the image of a key in the background unless the registry has it, and again until it does. `digests` are what the engine notes of it. */
+  /**
+   * Pushes the image of a key in the background unless the registry has it, and retries until it succeeds. `digests` are the engine's
+   * records of the image.
+   */
   share({ engine, report, stage }: Pull, { image, key, digests }: Shared): void {
     if (digests.some((digest) => digest.startsWith(`${this.name}@`))) return;
     const reason =
@@ -87,11 +90,11 @@ export class ImageRegistry {
     );
     if (this.#stopped.signal.aborted || this.#waiting.size >= MAX_WAITING) return;
     this.#waiting.set(key, { engine, image, key });
-    // One that failed has its time to be tried again, and the others follow it.
+    // While a failed push waits for its retry, the others wait behind it.
     if (!this.#retry) this.#work();
   }
 
-  /** Looks whether the registry lets these credentials in. Undefined: it does. */
+  /** Checks whether the registry accepts these credentials. Returns undefined if it does. */
   async check(engine: Engine, signal?: AbortSignal): Promise<RegistryProblem | undefined> {
     try {
       await this.#has(engine, `${this.name}:check`, signal);
@@ -102,7 +105,7 @@ export class ImageRegistry {
     }
   }
 
-  /** Ends pushes; an image that waits for one is pushed when it is next used. */
+  /** Stops pushing; a queued image is pushed when it is next used. */
   stop(): void {
     this.#stopped.abort(new Error("the server stops"));
     this.#retry?.cancel();
@@ -155,7 +158,7 @@ export class ImageRegistry {
 
   async #pushOne({ engine, image, key }: Waiting): Promise<void> {
     const { signal } = this.#stopped;
-    // Removed in the meantime: there is nothing left to push.
+    // The image was removed in the meantime, so there is nothing to push.
     const found = await engine.json("look for the image", "GET", `/images/${image}/json`, { signal, fine: [404] });
     if (found === undefined) return;
     const tag = await readTag(engine, key, signal);
@@ -174,7 +177,7 @@ export class ImageRegistry {
   }
 }
 
-/** The engine's decoder wants the padding that `base64url` leaves away. */
+/** The engine's decoder requires the padding that `base64url` omits. */
 const paddedBase64Url = (text: string): string =>
   Buffer.from(text).toString("base64").replaceAll("+", "-").replaceAll("/", "_");
 

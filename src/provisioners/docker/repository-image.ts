@@ -1,5 +1,5 @@
-// The image of a repository: built once for each configuration by the engine, found again by its key, and removed when all of them are
-// too large and it was used longest ago (rules RW-13 to RW-16).
+// The image of a repository: built once per configuration by the engine, found by its key, and removed, least recently used first, when all
+// images together are too large (rules RW-13 to RW-16).
 import { sha256 } from "#base/ids.ts";
 import { log } from "#base/log.ts";
 import { joinStreams, tarEnd, tarEntry } from "#base/program-tar.ts";
@@ -23,12 +23,15 @@ import { checkDockerfile, checkImageName, REPOSITORY_IMAGE } from "./image-name.
 import { findImage, type Image, type Pull, provideImage } from "./pull.ts";
 import type { ImageRegistry } from "./registry.ts";
 
-/** The form of keys: what is built in another way has another one. Images of version 1 were kept under ids that a caller had written. */
+/**
+ * The version of the key format, which changes when images are built differently. Version 1 stored images under IDs that the caller had
+ * supplied.
+ */
 const VERSION = 2;
 const LABEL = "slipway.repository_image";
-/** Milliseconds after which an image is built again at the next start, for what its base and its features have become. */
+/** Milliseconds after which an image is rebuilt at the next start, to pick up updates of its base and features. */
 const MAX_AGE_MS = 30 * 86_400_000;
-/** Milliseconds without any sign of progress after which a build is given up. */
+/** Milliseconds without progress after which a build is aborted. */
 const SILENCE_MS = 15 * 60_000;
 const MAX_LINES = 5_000;
 const MAX_FEATURES = 32;
@@ -36,13 +39,13 @@ const MAX_METADATA = 256 * 1024;
 
 export type ImageBuild = Pull & {
   readonly sources: RepositorySources | undefined;
-  /** Whose accounts read the repository; empty: nobody's. */
+  /** The user whose accounts can read the repository; empty for none. */
   readonly owner_id: string;
   readonly plan: RepositoryPlan;
   readonly docker: ManifestContainer;
-  /** Bytes that all images of repositories may have. */
+  /** Maximum bytes of all repository images. */
   readonly max_bytes: number;
-  /** Where images are shared with other engines. */
+  /** The registry that shares images with other engines. */
   readonly registry: ImageRegistry | undefined;
   /** Called with the name of each image that the plan needs. */
   readonly used?: (name: string) => unknown;
@@ -50,13 +53,13 @@ export type ImageBuild = Pull & {
 
 export type BuiltImage = Image & { readonly image: string };
 
-/** One build of a key at a time: whoever asks meanwhile finds its image. */
+/** One build per key at a time; concurrent callers find its image. */
 const building = new Map<string, Promise<unknown>>();
 
-/** Whether the image of the plan has to be built. */
+/** Returns true if the plan's image has to be built. */
 export const needsBuild = ({ build, features }: RepositoryPlan): boolean => build !== undefined || features.length > 0;
 
-/** The image for the plan of a container, built unless it is there. Rejects with ProvisionError, or the signal's reason. */
+/** Returns the image for a container's plan and builds it if necessary. Rejects with ProvisionError, or with the signal's reason. */
 export const repositoryImage = async (build: ImageBuild): Promise<BuiltImage> => {
   const { plan, docker } = build;
   const base = plan.build ? await dockerfileImage(build, plan.build) : await pulledImage(build);
@@ -84,7 +87,7 @@ const pulledImage = async (build: ImageBuild): Promise<BuiltImage> => {
   return { image, ...(await provideImage(build, image, build.docker.pull ?? "missing")) };
 };
 
-/** The image of a Dockerfile of the repository: its context is one tree of Git, so the tree's id stands for every file in it. */
+/** Returns the image of a Dockerfile in the repository. Its context is one Git tree, so the tree's ID represents every file in it. */
 const dockerfileImage = (build: ImageBuild, wanted: NonNullable<RepositoryPlan["build"]>): Promise<BuiltImage> => {
   const { plan, docker } = build;
   const isInside = wanted.context === "" || wanted.dockerfile.startsWith(`${wanted.context}/`);
@@ -101,14 +104,14 @@ const dockerfileImage = (build: ImageBuild, wanted: NonNullable<RepositoryPlan["
     const text = await source.read(wanted.dockerfile);
     if (text === undefined) throw new ProvisionError(`${wanted.dockerfile} cannot be read at ${plan.commit}.`);
     checkDockerfile(text, wanted.args, build.registry?.name);
-    // The copy is there until the engine has read it.
+    // The copy must exist until the engine has read it.
     if (isInside) return await buildImage(build, name, source.archive(wanted.tree), query);
     const dockerfile = tarEntry(OUTSIDE, new TextEncoder().encode(text));
     await buildImage(build, name, joinStreams([dockerfile, source.archive(wanted.tree)]), query);
   });
 };
 
-/** The image is kept under these ids for everyone, and a caller may have written the plan: they must be those of the commit. */
+/** Verifies the IDs against the commit: the image is shared under these IDs, and the plan may come from a caller. */
 const checkIds = async (
   source: RepositorySource,
   { context, dockerfile, tree, dockerfile_id }: NonNullable<RepositoryPlan["build"]>,
@@ -120,10 +123,10 @@ const checkIds = async (
   );
 };
 
-/** What a Dockerfile beside its context is called in it. */
+/** The name that a Dockerfile outside of its context gets inside it. */
 const OUTSIDE = ".slipway.Dockerfile";
 
-/** The image with this key, made by `make` unless it is there and new enough. */
+/** Returns the image with this key, calling `make` if it is missing or too old. */
 const kept = async (
   build: ImageBuild,
   key: string,
@@ -133,7 +136,7 @@ const kept = async (
   const { report, stage, signal } = build;
   const image = `${REPOSITORY_IMAGE}:${key}`;
   build.used?.(image);
-  // In turn: the second one finds what the first one has built.
+  // Waits for a running build of the same key, to find its image afterwards.
   while (building.has(key)) await building.get(key)?.catch(() => {});
   signal.throwIfAborted();
   const known = await findImage(build, image);
@@ -172,7 +175,7 @@ type Needed = {
   readonly isFresh: boolean;
 };
 
-/** Tags the image that the registry has, unless that is too old, and makes it otherwise. */
+/** Tags the image from the registry unless it is too old; otherwise builds it. */
 const pulledOrMade = async (
   build: ImageBuild,
   { key, image, isKnown, isFresh }: Needed,
@@ -191,7 +194,7 @@ const pulledOrMade = async (
   await make(image);
 };
 
-/** Notes that the image is in use: the engine keeps when it was tagged last. */
+/** Marks the image as used: the engine records when it was last tagged. */
 const touch = async (engine: Engine, key: string, signal: AbortSignal): Promise<void> => {
   const query = { repo: REPOSITORY_IMAGE, tag: key };
   await engine.json("tag an image", "POST", `/images/${REPOSITORY_IMAGE}:${key}/tag`, { query, signal, fine: [404] });
@@ -237,7 +240,7 @@ const buildImage = async (
 
 type Fetched = { readonly feature: Feature; readonly archive: Uint8Array };
 
-/** The features of the plan and those that they need, fetched, in the order in which they are installed. */
+/** Fetches the plan's features and their dependencies, in installation order. */
 const withNeeds = async (build: ImageBuild, source: RepositorySource | undefined): Promise<Fetched[]> => {
   const { plan, report, stage } = build;
   const found = new Map<string, Fetched>();
@@ -295,7 +298,7 @@ const metadataIn = async (id: string, archive: Uint8Array): Promise<Feature["met
 
 type Listed = { readonly Id: string; readonly Size: number; readonly RepoTags?: readonly string[] | null };
 
-/** Removes those that were used longest ago until all of them are small enough. One that a container has stays. */
+/** Removes the least recently used images until all together fit the limit. An image used by a container stays. */
 const pruneImages = async ({ engine, report, stage, signal, max_bytes }: ImageBuild, newest: string): Promise<void> => {
   const query = { filters: JSON.stringify({ label: [LABEL] }) };
   const all = (await engine.json<Listed[]>("list images", "GET", "/images/json", { query, signal })) ?? [];
@@ -315,7 +318,7 @@ const pruneImages = async ({ engine, report, stage, signal, max_bytes }: ImageBu
   }
 };
 
-/** Removes the image of this name; one that has the same files under another key loses the name only. */
+/** Removes the image of this name; if the same image has another key, only the name is removed. */
 export const removeImageNamed = async (engine: Engine, name: string, signal: AbortSignal): Promise<void> => {
   const fine = [404, 409];
   const found = await engine.json<Listed>("look at an image", "GET", `/images/${name}/json`, { signal, fine });
@@ -327,11 +330,11 @@ export const removeImageNamed = async (engine: Engine, name: string, signal: Abo
 
 const isOwnName = (tag: string): boolean => tag.startsWith(`${REPOSITORY_IMAGE}:`);
 
-/** False: it was gone, a container has it, or another image is made of it. */
+/** Returns false if the image was already removed, a container uses it, or another image is based on it. */
 const removeImage = async (engine: Engine, { Id, RepoTags }: Listed, signal: AbortSignal): Promise<boolean> => {
   const fine = [404, 409];
   if (await isUsed(engine, Id, signal)) return false;
-  // With several names it cannot be removed by its ID. One of ours is left for an image that others are made of.
+  // An image with several names cannot be removed by ID. One of our names is kept for an image that others are based on.
   const [, ...others] = (RepoTags ?? []).toSorted((a, b) => Number(isOwnName(b)) - Number(isOwnName(a)));
   for (const tag of others) await engine.json("remove an image", "DELETE", `/images/${tag}`, { signal, fine });
   return (await engine.json("remove an image", "DELETE", `/images/${Id}`, { signal, fine })) !== undefined;

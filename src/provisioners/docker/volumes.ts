@@ -1,34 +1,34 @@
-// The volumes of a Docker workspace over restores: each restore fills volumes of the next generation. Until it creates one more volume, its mark,
-// the oldest generation that exists counts; with the mark the newest does. So all volumes change over in one call, even if the engine or the
-// server is killed.
+// The volumes of a Docker workspace across restores. Each restore fills volumes of the next generation. Until the restore creates one more
+// volume, its mark, the oldest existing generation is current; with the mark, the newest is. So a single call switches all volumes
+// atomically, even if the engine or the server is killed.
 import type { Engine } from "./engine.ts";
 
-/** Everything we make carries it; what carries it for a workspace is that workspace's. */
+/** On everything we create for a workspace; everything with this label belongs to that workspace. */
 export const WORKSPACE_LABEL = "slipway.workspace_id";
 /** The snapshot that a volume or a helper belongs to. */
 export const SNAPSHOT_LABEL = "slipway.snapshot_id";
-/** The workspace whose files a snapshot has. */
+/** The workspace that the snapshot is of. */
 export const SNAPSHOT_OF_LABEL = "slipway.snapshot_of";
-/** The workspace whose own volumes a helper container mounts. No helper outlives the copy that it was made for, unless something was killed. */
+/** The workspace whose volumes a helper container mounts. A helper outlives its copy only if something was killed. */
 export const HELPER_LABEL = "slipway.helper_of";
-/** The name that the template gives a volume; absent on those that the first start has made. */
+/** The template's name of a volume; missing on volumes created by the first start. */
 const VOLUME_LABEL = "slipway.volume";
 const GENERATION_LABEL = "slipway.generation";
-/** On the mark of a restore. */
+/** Labels the mark of a restore. */
 const MARK_LABEL = "slipway.restored";
 
 type Found = { readonly Name: string; readonly Labels?: Readonly<Record<string, string>> | null };
 
-/** A volume of the engine, under the name that the template gives it. */
+/** A volume of the engine, with the template's name for it. */
 export type Volume = { readonly volume: string; readonly name: string; readonly generation: number };
 
-/** The name says whose it is and is the same each time, so that a build can be repeated. */
+/** Returns a deterministic name that includes the workspace, so that a build can be repeated. */
 export const volumeName = (workspace_id: string, volume: string): string => `slipway-${workspace_id}-${volume}`;
 
 const nextName = (workspace_id: string, volume: string, generation: number): string =>
   `slipway-r${generation}-${workspace_id}-${volume}`;
 
-/** What the next generation of a volume is called and labelled. */
+/** Returns name and labels of the next generation of a volume. */
 export const nextVolume = (
   workspace_id: string,
   volume: string,
@@ -41,13 +41,13 @@ export const nextVolume = (
   };
 };
 
-/** What the mark is called and labelled that makes the newest generation of all volumes count. */
+/** Returns name and labels of the mark that makes the newest generation of all volumes current. */
 export const restoreMark = (workspace_id: string) => ({
   name: `slipway-restored-${workspace_id}`,
   labels: { [WORKSPACE_LABEL]: workspace_id, [MARK_LABEL]: "1" },
 });
 
-/** What a copy of a volume is called and labelled. */
+/** Returns name and labels of a copy of a volume. */
 export const nameCopy = (workspace_id: string, snapshot_id: string, volume: string) => ({
   name: `slipway-snapshot-${snapshot_id}-${volume}`,
   labels: { [SNAPSHOT_LABEL]: snapshot_id, [SNAPSHOT_OF_LABEL]: workspace_id, [VOLUME_LABEL]: volume },
@@ -55,12 +55,12 @@ export const nameCopy = (workspace_id: string, snapshot_id: string, volume: stri
 
 type Volumes = {
   readonly current: ReadonlyMap<string, Volume>;
-  /** Of a restore that has not changed over, or from before one that has. */
+  /** Volumes of an unfinished restore, or volumes that a finished one has replaced. */
   readonly outdated: readonly Volume[];
   readonly isMarked: boolean;
 };
 
-/** The volumes of a workspace, each in the generation that counts, and the others. */
+/** Returns the current volumes of a workspace, and the outdated ones. */
 export const listVolumes = async (engine: Engine, workspace_id: string, signal?: AbortSignal): Promise<Volumes> => {
   const current = new Map<string, Volume>();
   const outdated: Volume[] = [];
@@ -79,7 +79,7 @@ export const listVolumes = async (engine: Engine, workspace_id: string, signal?:
   return { current, outdated, isMarked };
 };
 
-/** Removes what restores have left: helpers, the volumes that do not count, and then the mark. No copy of the workspace may be under way. */
+/** Removes what restores have left: helpers, outdated volumes, and then the mark. No copy of the workspace may be in progress. */
 export const settleVolumes = async (engine: Engine, workspace_id: string, signal?: AbortSignal): Promise<void> => {
   await removeHelpers(engine, `${HELPER_LABEL}=${workspace_id}`, signal);
   const { outdated, isMarked } = await listVolumes(engine, workspace_id, signal);
@@ -92,14 +92,14 @@ export const removeHelpers = async (engine: Engine, label: string, signal?: Abor
   for (const { Id } of await findContainers(engine, label, [], signal)) await removeHelper(engine, Id);
 };
 
-/** Removes one container; no error when it is not there. */
+/** Removes one container; succeeds if it does not exist. */
 export const removeHelper = async (engine: Engine, id: string): Promise<void> => {
   await engine.json("remove a helper", "DELETE", `/containers/${id}`, { query: { force: "true" }, fine: [404, 409] });
 };
 
 type FoundContainer = { readonly Id: string };
 
-/** The containers with this label, in any of these states; in all without one. */
+/** Returns the containers with this label in any of these states; in all states if none is given. */
 export const findContainers = async (
   engine: Engine,
   label: string,
@@ -111,7 +111,7 @@ export const findContainers = async (
   return (await engine.json<FoundContainer[]>("list containers", "GET", "/containers/json", { query, signal })) ?? [];
 };
 
-/** The copies that a snapshot consists of, by the name of the volume they are of. */
+/** Returns the copies that make up a snapshot, by volume name. */
 export const listCopies = async (
   engine: Engine,
   snapshot_id: string,
@@ -136,7 +136,7 @@ export const createVolume = async (
   await engine.json("create a volume", "POST", "/volumes/create", { body: { Name: name, Labels: labels }, signal });
 };
 
-/** No error when it is not there. */
+/** Removes one volume; succeeds if it does not exist. */
 export const removeVolume = async (engine: Engine, name: string, signal?: AbortSignal): Promise<void> => {
   await engine.json("remove a volume", "DELETE", `/volumes/${name}`, { signal, fine: [404] });
 };

@@ -1,4 +1,4 @@
-// The provisioner of tests and demonstrations: starts nothing, says what the template tells it to, and succeeds, fails or hangs.
+// The provisioner for tests and demonstrations: creates nothing, logs what the template says, and succeeds, fails or hangs.
 import { ProvisionError, type Provisioner, type ProvisionRequest, type Report } from "../provisioner.ts";
 
 export class EchoProvisioner implements Provisioner {
@@ -11,7 +11,7 @@ export class EchoProvisioner implements Provisioner {
   ): Promise<{ state: string | null }> {
     const { logs = [], error, hang } = manifest.echo ?? {};
     for (const line of logs) report.log("info", `Echo ${transition}`, line);
-    // Stopping and deleting always work, so that a test can clean up.
+    // Stopping and deleting always succeed, so that a test can clean up.
     if (transition !== "start") return { state: null };
     if (hang) await aborted(signal);
     signal.throwIfAborted();

@@ -1,5 +1,5 @@
-// One connected worker as the server sees it: its slots, the jobs it works on, when it was last heard of. What it says about a job
-// reaches anyone who waits for that job; when it is lost, all of them hear it (rules PV-10 to PV-12).
+// One connected worker: its slots, its jobs, and when it last sent a message. Forwards messages about a job to the caller that waits for
+// it, and fails all waiting callers when the worker is lost (rules PV-10 to PV-12).
 import type { Clock } from "#base/clock.ts";
 import {
   type BuildReport,
@@ -23,9 +23,9 @@ export type WorkerFacts = WorkerPlace & {
   readonly slots: number;
 };
 
-/** The socket of a worker. */
+/** A worker's socket. */
 export interface WorkerLink {
-  /** False when it could not be sent. */
+  /** Returns false if the message could not be sent. */
   send(text: string): boolean;
   close(reason: string): void;
 }
@@ -36,10 +36,10 @@ export type Outcome =
   | { readonly kind: "canceled"; readonly left?: WhatIsLeft | undefined }
   | { readonly kind: "lost"; readonly reason: string };
 
-/** What is there all the same, though the build did not end well. */
+/** State that exists although the build failed. */
 type WhatIsLeft = { readonly state: string | null };
 
-/** Dry runs and imports cost nothing. */
+/** Dry runs and imports have no cost. */
 type WorkReport = Report & Partial<BuildReport>;
 type Handed = Extract<ServerMessage, { type: "job" | "plan" | "import" }>;
 
@@ -56,7 +56,7 @@ export class ConnectedWorker {
   readonly #link: WorkerLink;
   readonly #clock: Clock;
   readonly #jobs = new Map<string, Job>();
-  /** Jobs that a slot is kept for, whether they have been sent or not. */
+  /** Jobs that occupy a slot, whether they have been sent or not. */
   readonly #held = new Set<string>();
   #isLeaving = false;
   #isGone = false;
@@ -78,7 +78,7 @@ export class ConnectedWorker {
     return [...this.#held];
   }
 
-  /** Milliseconds since it was heard of. */
+  /** Milliseconds since the last message. */
   get silence(): number {
     return this.#clock.monotonic() - this.#heard;
   }
@@ -91,7 +91,7 @@ export class ConnectedWorker {
     return this.#held.delete(job_id);
   }
 
-  /** Sends the job, or only asks whether it could be done; resolves with what came of it. */
+  /** Sends the job, or a dry run of it, and resolves with the outcome. */
   work(
     request: ProvisionRequest,
     provisioner: string,
@@ -102,7 +102,7 @@ export class ConnectedWorker {
     return this.#hand(message, toSource(request), report, STATE_LIMIT);
   }
 
-  /** Lets it find out what a template describes; the state of a good outcome is a text of `foundText`. */
+  /** Has the worker import a template; the state of a successful outcome is a text of `foundText`. */
   importTemplate(request: ImportRequest, provisioner: string, report: Report): Promise<Outcome> {
     const { path, mimetype } = request.archive;
     const message: Handed = {
@@ -130,19 +130,19 @@ export class ConnectedWorker {
     if (this.#jobs.has(job_id)) this.#send({ type: "cancel", job_id });
   }
 
-  /** What the job has left is stored. */
+  /** Tells the worker that the job's result is stored. */
   forget(request: ProvisionRequest, provisioner: string): void {
-    // Of all that the job was told only whose it was is needed.
+    // The worker needs only the job's identity, not its values.
     const { terraform: _, ...rest } = request;
     this.#send({ type: "forget", provisioner, request: { ...rest, state: null, agents: [], parameters: {} } });
   }
 
-  /** Those of what it has said to keep that are stored. */
+  /** Tells the worker which of its retained builds are stored. */
   stored(provisioner: string, builds: readonly KeptBuild[]): void {
     if (builds.length > 0) this.#send({ type: "stored", provisioner, builds });
   }
 
-  /** What the worker says. What it says about a job it does not have is too late and means nothing. */
+  /** Handles a message of the worker. Messages about jobs that it no longer has are late and are ignored. */
   hear(message: WorkerMessage): void {
     this.#heard = this.#clock.monotonic();
     if (message.type === "alive") this.#send({ type: "alive" });
@@ -203,7 +203,7 @@ export class ConnectedWorker {
     );
   }
 
-  /** It no longer exists: anyone who waits for one of its jobs hears why. */
+  /** Fails all jobs of a disconnected worker with the reason. */
   lose(reason: string): void {
     this.#isGone = true;
     for (const job_id of [...this.#jobs.keys()]) this.#end(job_id, { kind: "lost", reason });

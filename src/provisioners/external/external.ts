@@ -14,9 +14,9 @@ import {
   WorkerLost,
 } from "../provisioner.ts";
 import type { ImportRequest, TerraformImport } from "../terraform/import.ts";
-import { parseSerial, thingsIn } from "../terraform/session.ts";
+import { listStateResources, parseSerial } from "../terraform/session.ts";
 import type { ConnectedWorker, Outcome } from "./connected-worker.ts";
-import { foundIn } from "./found.ts";
+import { parseImport } from "./found.ts";
 import { findPlace, innerState, stateAt } from "./place.ts";
 import type { Workers } from "./workers.ts";
 
@@ -43,7 +43,7 @@ export class ExternalProvisioner implements Provisioner {
 
   async run(request: ProvisionRequest, report: BuildReport, signal: AbortSignal): Promise<Provisioned> {
     const { provisioner, worker, outcome } = await this.#ask("job", request, report, signal);
-    // Everything of Terraform's is in its state, so that any worker can continue with it once a build has ended.
+    // Terraform's result is entirely in its state, so any worker can continue with it once a build has ended.
     if (provisioner === TERRAFORM) {
       const isGone = request.transition === "delete" && outcome.state === null;
       if (!isGone && !isNewer(request, outcome.state)) throw new ProvisionError(NO_STATE);
@@ -62,7 +62,7 @@ export class ExternalProvisioner implements Provisioner {
     const worker = this.#holder(request.job_id);
     const work = (): Promise<Outcome> => worker.importTemplate(request, TERRAFORM, report);
     const outcome = await this.#work(worker, { job_id: request.job_id, provisioner: TERRAFORM }, work, signal);
-    return foundIn(done(outcome, worker, signal).state);
+    return parseImport(done(outcome, worker, signal).state);
   }
 
   /** The worker that ran the build needs no copy. */
@@ -72,7 +72,7 @@ export class ExternalProvisioner implements Provisioner {
   }
 
   leaves(state: string | null): string[] {
-    return thingsIn(state);
+    return listStateResources(state);
   }
 
   /** Returns the worker's successful result; throws otherwise. */

@@ -1,4 +1,4 @@
-// The files of a job on the worker's side: asked for piece by piece and kept in a folder of the job's own until it has ended.
+// The files of a job on the worker's side: fetched in chunks and stored in the job's own folder until it has ended.
 import { closeSync, mkdirSync, openSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { ProvisionError, type ProvisionRequest } from "../provisioner.ts";
@@ -6,23 +6,23 @@ import { STATE_LIMIT } from "../terraform/session.ts";
 import type { TemplateArchive } from "../terraform/work.ts";
 import { type JobFile, PIECE_BYTES, type Piece } from "./pieces.ts";
 
-/** Bytes of one file of a template that a worker takes. */
+/** Maximum size of a template file that a worker accepts. */
 const FILE_LIMIT = 256 * 1024 * 1024;
 
-/** Asks the server for a piece; rejects when the connection or the job ends. */
+/** Fetches a chunk from the server; rejects when the connection or the job ends. */
 export type AskPiece = (file: JobFile, offset: number) => Promise<Piece>;
 
 export class FetchedFiles implements Disposable {
   readonly #folder: string;
   readonly #ask: AskPiece;
 
-  /** `root`: a folder of the worker's own. */
+  /** `root`: the worker's own folder. */
   constructor(root: string, job_id: string, ask: AskPiece) {
     this.#folder = join(root, job_id.replace(/[^a-z0-9-]/gi, ""));
     this.#ask = ask;
   }
 
-  /** The request with its files on this machine. */
+  /** Returns the request with its files on this machine. */
   async complete(request: ProvisionRequest): Promise<ProvisionRequest> {
     const { terraform, state } = request;
     if (!terraform) return request;
@@ -38,7 +38,7 @@ export class FetchedFiles implements Disposable {
     };
   }
 
-  /** The template's upload on this machine. */
+  /** Returns the template's archive on this machine. */
   archive(asked: TemplateArchive): Promise<TemplateArchive> {
     return this.#file("archive", asked);
   }

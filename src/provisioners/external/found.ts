@@ -1,5 +1,5 @@
-// What the import of a template has found out, on its way from a worker to the server: one text, sent in pieces. The server keeps only what
-// has the shape of what an import of its own finds.
+// The result of a template import on its way from a worker to the server: one text, sent in chunks. The server accepts only the shape that
+// its own imports produce.
 import { Type as t } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { ManifestParameter, ManifestPreset, ManifestResource, ManifestVariable } from "#schema/templates/manifest.ts";
@@ -41,8 +41,8 @@ const found = TypeCompiler.Compile(Found);
 export const foundText = ({ manifest, cache }: TerraformImport): string =>
   JSON.stringify({ manifest, cache: cache ? Buffer.from(cache.archive).toString("base64") : null });
 
-/** Throws ProvisionError for what no import finds. */
-export const foundIn = (text: string | null): TerraformImport => {
+/** Throws ProvisionError for a text that no import produces. */
+export const parseImport = (text: string | null): TerraformImport => {
   const value: unknown = text === null ? undefined : parsed(text);
   if (!found.Check(value)) {
     throw new ProvisionError("The worker returned an invalid template.");

@@ -1,10 +1,10 @@
-// The shape of what Terraform has made, as a worker tells it: that of a template.yaml without what only people are held to (names, lengths,
-// nothing unknown), because an import or build of the server's own is not held to it either. How much there may be is bounded by the message.
+// The schema of Terraform resources reported by a worker: that of a template.yaml without the rules for people (names, lengths, no unknown
+// fields), which do not apply to the server's own imports and builds either. The message size limits the amount.
 import type { TSchema } from "@sinclair/typebox";
 
 const BOUNDS = new Set(["additionalProperties", "pattern", "format", "minLength", "maxLength", "minItems", "maxItems"]);
 
-/** The same schema, of which only types, required members and literal values count. */
+/** Returns the schema with only its types, required members and literal values. */
 export const opened = <Schema extends TSchema>(schema: Schema): Schema => {
   const copy: TSchema = { ...schema };
   for (const key of BOUNDS) delete copy[key];

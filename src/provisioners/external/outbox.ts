@@ -1,12 +1,12 @@
-// What a worker has to say, in order. A slow connection holds it back here; it is bounded because each job may say only so much.
+// The queue of messages that a worker sends, in order. It buffers while the connection is slow; it is bounded because each job's output is.
 import type { Clock } from "#base/clock.ts";
 import { failpoint } from "#base/failpoint.ts";
 import { LINES, type Line, OUTPUT_LIMIT, type WorkerMessage } from "./protocol.ts";
 
-/** Bytes that may wait inside the socket. */
+/** Maximum bytes buffered in the socket. */
 const SOCKET_LIMIT = 256 * 1024;
 const RETRY_MS = 20;
-/** Characters of lines in one message. */
+/** Maximum characters of lines in one message. */
 const BATCH_LIMIT = 256 * 1024;
 
 type Sink = Pick<WebSocket, "send" | "bufferedAmount" | "readyState">;
@@ -22,16 +22,16 @@ export class Outbox {
     this.#clock = clock;
   }
 
-  /** Goes out after everything said before. */
+  /** Sends a message after all earlier ones. */
   say(message: WorkerMessage): void {
     this.#waiting.push(message);
     if (this.#isPumping) return;
     this.#isPumping = true;
-    // Lines of one turn of the event loop become one message.
+    // Lines of one turn of the event loop share a message.
     setImmediate(() => this.#pump());
   }
 
-  /** Goes out at once: signs of life must not wait behind a log. */
+  /** Sends a message immediately: heartbeats must not wait behind a log. */
   sayNow(message: WorkerMessage): void {
     if (this.#socket.readyState === WebSocket.OPEN) this.#socket.send(JSON.stringify(message));
   }
@@ -54,7 +54,7 @@ export class Outbox {
     this.#isPumping = false;
   }
 
-  /** The first message; lines of the same job that follow come along. */
+  /** Returns the first message, merged with lines of the same job that follow it. */
   #next(): WorkerMessage {
     const first = this.#waiting.shift() as WorkerMessage;
     if (first.type !== "log") return first;
@@ -72,15 +72,15 @@ export class Outbox {
   }
 }
 
-/** Counts what one job says: what comes after the limit is dropped, as the server would. The line that passes it still goes out. */
+/** Limits the output of one job: lines after the limit are dropped, as the server would do. The line that exceeds it is still sent. */
 export class OutputLimit {
   #left = OUTPUT_LIMIT;
 
-  /** The lines that still fit. Several lines in one text stay one. */
+  /** Returns the lines that still fit. Several lines in one text stay together. */
   take(line: Line): Line | undefined {
     if (this.#left < 0) return undefined;
     const output = line.output.slice(0, OUTPUT_LIMIT);
-    // A line costs something even when it is empty.
+    // An empty line also counts.
     this.#left -= Buffer.byteLength(output) + 1;
     return { ...line, output, stage: line.stage.slice(0, 4096) };
   }

@@ -1,18 +1,18 @@
-// What is too large for one message between server and worker: a template's files and states of Terraform. The worker asks for one piece of
-// a file after another, so that nobody is sent more than they take; what a build leaves goes the other way in pieces before its end.
+// Data that is too large for one message between server and worker: template files and Terraform states. The worker requests files chunk by
+// chunk, which provides backpressure; a build's result is sent in chunks before its end.
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import type { ProvisionRequest } from "../provisioner.ts";
 import type { TemplateArchive } from "../terraform/work.ts";
 
-/** Files of a job that a worker may ask for. */
+/** Files of a job that a worker may request. */
 export const JOB_FILES = ["archive", "cache", "state"] as const;
 export type JobFile = (typeof JOB_FILES)[number];
-/** Bytes of a file in one message, and characters of the rest. */
+/** Size of a chunk: bytes of a file, or characters of other data. */
 export const PIECE_BYTES = 256 * 1024;
 
 export type Piece = { readonly data: string; readonly size: number };
 
-/** The request as it is sent: what is large is asked for, and no path of the server's machine is told. */
+/** Returns the request as it is sent: without large data, which the worker fetches, and without paths of the server's machine. */
 export const withoutFiles = (request: ProvisionRequest): ProvisionRequest => {
   const { terraform, state } = request;
   if (!terraform) return request;
@@ -35,7 +35,7 @@ export type JobSource = {
 export const toSource = ({ terraform, state }: ProvisionRequest): JobSource =>
   terraform ? { archive: terraform.archive.path, cache: terraform.cache?.path, state } : {};
 
-/** One piece of a file of the job in base64; undefined for a file that it does not have. */
+/** Returns one chunk of a job's file in base64; undefined if the job does not have that file. */
 export const findPiece = (source: JobSource, file: JobFile, offset: number): Piece | undefined => {
   if (file === "state") {
     if (typeof source.state !== "string") return undefined;
@@ -54,7 +54,7 @@ export const findPiece = (source: JobSource, file: JobFile, offset: number): Pie
   }
 };
 
-/** Puts together what a job has left; more than `limit` characters are refused. */
+/** Assembles a job's result from chunks; rejects more than `limit` characters. */
 export class Left {
   readonly #limit: number;
   #parts: string[] = [];
@@ -76,7 +76,7 @@ export class Left {
   }
 }
 
-/** The text in pieces that each fit into a message. */
+/** Splits the text into chunks that each fit into a message. */
 export const inPieces = (text: string): string[] =>
   Array.from({ length: Math.ceil(text.length / PIECE_BYTES) }, (_, at) =>
     text.slice(at * PIECE_BYTES, (at + 1) * PIECE_BYTES),

@@ -1,5 +1,4 @@
-// What the server remembers of a workspace that a worker of its own has brought to life: where it lives, and what the provisioner
-// there has left. Pure.
+// The server's record of a workspace created by an external worker: its place, and the provisioner's state. Pure.
 
 type Left = { readonly place?: string; readonly inner: string | null };
 
@@ -13,12 +12,12 @@ const read = (state: string | null): Left => {
   }
 };
 
-/** Where the workspace lives; undefined while it lives nowhere. */
+/** Returns the workspace's place; undefined if it has none. */
 export const findPlace = (state: string | null): string | undefined => read(state).place;
 
-/** What the provisioner itself has left. */
+/** Returns the provisioner's own state. */
 export const innerState = (state: string | null): string | null => read(state).inner;
 
-/** What to remember after a build; null once nothing is left anywhere. */
+/** Returns the state to store after a build; null once nothing exists anywhere. */
 export const stateAt = (place: string | undefined, inner: string | null, isDelete: boolean): string | null =>
   isDelete || (place === undefined && inner === null) ? null : JSON.stringify({ place, inner });

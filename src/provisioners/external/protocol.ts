@@ -1,5 +1,5 @@
-// What a server and a worker of its own say to each other: JSON, one message a WebSocket frame. Everything that comes in is checked
-// here; anyone who says something else is cut off (rule PV-12).
+// The protocol between a server and an external worker: JSON, one message per WebSocket frame. All incoming messages are validated here; an
+// invalid message closes the connection (rule PV-12).
 import { type Static, type TSchema, Type as t } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { ManifestResource } from "#schema/templates/manifest.ts";
@@ -8,28 +8,28 @@ import type { ImportRequest } from "../terraform/import.ts";
 import { opened } from "./opened.ts";
 import { JOB_FILES, type JobFile, PIECE_BYTES } from "./pieces.ts";
 
-/** Milliseconds between two signs of life, and after how many without one the other side is given up. */
+/** Milliseconds between two heartbeats, and without one until the connection is considered lost. */
 export const ALIVE_MS = 5_000;
 export const SILENCE_MS = 15_000;
-/** Bytes of output of one job; the server keeps no more than that either. */
+/** Maximum bytes of output per job, which is also what the server stores. */
 export const OUTPUT_LIMIT = 1_048_576;
-/** Timings of one job. */
+/** Maximum number of timings per job. */
 export const TIMING_LIMIT = 1_000;
-/** Lines of one message. */
+/** Maximum number of lines per message. */
 export const LINES = 200;
-/** Bytes of a job on its way to a worker; a socket of the server holds no more than twice that. */
+/** Maximum bytes of a job sent to a worker; a server socket buffers at most twice that. */
 export const JOB_LIMIT = 2 * 1024 * 1024;
-/** Characters of what a build may leave behind. */
+/** Maximum characters of a build's state. */
 const STATE_LIMIT = 1_048_576;
 
 const id = t.String({ maxLength: 64 });
 const short = t.String({ maxLength: 4_096 });
 const time = t.Number();
 
-/** The pieces that came before are what the build has left. */
+/** True if the preceding chunks are the build's result. */
 const has_left = t.Optional(t.Boolean());
 
-/** What Terraform has made: more of it than fits into one message is none. */
+/** Terraform's resources; omitted if they do not fit into one message. */
 const Made_ = t.Object({
   resources: t.Array(opened(ManifestResource), { maxItems: 4_096 }),
   daily_cost: t.Integer({ minimum: 0 }),
@@ -44,12 +44,12 @@ const Line = t.Object({
 export type Line = Static<typeof Line>;
 
 const Kept = t.Object({ workspace_id: id, lineage: t.String({ maxLength: 256 }), serial: t.Integer({ minimum: 0 }) });
-/** States named in one message. */
+/** Maximum number of states named in one message. */
 export const KEPT_LIMIT = 1_000;
 
 export const WorkerMessage = t.Union([
   t.Object({ type: t.Literal("alive") }),
-  /** Takes nothing new; what it works on it gives back by closing. */
+  /** The worker takes no more jobs and returns its running ones by closing the connection. */
   t.Object({ type: t.Literal("leaving") }),
   t.Object({ type: t.Literal("log"), job_id: id, lines: t.Array(Line, { maxItems: LINES }) }),
   t.Object({
@@ -66,34 +66,37 @@ export const WorkerMessage = t.Union([
   }),
   t.Object({ type: t.Literal("failed"), job_id: id, error: t.String({ maxLength: 65_536 }), code: short, has_left }),
   t.Object({ type: t.Literal("canceled"), job_id: id, has_left }),
-  /** Asks for a piece of a file of the job. */
+  /** Requests a chunk of a file of the job. */
   t.Object({
     type: t.Literal("fetch"),
     job_id: id,
     file: t.Union(JOB_FILES.map((file) => t.Literal(file))),
     offset: t.Integer({ minimum: 0 }),
   }),
-  /** What the build will cost a day; nothing is made until the server has answered. */
+  /** The build's daily cost; nothing is created until the server has answered. */
   t.Object({ type: t.Literal("charge"), job_id: id, daily_cost: t.Integer({ minimum: 0 }) }),
-  /** States that lie at the worker, of builds that nobody has told it the end of. Said only to a server that says it answers. */
+  /**
+   * States that the worker still stores, from builds whose end the server has not confirmed. Sent only to a server that announces that it
+   * answers.
+   */
   t.Object({ type: t.Literal("kept"), provisioner: short, builds: t.Array(Kept, { maxItems: KEPT_LIMIT }) }),
-  /** The next piece of what the build leaves; its end says whether that counts. */
+  /** The next chunk of the build's result; the final message says whether it is valid. */
   t.Object({ type: t.Literal("left"), job_id: id, text: t.String({ maxLength: PIECE_BYTES }) }),
 ]);
 export type WorkerMessage = Static<typeof WorkerMessage>;
 
-/** A job holds secrets: never logged, and sent only to a worker that has signed in. */
+/** A job contains secrets: never logged, and sent only to an authenticated worker. */
 export type ServerMessage =
-  /** `answers`: words of workers that this server knows alongside those of the first version. */
+  /** `answers`: worker messages that this server supports in addition to the first version's. */
   | { readonly type: "welcome"; readonly id: string; readonly name: string; readonly answers?: readonly string[] }
   | { readonly type: "alive" }
   | { readonly type: "job"; readonly provisioner: string; readonly request: ProvisionRequest }
-  /** Only look whether it could be done: a word of its own, so that no worker takes it for a job. Answered as a job is. */
+  /** Requests a dry run. A separate type, so that no worker takes it for a job. Answered like a job. */
   | { readonly type: "plan"; readonly provisioner: string; readonly request: ProvisionRequest }
-  /** Find out what a template describes: answered with the pieces of a `foundText`. */
+  /** Requests the import of a template; answered with the chunks of a `foundText`. */
   | { readonly type: "import"; readonly provisioner: string; readonly request: ImportRequest }
   | { readonly type: "cancel"; readonly job_id: string }
-  /** A piece that was asked for, in base64; `size` is that of the whole file. */
+  /** A requested chunk in base64; `size` is that of the whole file. */
   | {
       readonly type: "piece";
       readonly job_id: string;
@@ -102,16 +105,16 @@ export type ServerMessage =
       readonly data: string;
       readonly size: number;
     }
-  /** The answer to what a build costs: `refused` says in words why it may not. */
+  /** The decision on a build's cost: `refused` is a readable reason to reject it. */
   | { readonly type: "charged"; readonly job_id: string; readonly refused?: string }
-  /** What the build has left is stored: the worker needs no copy of its own. */
+  /** The build's result is stored: the worker needs no copy. */
   | { readonly type: "forget"; readonly provisioner: string; readonly request: ProvisionRequest }
-  /** Those of `kept` that are stored by now: the worker needs no copy of its own. */
+  /** The states of `kept` that are stored: the worker needs no copies. */
   | { readonly type: "stored"; readonly provisioner: string; readonly builds: readonly KeptBuild[] };
 
 const workerMessage = TypeCompiler.Compile(WorkerMessage);
 
-// The server is trusted with the job itself; what is checked is that it speaks this protocol.
+// The server is trusted with the job's content; this only checks that it speaks the protocol.
 const request = t.Object({
   job_id: id,
   transition: t.String(),
@@ -146,13 +149,13 @@ const serverMessage = TypeCompiler.Compile(
   ]) as TSchema,
 );
 
-/** The message, or undefined when it is none that a worker says. */
+/** Returns the message, or undefined if it is not a valid worker message. */
 export const readWorkerMessage = (data: string | Uint8Array): WorkerMessage | undefined => {
   const value = parse(data);
   return workerMessage.Check(value) ? value : undefined;
 };
 
-/** The message, or undefined when it is none that a server says. */
+/** Returns the message, or undefined if it is not a valid server message. */
 export const readServerMessage = (data: string | Uint8Array): ServerMessage | undefined => {
   const value = parse(data);
   return serverMessage.Check(value) ? (value as ServerMessage) : undefined;

@@ -1,25 +1,25 @@
-// Tags: which worker may take which job. A job asks for all of its tags; the reserved ones name the organization, the provisioner
-// and, once a workspace lives somewhere, the place. Pure.
+// Tags that decide which worker may take a job. A worker must match all tags of the job; the reserved ones name the organization, the
+// provisioner and, once a workspace exists somewhere, its place. Pure.
 import type { Manifest } from "#schema/templates/manifest.ts";
 import { findPlace } from "./place.ts";
 
 export type Tags = Readonly<Record<string, string>>;
 
-/** What every worker has, whatever it is told. */
+/** Tags that every worker has, regardless of its settings. */
 const WORKER_TAGS: Tags = { scope: "organization", owner: "" };
 
-/** What is known of a worker for choosing one. */
+/** A worker's properties that matter for choosing it. */
 export type WorkerPlace = {
   readonly organization_id: string;
   readonly provisioners: readonly string[];
   readonly tags: Tags;
-  /** Where what it brings to life lives, by provisioner: another worker there can continue with it. */
+  /** The place of its workspaces by provisioner: another worker in the same place can continue with them. */
   readonly places: Tags;
 };
 
 /**
- * The tags of a build's job: those of the template, and for one that a worker brings to life which worker it needs. Templates of Terraform
- * are run by the server itself unless they ask for tags, or `terraform_workers` is set.
+ * Returns the tags of a build's job: the template's tags, and the required kind of worker if a worker runs it. The server itself runs
+ * Terraform templates unless they have tags or `terraform_workers` is set.
  */
 export const buildTags = (
   manifest: Manifest,
@@ -35,54 +35,54 @@ export const buildTags = (
 };
 
 /**
- * The tags of an import of a template of Terraform, which runs the template's code as a build does: with tags of its own, or where workers
- * do every build, it needs a worker, too.
+ * Returns the tags of a Terraform template's import, which runs the template's code like a build. It also needs a worker if the template
+ * has tags or if workers do all builds.
  */
 export const importTags = (asked: Tags, organization_id: string, isForWorkers: boolean): Record<string, string> => {
-  const needsWorker = isForWorkers || Object.keys(wishesIn(asked)).length > 0;
+  const needsWorker = isForWorkers || Object.keys(getRequestedTags(asked)).length > 0;
   return { ...asked, ...(needsWorker ? { provisioner: "terraform", organization: organization_id } : {}) };
 };
 
-/** What someone has asked for, without what every job says. */
-export const wishesIn = ({
+/** Returns only the tags that a person has requested, without those that every job has. */
+export const getRequestedTags = ({
   provisioner: _,
   organization: _own,
   place: _place,
   ...tags
 }: Tags): Record<string, string> => Object.fromEntries(Object.entries(tags).filter(([name]) => !(name in WORKER_TAGS)));
 
-/** The same once it is known what the build before has left: its workspace stays where it is. */
+/** Adds the place from the state of the previous build: the workspace stays where it is. */
 export const tagsWithPlace = (tags: Tags, left: string | null): Record<string, string> => {
   const place = tags.provisioner === undefined ? undefined : findPlace(left);
   return place === undefined ? { ...tags } : { ...tags, place };
 };
 
 /**
- * The same once a worker has begun: what Terraform has made so far is known in that worker's folder alone until the build has ended, so
- * that nobody else may take the build up.
+ * Binds the job to a worker that has started it: until the build has ended, only that worker's folder records what Terraform has created,
+ * so no other worker may take over.
  */
-export const tagsWhileRunning = (tags: Tags, places: Tags | undefined): Tags => {
+export const bindTagsToWorker = (tags: Tags, places: Tags | undefined): Tags => {
   const place = tags.provisioner === "terraform" ? places?.terraform : undefined;
   return place === undefined || tags.place !== undefined ? tags : { ...tags, place };
 };
 
 /**
- * What the next build of a workspace needs when nobody has heard what this one of Terraform's has left: the worker whose folder knows it. Any
- * other would make everything a second time.
+ * Returns the tags of a workspace's next Terraform build if the result of this one was never reported: it needs the worker whose folder has
+ * the state, because any other would create everything again.
  */
 export const tagsUnheard = ({ provisioner, organization, place }: Tags): Record<string, string> =>
   provisioner === "terraform" && organization !== undefined && place !== undefined
     ? { provisioner, organization, place }
     : {};
 
-/** The same once it is known what the build has left, or someone has decided to do without. */
+/** Removes that restriction once the result is known, or someone has decided to do without it. */
 export const tagsHeard = (tags: Tags): Tags => {
   if (tags.provisioner !== "terraform") return tags;
   const { place: _, ...heard } = tags;
   return heard;
 };
 
-/** Whether the worker may take a job with these tags. Jobs that need no worker of their own are never its affair. */
+/** Returns true if the worker may take a job with these tags. Always false for jobs that need no external worker. */
 export const mayTake = (worker: WorkerPlace, tags: Tags): boolean => {
   const { provisioner, organization, place, ...others } = tags;
   return (
@@ -94,13 +94,13 @@ export const mayTake = (worker: WorkerPlace, tags: Tags): boolean => {
   );
 };
 
-/** What a job asks for, in words for people. */
-export const tagsInWords = ({ organization: _, place, ...tags }: Tags): string => {
+/** Describes a job's requested tags for people. */
+export const describeTags = ({ organization: _, place, ...tags }: Tags): string => {
   const asked = Object.entries(tags).map(([key, value]) => `${key}=${value}`);
   return `${asked.join(", ")}${place === undefined ? "" : " where the workspace lives"}`;
 };
 
-/** `a=1,b=2` -> {a: "1", b: "2"}; undefined when it is not that. */
+/** Parses `a=1,b=2` to {a: "1", b: "2"}; undefined if invalid. */
 export const parseTags = (text: string): Record<string, string> | undefined => {
   const parts = text.split(",").filter((part) => part.trim() !== "");
   const pairs = parts.map((part) => /^\s*([^=\s]{1,64})\s*=(.{0,256})$/s.exec(part));

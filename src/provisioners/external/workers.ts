@@ -1,5 +1,5 @@
-// All workers that are connected now: who may take a job, who is free, who has fallen silent. The queue of jobs reserves a slot here
-// before a job leaves it (rules PV-8 to PV-11).
+// All connected workers: which may take a job, which are free, which have gone silent. The job queue reserves a slot here before it hands
+// out a job (rules PV-8 to PV-11).
 import type { Clock, Timer } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { ConnectedWorker, type WorkerFacts, type WorkerLink } from "./connected-worker.ts";
@@ -8,7 +8,7 @@ import { mayTake, type Tags, type WorkerPlace } from "./tags.ts";
 
 export class Workers {
   readonly #clock: Clock;
-  /** By id, in the order in which they were last given a job. */
+  /** By ID, the least recently used first. */
   readonly #workers = new Map<string, ConnectedWorker>();
   readonly #holders = new Map<string, ConnectedWorker>();
   readonly #listeners: (() => void)[] = [];
@@ -18,12 +18,12 @@ export class Workers {
     this.#clock = clock;
   }
 
-  /** Called whenever a worker came, went or has a free slot. */
+  /** Registers a listener for workers that connect, disconnect or get a free slot. */
   onChange(listener: () => void): void {
     this.#listeners.push(listener);
   }
 
-  /** A worker has signed in. One of the same id that is still here is a connection that broke: it goes. */
+  /** Adds an authenticated worker. An existing connection with the same ID has broken and is removed. */
   connect(facts: WorkerFacts, link: WorkerLink): ConnectedWorker {
     const before = this.#workers.get(facts.id);
     const worker = new ConnectedWorker(facts, link, this.#clock);
@@ -37,7 +37,7 @@ export class Workers {
     return worker;
   }
 
-  /** Its connection has ended: its jobs are nobody's now. Does nothing the second time. */
+  /** Removes a worker whose connection has ended and fails its jobs. Does nothing the second time. */
   lost(worker: ConnectedWorker, reason: string): void {
     if (this.#workers.get(worker.facts.id) !== worker) return;
     this.#workers.delete(worker.facts.id);
@@ -46,47 +46,47 @@ export class Workers {
     this.#changed();
   }
 
-  /** What a worker said may have changed how many slots it has. */
+  /** Handles a message that may have changed the number of free slots. */
   heard(): void {
     this.#changed();
   }
 
-  /** Ids of the connected workers that could take a job with these tags. */
+  /** Returns the IDs of the connected workers that could take a job with these tags. */
   workersFor(tags: Tags): readonly string[] {
     return this.#fitting(tags).map(({ facts }) => facts.id);
   }
 
-  /** True while some slot is free. */
+  /** True if any slot is free. */
   get hasFree(): boolean {
     return [...this.#workers.values()].some(({ free }) => free > 0);
   }
 
-  /** Keeps a slot for the job at the fitting worker with the most free ones; undefined when none exists. */
+  /** Reserves a slot at the matching worker with the most free slots; returns undefined if none exists. */
   take(job_id: string, tags: Tags): { readonly id: string; readonly name: string; readonly places: Tags } | undefined {
     let best: ConnectedWorker | undefined;
     for (const worker of this.#fitting(tags)) if (worker.free > (best?.free ?? 0)) best = worker;
     if (!best) return undefined;
     best.hold(job_id);
     this.#holders.set(job_id, best);
-    // Among equals the one that has waited longest is next.
+    // Moves the worker to the end, so that among equals the least recently used one is next.
     this.#workers.delete(best.facts.id);
     this.#workers.set(best.facts.id, best);
     return { id: best.facts.id, name: best.facts.name, places: best.facts.places };
   }
 
-  /** The worker that keeps a slot for this job. */
+  /** Returns the worker that has a slot reserved for this job. */
   holderOf(job_id: string): ConnectedWorker | undefined {
     return this.#holders.get(job_id);
   }
 
-  /** The job has ended, here or anywhere. */
+  /** Releases the slot of a job that has ended. */
   release(job_id: string): void {
     const holder = this.#holders.get(job_id);
     this.#holders.delete(job_id);
     if (holder?.release(job_id)) this.#changed();
   }
 
-  /** Everyone who is connected now, as far as it matters for which jobs they may take. */
+  /** The connected workers, with what decides which jobs they may take. */
   get present(): readonly (WorkerPlace & { readonly id: string })[] {
     return [...this.#workers.values()]
       .map(({ facts: { id, organization_id, provisioners, tags, places } }) => ({
@@ -99,17 +99,17 @@ export class Workers {
       .sort((a, b) => (a.id < b.id ? -1 : 1));
   }
 
-  /** Everyone who is connected now, and how many jobs each has. */
+  /** Returns the connected workers and their number of jobs. */
   shown(): { readonly name: string; readonly running: number }[] {
     return [...this.#workers.values()].map(({ facts, jobs }) => ({ name: facts.name, running: jobs.length }));
   }
 
-  /** What is connected under this id now. */
+  /** Returns the connected worker with this ID. */
   find(id: string): ConnectedWorker | undefined {
     return this.#workers.get(id);
   }
 
-  /** Ends every connection that was made with this key. */
+  /** Closes every connection that was authenticated with this key. */
   closeKey(key_id: string): void {
     for (const worker of [...this.#workers.values()]) {
       if (worker.facts.key_id !== key_id) continue;
@@ -118,7 +118,7 @@ export class Workers {
     }
   }
 
-  /** They are another node's now: anyone who connects again finds it. */
+  /** Closes all connections because another node has taken over; reconnecting workers find it. */
   closeAll(reason: string): void {
     for (const worker of [...this.#workers.values()]) {
       this.lost(worker, reason);

@@ -1,5 +1,5 @@
-// The folder of a local workspace: <data_dir>/workspaces/<id>/ with the home of its user, the daemon's log and the record of its
-// process. Refuses every path that is not exactly that, and follows no link out of it (rule LP-3).
+// The folder of a local workspace: <data_dir>/workspaces/<id>/ with the user's home, the daemon's log and the record of its process.
+// Rejects every other path, and follows no link out of it (rule LP-3).
 import {
   chmodSync,
   chownSync,
@@ -16,24 +16,24 @@ import { join, resolve } from "node:path";
 import { failpoint } from "#base/failpoint.ts";
 import { isUuid } from "#base/ids.ts";
 import { makeHome } from "./home-files.ts";
-import { closeToOthers, emptyAsItsUser, openToUser } from "./ownership.ts";
+import { emptyAsOwner, grantAccess, restrictToServer } from "./ownership.ts";
 import type { ProcessMark } from "./process-table.ts";
 import type { LocalUser } from "./user.ts";
 
-/** What is remembered of a started daemon. The token is in no other place than this and the file that the daemon reads it from. */
+/** The record of a started daemon. The token is stored only here and in the file from which the daemon reads it. */
 export type DaemonRecord = ProcessMark & { readonly token: string };
 
 export class WorkspaceFolder {
   readonly path: string;
   readonly home: string;
   readonly logFile: string;
-  /** Where the daemon reads its token: an environment is seen by whatever lists it. */
+  /** The file from which the daemon reads its token, since environments are visible to process listings. */
   readonly tokenFile: string;
-  /** Copies of the home, for the server alone: a folder for each, named by its id. */
+  /** Copies of the home, accessible only to the server: one folder each, named by ID. */
   readonly snapshots: string;
   readonly #root: string;
   readonly #record: string;
-  /** The home that another takes the place of, for as long as that takes. */
+  /** The home that is being replaced, during the replacement. */
   readonly #replaced: string;
 
   /** `root` is <data_dir>/workspaces. */
@@ -49,15 +49,15 @@ export class WorkspaceFolder {
     this.#replaced = join(this.path, "home.replaced");
   }
 
-  /** Makes what is missing; only the server's user may look inside, or the one the workspace runs as into its home. */
+  /** Creates missing folders. Only the server's user can read them; the home is readable by the user that the workspace runs as. */
   create(user?: LocalUser): void {
     this.prepare();
     if (readKind(this.home) === undefined) makeHome(this.home);
-    if (user) openToUser(this.#root, this.path, this.home, user);
-    else closeToOthers([this.path]);
+    if (user) grantAccess(this.#root, this.path, this.home, user);
+    else restrictToServer([this.path]);
   }
 
-  /** Makes the folder, if it is missing, without a home in it. */
+  /** Creates the folder without a home, if it is missing. */
   prepare(): void {
     mkdirSync(this.#root, { recursive: true, mode: 0o700 });
     mkdirSync(this.path, { recursive: true, mode: 0o700 });
@@ -65,12 +65,12 @@ export class WorkspaceFolder {
     this.settle();
   }
 
-  /** Removes what the daemon read its token from: no secret stays in the trash. */
+  /** Removes the token file: the trash must contain no secrets. */
   forgetToken(): void {
     rmSync(this.tokenFile, { force: true });
   }
 
-  /** Only the daemon's user can read it. Removed first: what stands there may be another user's. */
+  /** Writes a file that only the daemon's user can read. An existing file is removed first, since it may belong to another user. */
   keepToken(token: string, user?: { readonly uid: number; readonly gid: number }): void {
     rmSync(this.tokenFile, { force: true });
     writeFileSync(this.tokenFile, `${token}\n`, { mode: 0o600, flag: "wx" });
@@ -78,8 +78,8 @@ export class WorkspaceFolder {
   }
 
   /**
-   * Puts the folder `draft` in the place of the home: after a crash in the middle `settle` finds the one or the other, never neither. Answers
-   * where the former home is now, which may be removed.
+   * Replaces the home with the folder `draft`. After a crash in between, `settle` finds one of the two. Returns the path of the former
+   * home, which may be removed.
    */
   replaceHome(draft: string): string | undefined {
     const had = readKind(this.home) !== undefined;
@@ -89,7 +89,7 @@ export class WorkspaceFolder {
     return had ? this.#replaced : undefined;
   }
 
-  /** Puts back the home whose place another was about to take. Answers what is left of a former home, which may be removed. */
+  /** Restores a home whose replacement was interrupted. Returns the remains of a former home, which may be removed. */
   settle(): string | undefined {
     if (readKind(this.#replaced) === undefined) return undefined;
     if (readKind(this.home) !== undefined) return this.#replaced;
@@ -97,13 +97,13 @@ export class WorkspaceFolder {
     return undefined;
   }
 
-  /** The folder of a copy of the home; made by whoever calls. */
+  /** Returns the folder of a copy of the home; the caller creates it. */
   snapshot(id: string): string {
     if (!isUuid(id)) throw new Error("a snapshot is named by a UUID");
     return join(this.snapshots, id.toLowerCase());
   }
 
-  /** Makes an empty folder for a copy on its way in: for the server alone, or for the user that does the copying. */
+  /** Creates an empty folder for an incoming copy, owned by the server or by the user that does the copying. */
   makeDraft(id: string, user?: Pick<LocalUser, "uid" | "gid">): string {
     const draft = this.draft(id, user ? "user" : "server");
     mkdirSync(this.snapshots, { recursive: true, mode: 0o700 });
@@ -113,7 +113,10 @@ export class WorkspaceFolder {
     return draft;
   }
 
-  /** Where a copy is on its way in or out; what the workspace's user writes is beside the home, the rest where only the server comes. */
+  /**
+   * Returns the folder of a copy in progress: next to the home if the workspace's user writes it, else in a folder that only the server can
+   * reach.
+   */
   draft(id: string, by: "server" | "user"): string {
     if (!isUuid(id)) throw new Error("a snapshot is named by a UUID");
     return join(by === "user" ? this.path : this.snapshots, `${id.toLowerCase()}.draft`);
@@ -123,7 +126,7 @@ export class WorkspaceFolder {
     return readKind(this.path) !== undefined;
   }
 
-  /** The daemon that was started last; undefined when none is known or the record cannot be read. */
+  /** Returns the record of the last started daemon; undefined if it is missing or unreadable. */
   record(): DaemonRecord | undefined {
     try {
       const { pid, started, token } = JSON.parse(readFileSync(this.#record, "utf8")) as Partial<DaemonRecord>;
@@ -135,7 +138,7 @@ export class WorkspaceFolder {
     }
   }
 
-  /** Replaced as a whole, so that a crash leaves the old record or the new one. */
+  /** Replaces the record atomically, so that a crash leaves the old or the new one. */
   remember(record: DaemonRecord): void {
     const draft = `${this.#record}.new`;
     writeFileSync(draft, JSON.stringify(record), { mode: 0o600 });
@@ -146,15 +149,15 @@ export class WorkspaceFolder {
     rmSync(this.#record, { force: true });
   }
 
-  /** Removes the folder with everything in it; no error when it is not there. Links in it are removed, not followed. */
+  /** Removes the folder with everything in it; succeeds if it does not exist. Links are removed, not followed. */
   remove(): void {
     if (!this.exists) return;
     this.#check();
-    if (readKind(this.home) === "directory") emptyAsItsUser(this.home);
+    if (readKind(this.home) === "directory") emptyAsOwner(this.home);
     try {
       rmSync(this.path, { recursive: true, force: true });
     } catch {
-      // Package caches make their folders read-only; what belongs to us can be opened again.
+      // Package caches make their folders read-only; the owner can make them writable again.
       unlock(this.path);
       rmSync(this.path, { recursive: true, force: true });
     }

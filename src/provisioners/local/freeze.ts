@@ -1,50 +1,50 @@
-// Lets everything that a local workspace runs stand still for a moment, so that its files can be copied as they are. A small shell does it
-// and not the server: it lets everything go on when its input ends, which a server that is killed cannot help.
+// Pauses all processes of a local workspace briefly, so that its files can be copied consistently. A small shell does this instead of the
+// server: it resumes all processes when its input ends, even if the server is killed.
 import type { Clock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
 import { ProvisionError } from "../provisioner.ts";
-import { isAlive, isStopped, type ProcessMark, processesAtHome } from "./process-table.ts";
+import { findProcessesAtHome, isAlive, isStopped, type ProcessMark } from "./process-table.ts";
 
 const KEEPER =
   'while read -r p; do all="$all $p"; kill -STOP "$p" 2>/dev/null; echo "$p"; done; for p in $all; do kill -CONT "$p" 2>/dev/null; done';
-/** What is stopped may just have started another, so look until there is nothing new. */
+/** A process may have started another just before it was stopped, so the scan is repeated until it finds nothing new. */
 const MAX_ROUNDS = 100;
 const POLL_MS = 2;
-/** What takes longer has met a child that was stopped between its vfork and its program: its parent waits for it and cannot be stopped. */
+/** A process that takes longer waits for a vfork child that was stopped before its exec, and cannot be stopped itself. */
 const STOP_TIMEOUT_MS = 300;
-/** Then all go on, and it is tried again. */
+/** Maximum number of attempts; between two attempts all processes are resumed. */
 const MAX_TRIES = 20;
 const BETWEEN_TRIES_MS = 20;
 
 export type Frozen = {
-  /** Lets everything go on; more than one call does no harm. */
+  /** Resumes all processes; may be called more than once. */
   thaw(): Promise<void>;
 };
 
-/** Stops every process of the home. Processes that stood still before do so afterwards. Throws ProvisionError. */
+/** Stops every process of the home. Processes that were already stopped stay stopped afterwards. Throws ProvisionError. */
 export const freeze = async (home: string, clock: Clock): Promise<Frozen> => {
   for (let tries = 1; ; tries++) {
     try {
       return await freezeOnce(home, clock);
     } catch (error) {
-      if (!(error instanceof Unmoved) || tries === MAX_TRIES) throw error;
+      if (!(error instanceof StillRunning) || tries === MAX_TRIES) throw error;
       await pause(clock, BETWEEN_TRIES_MS);
     }
   }
 };
 
-/** A process still runs. */
-class Unmoved extends ProvisionError {}
+/** A process is still running. */
+class StillRunning extends ProvisionError {}
 
 const freezeOnce = async (home: string, clock: Clock): Promise<Frozen> => {
-  if (processesAtHome(home).length === 0) return { thaw: async () => {} };
+  if (findProcessesAtHome(home).length === 0) return { thaw: async () => {} };
   const keeper = Bun.spawn(["/bin/sh", "-c", KEEPER], {
     env: { PATH: "/usr/bin:/bin" },
     cwd: "/",
     stdin: "pipe",
     stdout: "pipe",
     stderr: "ignore",
-    // What ends the server's process group must not end it before it has let everything go on.
+    // A signal to the server's process group must not kill the shell before it has resumed all processes.
     detached: true,
   });
   const answers = keeper.stdout.getReader();
@@ -56,7 +56,7 @@ const freezeOnce = async (home: string, clock: Clock): Promise<Frozen> => {
   const isNew = ({ pid, started }: ProcessMark): boolean => seen.get(pid) !== started;
   try {
     for (let round = 0; ; round++) {
-      const found = processesAtHome(home).filter(isNew);
+      const found = findProcessesAtHome(home).filter(isNew);
       if (found.length === 0) return { thaw };
       if (round === MAX_ROUNDS)
         throw new ProvisionError("The workspace starts processes faster than they can be paused.");
@@ -74,7 +74,7 @@ const freezeOnce = async (home: string, clock: Clock): Promise<Frozen> => {
   }
 };
 
-/** Waits for so many lines. */
+/** Waits for this many lines. */
 const linesOf = async (
   reader: { read(): Promise<{ done: boolean; value?: Uint8Array | undefined }> },
   count: number,
@@ -86,11 +86,11 @@ const linesOf = async (
   }
 };
 
-/** A signal takes effect when a process comes out of the system call that it is in. */
+/** A signal takes effect only when a process returns from its system call. */
 const allStopped = async (marks: readonly ProcessMark[], clock: Clock): Promise<void> => {
   const until = clock.monotonic() + STOP_TIMEOUT_MS;
   while (marks.some((mark) => isAlive(mark) && !isStopped(mark))) {
-    if (clock.monotonic() > until) throw new Unmoved("A process of the workspace does not react to being paused.");
+    if (clock.monotonic() > until) throw new StillRunning("A process of the workspace does not react to being paused.");
     await pause(clock, POLL_MS);
   }
 };

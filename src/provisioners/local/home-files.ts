@@ -1,5 +1,5 @@
-// Copies the files of a home in the cheapest way that its file system has: a btrfs subvolume, copies that share their data (reflink), or a
-// compressed archive. What belongs to another user is read and unpacked as that user, so that nothing in it can lead anywhere else.
+// Copies the files of a home with the cheapest method its file system supports: a btrfs subvolume, copies that share data (reflink), or a
+// compressed archive. Files of another user are read and unpacked as that user, so that links in them cannot lead to anything else.
 import { createReadStream, createWriteStream, lstatSync, mkdirSync, rmSync, statfsSync, writeFileSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { join } from "node:path";
@@ -17,17 +17,17 @@ const TREE = "home";
 const ENV = { PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", LANG: "C" };
 const FAST = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
 const BTRFS_MAGIC = 0x9123683e;
-/** The root folder of each subvolume has this number. */
+/** The inode number of each subvolume's root folder. */
 const SUBVOLUME_INODE = 256;
 const isLinux = process.platform === "linux";
-/** Ids and holes as they are, nothing of file systems that are mounted in a home. */
+/** Keeps numeric IDs and sparse files, and skips file systems mounted in a home. */
 const TAR = isLinux ? ["tar", "--numeric-owner", "--sparse", "--one-file-system", "--xattrs"] : ["tar"];
 
 const isOnBtrfs = (path: string): boolean => isLinux && statfsSync(path).type === BTRFS_MAGIC;
 const isSubvolume = (path: string): boolean => isOnBtrfs(path) && lstatSync(path).ino === SUBVOLUME_INODE;
 const btrfs = (): string | null => Bun.which("btrfs", { PATH: ENV.PATH });
 
-/** Makes an empty home; a subvolume where that is possible, so that it can be copied in no time. */
+/** Creates an empty home, as a subvolume if possible so that it can be copied instantly. */
 export const makeHome = (home: string): void => {
   const program = isOnBtrfs(join(home, "..")) ? btrfs() : null;
   if (program)
@@ -35,7 +35,7 @@ export const makeHome = (home: string): void => {
   mkdirSync(home, { recursive: true, mode: 0o700 });
 };
 
-/** Tries which way the home can be copied; `beside` is a folder of its file system in which the server may write. */
+/** Tests which method works for the home; `next to` is a folder on the same file system that the server can write to. */
 export const chooseMethod = async (home: string, beside: string): Promise<SnapshotMethod> => {
   if (isSubvolume(home) && btrfs()) return "btrfs";
   const probe = join(beside, "reflink.probe");
@@ -65,14 +65,14 @@ export const copyHome = async (
     await run(["cp", "-a", "--reflink=always", "--one-file-system", home, tree], "copy the home", { signal, as, home });
 };
 
-/** How the copy in this folder was made; undefined when there is none. */
+/** Returns the method of the copy in this folder; undefined if none exists. */
 export const readMethod = (copy: string): SnapshotMethod | undefined => {
   if (lstatSync(join(copy, ARCHIVE), { throwIfNoEntry: false })) return "archive";
   if (!lstatSync(join(copy, TREE), { throwIfNoEntry: false })) return undefined;
   return isSubvolume(join(copy, TREE)) ? "btrfs" : "reflink";
 };
 
-/** Makes a home at `to`, which is not there yet, out of the copy in this folder. */
+/** Creates a home at `to`, which must not exist, from the copy in this folder. */
 export const unpackHome = async (
   copy: string,
   to: string,
@@ -90,7 +90,7 @@ export const unpackHome = async (
   await unpack(join(copy, ARCHIVE), to, as, signal);
 };
 
-/** The copy in this folder as a tar archive. Throws ProvisionError, also at the end. */
+/** Yields the copy in this folder as a tar archive. Throws ProvisionError, possibly at the end. */
 export async function* readCopy(copy: string, signal: AbortSignal): AsyncGenerator<Uint8Array> {
   const method = readMethod(copy);
   if (method === undefined) throw new ProvisionError("The snapshot's files are missing.");
@@ -108,13 +108,13 @@ export async function* readCopy(copy: string, signal: AbortSignal): AsyncGenerat
     }
     return;
   }
-  // Where only the server can reach it.
+  // Only the server can reach this folder.
   const child = spawn([...TAR, "-C", join(copy, TREE), "-cf", "-", "."], { signal });
   yield* drain(child);
   await ended(child, "read the snapshot", { signal });
 }
 
-/** Fills the empty folder `to` with a copy made of a tar archive. */
+/** Fills the empty folder `to` with a copy from a tar archive. */
 export const writeCopy = async (to: string, stream: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<void> => {
   const file = join(to, ARCHIVE);
   try {
@@ -130,25 +130,25 @@ export const writeCopy = async (to: string, stream: AsyncIterable<Uint8Array>, s
   await flushed(file);
 };
 
-/** Size of the copy in this folder. */
+/** Returns the size of the copy in this folder. */
 export const measureCopy = async (copy: string): Promise<number> => {
   const archive = lstatSync(join(copy, ARCHIVE), { throwIfNoEntry: false });
   if (archive) return archive.size;
   return measureTree(join(copy, TREE));
 };
 
-/** What a folder takes on the disk; 0 when it is not there. */
+/** Returns the disk usage of a folder; 0 if it does not exist. */
 export const measureTree = async (path: string): Promise<number> => {
   const [kilobytes = ""] = (await readOutput(["du", "-sk", path])).split("\t");
   return (Number(kilobytes) || 0) * 1024;
 };
 
-/** Removes a folder with everything in it, by a program of its own: a home has many files. No error when it is not there. */
+/** Removes a folder with everything in it, in a separate process because a home has many files. Succeeds if it does not exist. */
 export const removeTree = async (path: string): Promise<void> => {
   for (const tree of [path, join(path, TREE)]) {
     const isThere = lstatSync(tree, { throwIfNoEntry: false })?.isDirectory();
     if (!isThere || !isSubvolume(tree)) continue;
-    // A plain user may not do this; what follows does it file by file.
+    // An unprivileged user may not do this; the following steps then remove it file by file.
     await run(["btrfs", "subvolume", "delete", tree], "remove a copy").catch(() => {});
   }
   const isLeft = () => lstatSync(path, { throwIfNoEntry: false }) !== undefined;
@@ -177,7 +177,7 @@ const unpack = async (file: string, to: string, as: As | undefined, signal: Abor
   const child = spawn([...TAR, ...(as ? ["--no-same-owner"] : []), "-C", to, "-xpf", "-"], { as, signal });
   try {
     const bytes = createReadStream(file).pipe(createZstdDecompress());
-    // The child may end before it has read everything; why is what counts then.
+    // If the child ends before it has read everything, its own error is the one to report.
     const write = async (): Promise<void> => {
       for await (const chunk of bytes) {
         child.stdin.write(chunk as Uint8Array);
@@ -204,7 +204,7 @@ const broken = (stream: NodeJS.EventEmitter): Promise<never> =>
     stream.on("error", reject);
   });
 
-/** On the disk with its name, before anybody counts on it. */
+/** Syncs the file and its folder entry to disk. */
 export const flushed = async (path: string): Promise<void> => {
   const handle = await open(path, "r");
   try {
@@ -217,7 +217,7 @@ export const flushed = async (path: string): Promise<void> => {
 type Options = {
   readonly as?: As | undefined;
   readonly signal?: AbortSignal;
-  /** The home that is read, so that an error names what cannot be read in it. */
+  /** The home that is read, so that an error can name the unreadable path in it. */
   readonly home?: string;
 };
 
@@ -250,7 +250,7 @@ const ended = async (
     throw new ProvisionError(`The server could not ${doing}: ${lastLine(words) || `exit status ${code}`}.`);
 };
 
-/** Runs a program of the system to its end. `doing` ends the sentence "The server could not ...". */
+/** Runs a system program to its end. `doing` completes the sentence "The server could not ...". */
 const run = async (command: readonly string[], doing: string, options: Options = {}): Promise<void> => {
   options.signal?.throwIfAborted();
   let child: ReturnType<typeof spawn>;
@@ -277,7 +277,7 @@ const failure = (doing: string, error: unknown, signal?: AbortSignal): Error => 
   return new ProvisionError(`The server could not ${doing}: ${why}.`);
 };
 
-/** The first path in the home that `tar` or `cp` was not allowed to read, such as `~/private`. */
+/** Returns the first path in the home that `tar` or `cp` could not read, such as `~/private`. */
 const findUnreadable = (words: string, home: string): string | undefined => {
   for (const line of words.split("\n").filter((one) => one.endsWith(": Permission denied"))) {
     const [, packed, copied] = /^tar: \.\/(.+?): C|^cp: cannot \w+ '(.+)'/.exec(line) ?? [];

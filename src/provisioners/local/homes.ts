@@ -1,4 +1,4 @@
-// Snapshots of local workspaces: copies of the home in the workspace's own folder, where only the server can reach them.
+// Snapshots of local workspaces: copies of the home in the workspace's folder, accessible only to the server.
 import { existsSync, lstatSync, mkdirSync, renameSync } from "node:fs";
 import type { Clock } from "#base/clock.ts";
 import { failpoint } from "#base/failpoint.ts";
@@ -106,18 +106,18 @@ export class LocalHomes implements Homes {
     await removeTree(folder.snapshot(snapshot_id));
   }
 
-  /** True for a copy that a home can be made of in no time. */
+  /** Returns true for a copy from which a home can be created instantly. */
   isSubvolume({ workspace_id, snapshot_id }: SnapshotPlace): boolean {
     return readMethod(this.#folder(workspace_id).snapshot(snapshot_id)) === "btrfs";
   }
 
-  /** Gives the workspace the files of a copy in place of its own; nothing of it may run. A failure leaves its own. */
+  /** Replaces the workspace's files with those of a copy; none of its processes may run. If it fails, the workspace keeps its files. */
   async restore(workspace_id: string, from: SnapshotPlace, signal: AbortSignal): Promise<void> {
     const folder = this.#folder(workspace_id);
     const copy = this.#folder(from.workspace_id).snapshot(from.snapshot_id);
     const as = findUser(folder.home);
     await removeDrafts(folder, from.snapshot_id);
-    // An archive is unpacked by the workspace's user, a tree copied by the server, where nobody else can reach it.
+    // The workspace's user unpacks an archive; the server copies a tree, in a folder that only it can reach.
     const draft = folder.draft(from.snapshot_id, as && readMethod(copy) === "archive" ? "user" : "server");
     mkdirSync(folder.snapshots, { recursive: true, mode: 0o700 });
     try {
@@ -131,18 +131,18 @@ export class LocalHomes implements Homes {
     }
   }
 
-  /** Size of everything that is kept of a workspace. */
+  /** Returns the size of everything stored for a workspace. */
   measure(workspace_id: string): Promise<number> {
     return measureTree(this.#folder(workspace_id).path);
   }
 
-  /** Puts right what a crash in the middle of a restore has left. */
+  /** Repairs what a crash during a restore has left. */
   async settle(workspace_id: string): Promise<void> {
     const former = this.#folder(workspace_id).settle();
     if (former) await this.#removeFormer(former);
   }
 
-  /** The workspace has its files whatever becomes of the former ones. */
+  /** Errors are ignored: the workspace has its files even if the former ones cannot be removed. */
   #removeFormer(former: string): Promise<void> {
     return removeTree(former).catch((error) => log("local").warn("{former} stays: {error}", { former, error }));
   }
@@ -156,7 +156,7 @@ const removeDrafts = async (folder: WorkspaceFolder, snapshot_id: string): Promi
   for (const by of ["server", "user"] as const) await removeTree(folder.draft(snapshot_id, by));
 };
 
-/** Whose the home is, where the server can act as that user and is another. */
+/** Returns the owner of the home if the server can act as that user and is a different user. */
 const findUser = (home: string): As | undefined => {
   const { uid = 0, gid = 0 } = lstatSync(home, { throwIfNoEntry: false }) ?? {};
   return process.geteuid?.() === 0 && uid !== 0 ? { uid, gid } : undefined;

@@ -1,6 +1,6 @@
-// Workspaces that are processes on this machine: the daemon, which is this same program, runs as its own session in a folder of the
-// data directory and outlives the server. It runs as the server's user, so it is offered only where that is wanted (docs/spec/design.md 8),
-// or as the user that a setting names.
+// Runs workspaces as processes on this machine: the daemon, which is this same program, runs in its own session and in a folder of the data
+// directory, and outlives the server. It runs as the server's user, so this provisioner is offered only where that is acceptable
+// (docs/spec/design.md 8), or as the user in a setting.
 import { closeSync, openSync } from "node:fs";
 import { userInfo } from "node:os";
 import type { Clock } from "#base/clock.ts";
@@ -18,7 +18,7 @@ import {
 import { reportRepositories } from "../repository/report.ts";
 import { type DaemonRecord, WorkspaceFolder } from "./folder.ts";
 import { LocalHomes } from "./homes.ts";
-import { findMark, isAlive, processesAtHome, send } from "./process-table.ts";
+import { findMark, findProcessesAtHome, isAlive, send } from "./process-table.ts";
 import { Supervisor } from "./supervisor.ts";
 import { type LocalUser, LocalUserError, localUser } from "./user.ts";
 
@@ -27,24 +27,24 @@ export type LocalOptions = {
   readonly root: string;
   readonly clock: Clock;
   readonly accessUrl: () => URL;
-  /** The program and its arguments; default: this program with the verb `agent`. */
+  /** The program and its arguments; defaults to this program with the verb `agent`. */
   readonly command?: readonly string[] | undefined;
-  /** The server's own environment, of which only PATH, LANG and TZ reach a workspace. */
+  /** The server's environment, of which only PATH, LANG and TZ are passed to a workspace. */
   readonly environment?: Readonly<Record<string, string | undefined>>;
-  /** The user that daemons run as; without one the server's own. */
+  /** The user that daemons run as; defaults to the server's own. */
   readonly user?: string | undefined;
-  /** Why nothing is started here; what was started before can still be stopped and deleted. */
+  /** Why nothing can be started here; existing workspaces can still be stopped and deleted. */
   readonly refusal?: string | undefined;
-  /** Milliseconds without its server after which a daemon ends on its own; a day. */
+  /** Milliseconds without its server after which a daemon ends on its own; defaults to a day. */
   readonly orphanTimeout?: number;
-  /** Milliseconds a daemon has for its stop scripts before everything is killed. */
+  /** Milliseconds for a daemon's stop scripts before everything is killed. */
   readonly grace?: number;
 };
 
 const GRACE_MS = 30_000;
 const POLL_MS = 50;
 const ORPHAN_MS = 86_400_000;
-/** A process that the system itself does not let go is not waited for longer than this many looks. */
+/** Maximum number of checks for a process that the system does not end. */
 const KILL_TRIES = 200;
 const DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
@@ -90,7 +90,7 @@ export class LocalProvisioner implements Provisioner {
     }
     this.#supervisor.release(workspace.id);
     if (folder.record()) await step("stop", "Stopping the workspace's processes.", () => this.#end(folder, signal));
-    // A server that was killed right behind the spawn has left a daemon and no record of it.
+    // A server killed immediately after the spawn leaves a daemon without a record.
     else await this.#kill(folder);
     removeMemoryFolder(memoryFolder(workspace.id));
     await this.homes.settle(workspace.id);
@@ -98,7 +98,7 @@ export class LocalProvisioner implements Provisioner {
     if (restore) {
       await step("restore", "Restoring the workspace's files from the snapshot.", async () => {
         const user = this.#user();
-        // A subvolume needs no home to take the place of: forks by the hundred are made so.
+        // A subvolume replaces nothing, so no home is created first. This makes large numbers of forks cheap.
         if (this.homes.isSubvolume(restore)) folder.prepare();
         else folder.create(user);
         await this.homes.restore(workspace.id, restore, signal);
@@ -124,7 +124,7 @@ export class LocalProvisioner implements Provisioner {
     return { state: JSON.stringify({ pid: folder.record()?.pid }) };
   }
 
-  /** The checks of a start; no folder is made and nothing is started. */
+  /** Runs the checks of a start without creating a folder or starting anything. */
   async plan({ manifest }: ProvisionRequest, report: Report, signal: AbortSignal): Promise<undefined> {
     signal.throwIfAborted();
     this.#mayStart();
@@ -141,7 +141,7 @@ export class LocalProvisioner implements Provisioner {
     this.#supervisor.stop();
   }
 
-  /** Starts again what has died while the server was away, such as after a restart of the machine, and watches over all of it. */
+  /** Restarts daemons that died while the server was down, such as at a reboot of the machine, and watches all of them. */
   async recover(workspaces: readonly { id: string; state: string | null }[]): Promise<void> {
     if (this.#options.refusal !== undefined) {
       const count = workspaces.length;
@@ -166,7 +166,7 @@ export class LocalProvisioner implements Provisioner {
     }
   }
 
-  /** Throws ProvisionError also when the user that it should run as cannot be used: never as the server's user instead. */
+  /** Throws ProvisionError if the configured user is unusable, instead of falling back to the server's user. */
   #user(): LocalUser | undefined {
     const { user } = this.#options;
     try {
@@ -185,7 +185,7 @@ export class LocalProvisioner implements Provisioner {
     this.#user();
   }
 
-  /** The daemon of a claimed workspace has its token and continues; it is started again when it has died. */
+  /** Keeps the daemon of a claimed workspace, which has its token; restarts it if it has died. */
   #keep(folder: WorkspaceFolder): void {
     const record = folder.record();
     if (!record) throw new ProvisionError("The prebuilt workspace no longer exists.");
@@ -200,7 +200,7 @@ export class LocalProvisioner implements Provisioner {
     const logFile = openSync(folder.logFile, "a", 0o600);
     try {
       const child = Bun.spawn([program, ...args], {
-        // Not the home: the runtime would read a bunfig.toml there.
+        // Not the home, where the runtime would read a bunfig.toml.
         cwd: folder.path,
         env: this.#environment(folder, user),
         ...(user ? { uid: user.uid, gid: user.gid } : {}),
@@ -221,7 +221,7 @@ export class LocalProvisioner implements Provisioner {
     }
   }
 
-  // Nothing of the server's own environment gets through but what a shell needs.
+  // Passes on only the parts of the server's environment that a shell needs.
   #environment(folder: WorkspaceFolder, user?: LocalUser): Record<string, string> {
     const { accessUrl, environment = {}, orphanTimeout = ORPHAN_MS } = this.#options;
     const { name, shell } = user ??
@@ -238,13 +238,13 @@ export class LocalProvisioner implements Provisioner {
       SLIPWAY_AGENT_URL: accessUrl().href,
       SLIPWAY_AGENT_TOKEN_FILE: folder.tokenFile,
       SLIPWAY_AGENT_FOLDER: folder.path,
-      // What `slipway stat` counts is its own processes and its home.
+      // Makes `slipway stat` measure only the workspace's processes and home.
       SLIPWAY_SHARES_MACHINE: "true",
       SLIPWAY_AGENT_ORPHAN_TIMEOUT: `${orphanTimeout}ms`,
     };
   }
 
-  /** Lets the daemon run its stop scripts, then ends everything that belongs to the workspace. */
+  /** Lets the daemon run its stop scripts, then ends all processes of the workspace. */
   async #end(folder: WorkspaceFolder, signal: AbortSignal): Promise<void> {
     const { clock, grace = GRACE_MS } = this.#options;
     const record = folder.record();
@@ -262,10 +262,9 @@ export class LocalProvisioner implements Provisioner {
       send(record, "SIGKILL", true);
       for (let round = 0; isAlive(record) && round < KILL_TRIES; round++) await pause(this.#options.clock, POLL_MS);
     }
-    // Terminals and services have put themselves into sessions of their own.
-    // Anyone who is killed may just have started another, so look until nothing is left.
+    // Terminals and services have their own sessions. A process may start another before it is killed, so this repeats until none is left.
     for (let round = 0; round < KILL_TRIES; round++) {
-      const left = processesAtHome(folder.home);
+      const left = findProcessesAtHome(folder.home);
       if (left.length === 0) break;
       for (const one of left) if (isAlive(one)) send(one, "SIGKILL");
       await pause(this.#options.clock, POLL_MS);
@@ -277,7 +276,7 @@ export class LocalProvisioner implements Provisioner {
 const toStage = (transition: ProvisionRequest["transition"]): string =>
   ({ start: "Starting", stop: "Stopping", delete: "Deleting" })[transition];
 
-/** This program as it runs now: the compiled binary, or the runtime with the source. */
+/** Returns this program as it runs now: the compiled binary, or the runtime with the source. */
 const ownCommand = (): string[] =>
   import.meta.path.startsWith("/$bunfs/") || import.meta.path.includes("~BUN")
     ? [process.execPath, "agent"]

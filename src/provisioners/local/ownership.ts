@@ -1,23 +1,23 @@
-// Who may look into the folders of local workspaces: the server's user alone, or the separate user that they run as, which reaches its
-// homes and nothing else of the data directory.
+// Access to the folders of local workspaces: for the server's user only, or also for the separate user they run as, which can reach its
+// homes and nothing else in the data directory.
 import { chmodSync, chownSync, lstatSync, readdirSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { type LocalUser, runAs } from "./user.ts";
 
 const PRIVATE = 0o700;
-/** The group of the user may pass through, not look around. */
+/** The user's group may traverse the folder but not list it. */
 const PASSABLE = 0o710;
 
-/** Folders on the way to a home: for the server's user alone again. */
-export const closeToOthers = (folders: readonly string[]): void => {
+/** Restricts the folders above a home to the server's user again. */
+export const restrictToServer = (folders: readonly string[]): void => {
   for (const folder of folders) if ((statSync(folder).mode & 0o777) !== PRIVATE) chmodSync(folder, PRIVATE);
 };
 
 /**
- * Lets the user reach `home`: `root` (<data_dir>/workspaces), the data directory and `folder` can be passed through by its group, and
- * everything else in the data directory is closed to it. The home and all in it belong to the user afterwards.
+ * Gives the user access to `home`: its group may traverse `root` (<data_dir>/workspaces), the data directory and `folder`, and everything
+ * else in the data directory is closed to it. The home and its content then belong to the user.
  */
-export const openToUser = (root: string, folder: string, home: string, user: LocalUser): void => {
+export const grantAccess = (root: string, folder: string, home: string, user: LocalUser): void => {
   const data = dirname(root);
   for (const name of readdirSync(data)) {
     if (name === basename(root)) continue;
@@ -29,17 +29,17 @@ export const openToUser = (root: string, folder: string, home: string, user: Loc
     chownSync(path, statSync(path).uid, user.gid);
     chmodSync(path, PASSABLE);
   }
-  // What was made before the setting was, is the server's user's. Links are not followed.
+  // Files created before the setting was changed belong to the server's user. Links are not followed.
   if (lstatSync(home).uid !== user.uid) {
     Bun.spawnSync(["chown", "-hR", `${user.uid}:${user.gid}`, home], { env: { PATH: "/usr/sbin:/usr/bin:/bin" } });
   }
 };
 
 /**
- * Empties a home that belongs to another user, as that user: whatever it has put there, such as links that change under our hands, can
- * then lead to nothing that is not its own. The rest belongs to us.
+ * Empties another user's home as that user, so that links changed during the removal cannot lead to files the user does not own. What
+ * remains belongs to the server.
  */
-export const emptyAsItsUser = (home: string): void => {
+export const emptyAsOwner = (home: string): void => {
   const { uid, gid } = lstatSync(home);
   if (process.geteuid?.() !== 0 || uid === 0) return;
   runAs({ uid, gid }, ["/bin/sh", "-c", 'chmod -R u+rwX "$1"; rm -rf -- "$1"', "sh", home]);

@@ -1,8 +1,8 @@
-// Looking at processes of this machine: whether a process is still the one that was started (ids are used again), and which ones
-// belong to a workspace. On Linux from /proc; elsewhere from `ps`.
+// Inspects processes of this machine: whether a process is still the one that was started (process IDs are reused), and which processes
+// belong to a workspace. Reads /proc on Linux and `ps` elsewhere.
 import { readdirSync, readFileSync } from "node:fs";
 
-/** A process that was started once: its id, and a mark that no other process with the same id has. */
+/** Identifies a started process: its ID, and a value that differs between processes with the same ID. */
 export type ProcessMark = { readonly pid: number; readonly started: string };
 
 const quiet = <T>(read: () => T): T | undefined => {
@@ -13,16 +13,16 @@ const quiet = <T>(read: () => T): T | undefined => {
   }
 };
 
-/** The mark of a living process; undefined when none exists, or only what it left to its parent to collect. */
+/** Returns the mark of a living process; undefined if none exists or only a zombie. */
 export const findMark = (pid: number): ProcessMark | undefined => {
   const seen = look(pid);
   return seen && !seen.hasEnded ? seen.mark : undefined;
 };
 
-/** The mark of a process that this one has started and not collected yet: it may have ended already, and what it has started may not. */
+/** Returns the mark of a child that was not yet waited for. It may have ended while its own children still run. */
 export const markOfChild = (pid: number): ProcessMark | undefined => look(pid)?.mark;
 
-/** True while the process of the mark stands still, by SIGSTOP or as a job of a shell. */
+/** Returns true if the process is stopped, by SIGSTOP or as a shell job. */
 export const isStopped = (mark: ProcessMark): boolean => {
   const seen = look(mark.pid);
   return seen?.mark.started === mark.started && seen.state.startsWith("T");
@@ -33,7 +33,7 @@ type Seen = { readonly mark: ProcessMark; readonly state: string; readonly hasEn
 const look = (pid: number): Seen | undefined => {
   const stat = quiet(() => readFileSync(`/proc/${pid}/stat`, "utf8"));
   if (stat !== undefined) {
-    // The name in parentheses may hold anything, so fields count from the last parenthesis: state is the 3rd, start time the 22nd.
+    // The name in parentheses may contain anything, so fields are counted from the last parenthesis: state is the 3rd, start time the 22nd.
     const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
     const state = fields[0] ?? "";
     return { mark: { pid, started: fields[19] ?? "" }, state, hasEnded: state === "Z" || state === "X" };
@@ -48,14 +48,14 @@ const look = (pid: number): Seen | undefined => {
   return { mark: { pid, started: ps.replace(/^\S+\s+/, "") }, state: ps, hasEnded: ps.startsWith("Z") };
 };
 
-/** True while the very process of the mark lives. */
+/** Returns true if exactly this process is alive. */
 export const isAlive = (mark: ProcessMark): boolean => findMark(mark.pid)?.started === mark.started;
 
 /**
- * Processes whose environment has this HOME: everything a workspace has started and not disguised, whatever session it put itself
- * into. Empty where the system does not tell.
+ * Returns the processes with this HOME in their environment: everything a workspace has started, in any session, unless it hides. Empty if
+ * the system does not report environments.
  */
-export const processesAtHome = (home: string): ProcessMark[] => {
+export const findProcessesAtHome = (home: string): ProcessMark[] => {
   const wanted = `\0HOME=${home}\0`;
   const found: ProcessMark[] = [];
   for (const name of quiet(() => readdirSync("/proc")) ?? []) {
@@ -68,7 +68,7 @@ export const processesAtHome = (home: string): ProcessMark[] => {
   return found;
 };
 
-/** Sends a signal; false when the process no longer exists. `group` reaches its whole process group. */
+/** Sends a signal; returns false if the process no longer exists. `group` signals its whole process group. */
 export const send = (mark: ProcessMark, signal: "SIGTERM" | "SIGKILL", group = false): boolean =>
   quiet(() => process.kill(group ? -mark.pid : mark.pid, signal)) !== undefined;
 

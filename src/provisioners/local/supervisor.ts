@@ -1,19 +1,19 @@
-// Watches over the daemons of local workspaces: one that has died is started again, after a pause that doubles with each try, until it
-// has died too often in a row. Looks instead of waiting for children, because daemons outlive the server that started them (rule LP-13).
+// Watches the daemons of local workspaces and restarts those that die, with a delay that doubles each time, until there are too many deaths
+// in a row. Polls instead of waiting for children, because daemons outlive the server that started them (rule LP-13).
 import type { Clock, Timer } from "#base/clock.ts";
 import { log } from "#base/log.ts";
-import { afterDeath, type Watched } from "./restarts.ts";
+import { scheduleRestart, type Watched } from "./restarts.ts";
 
 export type SupervisorDeps = {
   readonly clock: Clock;
-  /** Whether the daemon of the workspace runs; undefined when the workspace is not known to run at all any more. */
+  /** Returns whether the workspace's daemon runs; undefined if the workspace is no longer supposed to run. */
   readonly lives: (workspace_id: string) => boolean | undefined;
-  /** Starts it again as it was. Throws when that cannot be done. */
+  /** Restarts the daemon unchanged. Throws if that fails. */
   readonly restart: (workspace_id: string) => void;
 };
 
 const LOOK_MS = 500;
-/** One that was started again has this long to get back to its server. */
+/** How long a restarted daemon may take to reconnect to its server. */
 const ARRIVAL_MS = 15_000;
 
 export class Supervisor {
@@ -25,33 +25,33 @@ export class Supervisor {
     this.#deps = deps;
   }
 
-  /** From now on the workspace's daemon, which has just been started or was found, is kept alive. */
+  /** Starts to keep a daemon alive that was just started or found. */
   watch(workspace_id: string): void {
     this.#watched.set(workspace_id, { deaths: 0, since: this.#deps.clock.monotonic(), retry_at: null });
     this.#timer ??= this.#deps.clock.every(LOOK_MS, () => this.#look());
   }
 
-  /** Its end is wanted. */
+  /** Stops watching a daemon that is meant to end. */
   release(workspace_id: string): void {
     this.#watched.delete(workspace_id);
     if (this.#watched.size === 0) this.stop();
   }
 
-  /** Nothing is started again any more; what runs continues. */
+  /** Stops restarting daemons; running ones continue. */
   stop(): void {
     this.#timer?.cancel();
     this.#timer = undefined;
     this.#watched.clear();
   }
 
-  /** The try that is under way or comes next, from 1, of a daemon that has died; undefined when it lives or was given up. */
+  /** Returns the number of the current or next restart attempt, from 1; undefined if the daemon is alive or was given up. */
   restarting(workspace_id: string): number | undefined {
     const { clock, lives } = this.#deps;
     const watched = this.#watched.get(workspace_id);
     const isAlive = watched && lives(workspace_id);
     if (!watched || isAlive === undefined) return undefined;
     if (watched.retry_at !== null) return watched.deaths;
-    // It may have died since the last look.
+    // It may have died since the last check.
     if (!isAlive) return watched.deaths + 1;
     return watched.deaths > 0 && clock.monotonic() - watched.since < ARRIVAL_MS ? watched.deaths : undefined;
   }
@@ -84,7 +84,7 @@ export class Supervisor {
   }
 
   #died(id: string, watched: Watched, now: number, reason: string): void {
-    const next = afterDeath(watched, now);
+    const next = scheduleRestart(watched, now);
     if (next) this.#watched.set(id, next);
     else {
       log("local").error("the daemon of workspace {id} is given up until its next start: {reason}", { id, reason });

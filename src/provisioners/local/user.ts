@@ -1,16 +1,16 @@
-// The user that local workspaces run as where the setting `local_workspace_user` names one: who that is on this machine, whether the
-// server can become it, and what is done in its name.
+// The user that local workspaces run as, if the setting `local_workspace_user` names one: looks the user up, checks that the server can
+// switch to it, and runs programs as it.
 import { findSystemUser, isUsableShell, type SystemUser } from "#base/system-user.ts";
 
-/** A user of this machine. Groups are left out on purpose: a workspace has the user's own group and no other. */
+/** A user of this machine. Supplementary groups are deliberately omitted: a workspace has only the user's primary group. */
 export type LocalUser = SystemUser;
 
-/** The user cannot be used; the message says why, in words for administrators. */
+/** The user cannot be used; the message tells administrators why. */
 export class LocalUserError extends Error {
   override readonly name = "LocalUserError";
 }
 
-/** The user of this name. Throws `LocalUserError` when none exists, when it is root, and when this process is not root. */
+/** Returns the user of this name. Throws `LocalUserError` if it does not exist, if it is root, or if this process is not root. */
 export const localUser = (name: string, euid = process.geteuid?.()): LocalUser => {
   const refused = (reason: string): LocalUserError => new LocalUserError(`local_workspace_user ${name}: ${reason}`);
   const user = findSystemUser(name);
@@ -20,7 +20,7 @@ export const localUser = (name: string, euid = process.geteuid?.()): LocalUser =
   return { ...user, shell: isUsableShell(user.shell) ? user.shell : "/bin/sh" };
 };
 
-/** Runs a program of the system as the user and waits for it; answers what it wrote, empty when it could not be started. */
+/** Runs a system program as the user, waits for it, and returns its output; empty if it could not be started. */
 export const runAs = (user: Pick<LocalUser, "uid" | "gid">, command: readonly string[], cwd = "/"): string =>
   Bun.spawnSync([...command], {
     cwd,

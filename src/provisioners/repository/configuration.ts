@@ -1,9 +1,9 @@
-// What a file of a repository asks of a workspace, in the words of a plan, and the readers' tools to put it together: values of any kind
-// come in, only what a plan can hold comes out, and what is left out is noted with its reason.
+// The part of a plan that a repository's configuration file determines, and helpers for the readers to build it: they accept values of any
+// type, keep only what a plan can contain, and record the rest with its reason.
 import { dirname, normalize } from "node:path/posix";
 import type { Lifecycle, LifecycleCommand, RepositoryPlan, RepositoryPort } from "#schema/templates/repository.ts";
 
-/** The part of a plan that a configuration file decides. */
+/** The part of a plan that a configuration file determines. */
 export type Configuration = Omit<
   RepositoryPlan,
   | "url"
@@ -24,10 +24,10 @@ export type Configuration = Omit<
   features: Omit<RepositoryPlan["features"][number], "tree">[];
 };
 
-/** The variable that has the clone's folder in scripts; in other texts of a plan it stands for that folder. */
+/** The variable with the clone's folder in scripts; in other texts of a plan it stands for that folder. */
 export const FOLDER_VARIABLE = "containerWorkspaceFolder";
 
-/** One that asks for nothing. */
+/** Returns an empty configuration. */
 export const emptyConfiguration = (): Configuration => ({
   container_env: {},
   remote_env: {},
@@ -55,7 +55,7 @@ export const listOf = (value: unknown): readonly unknown[] =>
 
 const MAX_NOTES = 64;
 
-/** Notes what is left out. */
+/** Records a property that is ignored. */
 export const drop = ({ dropped }: Pick<Configuration, "dropped">, property: string, reason: string): void => {
   if (dropped.length < MAX_NOTES) dropped.push({ property: property.slice(0, 256), reason: reason.slice(0, 1_024) });
 };
@@ -64,7 +64,7 @@ const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
 const MAX_VARIABLES = 256;
 const MAX_VALUE = 8_192;
 
-/** Environment variables of a mapping; those that the server sets or that cannot be set are noted. */
+/** Returns the environment variables in a mapping; records those that the server sets or that are invalid. */
 export const variablesOf = (to: Configuration, property: string, value: unknown): Record<string, string> => {
   const found: Record<string, string> = {};
   if (!isMapping(value)) return found;
@@ -92,7 +92,7 @@ const command = (value: unknown, name?: string): LifecycleCommand | undefined =>
     : { ...named, run: words as string[] };
 };
 
-/** A line of shell, a program with arguments, or several by name that run side by side. */
+/** Parses a shell line, a program with arguments, or several named ones that run in parallel. */
 export const lifecycleOf = (to: Configuration, property: string, value: unknown): Lifecycle => {
   if (value === undefined || value === null || value === "") return [];
   const group = isMapping(value)
@@ -108,7 +108,7 @@ export const lifecycleOf = (to: Configuration, property: string, value: unknown)
 
 const MAX_PORTS = 32;
 
-/** Adds a port, unless it is there or there are too many. */
+/** Adds a port, unless it is already listed or there are too many. */
 export const addPort = ({ ports }: Configuration, { port, label, protocol }: RepositoryPort): void => {
   if (ports.length >= MAX_PORTS || ports.some((one) => one.port === port)) return;
   ports.push({ port, label: label.slice(0, 128), protocol });
@@ -117,7 +117,7 @@ export const addPort = ({ ports }: Configuration, { port, label, protocol }: Rep
 export const isPort = (value: unknown): value is number =>
   typeof value === "number" && Number.isInteger(value) && value >= 1 && value <= 65_535;
 
-/** A path of a file in the repository, as written in the file `from`; undefined when it leaves the repository. */
+/** Resolves a path written in the file `from` to a path in the repository; undefined if it is outside of the repository. */
 export const pathFrom = (from: string, path: string): string | undefined => {
   const joined = normalize(path.startsWith("/") ? path : `${dirname(from)}/${path}`);
   if (joined.startsWith("/") || joined === ".." || joined.startsWith("../")) return undefined;
@@ -127,7 +127,7 @@ export const pathFrom = (from: string, path: string): string | undefined => {
 const IMAGE =
   /^[a-zA-Z0-9]+([._-]+[a-zA-Z0-9]+)*(:\d+)?(\/[a-zA-Z0-9]+([._-]+[a-zA-Z0-9]+)*)*(:[\w][\w.-]*)?(@[a-z0-9]+:[a-f0-9]+)?$/;
 
-/** Takes the image over if it is the name of one. */
+/** Sets the image if the value is a valid image name. */
 export const takeImage = (to: Configuration, property: string, value: unknown): void => {
   const image = textOf(value, 512);
   if (image !== undefined && IMAGE.test(image)) to.image = image;

@@ -1,14 +1,14 @@
-// Which file of a repository says how to work in it: devcontainer.json, Dockerfile, .gitpod.yml, devfile.yaml, in this order, else an image
-// by the language that its files are written in. Pure, over a list of paths.
+// Finds the file of a repository that configures its workspace: devcontainer.json, Dockerfile, .gitpod.yml, devfile.yaml, in this order, or
+// else an image for its programming language. Pure, over a list of paths.
 import type { RepositoryPlan } from "#schema/templates/repository.ts";
 
 export type Detection = Pick<RepositoryPlan, "source" | "choices" | "hints"> & {
-  /** The file to read; undefined where the language decides. */
+  /** The file to read; undefined if the language determines the image. */
   readonly file?: string;
   readonly image: string;
 };
 
-/** Images by language, each named in a version so that a workspace is the same tomorrow. */
+/** Images by language, with fixed versions so that workspaces are reproducible. */
 const IMAGES = {
   base: "mcr.microsoft.com/devcontainers/base:2.1.13-trixie",
   cpp: "mcr.microsoft.com/devcontainers/cpp:debian-12",
@@ -23,10 +23,10 @@ const IMAGES = {
   typescript: "mcr.microsoft.com/devcontainers/typescript-node:22",
 } as const;
 
-/** Whether an image is one that Slipway has chosen, not the repository. */
+/** Returns true if Slipway, not the repository, has chosen the image. */
 export const isDefaultImage = (image: string): boolean => Object.values<string>(IMAGES).includes(image);
 
-/** Files that say which language a project is written in; the first that is there decides. */
+/** Files that indicate a project's language; the first existing one determines it. */
 const LANGUAGES: readonly (readonly [RegExp, keyof typeof IMAGES])[] = [
   [/^go\.mod$/, "go"],
   [/^Cargo\.toml$/, "rust"],
@@ -40,7 +40,7 @@ const LANGUAGES: readonly (readonly [RegExp, keyof typeof IMAGES])[] = [
   [/^(?:CMakeLists\.txt|meson\.build|configure\.ac)$/, "cpp"],
 ];
 
-/** Endings of files, for projects that have none of the above. */
+/** File extensions, for projects with none of the files above. */
 const ENDINGS: Readonly<Record<string, keyof typeof IMAGES>> = {
   c: "cpp",
   cc: "cpp",
@@ -68,8 +68,8 @@ const HINTS: readonly (readonly [string, string])[] = [
 const MAX_CHOICES = 64;
 
 /**
- * What is found in `folder` of a repository, else at its top. `chosen` is the path of the devcontainer.json to read; one that is not there
- * is left out.
+ * Detects the configuration in `folder` of a repository, or else at its top. `chosen` is the path of the devcontainer.json to read; ignored
+ * if it does not exist.
  */
 export const detect = (files: readonly string[], folder = "", chosen?: string): Detection => {
   const places = folder === "" ? [""] : [`${folder}/`, ""];
@@ -95,7 +95,7 @@ export const detect = (files: readonly string[], folder = "", chosen?: string): 
   return { source: "language", choices: [], image, hints };
 };
 
-/** All of a folder, those first that are looked for first. */
+/** Returns all configurations of a folder, in order of preference. */
 const devcontainersIn = (files: readonly string[], place: string): string[] => {
   const usual = [`${place}.devcontainer/devcontainer.json`, `${place}.devcontainer.json`];
   const all = new Set(files);

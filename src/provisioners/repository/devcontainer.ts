@@ -1,5 +1,5 @@
-// devcontainer.json -> what a plan takes of it (containers.dev). What would reach the server's machine is left out and noted:
-// initializeCommand, bind mounts, privileges, arguments for the engine.
+// Reads the supported parts of a devcontainer.json (containers.dev). Ignores and records whatever would affect the server's machine:
+// initializeCommand, bind mounts, privileges, engine arguments.
 import { dirname } from "node:path/posix";
 import type { LifecycleStep } from "#schema/templates/repository.ts";
 import {
@@ -19,7 +19,7 @@ import {
 } from "./configuration.ts";
 import { substitute } from "./substitute.ts";
 
-/** Bytes of a devcontainer.json that are read. */
+/** Maximum size of a devcontainer.json. */
 const MAX_FILE = 256 * 1024;
 
 export type DevcontainerFile = {
@@ -28,14 +28,14 @@ export type DevcontainerFile = {
   readonly text: string;
   /** The repository's name. */
   readonly name: string;
-  /** The folder of the project that it is for, relative to the repository's top. */
+  /** The project's folder, relative to the repository's top. */
   readonly folder: string;
 };
 
-/** The files of a compose project that a devcontainer.json names; the first one describes the service. */
+/** The compose files that a devcontainer.json names; the first one describes the service. */
 export type ComposeReference = { readonly files: readonly string[]; readonly service: string };
 
-/** What the file asks for. `compose` where it leaves image and build to a compose file. Never throws for what the text holds. */
+/** Returns the configuration. `compose` is set if image and build come from a compose file. Never throws, whatever the text contains. */
 export const readDevcontainer = (
   source: DevcontainerFile,
 ): { configuration: Configuration; compose?: ComposeReference } => {
@@ -108,7 +108,7 @@ const imageOrBuild = (written: Values, { file }: DevcontainerFile, to: Configura
   return undefined;
 };
 
-/** Takes a build over if its files are in the repository. */
+/** Sets the build if its files are in the repository. */
 export const takeBuild = (
   to: Configuration,
   file: string,
@@ -233,7 +233,7 @@ const mapped = (values: Values): Mount => ({
   target: textOf(values.target) ?? textOf(values.dst) ?? textOf(values.destination) ?? "",
 });
 
-/** An absolute path that leads nowhere else; not one that the system or Slipway keeps. */
+/** Accepts a normalized absolute path outside of folders that belong to the system or Slipway. */
 const isFolder = (path: string): boolean =>
   /^\/[^:\0]+$/.test(path) &&
   !path.split("/").includes("..") &&
@@ -259,7 +259,7 @@ const requirements = (written: Values, to: Configuration): void => {
     .slice(0, 256);
 };
 
-/** Properties that would reach the machine of the server, with the reason why they are left out. */
+/** Properties that would affect the server's machine, with the reason for ignoring them. */
 const REFUSED: Readonly<Record<string, string>> = {
   initializeCommand: "Would run on the server's machine.",
   runArgs: "Arguments for the engine could reach the server's machine.",
@@ -268,7 +268,7 @@ const REFUSED: Readonly<Record<string, string>> = {
   securityOpt: "Would give the container more rights.",
 };
 
-/** Arguments of an engine that change nothing outside of the container: Slipway does the same by itself, or they are about names. */
+/** Engine arguments without effect outside of the container: Slipway does the same automatically, or they concern names. */
 const HARMLESS = new Set(["--init", "--rm", "-it", "-i", "-t"]);
 
 const refused = (written: Values, to: Configuration): void => {
@@ -280,7 +280,7 @@ const refused = (written: Values, to: Configuration): void => {
   }
 };
 
-/** The folder that a configuration in `file` is for: `.devcontainer` and what is in it belong to the folder that holds them. */
+/** Returns the folder that the configuration in `file` is for: for `.devcontainer` and folders in it, the parent folder. */
 export const folderOf = (file: string): string => {
   const at = `/${file}`.indexOf("/.devcontainer");
   const folder = at >= 0 ? file.slice(0, Math.max(0, at - 1)) : dirname(file);

@@ -1,5 +1,5 @@
-// Features of development containers (containers.dev): what one says of itself, in which order several are installed, and the Dockerfile
-// that installs them. Pure.
+// Features of development containers (containers.dev): parses their metadata, orders them for installation, and creates the Dockerfile that
+// installs them. Pure.
 import {
   type Configuration,
   emptyConfiguration,
@@ -11,17 +11,17 @@ import {
 } from "./configuration.ts";
 import { quoted } from "./script.ts";
 
-/** A feature as its devcontainer-feature.json describes it. */
+/** A feature's devcontainer-feature.json. */
 export type FeatureMetadata = {
   readonly name: string;
-  /** Values of the options that nobody has chosen. */
+  /** Default values of options. */
   readonly defaults: Readonly<Record<string, string>>;
   readonly env: Readonly<Record<string, string>>;
-  /** Installed before this one where they are wanted anyway, by id without version. */
+  /** Features that must be installed before this one if they are requested, by ID without version. */
   readonly after: readonly string[];
-  /** Installed before this one in any case: id with version, and options. */
+  /** Required features, installed before this one: ID with version, and options. */
   readonly needs: readonly WantedFeature[];
-  /** What it asks for and does not get. */
+  /** Requested settings that are ignored. */
   readonly dropped: readonly string[];
 };
 
@@ -29,7 +29,7 @@ export type WantedFeature = { readonly id: string; readonly options: Readonly<Re
 
 export type Feature = WantedFeature & { readonly metadata: FeatureMetadata };
 
-/** Reads a devcontainer-feature.json. Throws an Error that says what is wrong with it. */
+/** Parses a devcontainer-feature.json. Throws an Error that describes the problem. */
 export const readFeature = (id: string, text: string): FeatureMetadata => {
   let value: unknown;
   try {
@@ -62,7 +62,7 @@ export const readFeature = (id: string, text: string): FeatureMetadata => {
 
 const OPTION = /^[A-Za-z_][\w-]*$/;
 
-/** What would give a container more rights, or run beside Slipway's own program. */
+/** Settings that would give a container more privileges, or run next to Slipway's own program. */
 const DROPPED = [
   ...["privileged", "capAdd", "securityOpt", "mounts", "entrypoint"],
   ...["onCreateCommand", "updateContentCommand", "postCreateCommand", "postStartCommand", "postAttachCommand"],
@@ -80,7 +80,7 @@ const optionsOf = (given: unknown): Record<string, string> => {
 /** `ghcr.io/devcontainers/features/node:1` without `:1`. */
 export const withoutVersion = (id: string): string => id.replace(/(?:@[\w:]+|:[\w.-]+)$/, "");
 
-/** The features in the order in which they are installed. Throws an Error when they wait for each other. */
+/** Returns the features in installation order. Throws an Error for a cycle. */
 export const inOrder = (features: readonly Feature[]): Feature[] => {
   const left = [...features];
   const placed: Feature[] = [];
@@ -99,10 +99,10 @@ export const inOrder = (features: readonly Feature[]): Feature[] => {
   return placed;
 };
 
-/** Where the files of the feature at this place are in the context of the build. */
+/** Returns the path of the feature's files in the build context, by position. */
 export const featureFile = (at: number): string => `features/${at}.tar`;
 
-/** Installs features as root. `user` is whom the container is for, `image_user` whom the base image names. */
+/** Returns a Dockerfile that installs features as root. `user` is the container's user, `image_user` the base image's. */
 export const featuresDockerfile = (
   base: string,
   features: readonly Feature[],
@@ -136,7 +136,7 @@ const installing = ({ id, options, metadata }: Feature, folder: string, user: st
   ].join("\n");
 };
 
-/** An option's name as a variable, as the specification writes it. */
+/** Returns the variable name of an option, as the specification defines it. */
 const variableOf = (name: string): string =>
   name
     .replace(/[^\w]/g, "_")

@@ -1,4 +1,4 @@
-// The other files that say how to work in a repository: a compose file's service, .gitpod.yml and devfile.yaml -> what a plan takes of them.
+// Reads the other files that configure a repository's workspace: a compose file's service, .gitpod.yml and devfile.yaml.
 import { parseYaml, YamlError } from "../yaml.ts";
 import {
   addPort,
@@ -28,7 +28,7 @@ const mappingIn = (to: Configuration, file: string, text: string): Values => {
   return {};
 };
 
-/** Adds image, build and environment of one service of a compose file. Other services are not started, and that is noted. */
+/** Adds image, build and environment of one service of a compose file. Records that other services are not started. */
 export const takeService = (to: Configuration, file: string, text: string, service: string): void => {
   const { services } = mappingIn(to, file, text);
   const all: Values = isMapping(services) ? services : {};
@@ -73,14 +73,14 @@ export const takeService = (to: Configuration, file: string, text: string, servi
   }
 };
 
-/** `["A=1"]` as `{A: "1"}`. */
+/** Converts `["A=1"]` to `{A: "1"}`. */
 const pairs = (value: unknown): unknown => {
   if (!Array.isArray(value)) return value;
   const lines = value.filter((one): one is string => typeof one === "string" && one.includes("="));
   return Object.fromEntries(lines.map((line) => [line.slice(0, line.indexOf("=")), line.slice(line.indexOf("=") + 1)]));
 };
 
-/** A Dockerfile of the repository itself, with its folder as the context. */
+/** Returns the configuration for a Dockerfile in the repository, with its folder as the context. */
 export const readDockerfile = (file: string): Configuration => {
   const to = emptyConfiguration();
   takeBuild(to, file, { dockerfile: file.split("/").at(-1) ?? file, context: ".", args: {}, target: undefined });
@@ -107,7 +107,7 @@ export const readGitpod = (file: string, text: string): Configuration => {
   return to;
 };
 
-/** `before` and `init` prepare the clone once, `command` runs at each start; tasks of their own run side by side. */
+/** `before` and `init` prepare the clone once, `command` runs at each start; separate tasks run in parallel. */
 const takeTask = (to: Configuration, task: Values, at: number): void => {
   const name = textOf(task.name, 256) ?? `Task ${at + 1}`;
   Object.assign(to.remote_env, variablesOf(to, `tasks.${name}.env`, task.env));
@@ -121,7 +121,7 @@ const takeTask = (to: Configuration, task: Values, at: number): void => {
   else to.lifecycle.post_start.push([start]);
 };
 
-/** devfile.yaml (devfile.io): the first container, its endpoints and environment, and the commands of the event postStart. */
+/** Reads devfile.yaml (devfile.io): the first container, its endpoints and environment, and the commands of the postStart event. */
 export const readDevfile = (file: string, text: string): Configuration => {
   const to = emptyConfiguration();
   const { components, commands, events, metadata } = mappingIn(to, file, text);

@@ -1,4 +1,4 @@
-// The plan of a repository -> what a template's agent and container become for it. Pure.
+// Applies a repository's plan to a template's agent and container. Pure.
 import { posix } from "node:path";
 import type { ManifestAgent, ManifestApp, ManifestResource } from "#schema/templates/manifest.ts";
 import { parsePlan, type RepositoryNote, type RepositoryPlan } from "#schema/templates/repository.ts";
@@ -6,11 +6,11 @@ import { FOLDER_VARIABLE } from "./configuration.ts";
 import { isDefaultImage } from "./detect.ts";
 import { quoted, repositoryScripts } from "./script.ts";
 
-/** Where clones are kept in containers that name no place. */
+/** The folder of clones in containers that name none. */
 const CLONES = "/workspaces";
 const FOLDER = new RegExp(`\\$\\{${FOLDER_VARIABLE}\\}`, "g");
 
-/** The resource with the repositories that its agents name. An agent whose text is no plan stays as it is. */
+/** Adds to the resource what the repositories of its agents need. An agent whose text is not a plan is unchanged. */
 export const withRepositories = (resource: ManifestResource): ManifestResource => {
   const [agent, ...others] = resource.agents ?? [];
   const plan = agent?.repository === undefined ? undefined : parsePlan(agent.repository);
@@ -29,7 +29,7 @@ type Root = { readonly root: string; readonly isContainer: boolean };
 const agentFor = (agent: ManifestAgent, plan: RepositoryPlan, at: Root): ManifestAgent => {
   const { root, isContainer } = at;
   const folder = folderOf(plan, at);
-  // The shell expands HOME; a container's paths are known.
+  // HOME is expanded by the shell; paths in a container are known.
   const inShell = (path: string): string => (isContainer ? quoted(path) : `"$HOME"${quoted(path.slice(1))}`);
   const written = isContainer ? root : `\${HOME}${root.slice(1)}`;
   const fill = (variables: Readonly<Record<string, string>>): [string, string][] =>
@@ -51,7 +51,7 @@ const agentFor = (agent: ManifestAgent, plan: RepositoryPlan, at: Root): Manifes
   };
 };
 
-/** The folder that is opened: the one that the configuration names, if it is in the clone, else the one that was asked for. */
+/** Returns the folder to open: the configuration's if it is in the clone, else the requested one. */
 const folderOf = (plan: RepositoryPlan, { root, isContainer }: Root): string => {
   const named = plan.folder?.replace(FOLDER, () => root);
   const isInside = named !== undefined && (named === root || named.startsWith(`${root}/`)) && !named.includes("/../");
@@ -69,10 +69,10 @@ const appsOf = ({ ports }: RepositoryPlan, there: readonly ManifestApp[]): Manif
     }))
     .filter(({ slug }, at, all) => ![...there, ...all.slice(0, at)].some((one) => one.slug === slug));
 
-/** Volumes of a repository begin with this. */
+/** Name prefix of a repository's volumes. */
 const VOLUME = "repository";
 
-/** Whether a volume is one that a repository has brought. */
+/** Returns true if the volume was added for a repository. */
 export const isOfRepository = ({ name }: { readonly name: string }): boolean => name.startsWith(VOLUME);
 
 type Container = NonNullable<ManifestResource["docker"]>;
@@ -94,8 +94,8 @@ const containerFor = (docker: Container, plan: RepositoryPlan, root: string): Co
   };
 };
 
-/** What of the plan a workspace does not get, for its log and for pages. */
-export const notesOf = (plan: RepositoryPlan, isContainer: boolean): RepositoryNote[] => {
+/** Returns the parts of the plan that a workspace does not get, for its log and for pages. */
+export const collectNotes = (plan: RepositoryPlan, isContainer: boolean): RepositoryNote[] => {
   const needs = "Needs a container: choose a template of the provisioner docker.";
   const missing: [string, boolean][] = [
     ["image", plan.image !== undefined && !isDefaultImage(plan.image)],

@@ -1,4 +1,4 @@
-// A repository's files -> the plan of a workspace. Reads through an interface, so that it is the same for a host far away and for a test.
+// Creates a workspace's plan from a repository's files. Reads through an interface, so that it works with a remote host and in tests.
 import type { RepositoryPlan } from "#schema/templates/repository.ts";
 import { type Configuration, drop, emptyConfiguration } from "./configuration.ts";
 import { detect } from "./detect.ts";
@@ -10,15 +10,15 @@ export type RepositoryFiles = {
   readonly commit: string;
   /** Paths of all files. */
   readonly files: readonly string[];
-  /** The text of a file; undefined when it is not there, is no text, or is too large. */
+  /** Returns the text of a file; undefined if it is missing, not text, or too large. */
   read(path: string): Promise<string | undefined>;
-  /** Git's id of a file or folder, the empty path being the top; undefined when it is not there. */
+  /** Returns Git's ID of a file or folder, with an empty path for the top; undefined if it does not exist. */
   idOf(path: string): Promise<string | undefined>;
 };
 
 type Where = Pick<RepositoryPlan, "url" | "name" | "ref" | "ref_kind" | "path" | "full_history">;
 
-/** The plan for what `where` names. `configuration` is the path of the devcontainer.json that was chosen. */
+/** Returns the plan for `where`. `configuration` is the path of the chosen devcontainer.json. */
 export const planRepository = async (
   source: RepositoryFiles,
   where: Where,
@@ -81,7 +81,7 @@ const addService = async (
   else takeService(to, first, text, service);
 };
 
-/** The build with the ids of its files; one whose files are not there is dropped. */
+/** Adds the IDs of the build's files; drops the build if its files do not exist. */
 const withIds = async (
   source: RepositoryFiles,
   to: Configuration,

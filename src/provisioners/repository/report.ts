@@ -1,9 +1,9 @@
-// Log lines about the repository that a workspace is opened with.
+// Log lines about the repository of a workspace.
 import { parsePlan } from "#schema/templates/repository.ts";
 import type { ProvisionRequest, Report } from "../provisioner.ts";
-import { notesOf } from "./place.ts";
+import { collectNotes } from "./place.ts";
 
-/** Reports which configuration was found, and which of its settings are ignored. */
+/** Reports the configuration that was found and its ignored settings. */
 export const reportRepositories = ({ manifest }: ProvisionRequest, report: Report, stage: string): void => {
   for (const { agents = [], docker } of manifest.resources) {
     for (const { repository } of agents) {
@@ -11,7 +11,7 @@ export const reportRepositories = ({ manifest }: ProvisionRequest, report: Repor
       if (!plan) continue;
       const found = plan.configuration ?? "no configuration file; the image follows from the language";
       report.log("info", stage, `Repository ${plan.url} at ${plan.commit.slice(0, 12)}: ${found}.`);
-      for (const { property, reason } of notesOf(plan, docker !== undefined)) {
+      for (const { property, reason } of collectNotes(plan, docker !== undefined)) {
         report.log("warn", stage, `Ignored in the repository's configuration: ${property}. ${reason}`);
       }
     }

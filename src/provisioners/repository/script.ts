@@ -1,5 +1,5 @@
-// The scripts of a workspace from a repository: the first clones it once and runs its commands up to the step that a start waits for, the
-// second runs the others. Values reach the shell quoted. Pure.
+// The scripts of a workspace for a repository: the first clones it once and runs its commands up to the step that the start waits for, the
+// second runs the rest. Values are quoted for the shell. Pure.
 import { sha256 } from "#base/ids.ts";
 import type { ManifestScript } from "#schema/templates/manifest.ts";
 import {
@@ -12,11 +12,11 @@ import {
 import { FOLDER_VARIABLE } from "./configuration.ts";
 
 export type ScriptPlace = {
-  /** The clone's folder, as the shell reads it: quoted, or with variables. */
+  /** The clone's folder in shell syntax: quoted, or with variables. */
   readonly root: string;
-  /** The folder that is opened, in the same words. */
+  /** The folder to open, in the same syntax. */
   readonly folder: string;
-  /** Where it is kept which commands have run, in the same words: as long-lived as what the commands change. */
+  /** The folder that records which commands have run, in the same syntax. It must live as long as what the commands change. */
   readonly state: string;
 };
 
@@ -27,7 +27,7 @@ const WORDS: Readonly<Record<LifecycleStep, string>> = {
   post_start: "postStartCommand",
 };
 
-/** The start scripts of a plan. */
+/** Returns the start scripts of a plan. */
 export const repositoryScripts = (plan: RepositoryPlan, place: ScriptPlace): ManifestScript[] => {
   const waited = LIFECYCLE_STEPS.slice(0, LIFECYCLE_STEPS.indexOf(plan.wait_for) + 1);
   const later = LIFECYCLE_STEPS.filter((step) => !waited.includes(step) && plan.lifecycle[step].length > 0);
@@ -45,10 +45,10 @@ export const repositoryScripts = (plan: RepositoryPlan, place: ScriptPlace): Man
   ];
 };
 
-/** One word for a shell. */
+/** Quotes one word for a shell. */
 export const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
-/** The same, with `${NAME}` left for the shell to expand. */
+/** Quotes a word but leaves `${NAME}` for the shell to expand. */
 const quotedWithVariables = (text: string): string =>
   text
     .split(/(\$\{[A-Za-z_]\w*\})/)
@@ -64,11 +64,11 @@ const prelude = (plan: RepositoryPlan, { root, folder, state }: ScriptPlace): st
   `${FOLDER_VARIABLE}=$dir`,
   `export ${FOLDER_VARIABLE}`,
   'mkdir -p "$state" || exit 1',
-  // One for each start: the agent's id is another one then.
+  // Unique for each start, because each has a new agent ID.
   'mark="$state/start-$SLIPWAY_WORKSPACE_AGENT_ID"',
 ];
 
-/** Says to the second script how the first one ends, however it does. */
+/** Tells the second script how the first one has ended, however it ends. */
 const CLAIM = [
   'rm -f "$state"/start-*',
   'finish() { trap - EXIT; echo "$1" >"$mark"; }',
@@ -113,7 +113,7 @@ const refused = ({ ssh_url }: RepositoryPlan): string => `refused() {
 
 const cloning = (plan: RepositoryPlan): string[] => [
   refused(plan),
-  // A clone that was killed in the middle begins again. Nothing else is ever removed.
+  // A clone that was killed partway starts over. Nothing else is ever removed.
   'if [ -e "$dir/.git/slipway-cloning" ]; then',
   '  echo "The last clone was interrupted. Starting again."',
   '  find "$dir" -mindepth 1 -maxdepth 1 -exec rm -rf {} +',
@@ -127,7 +127,7 @@ const cloning = (plan: RepositoryPlan): string[] => [
   '  echo "Cloning $url into $dir."',
   '  mkdir -p "$dir" && git init -q "$dir" && : >"$dir/.git/slipway-cloning" && cd "$dir" || exit 1',
   '  git remote add origin "$url" || exit 1',
-  // Where git-lfs is set up for all repositories, one large file that is missing would fail the checkout.
+  // If git-lfs is enabled for all repositories, one missing large file would fail the checkout.
   "  export GIT_LFS_SKIP_SMUDGE=1",
   ...checkout(plan),
   "  unset GIT_LFS_SKIP_SMUDGE",
@@ -149,7 +149,7 @@ const cloning = (plan: RepositoryPlan): string[] => [
   'mkdir -p "$folder"',
 ];
 
-/** Fetches what the plan names and checks it out. A branch can be pushed to; anything else is looked at. */
+/** Fetches and checks out what the plan names. A branch is checked out so that it can be pushed to, anything else detached. */
 const checkout = ({ ref, ref_kind, full_history }: RepositoryPlan): string[] => {
   const depth = full_history ? "" : " --depth 1";
   const fetch = (what: string): string => `  git fetch -q${depth} origin ${what} || refused`;
@@ -192,7 +192,7 @@ const checkout = ({ ref, ref_kind, full_history }: RepositoryPlan): string[] => 
   }
 };
 
-/** The commands of these steps, in order. All but the last step run once, until the commands change. */
+/** Returns the commands of these steps, in order. All but those of the last step run once, until they change. */
 const stepsOf = ({ lifecycle }: RepositoryPlan, steps: readonly LifecycleStep[]): string[] =>
   steps.flatMap((step) => {
     const groups = lifecycle[step];
@@ -207,7 +207,7 @@ const commandsOf = (step: LifecycleStep, groups: Lifecycle): string[] =>
     const [only] = group;
     const failed = `{ echo "${WORDS[step]} has failed." >&2; exit 1; }`;
     if (group.length === 1 && only) return [saying(step, only), `${lineOf(only)} || ${failed}`];
-    // Side by side, and each of them is waited for.
+    // Starts the commands in parallel and waits for each of them.
     return [
       "pids=",
       ...group.flatMap((one) => [saying(step, one), `${lineOf(one)} & pids="$pids $!"`]),

@@ -1,20 +1,20 @@
-// Where the files of an image come from: the repository on its host, and features in registries. The server gives them to the provisioner;
-// a worker of its own has none.
+// Source files of an image: the repository on its host, and features in registries. The server passes them to the provisioner; an external
+// worker has none.
 import type { RepositoryPlan } from "#schema/templates/repository.ts";
 
-/** The files of the commit of a plan. Disposing removes the copy. */
+/** The files of a plan's commit. Disposing removes the copy. */
 export type RepositorySource = Disposable & {
-  /** A tar of a folder, by Git's id of it. */
+  /** Returns a tar of a folder, by its Git ID. */
   archive(tree: string): ReadableStream<Uint8Array>;
-  /** The text of a file; undefined when it is not there. */
+  /** Returns the text of a file; undefined if it does not exist. */
   read(path: string): Promise<string | undefined>;
-  /** Git's id of a file or folder; undefined when it is not there. */
+  /** Returns Git's ID of a file or folder; undefined if it does not exist. */
   idOf(path: string): Promise<string | undefined>;
 };
 
 export type RepositorySources = {
-  /** Opens the repository with the linked account of this person. Rejects with an Error in words for people. */
+  /** Opens the repository with this user's linked account. Rejects with an Error that is readable for people. */
   open(plan: RepositoryPlan, owner_id: string, signal: AbortSignal): Promise<RepositorySource>;
-  /** The tar of a feature, by its id, for this person. Rejects with an Error in words for people. */
+  /** Returns the tar of a feature by its ID, with this user's access. Rejects with an Error that is readable for people. */
   feature(id: string, owner_id: string, signal: AbortSignal): Promise<Uint8Array>;
 };

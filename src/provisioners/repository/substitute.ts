@@ -1,19 +1,19 @@
-// The variables of a devcontainer.json: `${localEnv:X}` never reads the server's environment, `${containerEnv:X}` becomes a variable that
-// the workspace's own programs expand, and folders stay as they are until it is known where the clone will be.
+// Variables of a devcontainer.json: `${localEnv:X}` never reads the server's environment, `${containerEnv:X}` becomes a variable that the
+// workspace's programs expand, and folders stay as variables until the clone's location is known.
 import { basename } from "node:path/posix";
 import { type Configuration, drop, FOLDER_VARIABLE, isMapping } from "./configuration.ts";
 
 type Known = { readonly name: string; readonly folder: string };
 
-/** Without a brace inside: one that is never closed is looked through once, not again for each that it holds. */
+/** Excludes braces inside, so that an unclosed one is scanned once and not once per brace that follows. */
 const VARIABLE = /\$\{([a-zA-Z]+)(?::([^{}:]*)(?::([^{}]*))?)?\}/g;
 
-/** Stands for the folder of the clone in texts of a plan (place.ts fills it in). */
+/** Stands for the clone's folder in texts of a plan (place.ts fills it in). */
 const CLONE_FOLDER = `\${${FOLDER_VARIABLE}}`;
 
 const MAX_DEPTH = 16;
 
-/** Every text of the value with what is known filled in. */
+/** Returns the value with known variables filled in, in every text. */
 export const substitute = (value: unknown, known: Known, to: Configuration, depth = 0): unknown => {
   if (typeof value === "string") return substituted(value, known, to);
   if (depth > MAX_DEPTH) return undefined;

@@ -1,35 +1,37 @@
-// Programs of Terraform give way to the server where both want the processor: ten runs at once kept it from answering (rule TF-33). Ten that give
-// way a little weigh as much as the server, so each gives way the more, the more of them there are; one alone must not starve alongside workspaces
-// that compile.
+// Lowers the CPU priority of Terraform's programs: ten parallel runs could keep the server from responding (rule TF-33). Ten slightly niced
+// programs outweigh the server, so the niceness grows with their number; a single one must not starve next to workspaces that compile.
 import { readFileSync, writeFileSync } from "node:fs";
 
 const ALONE = 13;
 const LAST = 19;
-/** Of what an apply starts, which may be the workspace: it keeps it, however few run later. */
+/** Number of programs to assume for an apply: what it starts may be the workspace, which keeps this niceness even if fewer run later. */
 const STARTED = 10;
-/** What one step of niceness takes from the weight of a process (sched(7)). */
+/** The factor by which one step of niceness changes the weight of a process (sched(7)). */
 const STEP = 1.25;
-/** Looks in a row for the session of a command that has just been started. */
+/** Maximum number of checks for the session of a command that was just started. */
 const MAX_LOOKS = 50;
 const nice = Bun.which("nice");
 const setsid = Bun.which("setsid");
 
 /**
- * Whether a command has to be given its session as it is started, because nothing here gives it one afterwards. Anyone who starts a process waits until
- * it has become its program, and one with a session of its own first waits for the processor among all others: up to 60 ms alongside ten of them.
+ * True if a command must be given its session when it is spawned, because the session cannot be set here afterwards. Spawning waits until
+ * the child has executed its program, and a child with its own session competes for the CPU before that: up to 60 ms next to ten others.
  */
 export const DETACHED = setsid === null;
 
-/** Commands under way in this process. */
+/** Running commands in this process. */
 const running = new Set<Behind>();
 
-/** For each of so many commands at once: up to four weigh together about what one does alone; further nobody can give way. */
+/**
+ * Returns the niceness for this many parallel commands: up to four together weigh about as much as one alone; beyond that the lowest
+ * priority is reached.
+ */
 export const getNiceness = (count: number): number =>
   Math.min(LAST, ALONE + Math.round(Math.log(Math.max(1, count)) / Math.log(STEP)));
 
-/** One command for as long as it runs. */
+/** The priority of one running command. */
 export class Behind {
-  /** That of its session, once it has one. */
+  /** The niceness of its session, once it has one. */
   #niceness: number | undefined;
   #leads = DETACHED;
   #looks = 0;
@@ -40,12 +42,12 @@ export class Behind {
     if (givesWay) running.add(this);
   }
 
-  /** Its session weighs what it should, or cannot be made to. */
+  /** True once the session's priority is set, or if it cannot be set. */
   get isPut(): boolean {
     return !this.#givesWay || this.#niceness !== undefined || this.#looks > MAX_LOOKS;
   }
 
-  /** Words in front of the command. */
+  /** Returns the words to put in front of the command. */
   words(command: string | undefined): readonly string[] {
     const session = setsid === null ? [] : [setsid];
     return nice === null || !this.#givesWay
@@ -54,14 +56,14 @@ export class Behind {
   }
 
   /**
-   * Puts the session of this process behind others, too, as far as the number of commands now says. Linux may share the processor among sessions
-   * before it looks at processes (autogroup in sched(7)), and every command is a session of its own, alongside which the server's would be one of
-   * many. To be called again and again: anyone who is not root may do it once in 100 ms, and those go first that are not behind at all.
+   * Also lowers the priority of this process's session, according to the current number of commands. Linux may divide CPU time among
+   * sessions before processes (autogroup in sched(7)); every command has its own session, and the server's would be one of many. Call
+   * repeatedly: an unprivileged user may do this only once in 100 ms, so sessions with normal priority come first.
    */
   put(pid: number): void {
     if (!this.#givesWay) return;
     this.#looks += 1;
-    // Until then it would be the server's own.
+    // Until then, the session would be the server's own.
     if (!this.#leads) this.#leads = leadsSession(pid);
     if (!this.#leads) return;
     if (this.#niceness !== undefined && [...running].some((other) => other.#niceness === undefined)) return;
@@ -74,24 +76,27 @@ export class Behind {
   }
 }
 
-/** Whether it has the session by which it is put behind and ended; also where the system does not tell. */
+/**
+ * Returns true if the process leads its own session, which is needed to lower its priority and to end it; also true if the system does not
+ * report sessions.
+ */
 const leadsSession = (pid: number): boolean => {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-    // Behind the name in parentheses: state, parent, group, session.
+    // After the name in parentheses: state, parent, group, session.
     return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[3] === `${pid}`;
   } catch {
     return true;
   }
 };
 
-/** False: to be tried again. */
+/** Returns false if it has to be retried. */
 const putSession = (pid: number, niceness: number): boolean => {
   try {
     writeFileSync(`/proc/${pid}/autogroup`, `${niceness}`);
     return true;
   } catch (error) {
-    // Anything else says that there is no such thing here, or that the process has ended.
+    // Any other error means that the system does not support this, or that the process has ended.
     return (error as NodeJS.ErrnoException).code !== "EAGAIN";
   }
 };

@@ -1,4 +1,4 @@
-// One build: the template unpacked, the state before and behind it, plan and apply (facts/terraform 1.3 to 1.10, 1.23 to 1.26).
+// Runs one build: unpacks the template, reads and writes the state, plans and applies (facts/terraform 1.3 to 1.10, 1.23 to 1.26).
 import { failpoint } from "#base/failpoint.ts";
 import {
   type BuildReport,
@@ -14,11 +14,11 @@ import { initScript } from "./init-script.ts";
 import { resourcesIn } from "./manifest.ts";
 import type { PlanDocument } from "./mapping/document.ts";
 import { mapPlan, mapState } from "./mapping/map.ts";
-import { type Mask, secretsInState } from "./mask.ts";
+import { type Mask, parseStateSecrets } from "./mask.ts";
 import type { Program } from "./program.ts";
 import { isBare, isState, newerState, type Session } from "./session.ts";
 import { SNAPSHOT_NAME } from "./snapshot-output.ts";
-import { tokensIn } from "./state-tokens.ts";
+import { parseAgentTokens } from "./state-tokens.ts";
 import { variablesFile } from "./variables.ts";
 import type { TerraformWork } from "./work.ts";
 
@@ -41,7 +41,7 @@ export type BuildRun = {
   readonly program: Program;
 };
 
-/** Throws ProvisionError with the state as it is then, whatever ended the run. */
+/** Throws ProvisionError with the current state, whatever ended the run. */
 export const build = async (run: BuildRun): Promise<Provisioned> => {
   const { request } = run;
   const work = request.terraform;
@@ -56,7 +56,7 @@ export const build = async (run: BuildRun): Promise<Provisioned> => {
   }
 };
 
-/** Without this the build would begin as if nothing had been made, and a delete would remove nothing. */
+/** Otherwise the build would start as if nothing had been created, and a delete would remove nothing. */
 const checkReadable = (state: string | null): void => {
   if (state === null || state === "" || isState(state)) return;
   throw new ProvisionError(
@@ -64,7 +64,7 @@ const checkReadable = (state: string | null): void => {
   );
 };
 
-/** What is in the folder. One that cannot be read is put aside, and anyone who reads the log hears where. */
+/** Returns the state in the folder. Moves an unreadable one aside and logs its path. */
 const stateLeft = async ({ session, report }: BuildRun, known: string | null): Promise<string | undefined> => {
   const place = await session.setAside(known);
   if (place !== undefined) {
@@ -74,7 +74,7 @@ const stateLeft = async ({ session, report }: BuildRun, known: string | null): P
   return session.state();
 };
 
-/** The same failure, and what it has left. */
+/** Returns the same failure with the remaining state. */
 const withState = (error: unknown, state: string | null): ProvisionError => {
   const known = error instanceof ProvisionError ? error : undefined;
   const message = known?.message ?? (error instanceof Error ? error.message : "The build was stopped.");
@@ -89,8 +89,8 @@ const carryOut = async (run: BuildRun, work: TerraformWork, state: string | null
     report.log("warn", STAGES.init, "An interrupted run left a newer state; the build continues from it.");
   }
   const secrets = listSecrets(request, work);
-  mask.add(...secrets, ...(state === null ? [] : secretsInState(state)));
-  // Before init, which then also installs what only the state still needs (facts/terraform 1.9).
+  mask.add(...secrets, ...(state === null ? [] : parseStateSecrets(state)));
+  // Before init, which also installs providers that only the state still needs (facts/terraform 1.9).
   if (state !== null) await session.keepState(state);
   await unpack(run, work);
   failpoint("build_prepared");
@@ -107,7 +107,7 @@ const carryOut = async (run: BuildRun, work: TerraformWork, state: string | null
   return { state: left, made: { resources: resourcesIn(resources), daily_cost: planned, secrets } };
 };
 
-/** What a start would make; nothing is made. */
+/** Returns what a start would create, without creating anything. */
 export const planOnly = async (
   run: Pick<BuildRun, "request" | "session" | "engine" | "mask"> & { readonly work: TerraformWork },
 ): Promise<Made> => {
@@ -137,7 +137,7 @@ const unpack = async (
     await session.keepValues({ [SNAPSHOT_NAME]: JSON.parse(snapshot_value) });
 };
 
-/** Plans, and answers what it will cost a day. A delete leaves out values that the template refuses (facts/terraform 1.10). */
+/** Plans, and returns the daily cost. A delete omits values that the template rejects (facts/terraform 1.10). */
 const plan = async (run: BuildRun, env: Record<string, string>): Promise<number> => {
   const { engine, request, report } = run;
   const isDelete = request.transition === "delete";
@@ -155,7 +155,10 @@ const plan = async (run: BuildRun, env: Record<string, string>): Promise<number>
   return mapped(() => mapPlan(document, "")).daily_cost;
 };
 
-/** What was kept ready should be taken as it is: whatever is recreated costs its owner the wait (facts/terraform 1.29). */
+/**
+ * A prebuilt workspace should be claimed without changes: its owner has to wait for every resource that is recreated (facts/terraform
+ * 1.29).
+ */
 const tellReplaced = ({ resource_changes = [] }: PlanDocument, report: BuildReport): void => {
   for (const { address, change } of resource_changes) {
     if (!change.actions.includes("delete") || !change.actions.includes("create")) continue;
@@ -165,20 +168,23 @@ const tellReplaced = ({ resource_changes = [] }: PlanDocument, report: BuildRepo
   }
 };
 
-/** The plan holds parameters and accounts already. */
+/** The plan file already contains parameters and accounts. */
 const appliedWith = (env: Readonly<Record<string, string>>): Record<string, string> =>
   Object.fromEntries(
     Object.entries(env).filter(([name]) => !/^CODER_(?:PARAMETER|EXTERNAL_AUTH|GIT_AUTH)_/.test(name)),
   );
 
-/** Of the owner and of the template's author. */
+/** Secrets of the owner and of the template's author. */
 const listSecrets = ({ manifest }: ProvisionRequest, { variables, secrets }: TerraformWork): string[] => {
   const sensitive = (manifest.variables ?? []).filter((one) => one.sensitive).map(({ name }) => variables[name] ?? "");
   const owned = [secrets.session_token, secrets.ssh_private_key, ...Object.values(secrets.accounts)];
   return [...owned, ...sensitive].filter((secret) => secret !== "");
 };
 
-/** What OpenTofu has made is not known to Terraform's registry, and the other way round goes on (facts/terraform 5.4). */
+/**
+ * Terraform cannot continue with a state of OpenTofu, because its registry does not know the providers; the reverse works (facts/terraform
+ * 5.4).
+ */
 const checkProgram = ({ name }: Program, state: string | null): void => {
   if (name === "terraform" && state?.includes("registry.opentofu.org/")) {
     throw new ProvisionError(
@@ -187,8 +193,8 @@ const checkProgram = ({ name }: Program, state: string | null): void => {
   }
 };
 
-/** Of the one agent; with several nobody can say whose it would be (facts/terraform 2.10). */
+/** Returns the token of the only agent; with several agents it would be ambiguous (facts/terraform 2.10). */
 const onlyToken = (state: string | null): string | undefined => {
-  const tokens = tokensIn(state);
+  const tokens = parseAgentTokens(state);
   return tokens.length === 1 ? tokens[0] : undefined;
 };

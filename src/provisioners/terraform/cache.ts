@@ -1,17 +1,17 @@
-// What an import has found and a build shall find again without any registry: modules from elsewhere and the lock file (facts/terraform
-// 1.13, 1.15), as a tar archive.
+// The results of an import that builds reuse without a registry: external modules and the lock file (facts/terraform 1.13, 1.15), as a tar
+// archive.
 import { lstat, readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Session } from "./session.ts";
 
-/** Bytes of all modules together; what does not fit is fetched again at each build. */
+/** Maximum bytes of all modules together; modules that do not fit are fetched again at each build. */
 const MODULES_LIMIT = 20 * 1024 * 1024;
 const MODULES = ".terraform/modules";
 const LOCK = ".terraform.lock.hcl";
 
 export type Packed = { readonly archive: Uint8Array<ArrayBuffer>; readonly leftOut: readonly string[] };
 
-/** Undefined when there is nothing to keep. */
+/** Returns undefined if there is nothing to store. */
 export const packCache = async ({ work }: Session): Promise<Packed | undefined> => {
   const files: Record<string, Uint8Array> = {};
   const leftOut: string[] = [];
@@ -47,10 +47,10 @@ const filesBelow = async (work: string, path: string): Promise<File[]> => {
 
 const namesIn = async (folder: string): Promise<string[]> => (await readdir(folder).catch(() => [])).sort();
 
-/** Bytes of one file that is looked through. */
+/** Maximum bytes of a scanned file. */
 const READ_LIMIT = 1024 * 1024;
 
-/** Which secrets of the owner the template and its modules speak of, anywhere in their files (facts/terraform 2.1). */
+/** Returns the owner's secrets that the template and its modules mention anywhere in their files (facts/terraform 2.1). */
 export const listNeeds = async ({ work }: Session): Promise<string[]> => {
   const names = [...(await namesIn(work)).filter((name) => name !== ".terraform"), MODULES];
   const found = new Set<string>();

@@ -1,5 +1,5 @@
-// One command of Terraform: a process group of its own whose output goes to files, so that it lives through the death of the server
-// and can still write its state; read as it grows. Interrupted first, killed later (facts/terraform 1.23).
+// Runs one Terraform command in its own process group, with output to files, so that it survives the server's death and can still write its
+// state. Reads the output while it grows. Interrupts the command first and kills it later (facts/terraform 1.23).
 import {
   constants,
   existsSync,
@@ -23,24 +23,30 @@ import { endStrays } from "./strays.ts";
 export type CommandOptions = {
   readonly program: string;
   readonly args: readonly string[];
-  /** The session's folder: the output and the mark of the process lie here. */
+  /** The session's folder, which contains the output and the process mark. */
   readonly folder: string;
-  /** Where it runs. */
+  /** The working directory. */
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
   readonly clock: Clock;
   readonly signal: AbortSignal;
-  /** Milliseconds after which it is interrupted as if it had been cancelled. */
+  /** Milliseconds after which it is interrupted as if canceled. */
   readonly limit: number;
-  /** The limit counts the processor's time of the program and what it starts, up to ten times as much by the clock: a busy machine ends nothing. */
+  /**
+   * The limit applies to the CPU time of the program and its children, with up to ten times as much wall-clock time, so that a busy machine
+   * does not end it.
+   */
   readonly countsProcessor?: boolean;
-  /** Milliseconds between being interrupted and being killed. */
+  /** Milliseconds between interrupting and killing it. */
   readonly grace: number;
-  /** False: has the same priority as the server. */
+  /** False: runs with the server's priority. */
   readonly givesWay?: boolean;
-  /** Bytes of output; one that prints more is ended. */
+  /** Maximum bytes of output; a program that prints more is ended. */
   readonly most?: number;
-  /** Each whole line of standard output and error, in order; one that is waited for holds the next back. Absent: the output is answered. */
+  /**
+   * Receives each complete line of standard output and error, in order; a returned promise delays the next line. If absent, the output is
+   * returned.
+   */
   readonly line?: TakeLine;
 };
 
@@ -48,41 +54,41 @@ export type TakeLine = (text: string) => void | Promise<void>;
 
 export type Ended = {
   readonly code: number;
-  /** What has killed it, such as SIGKILL. */
+  /** The signal that killed it, such as SIGKILL. */
   readonly killedBy: string | undefined;
-  /** What it has written to standard output, where no `line` was given. */
+  /** Standard output, if no `line` was given. */
   readonly output: string;
-  /** What it has written to standard error, its end. */
+  /** The end of standard error. */
   readonly errors: string;
   readonly tooLong: boolean;
   readonly tooMuch: boolean;
 };
 
 const POLL_MS = 20;
-/** Of a limit that counts the processor's time: one that waits for someone else uses none. */
+/** Wall-clock limit as a multiple of a CPU time limit, since a waiting program uses no CPU. */
 const CLOCK_FACTOR = 10;
-/** Until the command is behind the server. */
+/** Poll interval until the command's priority is lowered. */
 const FIRST_POLL_MS = 2;
-/** Bytes of output of one command. */
+/** Maximum bytes of output of one command. */
 export const OUTPUT_LIMIT = 64 * 1024 * 1024;
-/** Bytes of output looked at in one turn of the event loop. */
+/** Bytes of output processed in one turn of the event loop. */
 const CHUNK = 64 * 1024;
 const ERRORS_SHOWN = 4096;
 const MARK = "running.json";
 /**
- * Not through a link that code of the template has put there; and without a time of reading, whose note would wait for a disk that is busy with
- * the output itself.
+ * Does not follow a link created by a template's code, and does not update the access time, which would wait for a disk that is busy with
+ * the output.
  */
 const APPEND =
   constants.O_RDWR | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW | (constants.O_NOATIME ?? 0);
 
 /**
- * Resolves once the process has ended, and rejects no earlier: with what `line` has thrown. Never rejects for what the process does. Nothing
- * here waits for a disk in the event loop.
+ * Resolves or rejects only after the process has ended; rejects with errors of `line`, never because of the process. Does not block the
+ * event loop on disk access.
  */
 export const runCommand = async (options: CommandOptions): Promise<Ended> => {
   const { folder, clock, signal, line, most = OUTPUT_LIMIT } = options;
-  // Not emptied for each command: that waits for a disk that is still writing what the one before has said.
+  // Not truncated for each command: that would wait for a disk that is still writing the previous output.
   await using out = await open(join(folder, "stdout"), APPEND, 0o600);
   await using err = await open(join(folder, "stderr"), APPEND, 0o600);
   const output = new Output(out, err, most);
@@ -91,7 +97,7 @@ export const runCommand = async (options: CommandOptions): Promise<Ended> => {
   try {
     const child = Bun.spawn([...behind.words(options.args[0]), options.program, ...options.args], {
       cwd: options.cwd,
-      // Programs that the template starts and that leave the group are known by it (strays.ts).
+      // Identifies programs that the template starts and that leave the group (strays.ts).
       env: { ...options.env, PWD: options.cwd },
       stdin: "ignore",
       stdout: out.fd,
@@ -107,7 +113,7 @@ export const runCommand = async (options: CommandOptions): Promise<Ended> => {
     });
     const readers = line ? output.readers(line) : [];
     const stop = new Stop(child.pid, options);
-    /** What was printed could not be taken: the program ends in the same way as one that is cancelled. */
+    /** The output could not be processed: the program is ended as if canceled. */
     let refused: { readonly error: unknown } | undefined;
     const read = async (isLast = false): Promise<void> => {
       try {
@@ -140,7 +146,7 @@ export const runCommand = async (options: CommandOptions): Promise<Ended> => {
   }
 };
 
-/** Interrupts the program itself, which then ends what it has begun; later kills it with everything in its group. */
+/** Interrupts the program itself, which then finishes what it has begun; later kills it with its whole group. */
 class Stop {
   tooLong = false;
   tooMuch = false;
@@ -156,7 +162,7 @@ class Stop {
     this.#began = options.clock.monotonic();
   }
 
-  /** It was told to end. */
+  /** True once the program was asked to end. */
   get isAsked(): boolean {
     return this.#asked !== undefined;
   }
@@ -173,7 +179,7 @@ class Stop {
     } else if (now - this.#asked > grace && !this.#killed) {
       this.#killed = true;
       signalTo(-this.#pid, "SIGKILL");
-      // Before it has a group of its own.
+      // The process may not have its own group yet.
       signalTo(this.#pid, "SIGKILL");
     }
   }
@@ -186,38 +192,38 @@ class Stop {
   }
 
   /**
-   * What was interrupted or killed, or has crashed, leaves nobody of its group behind: a shell of local-exec would go on alone. Nor does any other command but an
-   * apply, which may start what the workspace is: a plan runs code of the template, too.
+   * Kills the rest of the group after an interrupt, a kill or a crash: a shell of local-exec would otherwise continue alone. Does the same
+   * after any command except an apply, which may start the workspace's processes: a plan also runs the template's code.
    */
   async ended(mark: ProcessMark | undefined, wasKilled: boolean): Promise<void> {
     const { args, folder } = this.#options;
     const mayLeave = args[0] === "apply" && this.#asked === undefined && !wasKilled;
     if (!mayLeave) signalTo(-this.#pid, "SIGKILL");
-    // Only these two run what a template brings along.
+    // Only these two run programs of the template.
     if (mark && !mayLeave && (args[0] === "plan" || args[0] === "apply")) await endStrays(folder, mark);
   }
 }
 
-/** What an apply that cannot be done ends with; a crash of the program has a higher one. */
+/** The exit code of a failed apply; a crash has a higher one. */
 const FAILED = 1;
 
-/** A shell around the program says so by its code. */
+/** A shell around the program reports a signal as an exit code. */
 const toSignal = (code: number): string | undefined =>
   Object.entries(system.signals).find(([, number]) => code === 128 + number)?.[0];
 
-/** In words, for anyone who reads why a build has failed. */
-export const killedWords = (command: string, signal: string): string =>
+/** Describes the signal for people who read why a build has failed. */
+export const describeKill = (command: string, signal: string): string =>
   `${command} was killed by ${signal}${signal === "SIGKILL" ? ", perhaps because this machine ran out of memory: its kernel's log says so" : ""}.`;
 
 const signalTo = (pid: number, signal: "SIGINT" | "SIGKILL"): void => {
   try {
     process.kill(pid, signal);
   } catch {
-    // It has just ended.
+    // The process has just ended.
   }
 };
 
-/** What one command writes: files that the commands before it have written to as well. */
+/** The output of one command, in files that earlier commands have also written to. */
 class Output {
   readonly #out: FileHandle;
   readonly #err: FileHandle;
@@ -244,7 +250,7 @@ class Output {
     return fstatSync(this.#out.fd).size - this.#outFrom + fstatSync(this.#err.fd).size - this.#errFrom > this.#most;
   }
 
-  /** A program that is being ended and does not stop printing fills no disk. */
+  /** Truncates the output, so that a program that does not stop printing while it is ended cannot fill the disk. */
   async cut(): Promise<void> {
     for (const file of [this.#out, this.#err]) if (fstatSync(file.fd).size > this.#most) await file.truncate();
   }
@@ -253,14 +259,14 @@ class Output {
     return formatFailure(this.#out.fd, this.#outFrom);
   }
 
-  /** The end of it. */
+  /** The end of standard error. */
   get errors(): string {
     const { size } = fstatSync(this.#err.fd);
     return formatFailure(this.#err.fd, Math.max(this.#errFrom, size - 4 * ERRORS_SHOWN));
   }
 }
 
-/** A file that grows, in lines. */
+/** Reads the lines of a growing file. */
 class Growing {
   readonly #file: number;
   readonly #line: TakeLine;
@@ -277,7 +283,7 @@ class Growing {
   }
 
   async read(isLast = false): Promise<void> {
-    // Looked at fifty times a second, and mostly there is nothing.
+    // Checked fifty times a second, mostly without new output.
     if (!isLast && fstatSync(this.#file).size === this.#at) return;
     const buffer = new Uint8Array(CHUNK);
     for (let count = CHUNK; count === CHUNK && this.#at < this.#end; ) {
@@ -286,7 +292,7 @@ class Growing {
       const lines = (this.#rest + this.#decoder.decode(buffer.subarray(0, count), { stream: true })).split(/\r?\n/);
       this.#rest = lines.pop() ?? "";
       for (const line of lines) await this.#line(line);
-      // Others want the loop, too, whatever a program prints.
+      // Yields to the event loop, however much a program prints.
       if (count === CHUNK) await new Promise<void>((resolve) => setImmediate(resolve));
     }
     if (isLast && this.#rest !== "") await this.#line(this.#rest);
@@ -305,11 +311,11 @@ const formatFailure = (file: number, from: number): string => {
   return Buffer.concat(parts).toString("utf8");
 };
 
-/** The process that a server before this one has started in this folder and that still runs. */
+/** Returns the process that an earlier server has started in this folder and that is still running. */
 const runningIn = (folder: string): ProcessMark[] => {
   const noted = notedIn(folder);
   if (noted) return isAlive(noted) ? [noted] : [];
-  // The server may have died between starting it and noting it.
+  // The server may have died after starting the process and before recording it.
   return processesWorkingIn(folder);
 };
 
@@ -321,7 +327,7 @@ const notedIn = (folder: string): ProcessMark | undefined => {
   }
 };
 
-/** Programs of Terraform whose working folder lies below this one. */
+/** Returns Terraform processes whose working directory is below this folder. */
 const processesWorkingIn = (folder: string): ProcessMark[] => {
   if (!existsSync(folder)) return [];
   const inside = `${realpathSync(folder)}/`;
@@ -346,21 +352,21 @@ const namesIn = (folder: string): string[] => {
   }
 };
 
-/** Asks what a server before this one has left running here to end: it writes its state first. */
+/** Asks a process left by an earlier server to end; it writes its state first. */
 export const interruptRunning = (folder: string): boolean => {
   const marks = runningIn(folder);
   for (const { pid } of marks) signalTo(pid, "SIGINT");
   return marks.length > 0;
 };
 
-/** Resolves once nothing of a server before this one runs here; what does not end in time is killed with all that it has started. */
+/** Resolves once no process of an earlier server runs here. Kills processes that do not end in time, with all their children. */
 export const endRunning = async (folder: string, clock: Clock, grace: number): Promise<void> => {
   const marks = runningIn(folder);
   const until = clock.monotonic() + grace;
   while (marks.some(isAlive) && clock.monotonic() < until) await pause(clock, POLL_MS);
   for (const { pid } of marks) signalTo(-pid, "SIGKILL");
   while (marks.some(isAlive)) await pause(clock, POLL_MS);
-  // It may have been killed together with the server: what it had started is no part of anything that is known.
+  // If it was killed together with the server, its children are recorded nowhere.
   const noted = notedIn(folder);
   if (noted) await endStrays(folder, noted);
   await rm(join(folder, MARK), { force: true });

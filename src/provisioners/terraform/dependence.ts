@@ -1,5 +1,5 @@
-// Whether what a template asks depends on what was answered, on who asks, or on anything else that only a plan knows; and which parts a
-// form has to plan (facts/terraform 4.4, 4.5). Read of a plan's `configuration`. Pure.
+// Determines whether a template's parameters depend on their values, the user, or anything else that only a plan knows, and which parts a
+// form has to plan (facts/terraform 4.4, 4.5). Reads a plan's `configuration`. Pure.
 import type { ConfiguredModule, Values } from "./mapping/document.ts";
 
 const ASKED = new Set(["coder_parameter", "coder_workspace_preset", "coder_workspace_tags"]);
@@ -17,11 +17,11 @@ const askedIn = (module: ConfiguredModule | undefined, at = ""): Asked[] => [
   ...Object.entries(module?.module_calls ?? {}).flatMap(([name, call]) => askedIn(call.module, `${at}module.${name}.`)),
 ];
 
-/** Addresses of all that is asked, without indices. */
+/** Returns the addresses of all parameters and similar data sources, without indexes. */
 export const formTargets = (module: ConfiguredModule | undefined): string[] =>
   askedIn(module).map(({ address }) => address);
 
-/** Names of parameters, as far as they are written as constants, by their addresses without indices. */
+/** Returns the names of parameters, if they are constants, by address without indexes. */
 export const parameterNames = (module: ConfiguredModule | undefined): Map<string, string> =>
   new Map(
     askedIn(module)
@@ -32,11 +32,11 @@ export const parameterNames = (module: ConfiguredModule | undefined): Map<string
       }),
   );
 
-/** True unless every expression of what is asked is made of constants and variables alone. */
+/** Returns true unless all expressions of the form's data sources use only constants and variables. */
 export const isDynamic = (module: ConfiguredModule | undefined): boolean =>
   askedIn(module).some(
     ({ address, expressions, whole }) =>
-      // What a module is given may come from anywhere.
+      // A module's inputs may come from anywhere.
       (address.startsWith("module.") && referencesIn({ expressions, ...toCounts(whole) }).length > 0) ||
       referencesIn({ expressions, ...toCounts(whole) }).some((name) => !name.startsWith("var.")),
   );

@@ -1,17 +1,17 @@
-// The commands of Terraform in a session (facts/terraform 1.5): what each is called with, what it may cost, what its failure means.
+// Terraform's commands in a session (facts/terraform 1.5): their arguments, limits, and errors.
 import { mkdir } from "node:fs/promises";
 import type { Clock } from "#base/clock.ts";
 import { ProvisionError, type Report } from "../provisioner.ts";
-import { type CommandOptions, type Ended, killedWords, OUTPUT_LIMIT, runCommand, type TakeLine } from "./command.ts";
+import { type CommandOptions, describeKill, type Ended, OUTPUT_LIMIT, runCommand, type TakeLine } from "./command.ts";
 import { quiet } from "./environment.ts";
 import type { InitTurns } from "./init-turns.ts";
 import type { PlanDocument, StateDocument } from "./mapping/document.ts";
-import { type Mask, secretsInState } from "./mask.ts";
+import { type Mask, parseStateSecrets } from "./mask.ts";
 import { isAtLeast, type Program } from "./program.ts";
 import { Progress } from "./progress.ts";
 import { keepOwnProviders } from "./providers.ts";
 import type { Session } from "./session.ts";
-import { tokensIn } from "./state-tokens.ts";
+import { parseAgentTokens } from "./state-tokens.ts";
 
 /** Milliseconds. */
 export type Limits = { readonly step: number; readonly apply: number; readonly grace: number };
@@ -19,29 +19,29 @@ export type Limits = { readonly step: number; readonly apply: number; readonly g
 export type EngineOptions = {
   readonly program: Program;
   readonly clock: Clock;
-  /** Passed on from this process. */
+  /** Variables passed on from this process. */
   readonly env: Readonly<Record<string, string>>;
   readonly cliConfig: string | undefined;
-  /** Where providers are kept for all runs. */
+  /** The provider cache shared by all runs. */
   readonly pluginCache: string;
-  /** Terraform tells of its own steps, too. */
+  /** Includes Terraform's own log. */
   readonly verbose?: boolean;
   readonly turns: InitTurns;
   readonly limits: Limits;
   readonly givesWay: boolean;
 };
 
-/** Where neither this server nor its limits have asked it to end. */
+/** Used if neither this server nor a limit has ended it. */
 const INTERRUPTED = "it was interrupted from outside, by SIGINT or SIGTERM.";
 const UUID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/i;
 
-/** One that is changed keeps its token, so that it counts as one whose token was not seen: then every state is read. */
+/** A changed agent keeps its token, so it counts as one whose token was not seen: then every state is read. */
 const isAgentMade = (line: string): boolean =>
   line.includes('"type":"apply_complete"') &&
   line.includes('"resource_type":"coder_agent"') &&
   !line.includes('"action":"delete"');
 
-/** One run of several commands, for one report. */
+/** Runs several commands of one session with one report. */
 export class Engine {
   readonly #options: EngineOptions;
   readonly #session: Session;
@@ -77,7 +77,10 @@ export class Engine {
     }
   }
 
-  /** A state that lies elsewhere would be taken for none: a delete would remove nothing, and a stop make everything again. */
+  /**
+   * Rejects templates with a remote state: it would look like no state, so a delete would remove nothing and a stop would create everything
+   * again.
+   */
   async #keepsState(): Promise<void> {
     const backend = await this.#session.backend();
     if (backend === undefined) return;
@@ -86,12 +89,12 @@ export class Engine {
     );
   }
 
-  /** Checks the files without any values. Throws ProvisionError. */
+  /** Validates the files without values. Throws ProvisionError. */
   async validate(): Promise<void> {
     await this.#timed("validate", () => this.#read(["validate", "-no-color"]));
   }
 
-  /** Plans into the session's plan file. `env`: what the provider reads of the workspace. */
+  /** Writes the plan to the session's plan file. `env`: the workspace's variables for the provider. */
   async plan(stage: string, env: Readonly<Record<string, string>>, destroy = false): Promise<void> {
     const args = ["plan", "-no-color", "-input=false", "-json", "-refresh=true", `-out=${this.#session.planFile}`];
     const more = [`-var-file=${this.#session.variablesFile}`, ...(destroy ? ["-destroy"] : [])];
@@ -100,22 +103,23 @@ export class Engine {
 
   async apply(stage: string, env: Readonly<Record<string, string>>): Promise<void> {
     const args = ["apply", "-no-color", "-auto-approve", "-input=false", "-json", this.#session.planFile];
-    const before = new Set(tokensIn((await this.#session.state()) ?? null));
+    const before = new Set(parseAgentTokens((await this.#session.state()) ?? null));
     const first = await this.#session.stamp();
     let known = first;
-    /** Agents that are made, and those whose new token has been seen. */
+    /** Number of created agents, and of those whose new token has been seen. */
     let made = 0;
     let seen = 0;
     await this.#logged(args, this.#full(env), stage, "apply", this.#options.limits.apply, async (text) => {
       if (isAgentMade(text)) made += 1;
-      // Tokens that this very run makes are known as soon as they are in the state, which is before anything can print them: those that its plan
-      // has made with the first state it writes, those of new agents later. One of thousands of things is written again for each.
+      // New tokens must be masked before anything can print them, so each new state is read: tokens created by the plan are in the first
+      // state that the apply writes, those of new agents in later ones. Once all tokens are known, states are skipped, because with
+      // thousands of resources Terraform writes the state for each of them.
       if (!UUID.test(text) || (known !== first && seen >= made)) return;
       const stamp = await this.#session.stamp();
       if (stamp === known) return;
       const state = (await this.#session.state()) ?? null;
-      this.#mask.add(...secretsInState(state ?? ""));
-      seen = tokensIn(state).filter((token) => !before.has(token)).length;
+      this.#mask.add(...parseStateSecrets(state ?? ""));
+      seen = parseAgentTokens(state).filter((token) => !before.has(token)).length;
       known = stamp;
     });
   }
@@ -128,7 +132,7 @@ export class Engine {
     return this.#document<StateDocument>(["show", "-json", "-no-color"]);
   }
 
-  /** Who needs whom, as DOT. */
+  /** Returns the dependency graph as DOT. */
   async graph(): Promise<string> {
     const type = isAtLeast(this.#options.program, 1, 7) ? ["-type=plan"] : [];
     return this.#timed("graph", () => this.#read(["graph", ...type]));
@@ -136,7 +140,7 @@ export class Engine {
 
   #full(env: Readonly<Record<string, string>>): Record<string, string> {
     const { cliConfig, pluginCache } = this.#options;
-    // Only these two commands: what others print is read (facts/terraform 1.21).
+    // Only for these two commands: the output of the others is parsed (facts/terraform 1.21).
     return { ...quiet(cliConfig, pluginCache), ...(this.#options.verbose ? { TF_LOG: "JSON" } : {}), ...env };
   }
 
@@ -170,7 +174,7 @@ export class Engine {
       return known ? known.then(() => progress.line(text, stage, step)) : progress.line(text, stage, step);
     };
     const ended = await this.#run({ args, env, limit, line });
-    // One that did not begin at all says why in a line of its own.
+    // A command that failed to start reports the reason on its last line.
     const last = progress.crash ?? this.#mask.hide(ended.errors.trim().split("\n").at(-1) ?? "");
     const reasons = progress.reasons.length > 0 ? progress.reasons : [last];
     if (ended.code !== 0)
@@ -201,8 +205,8 @@ export class Engine {
     if (tooLong) throw new ProvisionError(`${name} ${command} took longer than ${minutes} minutes and was stopped.`);
     if (tooMuch)
       throw new ProvisionError(`${name} ${command} printed more than ${OUTPUT_LIMIT} bytes and was stopped.`);
-    // Whatever it has said by then is not why it ended.
-    if (killedBy) throw new ProvisionError(killedWords(`${name} ${command}`, killedBy));
+    // Earlier errors are not the reason it ended.
+    if (killedBy) throw new ProvisionError(describeKill(`${name} ${command}`, killedBy));
     const said = reasons.filter((one) => one !== "");
     const [first = `it exited with ${code}.`] = said;
     const more = said.length > 1 ? ` (and ${said.length - 1} more, see the log)` : "";

@@ -1,21 +1,21 @@
-// The variables that a run of Terraform gets: of this process's own only those on a list, and what the provider `coder` reads of a
-// workspace (facts/terraform section 2). Pure.
+// The environment of a Terraform run: allowlisted variables of this process, and the workspace's variables for the provider `coder`
+// (facts/terraform section 2). Pure.
 import { sha256 } from "#base/ids.ts";
 import type { ProvisionRequest } from "../provisioner.ts";
 import type { TerraformOwner, TerraformWork } from "./work.ts";
 
-/** What programs need of their machine, whatever a template does. */
+/** Variables that programs need from their machine, regardless of the template. */
 const ALWAYS = [
   ...["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_*", "TZ", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR"],
   ...["HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy", "SSH_AUTH_SOCK"],
 ];
 
-/** These would change what Terraform itself does. */
+/** These would change Terraform's own behavior. */
 const NEVER = /^(?:TF_(?:WORKSPACE|DATA_DIR|CLI_|LOG|VAR_|INPUT|PLUGIN_CACHE)|CODER_|SLIPWAY_)/;
 
 type Variables = Readonly<Record<string, string | undefined>>;
 
-/** `allowed` holds names, and beginnings of names with `*` behind them. */
+/** `allowed` contains names, and prefixes that end in `*`. */
 export const passedOn = (own: Variables, allowed: readonly string[]): Record<string, string> => {
   const list = [...ALWAYS, ...allowed];
   const fits = (name: string): boolean =>
@@ -27,7 +27,7 @@ export const passedOn = (own: Variables, allowed: readonly string[]): Record<str
   );
 };
 
-/** What every command gets alongside what is passed on. */
+/** Returns the variables that every command gets in addition. */
 export const quiet = (cliConfig: string | undefined, pluginCache: string | undefined): Record<string, string> => ({
   CHECKPOINT_DISABLE: "1",
   TF_IN_AUTOMATION: "1",
@@ -48,12 +48,12 @@ const PLATFORMS = [
 
 export type InitScript = (os: string, arch: string) => string;
 
-/** What an import and a form know: no workspace, no secrets. `owner` only where someone asks. */
+/** Returns the variables of an import or a form: no workspace, no secrets. `owner` only for a user's request. */
 export const plainVariables = (
   transition: "start" | "stop" | "destroy",
   { access_url, initScript, owner }: { access_url: string; initScript: InitScript; owner?: TerraformOwner | undefined },
 ): Record<string, string> => ({
-  // Templates write a path behind it, as in "${data.coder_workspace.me.access_url}/icon/code.svg".
+  // Templates append a path, as in "${data.coder_workspace.me.access_url}/icon/code.svg".
   CODER_AGENT_URL: access_url.replace(/\/+$/, ""),
   CODER_WORKSPACE_TRANSITION: transition,
   CODER_WORKSPACE_OWNER_GROUPS: JSON.stringify(owner?.groups ?? ["Everyone"]),
@@ -62,7 +62,7 @@ export const plainVariables = (
     ? {
         CODER_WORKSPACE_OWNER: owner.username,
         CODER_WORKSPACE_OWNER_ID: owner.id,
-        // Of an empty one the provider makes "default", and templates put that into people's commits.
+        // For an empty name, the provider uses "default", which templates would put into people's commits.
         CODER_WORKSPACE_OWNER_NAME: owner.full_name || owner.username,
         CODER_WORKSPACE_OWNER_EMAIL: owner.email,
         CODER_WORKSPACE_OWNER_LOGIN_TYPE: owner.login_type,
@@ -73,7 +73,7 @@ export const plainVariables = (
   ),
 });
 
-/** Values of parameters by the digests of their names. */
+/** Returns parameter values by the digest of their name. */
 export const parameterVariables = (
   values: Readonly<Record<string, string>>,
   previous: Readonly<Record<string, string>> = {},
@@ -84,7 +84,7 @@ export const parameterVariables = (
   ),
 });
 
-/** Of a build, with the owner's secrets. `runningToken`: that of the one agent of a workspace that is being claimed. */
+/** Returns the variables of a build, with the owner's secrets. `runningToken`: the token of a claimed workspace's only agent. */
 export const buildVariables = (
   request: ProvisionRequest,
   work: TerraformWork,

@@ -1,10 +1,10 @@
-// What a template asks for certain values: one plan of its questions alone, in a folder that is prepared once for each version (facts/
-// terraform section 4). A plan with mistakes still tells everything that is well.
+// Evaluates a template's parameters for given values: plans only the form's data sources, in a folder that is prepared once per version
+// (facts/terraform section 4). A plan with errors still returns the valid parts.
 import { exists, mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { ManifestParameter } from "#schema/templates/manifest.ts";
 import { PlanBroken, ProvisionError } from "../provisioner.ts";
-import { killedWords, runCommand } from "./command.ts";
+import { describeKill, runCommand } from "./command.ts";
 import { parameterNames } from "./dependence.ts";
 import { Engine, type EngineOptions } from "./engine.ts";
 import { parameterVariables, plainVariables, quiet } from "./environment.ts";
@@ -23,7 +23,7 @@ export type FormVersion = {
   readonly archive: TemplateArchive;
   readonly cache: TemplateArchive | undefined;
   readonly targets: readonly string[];
-  /** Names and types, and the values given to them. */
+  /** Declared variables with their types, and their values. */
   readonly declared: readonly { readonly name: string; readonly type: string }[];
   readonly variables: Readonly<Record<string, string>>;
   readonly secrets: readonly string[];
@@ -37,38 +37,38 @@ export type FormQuestion = {
 };
 
 export type FormAnswer = {
-  /** Those that are well, in order. */
+  /** The valid parameters, in order. */
   readonly parameters: readonly ManifestParameter[];
   readonly tags: Readonly<Record<string, string>>;
-  /** What is wrong, with the address of the parameter it is about where it says so: a plan leaves that one out. */
+  /** Errors, with the address of the parameter if known: a plan omits that parameter. */
   readonly faults: readonly Diagnostic[];
-  /** Names of parameters that are written as constants, by their addresses without indices. */
+  /** Names of parameters that are constants, by address without indexes. */
   readonly names: ReadonlyMap<string, string>;
 };
 
-/** Milliseconds until what was interrupted is killed. */
+/** Milliseconds between interrupting and killing a command. */
 const GRACE_MS = 1_000;
-/** Milliseconds for providers and modules of a version, which others wait for. */
+/** Timeout for preparing a version's providers and modules, which other requests wait for. */
 const PREPARE_MS = 60_000;
 const TOO_LATE = "The template's providers could not be installed in time.";
-/** Plans at once, prepared versions and answers that are kept. */
+/** Maximum number of parallel plans, prepared versions and cached answers. */
 const AT_ONCE = 2;
 const VERSIONS = 8;
 const ANSWERS = 128;
 const READY = "ready";
 
 /**
- * Terraform and its providers are programs of Go: one that lives for a fraction of a second need not clean up its memory, which is a sixth of
- * the processor's time of a question. Beyond the limit it does all the same.
+ * Terraform and its providers are Go programs. One that runs for a fraction of a second need not collect garbage, which takes a sixth of
+ * its CPU time; above the memory limit it does so anyway.
  */
 const SHORT_LIVED = { GOGC: "off", GOMEMLIMIT: "512MiB" };
 
 export class Forms {
   readonly #root: string;
   readonly #options: () => Promise<EngineOptions>;
-  /** Milliseconds of one command. */
+  /** Timeout of one command in milliseconds. */
   readonly #limit_ms: number;
-  /** By version, the one used last at the end. */
+  /** By version, most recently used last. */
   readonly #prepared = new Map<string, Promise<Session>>();
   readonly #answers = new Map<string, FormAnswer>();
   readonly #busy = new Map<string, number>();
@@ -84,7 +84,7 @@ export class Forms {
     this.#options = options;
   }
 
-  /** Rejects with the signal's reason when the question counts no more, with ProvisionError when it cannot be answered. */
+  /** Rejects with the signal's reason if the question is outdated, and with ProvisionError if it cannot be answered. */
   async answer(question: FormQuestion, signal: AbortSignal): Promise<FormAnswer> {
     const { version, owner, inputs } = question;
     const key = JSON.stringify([version.id, owner, Object.entries(inputs).sort()]);
@@ -131,7 +131,7 @@ export class Forms {
     return known;
   }
 
-  /** The template with its providers, once for each version; what a server before this one has prepared is good. */
+  /** Prepares the template with its providers once per version; reuses a folder prepared by an earlier server. */
   async #prepare({ id, archive, cache, declared, variables }: FormVersion): Promise<Session> {
     const session = new Session(join(this.#root, id));
     const values = variablesFile(declared, variables);
@@ -162,7 +162,7 @@ export class Forms {
     const folder = join(session.folder, `run-${this.#runs}`);
     this.#busy.set(version.id, (this.#busy.get(version.id) ?? 0) + 1);
     try {
-      // That of a server before this one that was killed.
+      // The folder of an earlier server that was killed.
       await rm(folder, { recursive: true, force: true });
       await mkdir(folder, { mode: 0o700 });
       const file = join(folder, "plan");
@@ -195,12 +195,12 @@ export class Forms {
         throw new PlanBroken(
           `Evaluating the template's parameters took longer than terraform_form_limit (${this.#limit_ms / 1000} s). Try again, or ask an administrator to raise it.`,
         );
-      if (killedBy) throw new PlanBroken(killedWords(`${program.name} plan`, killedBy));
+      if (killedBy) throw new PlanBroken(describeKill(`${program.name} plan`, killedBy));
       if (!(await exists(file)))
         throw new ProvisionError(progress.reasons[0] ?? "The template's parameters cannot be evaluated.");
       const shown = await runCommand({ ...common, args: ["show", "-json", "-no-color", file], env: base });
       signal.throwIfAborted();
-      if (shown.killedBy) throw new PlanBroken(killedWords(`${program.name} show`, shown.killedBy));
+      if (shown.killedBy) throw new PlanBroken(describeKill(`${program.name} show`, shown.killedBy));
       if (shown.code !== 0) throw new ProvisionError("The evaluated parameters of the template cannot be read.");
       const document = JSON.parse(shown.output) as PlanDocument;
       const instances = instancesOfPlan(document);

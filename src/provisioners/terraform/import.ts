@@ -1,7 +1,7 @@
-// What an import of a Terraform template finds out: both halves planned without a workspace, as a manifest (facts/terraform 1.2, 3).
-// Runs code of the template (data "external"), so only those who may manage templates get here.
+// Imports a Terraform template: plans both transitions without a workspace and maps them to a manifest (facts/terraform 1.2, 3). Runs code
+// of the template (data "external"), so only users who may manage templates can call it.
 import type { Manifest, ManifestParameter } from "#schema/templates/manifest.ts";
-import { patternHere } from "../pattern.ts";
+import { tryCompilePattern } from "../pattern.ts";
 import { ProvisionError, type Report } from "../provisioner.ts";
 import { listNeeds, type Packed, packCache } from "./cache.ts";
 import { formTargets, isDynamic, parameterNames } from "./dependence.ts";
@@ -26,18 +26,18 @@ const STAGES = {
   module: "Checking the module for snapshots",
 } as const;
 
-/** What an import is told. Holds values of variables: never logged. */
+/** The input of an import. Contains values of variables: never logged. */
 export type ImportRequest = {
   readonly job_id: string;
   readonly archive: TemplateArchive;
   readonly variables: Readonly<Record<string, string>>;
   readonly access_url: string;
-  /** Ids of the accounts that can be linked here. */
+  /** IDs of the accounts that can be linked on this server. */
   readonly accounts: readonly string[];
 };
 
 type ImportInput = Omit<ImportRequest, "job_id" | "archive"> & {
-  /** Of the module for snapshots, in a folder of its own. */
+  /** The engine for the snapshot module, in its own folder. */
   readonly moduleEngine: Engine | undefined;
   readonly program: Program;
   readonly session: Session;
@@ -48,10 +48,10 @@ type ImportInput = Omit<ImportRequest, "job_id" | "archive"> & {
 
 export type TerraformImport = { readonly manifest: Manifest; readonly cache: Packed | undefined };
 
-/** Characters of a manifest. */
+/** Maximum characters of a manifest. */
 const MANIFEST_LIMIT = 4 * 1024 * 1024;
 
-/** Throws ProvisionError for what the template's author has to change. */
+/** Throws ProvisionError for problems that the template's author has to fix. */
 export const importPlan = async (input: ImportInput): Promise<TerraformImport> => {
   const { engine, moduleEngine, session, source, report } = input;
   if (source.snapshot_module?.problem !== undefined) throw new ProvisionError(source.snapshot_module.problem);
@@ -72,7 +72,7 @@ export const importPlan = async (input: ImportInput): Promise<TerraformImport> =
   return { manifest, cache };
 };
 
-/** Rejects a module that Terraform cannot read now, so that no snapshot fails for it later. */
+/** Rejects a module that Terraform cannot parse, so that snapshots do not fail later. */
 const checkModule = async (engine: Engine): Promise<void> => {
   await engine.init(STAGES.module);
   await engine.validate().catch((error) => {
@@ -90,7 +90,7 @@ const half = async ({ engine, access_url }: ImportInput, transition: "start" | "
   return { plan, mapped: mapped(() => mapPlan(plan, graph)) };
 };
 
-/** A MappingError in words for anyone who follows the job. */
+/** Converts a MappingError to an error for people who follow the job. */
 export const mapped = <T>(map: () => T): T => {
   try {
     return map();
@@ -104,9 +104,9 @@ const checkAccounts = ({ external_auth }: MappedPlan, known: readonly string[]):
   if (strange) throw new ProvisionError(`The external auth provider "${strange.id}" is not configured on this server.`);
 };
 
-/** Its value can be checked by a plan alone. */
+/** Returns true if only a plan can validate the parameter's value. */
 const isOnlyReadByGo = ({ validation }: ManifestParameter): boolean =>
-  validation?.regex !== undefined && patternHere(validation.regex) === undefined;
+  validation?.regex !== undefined && tryCompilePattern(validation.regex) === undefined;
 
 const loadManifest = async (
   { program, source, session }: ImportInput,

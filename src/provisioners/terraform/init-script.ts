@@ -1,6 +1,5 @@
-// The script that brings the agent's program to a machine and starts it. The provider fills in the access URL and the way an agent signs
-// in (facts/terraform 2.13); what is served at /init-script has them filled in by the server. Needs sh and curl, wget or busybox; for
-// Windows PowerShell.
+// The script that downloads the agent's program to a machine and starts it. The provider fills in the access URL and the authentication
+// type (facts/terraform 2.13); for /init-script, the server does. Needs sh and curl, wget or busybox; on Windows, PowerShell.
 
 const URL_MARK = "${" + "ACCESS_URL}";
 const AUTH_MARK = "${" + "AUTH_TYPE}";
@@ -59,9 +58,9 @@ $env:CODER_AGENT_AUTH = "${AUTH_MARK}"
 exit $LASTEXITCODE
 `;
 
-/** The script with the marks that the provider fills in. */
+/** Returns the script with the placeholders that the provider fills in. */
 export const initScript = (os: string, arch: string): string => (os === "windows" ? powershell(arch) : shell(os, arch));
 
-/** The same for anyone who fetches it from the server: with its URL, signing in by token. */
+/** Returns the script for /init-script: with the server's URL and token authentication. */
 export const filledInitScript = (os: string, arch: string, access_url: string): string =>
   initScript(os, arch).replaceAll(URL_MARK, access_url).replaceAll(AUTH_MARK, "token");

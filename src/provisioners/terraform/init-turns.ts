@@ -1,15 +1,15 @@
-// One `init` at a time writes to the folder of plugins that all runs share (facts/terraform 1.11). Nobody waits forever: one whose registry does
-// not answer holds back no build of other templates.
+// Serializes `init` runs, which write to the plugin folder shared by all runs (facts/terraform 1.11). The wait is bounded, so that an
+// unresponsive registry does not block builds of other templates.
 import type { Clock } from "#base/clock.ts";
 import { aborted, within } from "#base/retry.ts";
 
-/** Milliseconds; many runs that begin immediately take less. */
+/** Milliseconds; many runs that start at the same time take less. */
 const PATIENCE_MS = 30_000;
 
 export class InitTurns {
   #last: Promise<unknown> = Promise.resolve();
 
-  /** Resolves with what ends the turn, or undefined for one who has waited long enough. Rejects with the signal's reason. */
+  /** Resolves with a function that ends the turn, or with undefined after a timeout. Rejects with the signal's reason. */
   async take(clock: Clock, signal: AbortSignal): Promise<(() => void) | undefined> {
     const before = this.#last;
     const { promise, resolve } = Promise.withResolvers<void>();

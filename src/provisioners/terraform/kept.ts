@@ -1,5 +1,6 @@
-// Folders of builds that were made and that nobody has said are stored: a server or a worker that was killed between the end of a build and the
-// word for it leaves one, with a state in the clear. They are listed for anyone who knows what is stored, and go once it is (rule TF-37).
+// Folders of completed builds whose result is not confirmed as stored. They are left when a server or worker is killed between the end of a
+// build and its confirmation, and contain an unencrypted state. They are listed for the component that knows what is stored, and removed
+// once it is (rule TF-37).
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { log } from "#base/log.ts";
@@ -8,11 +9,11 @@ import { parseSerial, Session } from "./session.ts";
 
 export class KeptBuilds {
   readonly #root: string;
-  /** Resolves once nothing of an earlier run goes on in a folder. */
+  /** Resolves once no process of an earlier run is active in a folder. */
   readonly #ended: (folder: string) => Promise<void>;
-  /** Runs under way by workspace: a cancelled one may still be ending when the next one begins. */
+  /** Number of active runs by workspace: a canceled run may still be ending when the next one begins. */
   readonly #busy = new Map<string, number>();
-  /** Folders that are being removed: what comes next for the workspace waits for that. */
+  /** Folders being removed; the workspace's next run waits for that. */
   readonly #going = new Map<string, Promise<void>>();
 
   constructor(root: string, ended: (folder: string) => Promise<void>) {
@@ -20,7 +21,7 @@ export class KeptBuilds {
     this.#ended = ended;
   }
 
-  /** Nobody lists or removes what this workspace has while `work` runs. */
+  /** Prevents listing and removing the workspace's folder while `work` runs. */
   async during<T>(workspace_id: string, work: () => Promise<T>): Promise<T> {
     while (this.#going.has(workspace_id)) await this.#going.get(workspace_id);
     this.#busy.set(workspace_id, (this.#busy.get(workspace_id) ?? 0) + 1);
@@ -33,7 +34,7 @@ export class KeptBuilds {
     }
   }
 
-  /** Resolves when its folder no longer exists; a run that is under way keeps it. Never rejects. */
+  /** Resolves when the workspace's folder no longer exists, or immediately if a run is active. Never rejects. */
   async remove(workspace_id: string): Promise<void> {
     if (this.#busy.has(workspace_id) || this.#going.has(workspace_id)) return;
     const gone = this.#getSession(workspace_id)
@@ -44,7 +45,7 @@ export class KeptBuilds {
     await gone;
   }
 
-  /** States that can be read; a folder without any goes at once. One that cannot be read or stored stays for a person. */
+  /** Returns readable states and removes folders without one. A state that cannot be read or stored is kept for a person. */
   async list(): Promise<KeptBuild[]> {
     const found: KeptBuild[] = [];
     for (const workspace_id of await readdir(this.#root).catch(() => [])) {
@@ -58,7 +59,7 @@ export class KeptBuilds {
     return found;
   }
 
-  /** Those that are as they were when they were listed. */
+  /** Removes the folders that have not changed since they were listed. */
   async drop(stored: readonly KeptBuild[]): Promise<void> {
     for (const { workspace_id, lineage, serial } of stored) {
       const now = await keptIn(this.#getSession(workspace_id), workspace_id);

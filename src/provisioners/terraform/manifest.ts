@@ -1,4 +1,4 @@
-// What was read of a plan or state as a manifest, which is what everything else knows of a template (facts/terraform 6.3). Pure.
+// Converts a mapped plan or state to a manifest, the form in which all other code knows a template (facts/terraform 6.3). Pure.
 import { scriptCronProblem } from "#base/schedule/cron.ts";
 import type {
   ManifestAgent,
@@ -20,7 +20,7 @@ import {
 } from "./mapping/mapped.ts";
 import type { DeclaredVariable } from "./variables.ts";
 
-/** What is left out of a manifest: nothing there is empty, 0 or false. */
+/** Used to drop members: a manifest omits empty, 0 and false ones. */
 type Full = Record<string, unknown>;
 
 const lean = <T>(full: Full): T =>
@@ -69,7 +69,7 @@ const agentIn = (agent: MappedAgent): ManifestAgent => {
         ),
       devcontainers: agent.devcontainers.map((one) => lean(one)),
     }),
-    // An empty list means something of its own: none of them.
+    // An empty list has its own meaning: no display apps.
     display_apps: agent.display_apps as NonNullable<ManifestAgent["display_apps"]>,
     connection_timeout: agent.connection_timeout,
   };
@@ -83,7 +83,7 @@ const appIn = (app: MappedApp): ManifestApp => {
 const scriptIn = (script: MappedScript): Full =>
   lean({ ...script, timeout: script.timeout || undefined, cron: toCron(script) });
 
-/** Five fields in a template are the seconds and what follows, without the days of the week (facts/terraform 3.13). */
+/** With five fields, the template's first one is the seconds, and the day of the week is missing (facts/terraform 3.13). */
 const toCron = ({ cron, display_name }: MappedScript): string => {
   if (cron === "") return "";
   const six = cron.trim().split(/\s+/).length === 5 && !cron.startsWith("@") ? `${cron.trim()} *` : cron.trim();
@@ -93,7 +93,7 @@ const toCron = ({ cron, display_name }: MappedScript): string => {
   return six;
 };
 
-/** In words, what an author may not have meant. */
+/** Returns warnings about schedules that the author may not have intended. */
 export const cronWarnings = (mapped: readonly MappedResource[]): string[] =>
   mapped
     .flatMap(({ agents }) => agents.flatMap(({ scripts }) => scripts))
@@ -124,7 +124,7 @@ export const parameterIn = (one: MappedParameter): ManifestParameter => {
       ephemeral: one.ephemeral,
       address: one.address,
       options: options.map((option) => ({ ...lean<Full>(option), name: option.name, value: option.value })),
-      // A rule that says nothing says that the number is a whole one.
+      // An empty rule means that the number must be an integer.
       validation: Object.keys(validation).length > 0 || one.is_whole ? validation : undefined,
       styling: Object.keys(one.styling).length > 0 ? one.styling : undefined,
     }),
@@ -157,7 +157,7 @@ export const presetIn = ({
 
 const TYPES = ["string", "number", "bool"] as const;
 
-/** `configured` is what a plan knows of the variables; empty where none exists. */
+/** `configured` is what a plan knows about the variables; empty without a plan. */
 export const variableIn = (
   { name, description, type, default: given, sensitive }: DeclaredVariable,
   configured: Readonly<Record<string, ConfiguredVariable>> = {},
@@ -172,7 +172,7 @@ export const variableIn = (
       type: TYPES.find((one) => one === type),
       declared_type: TYPES.some((one) => one === type) ? undefined : type,
     }),
-    // An empty default is one, and not a value that is required.
+    // An empty default is a default, so the value is not required.
     ...(given === undefined ? {} : { default: value ?? given }),
   };
 };

@@ -1,20 +1,20 @@
-// Takes secrets out of texts before anyone sees them, as they are and as programs write them. Every line of a text is a secret of its own,
-// because logs come in lines (rule TF-11).
-import { listSpellings } from "#base/secrets/spellings.ts";
+// Masks secrets in texts before they are shown, in plain form and in common encodings. Every line of a secret is treated as a secret,
+// because logs arrive in lines (rule TF-11).
+import { listEncodings } from "#base/secrets/spellings.ts";
 
-/** Shorter ones would hide ordinary words. */
+/** Masking shorter secrets would hide ordinary words. */
 const SHORTEST = 6;
 const SHOWN = "(hidden)";
-/** Characters by which a place is told that may begin a secret; each secret has at least so many. */
+/** Number of leading characters that identify a possible secret; every secret is at least this long. */
 const HEAD = 4;
-/** Heads are told apart by so many bits of a number. */
+/** Size of the hash table for heads. */
 const TABLE = 1 << 16;
 
 export class Mask {
   readonly #known = new Set<string>();
-  /** Spellings by the number of their head, the longest first. */
+  /** Spellings by the hash of their head, longest first. */
   readonly #byHead = new Map<number, string[]>();
-  /** 1 where a head has that number: most places of a text are told by this alone. */
+  /** 1 if a head has this hash, which rules out most positions of a text. */
   readonly #heads = new Uint8Array(TABLE);
 
   add(...secrets: readonly (string | undefined)[]): void {
@@ -23,7 +23,7 @@ export class Mask {
       this.#known.add(secret);
       const lines = secret.split(/\r?\n/).map((line) => line.trim());
       for (const one of new Set([secret.trim(), ...lines])) {
-        if (one.length >= SHORTEST) for (const spelling of listSpellings(one)) this.#look(spelling);
+        if (one.length >= SHORTEST) for (const spelling of listEncodings(one)) this.#look(spelling);
       }
     }
   }
@@ -41,7 +41,7 @@ export class Mask {
     this.#heads[head] = 1;
   }
 
-  /** One pass over the text, however many secrets there are. What overlaps is hidden whole. */
+  /** Masks all secrets in one pass over the text. Overlapping ones are masked together. */
   hide(text: string): string {
     let shown = "";
     let done = 0;
@@ -60,7 +60,7 @@ export class Mask {
     return done === 0 ? text : shown + text.slice(done);
   }
 
-  /** Where the longest secret ends that begins here. */
+  /** Returns the end of the longest secret that starts here. */
   #endOf(text: string, at: number, head: number): number | undefined {
     const found = this.#byHead.get(head)?.find((one) => text.startsWith(one, at));
     return found === undefined ? undefined : at + found.length;
@@ -75,8 +75,8 @@ const headAt = (text: string, at: number): number => {
 
 const SECRETS = new Set(["token", "session_token", "ssh_private_key", "oidc_access_token", "access_token"]);
 
-/** The secrets in a state file that the provider `coder` has put there; none when it is no state. */
-export const secretsInState = (state: string): string[] => {
+/** Returns the secrets of the provider `coder` in a state file; none if the text is not a state. */
+export const parseStateSecrets = (state: string): string[] => {
   try {
     const { resources = [] } = JSON.parse(state) as {
       resources?: { type: string; instances?: { attributes?: Record<string, unknown> }[] }[];

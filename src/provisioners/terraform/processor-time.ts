@@ -1,13 +1,13 @@
-// How much of the processor's time a group of processes has used, as Linux counts it.
+// Measures the CPU time of a process group on Linux.
 import { readdirSync, readFileSync } from "node:fs";
 
-/** Linux counts in hundredths of a second, whatever the kernel's own clock. */
+/** Linux reports hundredths of a second, regardless of the kernel's clock rate. */
 const TICK_MS = 10;
-/** Of /proc/PID/stat behind the name: the group, and the time of the process and of its children that have ended. */
+/** Fields of /proc/PID/stat after the name: the group, and the CPU time of the process and its ended children. */
 const GROUP = 2;
 const TIMES = [11, 12, 13, 14];
 
-/** Returns milliseconds; undefined where the system does not tell. */
+/** Returns milliseconds; undefined if the system does not report it. */
 export const processorMsOfGroup = (group: number): number | undefined => {
   if (process.platform !== "linux") return undefined;
   let ticks = 0;
@@ -19,7 +19,7 @@ export const processorMsOfGroup = (group: number): number | undefined => {
   return ticks * TICK_MS;
 };
 
-/** Empty for a process that has ended in the meantime. */
+/** Returns an empty list for a process that has ended in the meantime. */
 const readStat = (pid: string): string[] => {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, "latin1");

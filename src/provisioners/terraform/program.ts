@@ -1,9 +1,9 @@
-// Which program runs templates: the one that a setting names, else tofu, else terraform, as found on the path.
+// Finds the program that runs templates: the configured one, else tofu, else terraform on the path.
 import { isAbsolute, resolve } from "node:path";
 
 export type Program = { readonly path: string; readonly name: "terraform" | "tofu"; readonly version: string };
 
-/** The oldest that prints what is read here (facts/terraform 1.5). */
+/** The oldest version with the required output (facts/terraform 1.5). */
 const OLDEST = [1, 1, 0];
 /** Milliseconds for `version`. */
 const TIMEOUT_MS = 10_000;
@@ -13,7 +13,7 @@ export type ProgramOptions = {
   readonly env: Readonly<Record<string, string | undefined>>;
 };
 
-/** The program, or why there is none, in words. */
+/** Returns the program, or the reason none exists. */
 export const findProgram = async ({ setting, env }: ProgramOptions): Promise<Program | string> => {
   const look = { PATH: env.PATH ?? "" };
   const found =
@@ -27,7 +27,7 @@ export const findProgram = async ({ setting, env }: ProgramOptions): Promise<Pro
       ? "Neither tofu nor terraform is on this machine's PATH. Install one, or set terraform_binary to its path."
       : `The setting terraform_binary names ${setting}, which does not exist.`;
   }
-  // It is started in other folders.
+  // An absolute path, because it is started in other folders.
   const path = resolve(found);
   const asked = await readVersion(path, env.PATH ?? "");
   if (asked === undefined) return `${path} does not report its version.`;
@@ -53,7 +53,7 @@ const readVersion = async (path: string, PATH: string): Promise<string | undefin
   }
 };
 
-/** Whether the version is at least `major.minor`. */
+/** Returns true if the version is at least `major.minor`. */
 export const isAtLeast = ({ version }: Program, major: number, minor: number): boolean => {
   const [a = 0, b = 0] = version.split(".").map(Number);
   return a > major || (a === major && b >= minor);

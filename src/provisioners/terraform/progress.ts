@@ -6,7 +6,7 @@ export type Diagnostic = {
   readonly severity: string;
   readonly summary: string;
   readonly detail: string;
-  /** The resource of the line, such as data.coder_parameter.region; empty if there is none. */
+  /** The resource of the line, such as data.coder_parameter.region; empty if none exists. */
   readonly address: string;
 };
 
@@ -60,7 +60,7 @@ export class Progress {
     this.#now = now;
   }
 
-  /** One line of output; `step` is init, plan, graph or apply, as timings name it. */
+  /** Processes one line of output; `step` is init, plan, graph or apply, as in timings. */
   line(text: string, stage: string, step: string): void {
     if (text.trim() === "") return;
     const line = parse(text);
@@ -76,7 +76,7 @@ export class Progress {
     this.#timing(line, step);
   }
 
-  /** The errors in one line each, for the job. */
+  /** The errors for the job, one line each. */
   get reasons(): string[] {
     return this.errors.map(({ summary, detail }) => {
       const [first = ""] = detail.split("\n\n");
@@ -84,7 +84,7 @@ export class Progress {
     });
   }
 
-  /** A line of TF_LOG: mostly traces, which are not useful, and important messages are printed anyway (facts/terraform 1.21). */
+  /** Handles a line of TF_LOG: mostly traces, which are not useful; important messages are printed anyway (facts/terraform 1.21). */
   #own(line: Line, stage: string): void {
     const level = LEVELS[line["@level"] ?? ""] ?? "debug";
     if (level !== "trace") this.#say(level === "info" ? "debug" : level, stage, line["@message"] ?? "");

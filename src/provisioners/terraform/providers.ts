@@ -1,5 +1,5 @@
-// The providers of one run, kept apart from the folder that all runs share: a later `init` without a lock file replaces what lies there while
-// this run still needs it (facts/terraform 1.11, 1.12).
+// The providers of one run, separate from the folder that all runs share: a later `init` without a lock file replaces files there that this
+// run still needs (facts/terraform 1.11, 1.12).
 import { constants } from "node:fs";
 import { cp, readdir, realpath, rm, symlink } from "node:fs/promises";
 import { join } from "node:path";
@@ -7,7 +7,9 @@ import { join } from "node:path";
 /** `<host>/<owner>/<name>/<version>/<platform>` */
 const DEPTH = 5;
 
-/** Makes a run independent of the shared folder: what is a link into it becomes a copy, what is a link through it to elsewhere a link to there. */
+/**
+ * Makes a run independent of the shared folder: replaces a link into it by a copy, and a link through it to another place by a direct link.
+ */
 export const keepOwnProviders = async (work: string, shared: string): Promise<void> => {
   const root = join(work, ".terraform/providers");
   const inside = `${await realpath(shared)}/`;
@@ -15,7 +17,7 @@ export const keepOwnProviders = async (work: string, shared: string): Promise<vo
     const target = await realpath(path);
     await rm(path);
     if (!target.startsWith(inside)) await symlink(target, path);
-    // Where the file system can, a copy costs nothing.
+    // On file systems with reflinks, a copy is free.
     else await cp(target, path, { recursive: true, mode: constants.COPYFILE_FICLONE });
   }
 };

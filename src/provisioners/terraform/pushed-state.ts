@@ -1,16 +1,16 @@
-// A state that someone brings along instead of what a build has left: whether Terraform could go on from it, and whether it may take the
-// place of the one that is there. Both as `terraform state push` sees it. Pure.
-import { isBare, parseSerial, thingsIn } from "./session.ts";
+// Validates a state supplied by a person to replace the stored one: whether Terraform could continue from it, and whether it may replace
+// the existing state. Both follow `terraform state push`. Pure.
+import { isBare, listStateResources, parseSerial } from "./session.ts";
 
-/** The form that Terraform has written since 0.12, and OpenTofu from its beginning: all others are read here by nobody. */
+/** The state format of Terraform since 0.12, and of all OpenTofu versions; no other is supported. */
 const VERSION = 4;
-/** Characters of a lineage, as workers tell it (src/provisioners/external/protocol.ts). */
+/** Maximum characters of a lineage, as workers report it (src/provisioners/external/protocol.ts). */
 const LINEAGE_LIMIT = 256;
 
 type Loose = Readonly<Record<string, unknown>>;
 
-/** Why Terraform could not go on from this text; undefined when it could. */
-export const stateProblem = (text: string): string | undefined => {
+/** Returns why Terraform could not continue from this text; undefined if it could. */
+export const findStateProblem = (text: string): string | undefined => {
   const state = parsed(text);
   if (!isObject(state)) return "must be a Terraform state, which is a JSON object";
   if ("encrypted_data" in state) return "must be an unencrypted state, so that the server can check its resources";
@@ -25,12 +25,12 @@ export const stateProblem = (text: string): string | undefined => {
 };
 
 /**
- * Why this state may not take the place of the one before; undefined when it may. One of another lineage is most often another workspace's, an
- * older one forgets what was made since, and an empty one everything: anyone who means it says so.
+ * Returns why this state may not replace the previous one; undefined if it may. A state of another lineage usually belongs to another
+ * workspace, an older one loses later changes, and an empty one loses everything. Anyone who intends this has to confirm it.
  */
-export const replaceProblem = (before: string | null, text: string): string | undefined => {
+export const findReplaceProblem = (before: string | null, text: string): string | undefined => {
   if (text === "" && !isBare(before)) {
-    const [first = "what is encrypted", ...more] = thingsIn(before);
+    const [first = "what is encrypted", ...more] = listStateResources(before);
     return `What is stored holds ${first}${more.length > 0 ? ` and ${more.length} more` : ""}, which nothing would ever remove after an empty state.`;
   }
   const [old, now] = [before === null ? undefined : parseSerial(before), parseSerial(text)];

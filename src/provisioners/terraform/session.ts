@@ -1,29 +1,29 @@
-// The folder of one run: the template unpacked, the values of its variables, the state. The provider makes `.coder` alongside the working
-// folder (facts/terraform 1.1), so both lie in a folder of the run's own. Whatever is here is the server's user's alone. Nothing waits
-// for a disk in the event loop: one that is busy with what runs write lets anyone who makes or removes a file wait.
+// The folder of one run: the unpacked template, its variable values, and the state. The provider creates `.coder` next to the working
+// directory (facts/terraform 1.1), so both are in the run's own folder. Only the server's user can read it. Disk access never blocks the
+// event loop: a disk that is busy with the output of runs delays every file that is created or removed.
 import { lstat, mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { withArchive } from "../archive.ts";
 import type { ArchiveEntry } from "../archive-entry.ts";
 import { ProvisionError } from "../provisioner.ts";
-import { topFolder } from "../template-source.ts";
+import { findTopFolder } from "../template-source.ts";
 import type { TemplateArchive } from "./work.ts";
 
-/** Characters of a state. Larger ones stay in their folder, where a person can get at them. */
+/** Maximum characters of a state. A larger one stays in its folder, where a person can retrieve it. */
 export const STATE_LIMIT = 16 * 1024 * 1024;
 const STATE = "terraform.tfstate";
-/** Where Terraform writes it when it cannot write the other one. */
+/** Terraform's fallback file if it cannot write the state. */
 const ERRORED = "errored.tfstate";
-/** Bytes of one file of a template. */
+/** Maximum bytes of one template file. */
 const FILE_LIMIT = 100 * 1024 * 1024;
 
-/** What a template does not bring along: Terraform's own folder, and states. */
+/** Files that are not unpacked from a template: Terraform's own folder, and states. */
 const LEFT_OUT = /^(?:\.terraform\/|terraform\.tfstate|\.terraform\.tfstate|errored\.tfstate)/;
 
 export class Session {
   /** The folder of the run. */
   readonly folder: string;
-  /** The folder of the template that is run; empty for all of it. */
+  /** The folder of the template to run; empty for the whole template. */
   readonly #part: string;
 
   constructor(folder: string, part = "") {
@@ -31,7 +31,7 @@ export class Session {
     this.#part = part === "" ? "" : `${part}/`;
   }
 
-  /** Where Terraform runs. */
+  /** The working directory of Terraform. */
   get work(): string {
     return join(this.folder, "w");
   }
@@ -48,14 +48,14 @@ export class Session {
     return join(this.work, STATE);
   }
 
-  /** Unpacks the template and, over it, what its import has cached. What was here of an earlier run goes, but its state. */
+  /** Unpacks the template and then its import's cache over it. Removes the files of an earlier run except its state. */
   async prepare(archive: TemplateArchive, cache?: TemplateArchive): Promise<void> {
-    // The state stays where it is in the meantime: anyone who is killed in the middle still has it.
+    // The state is not moved in the meantime, so that it survives a kill.
     if ((await this.state()) === undefined) await this.remove();
     else await this.#removeAllBut(STATE);
     await mkdir(this.work, { recursive: true, mode: 0o700 });
     await withArchive(archive.path, archive.mimetype, async ({ entries }) => {
-      const top = topFolder(entries);
+      const top = findTopFolder(entries);
       const begin = `${top}${this.#part}`;
       const own = entries
         .filter(({ name }) => name.startsWith(begin))
@@ -68,7 +68,7 @@ export class Session {
     );
   }
 
-  /** But for this file of the working folder. */
+  /** Removes all files except this one in the working directory. */
   async #removeAllBut(file: string): Promise<void> {
     const gone = async (folder: string, but: string): Promise<void> => {
       for (const name of await readdir(folder)) {
@@ -91,13 +91,13 @@ export class Session {
     await writeFile(this.variablesFile, text, { mode: 0o600 });
   }
 
-  /** Values of variables, which Terraform reads on its own and takes literally. */
+  /** Writes variable values to a file that Terraform reads automatically and takes literally. */
   async keepValues(values: Readonly<Record<string, unknown>>): Promise<void> {
     if (Object.keys(values).length === 0) return;
     await writeFile(join(this.work, "slipway.auto.tfvars.json"), JSON.stringify(values), { mode: 0o600 });
   }
 
-  /** Written whole or not at all. */
+  /** Writes the state atomically. */
   async keepState(state: string): Promise<void> {
     await mkdir(this.work, { recursive: true, mode: 0o700 });
     const next = `${this.#stateFile}.next`;
@@ -106,9 +106,9 @@ export class Session {
   }
 
   /**
-   * As Terraform has left it, also where it could only write it alongside its place; undefined when none exists, or when code of the template has
-   * put something else there than a plain file, such as a link to a file of the server's. Throws ProvisionError for one that is too large to be
-   * kept.
+   * Returns the state that Terraform has left, also from the fallback file. Undefined if none exists, or if the template's code has
+   * replaced it with something other than a plain file, such as a link to a file of the server. Throws ProvisionError for a state that is
+   * too large to store.
    */
   async state(): Promise<string | undefined> {
     const [usual, errored] = [await stateIn(this.#stateFile), await stateIn(join(this.work, ERRORED))];
@@ -116,13 +116,13 @@ export class Session {
     return newerState(usual, errored) ?? undefined;
   }
 
-  /** Another one when the state may have changed: what is large is not read for nothing. */
+  /** Returns a value that changes with the state, so that a large state is not read unnecessarily. */
   async stamp(): Promise<string> {
     const found = await lstat(this.#stateFile).catch(() => undefined);
     return found ? `${found.mtimeMs} ${found.size}` : "";
   }
 
-  /** Whether it holds no state, not even one that cannot be read. */
+  /** Returns true if the folder contains no state, not even an unreadable one. */
   async isEmpty(): Promise<boolean> {
     const files = [this.#stateFile, join(this.work, ERRORED)];
     const found = await Promise.all(files.map((file) => lstat(file).catch(() => undefined)));
@@ -130,8 +130,9 @@ export class Session {
   }
 
   /**
-   * Puts a state that cannot be read where nobody removes it, because it may be all that is known of what was made; answers the place. A program that
-   * is killed while it writes, or that has no room to, leaves one. `known`: what was there before the run is no loss.
+   * Moves an unreadable state to a place where it is not removed, because it may be the only record of what was created, and returns its
+   * path. A program that is killed while writing, or runs out of disk space, leaves such a state. A state equal to `known`, which existed
+   * before the run, is not moved.
    */
   async setAside(known: string | null): Promise<string | undefined> {
     const text = await stateIn(this.#stateFile);
@@ -144,7 +145,7 @@ export class Session {
     return place;
   }
 
-  /** Where the template keeps its state itself, after init; undefined when it stays here. */
+  /** Returns the backend in which the template stores its state, after init; undefined if the state is stored here. */
   async backend(): Promise<string | undefined> {
     const text = await readFile(join(this.work, ".terraform", STATE), "utf8").catch(() => "{}");
     try {
@@ -173,7 +174,7 @@ const stateIn = async (file: string): Promise<string | undefined> => {
 
 export type Serial = { readonly lineage: string; readonly serial: number };
 
-/** Whether Terraform could go on from it. */
+/** Returns true if Terraform could continue from it. */
 export const isState = (text: string): boolean => parseSerial(text) !== undefined;
 
 export const parseSerial = (state: string): Serial | undefined => {
@@ -186,8 +187,8 @@ export const parseSerial = (state: string): Serial | undefined => {
 };
 
 /**
- * The state to continue from: what a run that was cut short has left in its folder, when it is newer than what is stored (the server may
- * have died before it was); else what is stored.
+ * Returns the state to continue from: the one that an interrupted run has left in its folder, if it is newer than the stored one (the
+ * server may have died before storing it); else the stored one.
  */
 export const newerState = (stored: string | null, left: string | undefined): string | null => {
   const ours = left === undefined ? undefined : parseSerial(left);
@@ -197,12 +198,12 @@ export const newerState = (stored: string | null, left: string | undefined): str
   return theirs && theirs.lineage === ours.lineage && ours.serial > theirs.serial ? left : stored;
 };
 
-/** Whether nothing is there that a delete would have to remove. What OpenTofu has encrypted only the template itself can read. */
+/** Returns true if a delete would have nothing to remove. Only the template can read a state that OpenTofu has encrypted. */
 export const isBare = (state: string | null): boolean =>
-  thingsIn(state).length === 0 && !state?.includes('"encrypted_data"');
+  listStateResources(state).length === 0 && !state?.includes('"encrypted_data"');
 
-/** Addresses of what a state holds, for people; data sources are no things. */
-export const thingsIn = (state: string | null): string[] => {
+/** Returns the addresses of the resources in a state, for people; without data sources. */
+export const listStateResources = (state: string | null): string[] => {
   try {
     const { resources = [] } = JSON.parse(state ?? "{}") as {
       resources?: { mode: string; type: string; name: string; module?: string; instances?: unknown[] }[];

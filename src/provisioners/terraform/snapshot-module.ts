@@ -1,5 +1,5 @@
-// Snapshots of workspaces whose disks only their template can copy: the module in its folder `slipway-snapshot` is applied once for each snapshot, in
-// a folder and with a state of its own, and destroyed when the snapshot is deleted (rules TF-51 to TF-53).
+// Snapshots of workspaces whose disks only their template can copy. The module in its folder `slipway-snapshot` is applied once per
+// snapshot, with its own folder and state, and destroyed when the snapshot is deleted (rules TF-51 to TF-53).
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { failpoint } from "#base/failpoint.ts";
@@ -10,10 +10,10 @@ import type { Engine } from "./engine.ts";
 import type { Mask } from "./mask.ts";
 import { isBare, newerState, Session } from "./session.ts";
 import { readSnapshotOutput, SNAPSHOT_FOLDER, SNAPSHOT_NAME } from "./snapshot-output.ts";
-import { declaredVariables, isTemplateFile, variablesFile } from "./variables.ts";
+import { isTemplateFile, parseDeclaredVariables, variablesFile } from "./variables.ts";
 
 type Deps = {
-  /** Resolves once no program of an earlier run is left in a folder. */
+  /** Resolves once no process of an earlier run is active in a folder. */
   readonly ended: (folder: string) => Promise<void>;
   readonly open: (session: Session, report: Report, signal: AbortSignal) => Promise<{ engine: Engine; mask: Mask }>;
 };
@@ -24,7 +24,7 @@ const REMOVING = "Deleting the snapshot";
 export class TerraformModule implements SnapshotModule {
   readonly #root: string;
   readonly #deps: Deps;
-  /** Snapshots that are being worked on. */
+  /** Snapshots with an operation in progress. */
   readonly #busy = new Set<string>();
 
   constructor(root: string, deps: Deps) {
@@ -70,7 +70,7 @@ export class TerraformModule implements SnapshotModule {
     return left;
   }
 
-  /** Runs the module; what fails says what is there then. */
+  /** Runs the module; a failure includes the state that exists then. */
   async #during<T>(
     place: SnapshotPlace,
     work: ModuleWork,
@@ -97,7 +97,7 @@ export class TerraformModule implements SnapshotModule {
   }
 }
 
-/** Unpacks the module with its values and the state that is there, on top of what a run that was cut short has left. */
+/** Unpacks the module with its values and state, over the remains of an interrupted run. */
 const unpack = async (
   session: Session,
   { workspace_id, snapshot_id }: SnapshotPlace,
@@ -109,7 +109,7 @@ const unpack = async (
   mask.add(...declared.filter(({ sensitive }) => sensitive).map(({ name }) => variables[name]));
   await session.prepare(archive);
   if (state !== null) await session.keepState(state);
-  const asked = declaredVariables(await readFiles(session.work)).map(({ name }) => name);
+  const asked = parseDeclaredVariables(await readFiles(session.work)).map(({ name }) => name);
   const given = declared.filter(({ name }) => asked.includes(name));
   const typed = given.map(({ name, type, declared_type }) => ({ name, type: declared_type ?? type ?? "" }));
   await session.keepVariables(variablesFile(typed, variables));
@@ -136,7 +136,7 @@ const withState = (error: unknown, state: string | null): ProvisionError => {
   return new ProvisionError(message, "", { state }, { cause: error });
 };
 
-/** A snapshot has no log of its own: what goes wrong is in that of the server, without secrets. */
+/** A snapshot has no log of its own, so errors go to the server's log, without secrets. */
 const toReport = (snapshot_id: string): Report => ({
   log(level, stage, output) {
     if (level === "error" || level === "warn")

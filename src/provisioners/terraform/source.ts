@@ -1,38 +1,38 @@
-// Recognising a Terraform template in an upload, and what is read of its files before any program runs.
+// Recognizes a Terraform template in an upload, and reads its files before any program runs.
 import { withArchive } from "../archive.ts";
 import { ArchiveError } from "../archive-entry.ts";
-import { topFolder } from "../template-source.ts";
+import { findTopFolder } from "../template-source.ts";
 import { MODULE_VARIABLES, SNAPSHOT_FOLDER, SNAPSHOT_NAME } from "./snapshot-output.ts";
 import {
   type DeclaredVariable,
   declaredOutputs,
-  declaredVariables,
   isTemplateFile,
   isValuesFile,
-  namesGivenIn,
+  parseDeclaredVariables,
+  parseGivenNames,
   type TemplateFile,
 } from "./variables.ts";
 import type { TemplateArchive } from "./work.ts";
 
-/** Bytes of one file of HCL, and of a README. */
+/** Maximum bytes of an HCL file, and of a README. */
 const FILE_LIMIT = 4 * 1024 * 1024;
 
 export type TerraformSource = {
   readonly readme: string;
   readonly variables: readonly DeclaredVariable[];
-  /** Names of variables that a file of the template gives a value. */
+  /** Names of variables with a value in a file of the template. */
   readonly given: ReadonlySet<string>;
   readonly files: number;
-  /** Its module for snapshots; undefined without one. `problem` says why it cannot be used. */
+  /** The template's snapshot module; undefined without one. `problem` says why it cannot be used. */
   readonly snapshot_module: { readonly problem: string | undefined } | undefined;
 };
 
 const MANIFESTS = new Set(["template.yaml", "template.yml"]);
 
-/** Undefined for an upload without files of Terraform at its top, or with a template.yaml there. Throws ArchiveError. */
+/** Returns undefined for an upload without Terraform files at its top, or with a template.yaml there. Throws ArchiveError. */
 export const readTerraformSource = ({ path, mimetype }: TemplateArchive): Promise<TerraformSource | undefined> =>
   withArchive(path, mimetype, async ({ entries }) => {
-    const top = topFolder(entries);
+    const top = findTopFolder(entries);
     const all = entries.map((entry) => ({ entry, name: entry.name.slice(top.length) }));
     const filesIn = (folder: string) =>
       all
@@ -51,23 +51,23 @@ export const readTerraformSource = ({ path, mimetype }: TemplateArchive): Promis
     if (files.length === 0) return undefined;
     const [readme] = await read((name) => name.toLowerCase() === "readme.md");
     const ofModule = await read(isTemplateFile, filesIn(`${SNAPSHOT_FOLDER}/`));
-    const declared = declaredVariables(files);
+    const declared = parseDeclaredVariables(files);
     const hasModule = ofModule.length > 0;
     return {
       readme: readme?.text ?? "",
-      // That of snapshots is given by the server, not by people.
+      // The snapshot variable is set by the server, not by people.
       variables: hasModule ? declared.filter(({ name }) => name !== SNAPSHOT_NAME) : declared,
       snapshot_module: hasModule ? { problem: findModuleProblem(files, ofModule) } : undefined,
-      given: namesGivenIn(await read(isValuesFile)),
+      given: parseGivenNames(await read(isValuesFile)),
       files: files.length,
     };
   });
 
-/** Why a module cannot copy anything, for the template's author. */
+/** Returns why the module cannot make snapshots, for the template's author. */
 const findModuleProblem = (template: readonly TemplateFile[], module: readonly TemplateFile[]): string | undefined => {
-  const variables = declaredVariables(template);
+  const variables = parseDeclaredVariables(template);
   const own = variables.find(({ name }) => name === SNAPSHOT_NAME);
-  const asked = declaredVariables(module);
+  const asked = parseDeclaredVariables(module);
   const known = new Set([...variables.map(({ name }) => name), ...MODULE_VARIABLES]);
   const strange = asked.find((one) => one.default === undefined && !known.has(one.name));
   const lacks = (what: string, where: string): string => `The folder ${SNAPSHOT_FOLDER} needs ${what} in ${where}.`;

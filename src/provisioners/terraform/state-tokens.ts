@@ -1,11 +1,11 @@
-// The tokens of agents as a state of Terraform holds them: nowhere else are they kept in a form that can be read.
+// The agents' tokens in a Terraform state, the only place where they are stored in readable form.
 
 type StateOfAgents = {
   resources?: { type: string; instances?: { attributes?: { token?: unknown } }[] }[];
 };
 
-/** Tokens of all agents that a build has left; none where the state is another program's. */
-export const tokensIn = (state: string | null): string[] => {
+/** Returns the tokens of all agents of a build; none for a state of another provisioner. */
+export const parseAgentTokens = (state: string | null): string[] => {
   const { resources } = parsed(state);
   if (!Array.isArray(resources)) return [];
   return resources

@@ -1,12 +1,16 @@
-// Programs that code of a template has started and that have left the process group of their run: found by where they run, and by what
-// their environment says of where they were started. Only those younger than the run: what an earlier build has started is the workspace.
+// Ends programs that a template's code has started and that have left their run's process group. Finds them by working directory, and by
+// the starting folder in their environment. Only processes younger than the run are ended: what an earlier build has started is the
+// workspace.
 import { readdir, readFile, readlink, realpath } from "node:fs/promises";
 import { findMark, isAlive, type ProcessMark } from "../local/process-table.ts";
 
-/** Looks before it is given up: one that starts another at every look is nothing that can be ended so. */
+/** Maximum number of scans: a program that starts another at every scan cannot be ended this way. */
 const LOOKS = 5;
 
-/** Ends what was started in this folder since `run`, the first process of it, was. Never rejects; does nothing where the system does not tell. */
+/**
+ * Ends everything that was started in this folder after `run`, its first process. Never rejects; does nothing if the system does not report
+ * processes.
+ */
 export const endStrays = async (folder: string, run: ProcessMark): Promise<void> => {
   const real = await realpath(folder).catch(() => folder);
   for (let look = 0; look < LOOKS; look++) {
@@ -16,7 +20,7 @@ export const endStrays = async (folder: string, run: ProcessMark): Promise<void>
       try {
         if (isAlive(mark)) process.kill(mark.pid, "SIGKILL");
       } catch {
-        // It has just ended.
+        // The process has just ended.
       }
     }
   }

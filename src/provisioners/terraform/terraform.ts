@@ -1,5 +1,5 @@
-// Workspaces that a Terraform template describes: runs tofu or terraform found on this machine in a folder of each workspace's own. The
-// state is read back whatever becomes of a run, and stays in the folder until the server has stored it (rules TF-6 to TF-12).
+// Runs workspaces of Terraform templates with the machine's tofu or terraform, in a folder per workspace. The state is read back however a
+// run ends, and stays in the folder until the server has stored it (rules TF-6 to TF-12).
 import { exists, mkdir, readdir, rm, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { Clock } from "#base/clock.ts";
@@ -26,13 +26,13 @@ import { InitTurns } from "./init-turns.ts";
 import { KeptBuilds } from "./kept.ts";
 import { Mask } from "./mask.ts";
 import { findProgram, type Program } from "./program.ts";
-import { Session, thingsIn } from "./session.ts";
+import { listStateResources, Session } from "./session.ts";
 import { TerraformModule } from "./snapshot-module.ts";
 import { SNAPSHOT_FOLDER } from "./snapshot-output.ts";
 import type { TerraformSource } from "./source.ts";
 
 export type TerraformOptions = {
-  /** Everything of ours lies below. */
+  /** The parent of all our folders. */
   readonly root: string;
   readonly clock: Clock;
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -41,25 +41,25 @@ export type TerraformOptions = {
   readonly cliConfig: string | undefined;
   readonly pass: readonly string[];
   readonly applyLimit: number;
-  /** Milliseconds of the processor that planning a form may use. */
+  /** CPU time in milliseconds that planning a form may use. */
   readonly formLimit: number;
   readonly limits?: Partial<Limits>;
 };
 
-/** For tests alongside many others, which would take the processor from commands that give way. */
+/** For parallel tests, which would otherwise starve low-priority commands. */
 const EVEN = "SLIPWAY_TEST_EVEN";
 
-/** Milliseconds: a plan, an interrupted command. */
+/** Timeouts in milliseconds: of a plan, and of an interrupted command. */
 const STEP_MS = 15 * 60_000;
 const GRACE_MS = 2 * 60_000;
-/** Folders of runs that nobody has return to, and plugins that nobody has used. */
+/** Age after which abandoned run folders and unused plugins are removed. */
 const FOLDER_AGE_MS = 7 * 86_400_000;
 const PLUGIN_AGE_MS = 30 * 86_400_000;
 
 export class TerraformProvisioner implements Provisioner {
   readonly name = "terraform";
   readonly #options: TerraformOptions;
-  /** Answers what a template asks for certain values. */
+  /** Evaluates a template's parameters for given values. */
   readonly forms: Forms;
   readonly module: SnapshotModule;
   readonly #turns = new InitTurns();
@@ -68,7 +68,7 @@ export class TerraformProvisioner implements Provisioner {
 
   constructor(options: TerraformOptions) {
     const { root, cliConfig } = options;
-    // Terraform runs in folders of its own, where a relative path would lead elsewhere.
+    // Absolute paths, because Terraform runs in other folders.
     this.#options = {
       ...options,
       root: resolve(root),
@@ -93,7 +93,7 @@ export class TerraformProvisioner implements Provisioner {
     });
   }
 
-  /** Plans such a start in a folder of its own, and says what it would make. */
+  /** Plans a start in a folder of its own, and returns what it would create. */
   async plan(request: ProvisionRequest, report: Report, signal: AbortSignal): Promise<Made> {
     const work = request.terraform;
     if (!work) throw new ProvisionError("The template's files are not available.");
@@ -106,7 +106,7 @@ export class TerraformProvisioner implements Provisioner {
     }
   }
 
-  /** The folder of a workspace is kept until its state is stored elsewhere. */
+  /** Removes the workspace's folder, which is kept until its state is stored elsewhere. */
   forget({ workspace }: ProvisionRequest): void {
     failpoint("build_forget");
     void this.#kept.remove(workspace.id);
@@ -121,7 +121,7 @@ export class TerraformProvisioner implements Provisioner {
   }
 
   leaves(state: string | null): string[] {
-    return thingsIn(state);
+    return listStateResources(state);
   }
 
   /** Throws ProvisionError. */
@@ -147,7 +147,7 @@ export class TerraformProvisioner implements Provisioner {
     }
   }
 
-  /** Of the template's module for snapshots, unpacked alongside the template. */
+  /** Creates the engine for the snapshot module, unpacked next to the template. */
   async #moduleEngine(
     { folder }: Session,
     { archive }: ImportRequest,
@@ -164,7 +164,7 @@ export class TerraformProvisioner implements Provisioner {
     return typeof found === "string" ? found : undefined;
   }
 
-  /** The program that runs templates here, or why there is none. Looked for again until it is found. */
+  /** Returns the program that runs templates here, or why none exists. Searches again until it is found. */
   async program(): Promise<Program | string> {
     const { binary, env } = this.#options;
     this.#program ??= findProgram({ setting: binary, env });
@@ -173,18 +173,18 @@ export class TerraformProvisioner implements Provisioner {
     return found;
   }
 
-  /** What a server before this one has left running is asked to end; what it has left of imports and old folders go. */
+  /** Asks processes left by an earlier server to end; removes what is left of imports, and old folders. */
   async prepare(): Promise<void> {
     const { root, clock } = this.#options;
     for (const kind of ["builds", "snapshots", "imports", "forms"]) {
       for (const name of await namesIn(join(root, kind))) {
         const folder = join(root, kind, name);
         if (interruptRunning(folder)) log("terraform").warn("{folder} had a program of an earlier run", { folder });
-        // That of a build or snapshot may hold the only copy of a state; a form's is prepared for later questions.
+        // The folder of a build or snapshot may contain the only copy of a state; a form's folder is reused for later questions.
         if (kind === "builds" || kind === "snapshots") continue;
         const isOld = clock.now() - (await stat(folder)).mtimeMs > FOLDER_AGE_MS;
         const gone = kind === "imports" || isOld ? [folder] : await this.#listRuns(folder);
-        // Anyone who asked starts over: neither makes anything.
+        // Imports and questions start over; neither creates anything.
         if (gone.length > 0) await endRunning(folder, clock, 0);
         for (const one of gone) await rm(one, { recursive: true, force: true });
       }
@@ -192,7 +192,7 @@ export class TerraformProvisioner implements Provisioner {
     await this.#dropPlugins();
   }
 
-  /** Questions of a form that a server before this one did not answer. */
+  /** Returns the form questions that an earlier server did not answer. */
   async #listRuns(folder: string): Promise<string[]> {
     return (await namesIn(folder)).filter((name) => name.startsWith("run-")).map((name) => join(folder, name));
   }
@@ -210,7 +210,7 @@ export class TerraformProvisioner implements Provisioner {
     await walk(this.#plugins, 0);
   }
 
-  /** A server before this one may have died while its Terraform went on: what that leaves must be on disk before it is read. */
+  /** Waits for Terraform processes of a server that has died: their state must be on disk before it is read. */
   async #endLeft(folder: string): Promise<void> {
     interruptRunning(folder);
     await endRunning(folder, this.#options.clock, this.#limits.grace);
@@ -254,7 +254,7 @@ export class TerraformProvisioner implements Provisioner {
 
   async #engineOptions(): Promise<EngineOptions> {
     const { clock, env, pass, cliConfig: named } = this.#options;
-    // A file that is named and not there adds a warning to everything that is printed (facts/terraform 2.5).
+    // A configured file that does not exist adds a warning to all output (facts/terraform 2.5).
     const cliConfig = named !== undefined && (await exists(named)) ? named : undefined;
     return {
       program: await this.#found(),

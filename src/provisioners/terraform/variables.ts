@@ -1,33 +1,33 @@
-// The variables a template declares, read from its files: `show -json` of a plan has no types, and there is no plan while a value is
-// missing (facts/terraform 3.24). Reads `variable` blocks of HCL and of its JSON form, and nothing else of the language. Pure.
+// The variables that a template declares, read from its files: a plan's `show -json` has no types, and there is no plan while a value is
+// missing (facts/terraform 3.24). Reads only `variable` blocks, in HCL and in JSON. Pure.
 
 export type DeclaredVariable = {
   readonly name: string;
   readonly description: string;
   /** As written: `list(string)`; empty for none. */
   readonly type: string;
-  /** As text: a string's value, anything else as written; undefined: a value is required. */
+  /** As text: a string's value, anything else as written. Undefined if a value is required. */
   readonly default: string | undefined;
   readonly sensitive: boolean;
 };
 
 export type TemplateFile = { readonly name: string; readonly text: string };
 
-/** In the order of file names and lines. Files that are no HCL of a template are passed over. */
-export const declaredVariables = (files: readonly TemplateFile[]): DeclaredVariable[] =>
+/** Returns variables in the order of file names and lines. Skips files that are not HCL. */
+export const parseDeclaredVariables = (files: readonly TemplateFile[]): DeclaredVariable[] =>
   files
     .toSorted((a, b) => (a.name < b.name ? -1 : 1))
     .flatMap(({ name, text }) => (name.endsWith(".json") ? fromJson(text) : fromHcl(text)));
 
-/** Names that a file of values (`terraform.tfvars`, `*.auto.tfvars`) gives; such values are used without being asked for. */
-export const namesGivenIn = (files: readonly TemplateFile[]): Set<string> =>
+/** Returns the names in files of values (`terraform.tfvars`, `*.auto.tfvars`); these values are not asked for. */
+export const parseGivenNames = (files: readonly TemplateFile[]): Set<string> =>
   new Set(
     files.flatMap(({ name, text }) =>
       name.endsWith(".json") ? Object.keys(objectIn(text)) : findAttributes(text, 0, text.length).map(({ key }) => key),
     ),
   );
 
-/** True for files whose values Terraform takes on its own. */
+/** Returns true for files whose values Terraform reads automatically. */
 export const isValuesFile = (name: string): boolean =>
   /^terraform\.tfvars(\.json)?$|\.auto\.tfvars(\.json)?$/.test(name);
 export const isTemplateFile = (name: string): boolean => /\.(?:tf|tofu)(?:\.json)?$/.test(name);
@@ -60,7 +60,7 @@ const fromJson = (json: string): DeclaredVariable[] => {
   );
 };
 
-/** Names of the outputs that files declare. */
+/** Returns the names of the outputs that files declare. */
 export const declaredOutputs = (files: readonly TemplateFile[]): Set<string> =>
   new Set(
     files.flatMap(({ name, text }) =>
@@ -88,7 +88,7 @@ const HEADS = {
   output: /^output\s+"?([A-Za-z_][\w-]*)"?\s*\{/,
 } as const;
 
-/** The bodies of top-level `variable "x" {` blocks, or of another kind. */
+/** Returns the bodies of top-level `variable "x" {` blocks, or of another kind. */
 const findBlocks = (text: string, kind: keyof typeof HEADS): { name: string; from: number; to: number }[] => {
   const found: { name: string; from: number; to: number }[] = [];
   for (let at = 0; at < text.length; ) {
@@ -103,7 +103,7 @@ const findBlocks = (text: string, kind: keyof typeof HEADS): { name: string; fro
   return found;
 };
 
-/** `key = expression` at the top of what lies between; nested blocks are passed over. */
+/** Returns top-level `key = expression` pairs in the range; skips nested blocks. */
 const findAttributes = (text: string, from: number, to: number): { key: string; value: string }[] => {
   const found: { key: string; value: string }[] = [];
   for (let at = from; at < to; ) {
@@ -124,7 +124,7 @@ const findAttributes = (text: string, from: number, to: number): { key: string; 
   return found;
 };
 
-/** Behind what begins here: a comment, a string, a heredoc, a bracket with all it holds, a word, or one character. */
+/** Returns the position after the token at `at`: a comment, a string, a heredoc, a bracket with its content, a word, or one character. */
 const after = (text: string, at: number): number => {
   const rest = text.slice(at, at + 256);
   if (rest.startsWith("#") || rest.startsWith("//")) return lineEnd(text, at);
@@ -133,7 +133,7 @@ const after = (text: string, at: number): number => {
   const [heredoc, mark] = /^<<-?([A-Za-z_]\w*)/.exec(rest) ?? [];
   if (heredoc !== undefined) return afterHeredoc(text, at, mark as string);
   if (rest.startsWith("{") || rest.startsWith("[") || rest.startsWith("(")) return closing(text, at + 1) + 1;
-  // A word is one step, so that `my_variable` is not taken for the word in it.
+  // Skips a whole word, so that `variable` is not found inside `my_variable`.
   return at + (/^[\w-]+/.exec(rest)?.[0].length ?? 1);
 };
 
@@ -147,7 +147,7 @@ const indexAfter = (text: string, what: string, at: number): number => {
   return found < 0 ? text.length : found + what.length;
 };
 
-/** The place of the bracket that closes the one before `at`. */
+/** Returns the position of the bracket that closes the one before `at`. */
 const closing = (text: string, at: number): number => {
   while (at < text.length && !"}])".includes(text[at] as string)) at = after(text, at);
   return at;
@@ -157,7 +157,7 @@ const afterString = (text: string, at: number): number => {
   while (at < text.length && text[at] !== '"') {
     if (text[at] === "\\") at += 2;
     else if (text.startsWith("${", at) || text.startsWith("%{", at)) {
-      // `$${` is a plain `${`.
+      // `$${` is a literal `${`.
       if (text[at - 1] === text[at]) at += 2;
       else at = closing(text, at + 2) + 1;
     } else at += 1;
@@ -172,7 +172,7 @@ const afterHeredoc = (text: string, at: number, mark: string): number => {
   return text.length;
 };
 
-/** The value of a plain quoted text; undefined for any other expression. */
+/** Returns the value of a plain quoted text; undefined for any other expression. */
 const stringIn = (expression: string): string | undefined => {
   if (!/^"(?:[^"\\]|\\.)*"$/s.test(expression)) return undefined;
   return expression
@@ -182,7 +182,7 @@ const stringIn = (expression: string): string | undefined => {
     .replaceAll("%%{", "%{");
 };
 
-/** The file for `-var-file` (facts/terraform 2.6): texts quoted, values of other types as their author wrote them. */
+/** Returns the file for `-var-file` (facts/terraform 2.6): texts quoted, values of other types as written. */
 export const variablesFile = (
   declared: readonly { readonly name: string; readonly type: string }[],
   values: Readonly<Record<string, string>>,
@@ -191,7 +191,7 @@ export const variablesFile = (
     .filter(({ name }) => Object.hasOwn(values, name))
     .map(({ name, type }) => {
       const value = values[name] as string;
-      // In brackets a value cannot end its line and begin another variable.
+      // In parentheses, a value cannot end its line and start another variable.
       return `${name} = ${type === "" || type === "string" || type === "any" ? quoted(value) : `(${value})`}\n`;
     })
     .join("");

@@ -1,7 +1,7 @@
-// What a run of Terraform needs alongside the request of every provisioner: the template's own files, and what only the server knows of
-// the workspace's owner. Holds secrets: never logged.
+// The input of a Terraform run in addition to a provisioner's request: the template's files, and data about the owner that only the server
+// has. Contains secrets: never logged.
 
-/** The upload as it lies on this machine; `mimetype` is application/x-tar or application/zip. */
+/** The uploaded archive on this machine; `mimetype` is application/x-tar or application/zip. */
 export type TemplateArchive = { readonly path: string; readonly mimetype: string };
 
 export type TerraformOwner = {
@@ -17,11 +17,11 @@ export type TerraformOwner = {
 
 export type TerraformWork = {
   readonly archive: TemplateArchive;
-  /** Modules and lock file as the import has found them, a tar archive. */
+  /** Modules and lock file from the import, as a tar archive. */
   readonly cache: TemplateArchive | undefined;
   /** Values given to the template's variables, by name. */
   readonly variables: Readonly<Record<string, string>>;
-  /** Parameters of the build before. */
+  /** Parameters of the previous build. */
   readonly previous_parameters: Readonly<Record<string, string>>;
   readonly template: { readonly id: string; readonly name: string; readonly version: string };
   readonly owner: TerraformOwner;
@@ -30,7 +30,7 @@ export type TerraformWork = {
     readonly ssh_private_key: string;
     /** Empty unless the workspace starts. */
     readonly session_token: string;
-    /** Tokens of linked accounts by the id of their provider. */
+    /** Tokens of linked accounts by provider ID. */
     readonly accounts: Readonly<Record<string, string>>;
   };
   readonly task: { readonly id: string; readonly prompt: string };

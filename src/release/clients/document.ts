@@ -1,4 +1,4 @@
-// The OpenAPI document that clients are made from, and the operations that they have methods for.
+// Reads the OpenAPI document from which clients are generated, and the operations that become methods.
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import type { Made } from "../made.ts";
@@ -42,7 +42,7 @@ export type OpenApi = {
   readonly components: { readonly schemas: Readonly<Record<string, Schema>> };
 };
 
-/** An operation as a method of a client. */
+/** An operation that becomes a method of a client. */
 export type Operation = {
   readonly name: string;
   readonly summary: string;
@@ -51,9 +51,9 @@ export type Operation = {
   readonly path: string;
   readonly parameters: readonly Parameter[];
   readonly body: { readonly type: string; readonly schema: Schema; readonly isRequired: boolean } | undefined;
-  /** What a good answer holds, by content type; undefined without a body. */
+  /** The body of a successful response; undefined if it has none. */
   readonly answer: { readonly type: string; readonly schema: Schema } | undefined;
-  /** What each event of a stream holds. */
+  /** The schema of each event of a stream. */
   readonly sends: Schema | undefined;
   readonly hasKey: boolean;
 };
@@ -61,7 +61,7 @@ export type Operation = {
 export const KEY_HEADER = "Idempotency-Key";
 const EVENTS = "text/event-stream";
 
-/** Reads the document from a server of this source, which runs for as long as that takes. */
+/** Reads the document from a server that is started from this source for the purpose. */
 export const readDocument = async ({ root, scratch, env }: Made): Promise<OpenApi> => {
   const data = join(scratch, "document");
   const command = [process.execPath, "--no-env-file", join(root, "src/main.ts"), "serve"];
@@ -97,7 +97,10 @@ const addressIn = async (output: ReadableStream<Uint8Array>): Promise<string | u
   return undefined;
 };
 
-/** Returns the operations that are requests or event streams. WebSockets are left out: neither language has them in its standard library. */
+/**
+ * Returns the operations that are requests or event streams. WebSockets are omitted: neither language supports them in its standard
+ * library.
+ */
 export const operationsIn = ({ paths }: OpenApi): Operation[] =>
   Object.entries(paths).flatMap(([path, item]) =>
     Object.entries(item)
@@ -134,7 +137,7 @@ const first = (content: Content | undefined): { type: string; schema: Schema } |
   return entry && { type: entry[0], schema: entry[1].schema };
 };
 
-/** The name of a shape that a schema refers to. */
+/** Returns the name of the schema that a schema refers to. */
 export const referredTo = ({ $ref, allOf }: Schema): string | undefined => {
   const ref = $ref ?? (allOf?.length === 1 ? allOf[0]?.$ref : undefined);
   return ref?.replace("#/components/schemas/", "");

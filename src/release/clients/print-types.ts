@@ -1,4 +1,4 @@
-// Prints the types of an OpenAPI document, given as a file: a program of its own, in which `typescript` is version 5 for openapi-typescript.
+// Prints the types of an OpenAPI document file. A separate program, in which `typescript` is version 5 for openapi-typescript.
 import { plugin } from "bun";
 
 plugin({
@@ -14,12 +14,12 @@ plugin({
 const { default: typescript } = await import("typescript-5");
 const { default: toTypes, astToString } = await import("openapi-typescript");
 
-/** Bytes are Blobs in requests and answers; a string would be taken for text. */
+/** Bytes are Blobs in requests and responses; a string would be treated as text. */
 const blob = typescript.factory.createTypeReferenceNode("Blob");
 const [, , file = ""] = process.argv;
 const nodes = await toTypes(await Bun.file(file).json(), {
   transform: ({ format }) => (format === "binary" ? blob : undefined),
 });
-// The client calls operations by their names, so the same once more by their paths would only double the size.
+// The client calls operations by name, so the same types by path would only double the size.
 const printed = nodes.filter((node) => !(typescript.isInterfaceDeclaration(node) && node.name.text === "paths"));
 process.stdout.write(`// Printed from the OpenAPI document.\n${astToString(printed)}`);

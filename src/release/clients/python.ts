@@ -1,5 +1,5 @@
-// The Python package `slipway-client`: types and methods printed from the document, and the runtime in deploy/clients/python. A wheel is a zip with
-// three more files, so no tool of Python is needed to make one.
+// Generates the Python package `slipway-client`: types and methods from the document, and the runtime in deploy/clients/python. A wheel is
+// a zip with three additional files, so no Python tool is required.
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type ZipOptions, zipSync } from "fflate";
@@ -24,7 +24,7 @@ export const makePythonClient = (made: Made, document: OpenApi): string => {
   files.set(`${about}/RECORD`, record(files, `${about}/RECORD`));
   mkdirSync(join(made.out, "python"), { recursive: true });
   const wheel = join(made.out, "python", `${PACKAGE}-${made.version}-py3-none-any.whl`);
-  // Times inside of zips are local ones: the same text gives the same bytes in every time zone.
+  // Zip files contain local times, so UTC is used: the same input gives the same bytes in every time zone.
   const [year = 1980, month = 1, day = 1] = new Date(made.epoch * 1000)
     .toISOString()
     .slice(0, 10)
@@ -51,7 +51,7 @@ const metadata = (version: string, readme: string): string =>
     readme,
   ].join("\n");
 
-/** Every file with its digest; the list itself has none. */
+/** Returns the list of all files with their digests; its own entry has none. */
 const record = (files: ReadonlyMap<string, string>, itself: string): string => {
   const lines = [...files].map(([name, text]) => {
     const bytes = new TextEncoder().encode(text);
@@ -75,7 +75,7 @@ const printSchema = ({ components: { schemas } }: OpenApi): string => {
     "",
     "",
     ...classes.map(([name, schema]) => `${printClass(name, schema)}\n\n`),
-    // What a class has may be named before it exists; what an alias stands for may not.
+    // Annotations in a class may refer to later names; the value of an alias may not.
     ...[...values, ...unions].map(([name, schema]) => `${name}: TypeAlias = ${typeOf(schema)}`),
     "",
   ].join("\n");

@@ -1,4 +1,4 @@
-// The package `@slipway/client` of npm: types that openapi-typescript prints from the document, a table of the operations, and the runtime in
+// Generates the npm package `@slipway/client`: types by openapi-typescript from the document, a table of the operations, and the runtime in
 // deploy/clients/typescript.
 import { copyFileSync, cpSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -35,7 +35,9 @@ export const makeTypeScriptClient = (made: Made, document: OpenApi): Promise<str
     };
   });
 
-/** The generator works with TypeScript 5 and would import the newest one, so it runs in a process in which that name means the old one. */
+/**
+ * The generator requires TypeScript 5 but would import the newest version, so it runs in a process where that name resolves to version 5.
+ */
 const printTypes = async ({ root, scratch }: Made, document: OpenApi): Promise<string> => {
   const file = join(scratch, "openapi.json");
   mkdirSync(scratch, { recursive: true });

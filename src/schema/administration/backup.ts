@@ -1,4 +1,4 @@
-// Backups of the server's own folder: what there is, and what is being made or looked through now.
+// Wire shapes of backups of the server's data directory: existing ones, and the one being created or verified.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { time } from "../fields.ts";
 import { namedObject } from "../named.ts";

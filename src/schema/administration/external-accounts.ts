@@ -1,4 +1,4 @@
-// Which providers of external accounts there are, and who has linked an account where; never a token.
+// Wire shapes of external account providers and users' linked accounts, without tokens.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { namedObject } from "../named.ts";
 import { ExternalAuthLink, ExternalAuthProvider } from "../users/external-auth.ts";

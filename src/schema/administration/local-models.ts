@@ -1,4 +1,4 @@
-// Servers of models that were found on this machine.
+// Wire shapes of model servers found on this machine.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";

@@ -1,4 +1,4 @@
-// The last lines of the server's own log.
+// Wire shapes of the server's log.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { LogLevel } from "../log-level.ts";
 import { namedObject } from "../named.ts";

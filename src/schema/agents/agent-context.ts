@@ -1,16 +1,16 @@
-// What the server asks a daemon about skills and MCP servers of its workspace.
+// Wire shapes of the server's requests to a daemon about skills and MCP servers of its workspace.
 import { type Static, Type as t } from "@sinclair/typebox";
 
 export const CallMcpTool = t.Object({
   server: t.String({ maxLength: 256 }),
   tool: t.String({ maxLength: 1_024 }),
   arguments: t.Record(t.String(), t.Unknown()),
-  /** Milliseconds without an answer or a sign of progress, and in all. */
+  /** Timeouts in milliseconds: without a response or progress, and in total. */
   silence_ms: t.Optional(t.Integer({ minimum: 1 })),
   total_ms: t.Optional(t.Integer({ minimum: 1 })),
 });
 export type CallMcpTool = Static<typeof CallMcpTool>;
-/** `files`: pictures and documents alongside the words, in base64. */
+/** `files`: images and documents in addition to the text, in base64. */
 export type McpToolResult = {
   result: Record<string, unknown>;
   is_error: boolean;

@@ -1,5 +1,5 @@
-// Requests and answers of the daemon's HTTP API about files and processes (paths in facts/wire 4.1, shapes our own). Spoken between the
-// server's chat tools and the daemon; paths may begin with `~` and are otherwise relative to the agent's folder.
+// Wire shapes of the daemon's HTTP API for files and processes (paths in facts/wire 4.1, shapes defined here). Used between the server's
+// chat tools and the daemon; paths may begin with `~` and are otherwise relative to the agent's folder.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { named } from "../named.ts";
 
@@ -21,12 +21,12 @@ export type FileLines = {
   file_size: number;
   lines_read: number;
   total_lines: number;
-  /** Of what is no text; absent for text. */
+  /** For binary files; absent for text. */
   media_type?: string;
 };
 
 export const EditFiles = t.Object({
-  /** The same edits again get the first answer: anyone who was cut off from it may ask twice. */
+  /** Idempotency key: the same edits get the first response, so that a client whose connection broke can retry. */
   id: t.Optional(t.String({ minLength: 1, maxLength: 64 })),
   files: t.Array(
     t.Object({
@@ -44,7 +44,7 @@ export const EditFiles = t.Object({
   ),
 });
 export type EditFiles = Static<typeof EditFiles>;
-/** A unified diff of each file, in the order they were named first. `is_new` in previews alone: the file is not there yet. */
+/** A unified diff per file, in the order they were first named. `is_new` is set only in previews, for a file that does not exist yet. */
 export type EditedFiles = { files: { path: string; diff: string; is_new?: boolean }[] };
 
 /** Edits, or a file that is written whole. */
@@ -55,17 +55,17 @@ export const PreviewFiles = t.Object({
 export type PreviewFiles = Static<typeof PreviewFiles>;
 
 export const StartProcess = t.Object({
-  /** What it will be called. One that is known already is not started again. */
+  /** The ID of the process. One that already exists is not started again. */
   id: t.Optional(t.String({ pattern: "^[0-9a-f-]{36}$" })),
   command: t.String({ minLength: 1, maxLength: 100_000 }),
   directory: t.Optional(Path),
   env: t.Optional(t.Record(t.String(), t.String())),
-  /** Present: it may write no file but these, with all that it starts; 409 where the system cannot hold it back. */
+  /** If present, the process and its children may write only to these files. Rejected with 409 if the system cannot enforce it. */
   writable_only: t.Optional(t.Array(Path, { maxItems: 16 })),
-  /** Milliseconds after which it is ended; 0 or absent = never. */
+  /** Milliseconds until it is killed; 0 or absent means never. */
   timeout_ms: t.Optional(t.Integer({ minimum: 0 })),
 });
-/** Whether `writable_only` can be kept here. */
+/** Whether `writable_only` can be enforced here. */
 export type ProcessLimits = { can_hold_back: boolean };
 export type StartProcess = Static<typeof StartProcess>;
 
@@ -83,8 +83,8 @@ export type ProcessInfo = {
 };
 
 /**
- * `from` is the offset of the first byte of `output` in all that was ever written; `next` is where to continue; `more` says that there is
- * something already.
+ * `from` is the offset of the first byte of `output` in everything ever written; `next` is where to continue; `more` means that there is
+ * already more.
  */
 export type ProcessOutput = ProcessInfo & {
   output: string;

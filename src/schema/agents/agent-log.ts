@@ -1,12 +1,11 @@
-// Wire shapes of agent logs and of the batch an agent sends (specification "Agent log", facts/platform 4). Used by the HTTP edge
-// and the RPC edge alike.
+// Wire shapes of agent logs and the batches that agents send (specification "Agent log", facts/platform 4). Used over both HTTP and RPC.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { LogLevel } from "../log-level.ts";
 import { namedObject } from "../named.ts";
 
-/** Lines in one request; an agent that has more sends them in several. */
+/** Maximum lines per request; an agent with more sends several requests. */
 export const MAX_BATCH_LINES = 10_000;
-/** Characters in one line: no line can be longer than all logs of an agent together. */
+/** Maximum characters per line, equal to the limit of all logs of an agent. */
 export const MAX_LINE_LENGTH = 1_048_576;
 
 export const AgentLog = namedObject("AgentLog", {

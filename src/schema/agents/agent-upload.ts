@@ -1,4 +1,4 @@
-// A file that was given to a workspace.
+// Wire shape of a file uploaded to a workspace.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { namedObject } from "../named.ts";
 

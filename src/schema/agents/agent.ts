@@ -11,7 +11,7 @@ import { AgentResources } from "./resources.ts";
 export const AGENT_STATUSES = ["connecting", "connected", "disconnected", "timeout"] as const;
 export type AgentStatus = (typeof AGENT_STATUSES)[number];
 
-/** In the order an agent goes through them; the protocol counts them from 1. */
+/** In the order an agent goes through them; the protocol's enum starts at 1. */
 export const LIFECYCLE_STATES = [
   "created",
   "starting",
@@ -25,9 +25,9 @@ export const LIFECYCLE_STATES = [
 ] as const;
 export type LifecycleState = (typeof LIFECYCLE_STATES)[number];
 
-/** The protocol counts them from 1. */
+/** The protocol's enum starts at 1. */
 export const SUBSYSTEMS = ["envbox", "envbuilder", "exectrace"] as const;
-/** The protocol counts them from 0. */
+/** The protocol's enum starts at 0. */
 export const SCRIPT_STATUSES = ["ok", "exit_failure", "timed_out", "pipes_left_open"] as const;
 export const SCRIPT_STAGES = ["start", "stop", "cron"] as const;
 
@@ -80,7 +80,7 @@ export const AgentMetadata = namedObject("AgentMetadata", {
   }),
 });
 
-/** One message of the WebSocket that watches the metadata of an agent. */
+/** A message of the WebSocket that streams an agent's metadata. */
 export const MetadataFrame = framedWithoutPing("AgentMetadata", t.Array(AgentMetadata));
 
 export const WorkspaceAgent = namedObject("WorkspaceAgent", {

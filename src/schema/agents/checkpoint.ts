@@ -1,18 +1,18 @@
-// What server and daemon say to each other about checkpoints of a workspace's files, and how long both of them count on one.
+// Wire shapes of checkpoints of a workspace's files between server and daemon, and the retention both rely on.
 import { type Static, Type as t } from "@sinclair/typebox";
 
-/** A message's checkpoint is offered until the person has written so many others in the chat, edited away or not (rule UN-9). */
+/** A message's checkpoint is available until the user has sent this many further messages in the chat, edited away or not (rule UN-9). */
 export const CHECKPOINTS_OF_CHAT = 100;
-/** And for so many days (rule UN-9). */
+/** A checkpoint is also available only for this many days (rule UN-9). */
 export const CHECKPOINT_DAYS = 30;
 
 const chatId = () => t.String({ pattern: "^[0-9a-f-]{36}$" });
 
-/** Of the files as they were when this message was sent. */
+/** Identifies the state of the files when this message was sent. */
 export const Checkpoint = t.Object({ chat_id: chatId(), message_id: t.Integer({ minimum: 1 }) });
 export type Checkpoint = Static<typeof Checkpoint>;
 
-/** Takes one now. `within_ms`: what takes longer does not count, since tools may have changed files by then. */
+/** Takes a checkpoint now. `within_ms`: a slower one is invalid, because tools may have changed files by then. */
 export const TakeCheckpoint = t.Object({
   chat_id: chatId(),
   message_id: t.Integer({ minimum: 1 }),
@@ -20,12 +20,12 @@ export const TakeCheckpoint = t.Object({
 });
 
 /**
- * `problems`: in words, which folders were not kept. `chats`: once a day, of which chats something is kept, checkpoints or the home of a coding
- * agent; chats that no longer exist are to be forgotten.
+ * `problems`: readable descriptions of folders that were not saved. `chats`: once a day, the chats with saved checkpoints or a coding
+ * agent's home, so that deleted chats can be cleaned up.
  */
 export type CheckpointTaken = { message: string; problems?: string[]; chats?: string[] };
 
-/** Gives a chat the checkpoints of the chat that it is a copy of, each by the number that its message has there. */
+/** Gives a forked chat the original's checkpoints, each under its message's number in the fork. */
 export const CopyCheckpoints = t.Object({
   from_chat_id: chatId(),
   chat_id: chatId(),
@@ -35,10 +35,10 @@ export const CopyCheckpoints = t.Object({
 });
 export type CopyCheckpoints = Static<typeof CopyCheckpoints>;
 
-/** Chats that were deleted. */
+/** Deleted chats. */
 export const ForgetCheckpoints = t.Object({ chat_ids: t.Array(chatId(), { maxItems: 1_000 }) });
 
-/** What has changed in one folder since a checkpoint. `unified_diff` leaves out what is too large, and says so. */
+/** Changes in one folder since a checkpoint. `unified_diff` omits what is too large, and says so. */
 export type FolderChanges = {
   root: string;
   files: number;
@@ -47,8 +47,8 @@ export type FolderChanges = {
   unified_diff: string;
 };
 
-/** What has changed since a checkpoint, folders without changes left out; `problems` says in words what is not known. */
+/** Changes since a checkpoint, without unchanged folders; `problems` describes what is unknown. */
 export type CheckpointChanges = { folders: FolderChanges[]; problems: string[] };
 
-/** How many files were written or removed; `left_out` says in words which files and folders did not return. */
+/** Number of files written or removed; `left_out` describes files and folders that were not restored. */
 export type Restored = { restored_files: number; left_out: string[] };

@@ -1,5 +1,5 @@
-// The relay map and what a client must know to reach an agent (specification "Agent connection info"). Names as the specification writes
-// them; readers of such maps ignore letter case.
+// Wire shapes of the relay map and of what a client needs to reach an agent (specification "Agent connection info"). Names follow the
+// specification; parsers of such maps ignore letter case.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { namedObject } from "../named.ts";
 

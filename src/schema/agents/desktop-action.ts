@@ -1,4 +1,4 @@
-// What a model does on a desktop, as the server asks the daemon for it (rule DT-4).
+// Wire shapes of a model's desktop actions, as the server sends them to the daemon (rule DT-4).
 import { type Static, Type as t } from "@sinclair/typebox";
 import { oneOf } from "../one-of.ts";
 
@@ -29,7 +29,7 @@ export const DESKTOP_FIELDS = {
 };
 
 export const DesktopAction = t.Object({
-  /** The same id is done once. */
+  /** Idempotency key: each ID is executed once. */
   id: t.Optional(t.String({ minLength: 1, maxLength: 64 })),
   ...DESKTOP_FIELDS,
 });

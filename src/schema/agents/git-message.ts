@@ -1,5 +1,5 @@
-// What the daemon finds in the repositories a chat works on, as it stands on the wire (specification "Git server message", facts/chats
-// 2.11). Used by the daemon, the server and its clients.
+// Wire shapes of what the daemon finds in a chat's git repositories (specification "Git server message", facts/chats 2.11). Used by the
+// daemon, the server and its clients.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { namedObject } from "../named.ts";
 
@@ -22,10 +22,10 @@ export const GitMessage = namedObject("GitMessage", {
 });
 export type GitMessage = Static<typeof GitMessage>;
 
-/** What a client says on the stream of a chat's repositories. */
+/** A client's message on the stream of a chat's repositories. */
 export const GitRequest = namedObject("GitRequest", { type: t.Literal("refresh") });
 
-/** What is checked out where; `pushed`: the branch is known to be at the remote. */
+/** The checked-out branch and commit of a repository; `pushed`: the branch is known to exist at the remote. */
 export const GitReferences = namedObject("GitReferences", {
   repositories: t.Array(
     t.Object({ repo_root: t.String(), branch: t.String(), remote_origin: t.String(), pushed: t.Boolean() }),
@@ -33,10 +33,13 @@ export const GitReferences = namedObject("GitReferences", {
 });
 export type GitReferences = Static<typeof GitReferences>;
 
-/** Names the chats in whose name the daemon is asked, separated by commas: the one that asks first, then its root. */
+/** The chats a daemon request is made for, separated by commas: the requesting chat first, then its root. */
 export const CHAT_HEADER = "slipway-chat";
 
-/** Where a chat's coding agent, which works without the daemon's tools, may have changed files. Paths are relative to the agent's folder, or absolute. */
+/**
+ * Files that a chat's coding agent, which does not use the daemon's tools, may have changed. Paths are relative to the agent's folder, or
+ * absolute.
+ */
 export const TouchedFiles = t.Object({
   paths: t.Array(t.String({ minLength: 1, maxLength: 4_096 }), { maxItems: 100 }),
   commands: t.Array(

@@ -1,4 +1,4 @@
-// Wire shapes of signing in with a cloud's instance identity (specification "Workspace agent endpoints").
+// Wire shapes of sign-in with a cloud's instance identity (specification "Workspace agent endpoints").
 import { Type as t } from "@sinclair/typebox";
 import { namedObject } from "../named.ts";
 

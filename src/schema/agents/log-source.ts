@@ -1,8 +1,8 @@
-// Wire shapes of log sources: what an agent's log lines come from (specification "Log source", facts/platform 4).
+// Wire shapes of log sources, from which an agent's log lines come (specification "Log source", facts/platform 4).
 import { type Static, Type as t } from "@sinclair/typebox";
 import { namedObject } from "../named.ts";
 
-/** Lines that name no source belong to this one; it is made when it is first used. */
+/** Lines without a source belong to this one, which is created on first use. */
 export const DEFAULT_SOURCE = {
   id: "3b579bf4-1ed8-4b99-87a8-e9a1e3410410",
   display_name: "External",

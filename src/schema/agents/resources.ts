@@ -1,4 +1,4 @@
-// What a workspace can run out of, as its agent reports it: the space of its home, and memory.
+// Resources a workspace can run out of, as reported by its agent: disk space of its home, and memory.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { time } from "../fields.ts";
 import { named, namedObject } from "../named.ts";
@@ -11,10 +11,10 @@ const LOW_BYTES = 1024 * MIB;
 const FULL_BYTES = 64 * MIB;
 const LOW_SHARE = 0.1;
 const FULL_SHARE = 0.01;
-/** A level ends only when so much more is free, so that it does not come and go with each file. */
+/** A level is cleared only when this much more is free, so that it does not flap. */
 const MORE = 1.5;
 
-/** Returns whether the space is nearly or wholly used up. `before`: the level until now. */
+/** Returns whether the space is nearly or completely used up. `before` is the previous level. */
 export const findSpaceLevel = (
   { used, total }: { readonly used: number; readonly total: number },
   before: SpaceLevel = "ok",
@@ -25,7 +25,7 @@ export const findSpaceLevel = (
   return isBelow(Math.min(LOW_BYTES, total * LOW_SHARE), before !== "ok") ? "low" : "ok";
 };
 
-/** Kills that are shown: the newest. */
+/** Maximum kills shown, newest first. */
 export const MAX_MEMORY_KILLS = 5;
 
 const bytes = (description: string) => t.Integer({ minimum: 0, description });

@@ -1,8 +1,8 @@
-// Hooks that a workspace declares: what its daemon tells the server of them, and how one is run (docs/hooks.md).
+// Hooks declared by a workspace: what its daemon reports about them, and how one is run (docs/hooks.md).
 import { type Static, Type as t } from "@sinclair/typebox";
 import { strictObject } from "../strict.ts";
 
-/** One that may be asked; `matcher` is a tool's name or `*`. */
+/** A hook that can be called; `matcher` is a tool's name or `*`. */
 export const DeclaredHook = t.Object({
   name: t.String({ minLength: 1, maxLength: 64 }),
   event: t.String({ maxLength: 64 }),
@@ -10,7 +10,7 @@ export const DeclaredHook = t.Object({
 });
 export type DeclaredHook = Static<typeof DeclaredHook>;
 
-/** `revision` changes with the file; `error` says why it cannot be used, and is empty where it can. */
+/** `revision` changes with the file; `error` says why it cannot be used, and is empty if it can. */
 export const DeclaredHooks = t.Object({
   revision: t.String({ maxLength: 64 }),
   error: t.String({ maxLength: 1_024 }),
@@ -18,7 +18,7 @@ export const DeclaredHooks = t.Object({
 });
 export type DeclaredHooks = Static<typeof DeclaredHooks>;
 
-/** `request`: what the program reads. */
+/** `request`: the input of the program. */
 export const RunHook = strictObject({
   revision: t.String({ maxLength: 64 }),
   name: t.String({ maxLength: 64 }),
@@ -26,7 +26,7 @@ export const RunHook = strictObject({
 });
 export type RunHook = Static<typeof RunHook>;
 
-/** How the program ended; only what ended well has an output that counts. */
+/** The result of the program; its output is used only on success. */
 export const HookRun = t.Object({
   outcome: t.Union([t.Literal("ok"), t.Literal("timeout"), t.Literal("failed"), t.Literal("too_long")]),
   exit_code: t.Integer(),

@@ -1,4 +1,4 @@
-// Budgets in words, for notices, refusals, pages and the command line. Pure.
+// Descriptions of budgets for notifications, errors, pages and the command line. Pure.
 import type { BudgetPause, BudgetPeriod, BudgetUnit } from "./budget.ts";
 
 const MICROS = 1_000_000;
@@ -7,7 +7,7 @@ const MONEY = new Intl.NumberFormat("en-US", { style: "currency", currency: "USD
 const SMALL_MONEY = new Intl.NumberFormat("en-US", { style: "currency", currency: "USD", maximumFractionDigits: 6 });
 const COUNT = new Intl.NumberFormat("en-US");
 
-/** Returns an amount as people read it: `$5.00` or `120,000 tokens`. */
+/** Formats an amount: `$5.00` or `120,000 tokens`. */
 export const formatAmount = (unit: BudgetUnit, amount: number): string => {
   if (unit === "tokens") return amount === 1 ? "1 token" : `${COUNT.format(amount)} tokens`;
   const format = amount % (MICROS / 100) === 0 ? MONEY : SMALL_MONEY;
@@ -20,7 +20,7 @@ export const PERIOD_ADJECTIVES: Readonly<Record<BudgetPeriod, string>> = {
   month: "monthly",
 };
 
-/** Returns what a budget is called in the middle of a sentence: `the monthly budget of "Platform"`. */
+/** Returns a budget's name for use inside a sentence: `the monthly budget of "Platform"`. */
 export const budgetName = ({ scope, name, period }: Pick<BudgetPause, "scope" | "name" | "period">): string => {
   const adjective = PERIOD_ADJECTIVES[period];
   if (scope === "everyone") return `the ${adjective} budget of everyone`;
@@ -36,7 +36,7 @@ const NOUNS = {
   chat: "the chat",
 } as const;
 
-/** Returns the same at the beginning of a sentence. */
+/** Returns the name for the beginning of a sentence. */
 export const budgetTitle = (budget: Pick<BudgetPause, "scope" | "name" | "period">): string => {
   const words = budgetName(budget);
   return words.charAt(0).toUpperCase() + words.slice(1);

@@ -1,4 +1,4 @@
-// Wire shapes of budgets: what model calls may cost together in a period, what was used, and the question of a chat that waits for one.
+// Wire shapes of budgets: the limit on model calls in a period, the usage, and the question of a chat that waits for one.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { USAGE_PERIODS } from "../chats/usage-limit.ts";
 import { time } from "../fields.ts";
@@ -6,7 +6,7 @@ import { named, namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
 import { strictObject } from "../strict.ts";
 
-/** Whose calls a budget limits together. */
+/** Whose calls a budget limits. */
 export const BUDGET_SCOPES = ["everyone", "user", "group", "organization", "template", "chat"] as const;
 export type BudgetScope = (typeof BUDGET_SCOPES)[number];
 
@@ -68,7 +68,7 @@ export const Budget = namedObject("Budget", {
 });
 export type Budget = Static<typeof Budget>;
 
-/** Who may raise a budget. */
+/** A user who can raise a budget. */
 const Decider = t.Object({ id: t.String({ format: "uuid" }), name: t.String() });
 
 export const BudgetPause = namedObject("ChatBudgetPause", {

@@ -1,4 +1,4 @@
-// Wire shapes of coding agents: programs other than Slipway's own loop that a chat can be led with, as administrators set them up.
+// Wire shapes of coding agents: programs other than Slipway's own loop that can run a chat, as configured by administrators.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
@@ -7,10 +7,10 @@ import { iconText, lineText } from "../text.ts";
 
 export const AGENT_DIALECTS = ["anthropic", "openai", "google"] as const;
 
-/** A segment of a path that is neither `.` nor `..`, written without looking ahead: readers of the document such as Go's have no such thing. */
+/** A path segment other than `.` and `..`, written without lookahead because readers of the document such as Go's do not support it. */
 const SEGMENT = "([^/.\\n\\r]|\\.[^/.\\n\\r]|\\.\\.[^/\\n\\r])[^/\\n\\r]*";
 
-/** Below a home: no way up, and not absolute. */
+/** A relative path that stays below a home. */
 const homePath = (description: string) =>
   t.String({ maxLength: 256, pattern: `^(${SEGMENT}(/${SEGMENT})*/?)?$`, description });
 
@@ -84,7 +84,7 @@ export type CodingAgent = Static<typeof CodingAgent>;
 export const CodingAgents = namedObject("CodingAgents", { agents: t.Array(CodingAgent) });
 export type CodingAgents = Static<typeof CodingAgents>;
 
-/** The agent that a template names for new chats and tasks. */
+/** The default coding agent of a template for new chats and tasks. */
 export const DefaultAgent = namedObject("DefaultCodingAgent", {
   name: t.String(),
   display_name: t.String({ description: "Its name if the agent doesn't exist." }),
@@ -92,7 +92,7 @@ export const DefaultAgent = namedObject("DefaultCodingAgent", {
 });
 export type DefaultAgent = Static<typeof DefaultAgent>;
 
-/** What everyone may know of an agent that can be chosen. */
+/** The public data of an available coding agent. */
 export const AvailableAgents = namedObject("AvailableCodingAgents", {
   agents: t.Array(
     t.Object({ name: t.String(), display_name: t.String(), icon: t.String(), dialect: oneOf(AGENT_DIALECTS) }),

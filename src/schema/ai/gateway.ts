@@ -1,4 +1,4 @@
-// Wire shapes of the AI gateway: what administrators set, and the ledger of its calls.
+// Wire shapes of the AI gateway: settings of administrators, and the ledger of its calls.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { named, namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
@@ -142,7 +142,7 @@ export const GatewayRecording = namedObject("GatewayRecording", {
 });
 export type GatewayRecording = Static<typeof GatewayRecording>;
 
-/** What usage is summed by. */
+/** What usage is grouped by. */
 export const USAGE_DIMENSIONS = ["user", "group", "workspace", "template", "model", "provider", "day", "kind"] as const;
 export type UsageDimension = (typeof USAGE_DIMENSIONS)[number];
 

@@ -1,4 +1,4 @@
-// What the coding agent of a chat lets people choose: its modes, its models, and other settings that have a list of values.
+// Wire shapes of the options a coding agent offers in a chat: its modes, its models, and other settings with a list of values.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { namedObject } from "../named.ts";
 

@@ -1,4 +1,4 @@
-// Wire shapes of sharing a chat (facts/chats 4.17): there is one role, reading along.
+// Wire shapes of sharing a chat (facts/chats 4.17). The only role is read access.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { named, namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
@@ -20,7 +20,7 @@ export type ChatAcl = Static<typeof ChatAcl>;
 const changes = (whose: string) =>
   t.Optional(t.Record(t.String(), t.String(), { description: `${whose} id -> read, or an empty text to remove.` }));
 
-// Strict, as all bodies that decide who sees what.
+// Strict, like all bodies that decide who sees what.
 export const PatchChatAcl = named(
   "PatchChatAcl",
   strictObject({

@@ -1,4 +1,4 @@
-// Calls that wait for a person's approval, with what each would do: computed from the workspace as it is when they are read.
+// Wire shapes of calls that wait for approval, with their effects computed from the workspace at the time of the read.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { named, namedObject } from "../named.ts";
 import { PermissionRule } from "./chat-permissions.ts";

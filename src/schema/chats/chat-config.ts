@@ -3,14 +3,14 @@ import { type TSchema, Type as t } from "@sinclair/typebox";
 import { namedObject } from "../named.ts";
 import { ChatPermissions } from "./chat-permissions.ts";
 
-/** Bytes of a prompt, after cleaning. */
+/** Maximum bytes of a prompt after cleaning. */
 export const PROMPT_BYTES = 131_072;
 
 const prompt = (description: string) => t.String({ description: `${description} At most 128 KiB.` });
 const days = (description: string) => t.Integer({ description: `${description} 0 to 3650.` });
 const forced_by_deployment = t.Boolean({ description: "The server's own setting: every chat is recorded." });
 
-/** Members of one body each, named in it as here. */
+/** Bodies with one member each, under its name. */
 export const ChatConfig = {
   auto_archive_days: days("Chats in which nothing was said for so many days are archived; 0: never."),
   debug_retention_days: days("Recorded model calls are deleted after so many days; 0: never."),

@@ -1,5 +1,5 @@
-// What a workspace tells a chat: instruction files, skills and MCP servers (specification "Chat context"). `StoredResource` is what is
-// kept of each, with its body, which never leaves the server.
+// The context that a workspace provides to its chats: instruction files, skills and MCP servers (specification "Chat context").
+// `StoredResource` is the stored form with the body, which never leaves the server.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
@@ -37,10 +37,10 @@ export type StoredResource = {
   readonly error: string;
   /** The text of an instruction file, or a skill's SKILL.md. */
   readonly body?: string;
-  /** The body is the beginning of a longer file. */
+  /** True when the body is only the beginning of a longer file. */
   readonly truncated?: true;
   readonly skill_name?: string;
   readonly skill_description?: string;
-  /** With the server's name and two underscores before each name. */
+  /** Each name is prefixed with the server's name and two underscores. */
   readonly tools?: readonly StoredTool[];
 };

@@ -1,4 +1,4 @@
-// What chats have used, in money (facts/chats 6, facts/agents D): micros are millionths of a US dollar.
+// Wire shapes of chat costs (facts/chats 6, facts/agents D): micros are millionths of a US dollar.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { time, uuid } from "../fields.ts";
 import { namedObject } from "../named.ts";

@@ -1,4 +1,4 @@
-// The pull request of a chat as callers see it (specification "Diff status", facts/chats 6).
+// Wire shape of a chat's pull request (specification "Diff status", facts/chats 6).
 import { type Static, Type as t } from "@sinclair/typebox";
 import { time, uuid } from "../fields.ts";
 import { namedObject } from "../named.ts";

@@ -1,4 +1,4 @@
-// Why a chat's turn failed, as callers see it (specification "Chat error", facts/chats 5.7).
+// Wire shape of a turn's error (specification "Chat error", facts/chats 5.7).
 import { type Static, Type as t } from "@sinclair/typebox";
 import { named, namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";

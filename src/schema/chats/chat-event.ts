@@ -1,4 +1,4 @@
-// What a chat's stream and the owner's watch stream send (specification "Events", facts/chats 2).
+// Wire shapes of the events of a chat's stream and of the owner's watch stream (specification "Events", facts/chats 2).
 import { type Static, type TProperties, Type as t } from "@sinclair/typebox";
 import { BudgetPause } from "../ai/budget.ts";
 import { named, namedObject } from "../named.ts";

@@ -1,8 +1,8 @@
-// Files that people upload for chats (specification "Chat file", facts/chats 3.4 and 4.14).
+// Wire shapes of files uploaded to chats (specification "Chat file", facts/chats 3.4 and 4.14).
 import { type Static, Type as t } from "@sinclair/typebox";
 import { namedObject } from "../named.ts";
 
-/** Everything that may be uploaded. */
+/** All allowed upload types. */
 export const CHAT_FILE_TYPES = [
   "application/json",
   "application/pdf",

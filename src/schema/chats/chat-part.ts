@@ -1,4 +1,4 @@
-// Message parts: what the content of a chat message is made of, stored and streamed (specification "Message part", facts/chats 3).
+// Wire shapes of message parts, the content of chat messages, stored and streamed (specification "Message part", facts/chats 3).
 import { type Static, Type as t } from "@sinclair/typebox";
 import { optionalTime } from "../fields.ts";
 import { named, namedObject } from "../named.ts";
@@ -64,12 +64,12 @@ export const MessagePart = t.Object({
   created_at: optionalTime("When a call or result came, or reasoning began."),
   completed_at: optionalTime("When reasoning ended or was interrupted."),
 });
-/** A part as it is stored. `provider_metadata` is kept for the provider that sent it and never shown. */
+/** A part as stored. `provider_metadata` is kept for the provider that sent it and never shown. */
 export type MessagePart = Static<typeof MessagePart> & {
   provider_metadata?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
   /** The skill's folder. Never shown. */
   skill_dir?: string;
-  /** SHA-256 of the text the chat goes by, which its snapshot holds. Never shown. */
+  /** SHA-256 of the text the chat uses, which is in its snapshot. Never shown. */
   context_file_hash?: string;
 };
 
@@ -82,9 +82,9 @@ export const ShownPart = namedObject("ChatMessagePart", {
 });
 export type ShownPart = Static<typeof ShownPart>;
 
-/** What a caller sees of a part: nothing internal, and ids that may be missing in the form this caller understands. */
+/** Returns a part without internal data, with optional IDs in the caller's format. */
 export const presentPart = (part: MessagePart, compat: boolean): ShownPart => {
-  // Most live parts are a few characters of text, by the thousand.
+  // Most live parts are a few characters of text, and there are thousands of them.
   if (part.type === "text" && part.provider_metadata === undefined) return part;
   const { provider_metadata: _, skill_dir: __, context_file_hash: ___, ...known } = part;
   const { file_id, mcp_server_config_id, context_file_agent_id, ...shown } = known;
@@ -98,7 +98,7 @@ export const presentPart = (part: MessagePart, compat: boolean): ShownPart => {
   };
 };
 
-/** A part as a client sends it; what is not of its kind is ignored (facts/chats 3.3). */
+/** A part sent by a client; members of other kinds are ignored (facts/chats 3.3). */
 export const InputPart = namedObject("ChatInputPart", {
   type: t.String({ description: "text, file or file-reference." }),
   text: text(),

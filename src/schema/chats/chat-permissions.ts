@@ -1,10 +1,10 @@
-// What a chat's model may do without asking: rules of a chat, of a user's new chats, and the answers to calls that were asked for.
+// Wire shapes of tool permissions: rules of a chat, rules of a user's new chats, and answers to pending calls.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { named } from "../named.ts";
 import { oneOf } from "../one-of.ts";
 import { strictObject } from "../strict.ts";
 
-/** What a chat may do without asking where no rule fits, as people choose it (src/tools/permission-mode.ts says what each allows). */
+/** What a chat may do without asking when no rule matches, as users choose it (src/tools/permission-mode.ts defines each mode). */
 export const PERMISSION_MODES = ["ask", "accept_edits", "allow", "plan"] as const;
 export const PermissionMode = named(
   "PermissionMode",

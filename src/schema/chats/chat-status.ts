@@ -1,4 +1,4 @@
-// What a chat is doing (specification "Chat status").
+// The status of a chat (specification "Chat status").
 
 import { named } from "../named.ts";
 import { oneOf } from "../one-of.ts";
@@ -21,7 +21,7 @@ export const ChatStatus = named(
   ),
 );
 
-/** What callers are shown: a status that an older version has left is an error until it is reconciled. */
+/** Returns the status shown to callers: a status left by an older version is an error until it is reconciled. */
 export const shownStatus = (status: string): ChatStatus => CHAT_STATUSES.find((one) => one === status) ?? "error";
 
 export { CHAT_STATUSES };

@@ -1,4 +1,4 @@
-// Wire shapes of chats and of what is sent to them (specification "Chat", "Chat message", facts/chats 3 and 4).
+// Wire shapes of chats and of the requests to them (specification "Chat", "Chat message", facts/chats 3 and 4).
 import { type Static, type TSchema, Type as t } from "@sinclair/typebox";
 import { BudgetPause } from "../ai/budget.ts";
 import { time, uuid } from "../fields.ts";
@@ -27,7 +27,7 @@ const Awaits = named(
 );
 const Labels = t.Record(t.String(), t.String());
 
-/** `children` are chats themselves, one level deep. */
+/** `children` are chats, nested one level deep. */
 const chatSchema = <C extends TSchema>(children: C) =>
   t.Object({
     id: uuid(),

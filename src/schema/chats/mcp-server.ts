@@ -1,4 +1,4 @@
-// Wire shapes of the MCP servers an organization offers to its chats (facts/chats 5.5). Secrets go in and never come out.
+// Wire shapes of an organization's MCP servers (facts/chats 5.5). Secrets can be set but never read.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { named, namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
@@ -50,7 +50,7 @@ const editable = {
 
 const slug = t.String({ maxLength: 64, description: "The beginning of its tools' names." });
 
-// Strict: a misspelt `tool_allow_list` would leave every tool of the server allowed.
+// Strict: a misspelled `tool_allow_list` would allow every tool of the server.
 const changes = t.Partial(t.Object(editable)).properties;
 export const CreateMcpServer = named("CreateMcpServer", strictObject({ ...changes, slug, url: editable.url }));
 export type CreateMcpServer = Static<typeof CreateMcpServer>;

@@ -1,4 +1,4 @@
-// Wire shapes of the models that chats can use, and of what is asked of a model with each call (facts/chats 5.8 and 6).
+// Wire shapes of the models that chats can use, and of a model's call settings (facts/chats 5.8 and 6).
 import { type Static, type TSchema, Type as t } from "@sinclair/typebox";
 import { named, namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
@@ -17,7 +17,7 @@ const number = (description: string) => t.Optional(t.Number({ description }));
 const tokens = (description: string) => t.Optional(t.Integer({ description }));
 const absent = <T extends TSchema>(schema: T) => t.Optional(schema);
 
-// Strict: a misspelt `cost` would leave the model without a price and limits of spending blind.
+// Strict: with a misspelled `cost`, the model would have no price and spend limits would not see it.
 export const CallConfig = named(
   "ModelCallConfig",
   strictObject({
@@ -52,7 +52,7 @@ export const CallConfig = named(
 );
 export type CallConfig = Static<typeof CallConfig>;
 
-/** The efforts a chat can ask for: up to the model's maximum. */
+/** Returns the efforts a chat can request, up to the model's maximum. */
 export const allowedEfforts = ({ reasoning }: CallConfig): Effort[] =>
   reasoning?.max ? EFFORTS.slice(0, EFFORTS.indexOf(reasoning.max) + 1) : [...EFFORTS];
 
@@ -105,7 +105,7 @@ export type CreateModelConfig = Static<typeof CreateModelConfig>;
 export const UpdateModelConfig = named("UpdateModelConfig", t.Partial(t.Object(fields)));
 export type UpdateModelConfig = Static<typeof UpdateModelConfig>;
 
-/** What came of asking a model to say hello. */
+/** The result of a test prompt to a model. */
 export const TriedModel = namedObject("TriedModel", {
   works: t.Boolean(),
   answer: t.String({ description: "Its words, at most 400 characters." }),
@@ -116,7 +116,7 @@ export const TriedModel = namedObject("TriedModel", {
 });
 export type TriedModel = Static<typeof TriedModel>;
 
-/** Why a provider cannot be used now (facts/chats 5.8). */
+/** Why a provider is unavailable now (facts/chats 5.8). */
 export const UNAVAILABLE_REASONS = ["missing_api_key", "fetch_failed", "user_api_key_required"] as const;
 
 export const AvailableModels = namedObject("AvailableModels", {

@@ -1,4 +1,4 @@
-// Parts of a request that some model servers refuse. Each can be left out of the requests to one model.
+// Request features that some model servers reject. Each can be disabled per model.
 export const MODEL_FEATURES = [
   "tools",
   "parallel_tool_calls",

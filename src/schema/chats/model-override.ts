@@ -3,7 +3,7 @@ import { type Static, Type as t } from "@sinclair/typebox";
 import { named, namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
 
-/** root: chats that people start. general, explore: sub-chats. */
+/** root: chats started by users. general, explore: sub-chats. */
 export const OVERRIDE_CONTEXTS = ["root", "general", "explore"] as const;
 export type OverrideContext = (typeof OVERRIDE_CONTEXTS)[number];
 export const OVERRIDE_MODES = ["deployment_default", "chat_default", "model"] as const;

@@ -1,10 +1,10 @@
-// What a model costs: prices in micros (millionths of a US dollar) for a million tokens of each kind.
+// Wire shapes of model prices in micros (millionths of a US dollar) per million tokens of each kind.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { named, namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
 import { strictObject } from "../strict.ts";
 
-/** The highest price that can be entered: 1,000,000 dollars for a million tokens. */
+/** The highest price that can be entered: 1,000,000 dollars per million tokens. */
 export const HIGHEST_PRICE = 1_000_000_000_000;
 
 const price = (description: string) => t.Integer({ minimum: 0, maximum: HIGHEST_PRICE, description });
@@ -19,7 +19,7 @@ const prices = {
 export const ModelCost = named("ModelCost", strictObject(prices));
 export type ModelCost = Static<typeof ModelCost>;
 
-/** The prices in force. */
+/** The effective prices. */
 export const ModelPrice = namedObject("ModelPrice", {
   ...prices,
   source: oneOf(["model", "list"], "model: entered with it. list: the provider's public list price."),

@@ -1,4 +1,4 @@
-// Wire shapes of the providers of language models (facts/chats 6). The API key goes in and never comes out.
+// Wire shapes of model providers (facts/chats 6). The API key can be set but never read.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { named, namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
@@ -53,7 +53,7 @@ export const TryModelProvider = namedObject("TryModelProvider", {
 });
 export type TryModelProvider = Static<typeof TryModelProvider>;
 
-/** What came of trying a provider that is not saved yet. */
+/** The result of testing a provider that is not saved yet. */
 export const TriedProvider = namedObject("TriedProvider", {
   works: t.Boolean(),
   models: t.Array(t.String(), { description: "By the provider's own list; empty where it has none." }),

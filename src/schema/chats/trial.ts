@@ -5,7 +5,7 @@ import { named, namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
 import { strictObject } from "../strict.ts";
 
-/** Maximum number of ways in a trial. */
+/** Limits for the number of ways in a trial. */
 export const MIN_WAYS = 2;
 export const MAX_WAYS = 8;
 /** Maximum number of a user's ways that are not kept or discarded yet. */

@@ -1,4 +1,4 @@
-// How much people may spend on models in a day, a week or a month (facts/agents D 60 to 62). Micros are millionths of a US dollar.
+// Wire shapes of spend limits per day, week or month (facts/agents D 60 to 62). Micros are millionths of a US dollar.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { time, uuid } from "../fields.ts";
 import { Generic } from "../generic.ts";
@@ -63,7 +63,7 @@ export const UsageLimitStatus = namedObject("UsageLimitStatus", {
 });
 export type UsageLimitStatus = Static<typeof UsageLimitStatus>;
 
-/** 409 of what would spend more; the members of the limit are absent when something else is in the way. */
+/** The 409 when a spend limit is reached; the limit's members are absent when the cause is something else. */
 export const LimitReached = namedObject(
   "LimitReached",
   {

@@ -1,4 +1,4 @@
-// Wire shape of how the deployment presents itself, and what its administrators tell everyone.
+// Wire shape of the deployment's appearance and announcements.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { named, namedObject } from "../named.ts";
 import { iconText, linesText, lineText, trimmedText } from "../text.ts";

@@ -1,4 +1,4 @@
-// Wire shapes of the question what the caller may do (facts/platform 9.1).
+// Wire shapes of permission checks (facts/platform 9.1).
 import { type Static, Type as t } from "@sinclair/typebox";
 import { namedObject } from "../named.ts";
 

@@ -1,4 +1,4 @@
-// Wire shape of the settings in effect (facts/platform 9.1): each with where it comes from, without secrets.
+// Wire shape of the effective settings (facts/platform 9.1), each with its source, without secrets.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";

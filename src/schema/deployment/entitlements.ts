@@ -1,5 +1,5 @@
-// Wire shape of what this server can do, for clients that ask whether a feature is paid for (facts/wire 5). Nothing is: what there is may
-// be used.
+// Wire shape of the server's features, for clients that check whether a feature is licensed (facts/wire 5). Every available feature is
+// enabled.
 import { Type as t } from "@sinclair/typebox";
 import { namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";

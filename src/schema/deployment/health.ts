@@ -1,4 +1,4 @@
-// Wire shapes of the deployment's health: what `slipway doctor` and the server itself find.
+// Wire shapes of the deployment's health: findings of `slipway doctor` and the server.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { named, namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";

@@ -1,4 +1,4 @@
-// Wire shape of what the deployment has to do right now (facts/platform 9.1).
+// Wire shape of the deployment's current load (facts/platform 9.1).
 import { type Static, Type as t } from "@sinclair/typebox";
 import { time } from "../fields.ts";
 import { namedObject } from "../named.ts";

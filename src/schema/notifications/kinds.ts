@@ -1,4 +1,4 @@
-// Of what people are told: each kind with its words. `{name}` in them is filled in by anyone who tells (src/domain and actors).
+// The kinds of notifications with their texts. The sender fills in `{name}` placeholders (src/domain and actors).
 
 export type NoticeKind = {
   readonly id: string;
@@ -6,9 +6,9 @@ export type NoticeKind = {
   readonly group: string;
   readonly title: string;
   readonly body: string;
-  /** Label of the link to what it is about. */
+  /** Label of the link to its subject. */
   readonly action: string;
-  /** Whether it leaves the inbox on its own: by email where that is set up. Browsers that ask for it are pushed every kind. */
+  /** Whether it is sent outside the inbox by default: by email, if configured. Subscribed browsers are pushed every kind. */
   readonly mail: boolean;
 };
 
@@ -195,10 +195,10 @@ export type NoticeName = keyof typeof NOTICE_KINDS;
 export const findNoticeKind = (template_id: string): NoticeKind | undefined =>
   Object.values<NoticeKind>(NOTICE_KINDS).find(({ id }) => id === template_id);
 
-/** What a text that others have chosen may bring along at most. */
+/** Maximum length of a value chosen by other people. */
 const LONGEST = 300;
 
-/** The words with everything filled in; what is not given stays out. */
+/** Returns the text with all placeholders filled in; missing values are left empty. */
 export const filledIn = (words: string, values: Readonly<Record<string, string>>): string =>
   words
     .replaceAll(/\{(\w+)\}/g, (_, name: string) =>

@@ -1,4 +1,4 @@
-// Wire shapes of notifications (facts/wire 5): the inbox, settings, preferences, and browsers that are pushed.
+// Wire shapes of notifications (facts/wire 5): the inbox, settings, preferences, and push subscriptions.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
@@ -23,7 +23,7 @@ export const Inbox = namedObject("Inbox", { notifications: t.Array(InboxNotifica
 export type Inbox = Static<typeof Inbox>;
 export const InboxChange = namedObject("InboxChange", { notification: InboxNotification, unread_count });
 
-/** One message of the stream of an inbox. */
+/** A message of the inbox stream. */
 export const InboxEvent = namedObject("InboxEvent", { notification: t.Optional(InboxNotification), unread_count });
 
 export const READ_STATUSES = ["all", "read", "unread"] as const;

@@ -1,4 +1,4 @@
-// Wire shapes of applications that ask people for access with OAuth 2, and of their secrets. A secret is returned once.
+// Wire shapes of OAuth 2 applications and their secrets. A secret is returned only once.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { time, uuid } from "../fields.ts";
 import { named, namedObject } from "../named.ts";
@@ -6,11 +6,11 @@ import { oneOf } from "../one-of.ts";
 import { strictObject } from "../strict.ts";
 import { iconText, trimmedText } from "../text.ts";
 
-/** How an application proves at the token endpoint who it is; `none`: by PKCE alone. */
+/** How an application authenticates at the token endpoint; `none`: with PKCE alone. */
 export const AUTH_METHODS = ["client_secret_basic", "client_secret_post", "none"] as const;
 export type AuthMethod = (typeof AUTH_METHODS)[number];
 
-/** As many addresses, and scopes, as an application may have. */
+/** Maximum redirect URIs, and scopes, of an application. */
 export const MAX_REDIRECTS = 10;
 export const MAX_SCOPES = 64;
 

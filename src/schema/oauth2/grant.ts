@@ -1,4 +1,4 @@
-// Wire shapes of what a person is asked for by an application, and of what they have granted.
+// Wire shapes of an application's access request, and of granted access.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { time, uuid } from "../fields.ts";
 import { named, namedObject } from "../named.ts";
@@ -6,7 +6,7 @@ import { strictObject } from "../strict.ts";
 
 const parameter = (maxLength: number, description: string) => t.Optional(t.String({ maxLength, description }));
 
-/** The parameters of an authorization request (RFC 6749 4.1.1, RFC 7636, RFC 8707). What is wrong with them is told by redirect. */
+/** The parameters of an authorization request (RFC 6749 4.1.1, RFC 7636, RFC 8707). Errors in them are returned by redirect. */
 const parameters = {
   client_id: t.String({ maxLength: 64, description: "The application." }),
   redirect_uri: t.String({ maxLength: 1024, description: "One of its addresses." }),

@@ -1,9 +1,9 @@
-// The states of a task and the words that people read for them. Pages use it, so it imports words alone.
+// The states of a task and their display names. Imports only display names, because pages use it.
 import { CHAT_STATUS_WORDS } from "../chats/chat-status-words.ts";
 
 export const TASK_STATES = ["working", "idle", "complete", "failed"] as const;
 
-/** What people read for each, in the words of a chat's status. */
+/** Display names, consistent with those of a chat's status. */
 export const TASK_STATE_WORDS: Readonly<Record<(typeof TASK_STATES)[number], string>> = {
   working: CHAT_STATUS_WORDS.running,
   idle: CHAT_STATUS_WORDS.requires_action,

@@ -1,4 +1,4 @@
-// Wire shapes of tasks: a workspace made for one prompt, and the chat that works on it there.
+// Wire shapes of tasks: a workspace created for one prompt, and the chat that works on it there.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { AGENT_STATUSES, LIFECYCLE_STATES } from "../agents/agent.ts";
 import { named, namedObject } from "../named.ts";
@@ -14,7 +14,7 @@ const time = () => t.String({ format: "date-time" });
 
 export const TASK_STATUSES = ["pending", "initializing", "active", "paused", "unknown", "error"] as const;
 export type TaskStatus = (typeof TASK_STATUSES)[number];
-/** Longest prompt, in characters. */
+/** Maximum characters of a prompt. */
 const PROMPT = 100_000;
 const Prompt = (description: string) => t.String({ minLength: 1, maxLength: PROMPT, description });
 

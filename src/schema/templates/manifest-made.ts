@@ -1,8 +1,8 @@
-// What a manifest holds alongside what a template.yaml can say, when it was made from a Terraform template: written by the import, never by
-// people, so it has types and no schema.
+// Parts of a manifest made from a Terraform template that a template.yaml cannot express. Written by the import, never by people, so it has
+// types and no schema.
 
 export type MadeApp = {
-  /** That of Terraform's state: the same over builds. */
+  /** The ID in Terraform's state, which is stable between builds. */
   readonly id?: string;
 };
 
@@ -17,9 +17,9 @@ export type MadeResource = {
 };
 
 export type MadeParameter = {
-  /** How a form shows it, as the template wrote it: `placeholder`, `disabled` and so on. */
+  /** Form styling as written in the template: `placeholder`, `disabled` and so on. */
   readonly styling?: Readonly<Record<string, unknown>>;
-  /** Its address, as Terraform's diagnostics name it. */
+  /** Its address as used in Terraform's diagnostics. */
   readonly address?: string;
 };
 
@@ -28,26 +28,26 @@ export type MadeVariable = {
   readonly declared_type?: string;
 };
 
-/** Of the whole template. */
+/** Data about the whole template. */
 export type MadeManifest<Resource> = {
-  /** The rest after a stop. */
+  /** The resources that remain after a stop. */
   readonly stop_resources?: readonly Resource[];
   readonly terraform?: {
-    /** `terraform` or `tofu`, which made the import. */
+    /** The program that made the import: `terraform` or `tofu`. */
     readonly program: string;
     readonly version: string;
-    /** The upload that holds its modules and lock file; absent when none exist. */
+    /** The upload with its modules and lock file; absent if none exist. */
     readonly cache_file?: string;
-    /** Parameters depend on each other, on their owner or on other data: they are known only by a plan. */
+    /** Parameters depend on each other, on their owner or on other data, so they are only known from a plan. */
     readonly is_dynamic: boolean;
     readonly has_external_agent: boolean;
-    /** The folder `slipway-snapshot` holds a module that copies the disks of its workspaces. */
+    /** True when the folder `slipway-snapshot` has a module that copies the workspace's disks. */
     readonly has_snapshot_module?: boolean;
-    /** Which secrets of the owner its files speak of: `session_token`, `ssh_key`. No others are handed to it. */
+    /** The owner's secrets that its files reference: `session_token`, `ssh_key`. It gets no others. */
     readonly needs: readonly string[];
-    /** Names of all its parameters, also of those that are asked for some values only. */
+    /** Names of all its parameters, including those that apply only to some values. */
     readonly names: readonly string[];
-    /** Addresses of what a form needs to be planned. */
+    /** Addresses that must be planned for a form. */
     readonly targets: readonly string[];
     /** Tags that depend on parameters. */
     readonly workspace_tags: Readonly<Record<string, string>>;

@@ -1,6 +1,6 @@
-// template.yaml: what a template is made of. The parser is src/provisioners/manifest.ts; the format is documented in the README of
-// that folder, and GET /api/v2/templates/schema serves this same schema. Texts may hold {{ parameters.x }}, {{ variables.x }}, {{ workspace.name }},
-// {{ workspace.id }}, {{ workspace.port }}, {{ owner.username }}, {{ owner.email }}; they are filled in for each build.
+// Schema of template.yaml. The parser is src/provisioners/manifest.ts; the format is documented in that folder's README, and GET
+// /api/v2/templates/schema serves this schema. Texts can contain {{ parameters.x }}, {{ variables.x }}, {{ workspace.name }}, {{
+// workspace.id }}, {{ workspace.port }}, {{ owner.username }}, {{ owner.email }}, which are filled in for each build.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { codingAgentName } from "../ai/coding-agents.ts";
 import { lineText, templatedIcon } from "../text.ts";
@@ -17,7 +17,7 @@ const PARAMETER_NAME = "^[a-zA-Z_][a-zA-Z0-9_-]*(?: [a-zA-Z0-9_-]+)*$";
 
 const scalar = t.Union([text, t.Number(), t.Boolean()]);
 
-/** Values that parameters further up must have: name -> the value, or those of which it must be one. All must hold. */
+/** Required values of earlier parameters: name to the value, or to a list of allowed values. All must match. */
 export const ManifestCondition = t.Record(
   t.String({ pattern: PARAMETER_NAME }),
   t.Union([scalar, t.Array(scalar, { minItems: 1, maxItems: 256 })]),
@@ -29,31 +29,31 @@ export const ManifestOption = t.Object(
     value: text,
     description: t.Optional(text),
     icon: t.Optional(icon),
-    /** Offered only then. */
+    /** Offered only if the condition holds. */
     when: t.Optional(ManifestCondition),
   },
   closed,
 );
 
-/** A question asked when a workspace is made (or, if mutable, at each build). */
+/** A parameter that is asked for when a workspace is created (or, if mutable, at each build). */
 export const ManifestParameter = t.Object(
   {
-    /** Words with single blanks between them. */
+    /** Words separated by single spaces. */
     name: t.String({ pattern: PARAMETER_NAME, maxLength: 128 }),
     display_name: t.Optional(line),
     description: t.Optional(text),
     icon: t.Optional(icon),
     type: t.Optional(t.Union([t.Literal("string"), t.Literal("number"), t.Literal("bool"), t.Literal("list(string)")])),
     form_type: t.Optional(text),
-    /** May be changed after the workspace was made. Default false. */
+    /** Can be changed after the workspace was created. Default false. */
     mutable: t.Optional(t.Boolean()),
-    /** No default means required. Always text: "3", "true", "[\"a\"]". */
+    /** Without a default, a value is required. Always text: "3", "true", "[\"a\"]". */
     default: t.Optional(t.Union([text, t.Number(), t.Boolean()])),
-    /** Asked only then; without it there is no value. */
+    /** Applies only if the condition holds; otherwise it has no value. */
     when: t.Optional(ManifestCondition),
-    /** Other defaults: the first whose condition holds is taken, else `default`. */
+    /** Conditional defaults: the first one whose condition holds is used, otherwise `default`. */
     defaults: t.Optional(t.Array(t.Object({ when: ManifestCondition, value: scalar }, closed), { maxItems: 64 })),
-    /** Asked for this build only and not kept. */
+    /** Applies to this build only and is not stored. */
     ephemeral: t.Optional(t.Boolean()),
     options: t.Optional(t.Array(ManifestOption, { maxItems: 256 })),
     validation: t.Optional(
@@ -72,7 +72,7 @@ export const ManifestParameter = t.Object(
   closed,
 );
 
-/** A value the template's author gives when a version is made, such as a region or a secret. */
+/** A value set by the template's author when a version is created, such as a region or a secret. */
 export const ManifestVariable = t.Object(
   {
     name: t.String({ pattern: "^[a-zA-Z_][a-zA-Z0-9_-]*$", maxLength: 64 }),
@@ -91,7 +91,7 @@ export const ManifestPreset = t.Object(
     icon: t.Optional(icon),
     default: t.Optional(t.Boolean()),
     parameters: t.Record(t.String(), t.Union([text, t.Number(), t.Boolean()])),
-    /** Ready workspaces to keep: how many, and after how many milliseconds an unclaimed one is replaced (0 or absent = never). */
+    /** Prebuilt workspaces to keep ready: how many, and after how many milliseconds an unclaimed one is replaced (0 or absent = never). */
     prebuilds: t.Optional(
       t.Union([
         t.Integer({ minimum: 0, maximum: 100 }),
@@ -99,7 +99,7 @@ export const ManifestPreset = t.Object(
           {
             instances: t.Integer({ minimum: 0, maximum: 100 }),
             ttl_ms: t.Optional(t.Integer({ minimum: 0 })),
-            /** How many at other times: the entry that fits now, the largest when several do. */
+            /** Numbers for other times: the matching entry is used, or the largest if several match. */
             schedule: t.Optional(
               t.Object(
                 {
@@ -128,7 +128,7 @@ export const ManifestScript = t.Object(
     script: t.String({ maxLength: 262_144 }),
     run_on_start: t.Optional(t.Boolean()),
     run_on_stop: t.Optional(t.Boolean()),
-    /** People wait for it before they can sign in to the workspace. */
+    /** Users wait for it before they can sign in to the workspace. */
     start_blocks_login: t.Optional(t.Boolean()),
     cron: t.Optional(text),
     /** Seconds; 0 = no limit. */
@@ -174,11 +174,11 @@ export const ManifestMetadata = t.Object(
   closed,
 );
 
-/** A development container that the daemon starts with the workspace. Texts may hold placeholders. */
+/** A development container that the daemon starts with the workspace. Texts can contain placeholders. */
 export const ManifestDevcontainer = t.Object(
   {
     name,
-    /** The project's folder, as `directory` of the agent is written; relative to it. */
+    /** The project's folder, absolute or relative to the agent's `directory`. */
     workspace_folder: t.String({ minLength: 1, maxLength: 4096 }),
     /** Relative to the project's folder; default: its `.devcontainer/devcontainer.json` or `.devcontainer.json`. */
     config_path: t.Optional(text),
@@ -205,34 +205,34 @@ export const ManifestAgent = t.Object(
         ]),
       ),
     ),
-    /** Seconds after which a daemon that never called is called late; 0 = never. Default 120. */
+    /** Seconds until a daemon that never connected counts as timed out; 0 = never. Default 120. */
     connection_timeout: t.Optional(seconds),
     troubleshooting_url: t.Optional(text),
     motd_file: t.Optional(text),
     scripts: t.Optional(t.Array(ManifestScript, { maxItems: 64 })),
     apps: t.Optional(t.Array(ManifestApp, { maxItems: 64 })),
     metadata: t.Optional(t.Array(ManifestMetadata, { maxItems: 64 })),
-    /** A parameter of the form type `repository`, as a placeholder: it is cloned, and what it asks for is set up. */
+    /** A placeholder for a parameter with the form type `repository`: it is cloned and set up. */
     repository: t.Optional(text),
     devcontainers: t.Optional(t.Array(ManifestDevcontainer, { maxItems: 16 })),
-    /** The cloud machine it will run on: its daemon may sign in with that machine's identity instead of a token. */
+    /** The cloud machine it will run on: its daemon can sign in with that machine's identity instead of a token. */
     instance_id: t.Optional(t.String({ minLength: 1, maxLength: 256 })),
-    /** Only with the provisioner `echo`, which starts nothing: the agent's token (a UUID), so that a test can be the agent. */
+    /** Only for the provisioner `echo`, which starts nothing: the agent's token (a UUID), so that a test can act as the agent. */
     token: t.Optional(t.String({ format: "uuid" })),
   },
   closed,
 );
 
-/** A container, with the provisioner `docker`. Texts may hold placeholders. */
+/** A container for the provisioner `docker`. Texts can contain placeholders. */
 export const ManifestContainer = t.Object(
   {
-    /** Such as `debian:13` or `registry.example.com/team/dev@sha256:...`. */
+    /** For example `debian:13` or `registry.example.com/team/dev@sha256:...`. */
     image: t.String({ minLength: 1, maxLength: 512 }),
-    /** When the image is fetched. Default `missing`. */
+    /** When the image is pulled. Default `missing`. */
     pull: t.Optional(t.Union([t.Literal("missing"), t.Literal("always"), t.Literal("never")])),
     env: t.Optional(t.Record(t.String(), text)),
     labels: t.Optional(t.Record(t.String(), text)),
-    /** Without an agent: what runs, instead of the image's own. With one: what runs the daemon, such as [tini, --]. */
+    /** Without an agent: replaces the image's command. With an agent: runs the daemon, such as [tini, --]. */
     command: t.Optional(t.Array(text, { maxItems: 128 })),
     /** Kept while the workspace is stopped, removed when it is deleted. */
     volumes: t.Optional(
@@ -244,14 +244,14 @@ export const ManifestContainer = t.Object(
         { maxItems: 32 },
       ),
     ),
-    /** A network of the engine; default: its own. */
+    /** A network of the engine; default: a separate one. */
     network: t.Optional(text),
     user: t.Optional(text),
-    /** Such as 512m or 4g; default: no limit. */
+    /** For example 512m or 4g; default: no limit. */
     memory: t.Optional(text),
-    /** Such as 0.5 or 4; default: no limit. */
+    /** For example 0.5 or 4; default: no limit. */
     cpus: t.Optional(t.Union([t.Number(), text])),
-    /** Seconds the container has to stop on its own. Default 30. */
+    /** Seconds the container has to stop on its own before it is killed. Default 30. */
     stop_grace: t.Optional(t.Integer({ minimum: 0, maximum: 600 })),
   },
   closed,
@@ -275,7 +275,7 @@ export const ManifestResource = t.Object(
 
 export const ManifestSchedule = t.Object(
   {
-    /** Milliseconds a started workspace runs before it is stopped; 0 = forever. */
+    /** Milliseconds until a started workspace is stopped; 0 = never. */
     default_ttl_ms: t.Optional(t.Integer({ minimum: 0 })),
     activity_bump_ms: t.Optional(t.Integer({ minimum: 0 })),
     time_til_dormant_ms: t.Optional(t.Integer({ minimum: 0 })),
@@ -285,21 +285,21 @@ export const ManifestSchedule = t.Object(
 
 export const Manifest = t.Object(
   {
-    /** Which provisioner brings it to life. `echo` starts nothing and is for tests. */
+    /** The provisioner that creates it. `echo` starts nothing and is for tests. */
     provisioner: t.Union([t.Literal("local"), t.Literal("docker"), t.Literal("external"), t.Literal("echo")]),
     parameters: t.Optional(t.Array(ManifestParameter, { maxItems: 128 })),
     variables: t.Optional(t.Array(ManifestVariable, { maxItems: 128 })),
     presets: t.Optional(t.Array(ManifestPreset, { maxItems: 64 })),
     schedule: t.Optional(ManifestSchedule),
-    /** The coding agent that chats and tasks in its workspaces begin with by default: what a template made from this version starts with. */
+    /** The default coding agent of chats and tasks in its workspaces; the initial setting of a template created from this version. */
     default_coding_agent: t.Optional(codingAgentName()),
-    /** Accounts that anyone who uses the template should link: ids of the setting external_auth. */
+    /** Accounts that users of the template should link: IDs from the setting external_auth. */
     external_auth: t.Optional(
       t.Array(
         t.Object(
           {
             id: t.String({ pattern: "^[a-z0-9][a-z0-9_-]{0,63}$" }),
-            /** The workspace is of use without it, too. Default false. */
+            /** The workspace is usable without it. Default false. */
             optional: t.Optional(t.Boolean()),
           },
           closed,
@@ -307,12 +307,12 @@ export const Manifest = t.Object(
         { maxItems: 32 },
       ),
     ),
-    /** Its workspaces are made for a task that an AI agent works at; lists find them by `has-ai-task`. Default false. */
+    /** Its workspaces are created for tasks of an AI agent; lists find them by `has-ai-task`. Default false. */
     ai_task: t.Optional(t.Boolean()),
     resources: t.Array(ManifestResource, { minItems: 1, maxItems: 64 }),
-    /** Provisioner tags a worker must have. */
+    /** Provisioner tags that a worker must have. */
     tags: t.Optional(t.Record(t.String(), text)),
-    /** Settings of the provisioner `external`: what a worker of its own brings it to life with. */
+    /** Settings of the provisioner `external`, for an external worker. */
     external: t.Optional(
       t.Object({ provisioner: t.Union([t.Literal("local"), t.Literal("docker"), t.Literal("echo")]) }, closed),
     ),
@@ -324,7 +324,7 @@ export const Manifest = t.Object(
           logs: t.Optional(t.Array(text, { maxItems: 10_000 })),
           /** Fails with this message. */
           error: t.Optional(text),
-          /** Continues until it is cancelled. */
+          /** Runs until it is canceled. */
           hang: t.Optional(t.Boolean()),
         },
         closed,
@@ -337,7 +337,7 @@ export const Manifest = t.Object(
 type Written = Static<typeof Manifest>;
 type Own = "parameters" | "variables" | "resources" | "provisioner" | "external";
 
-/** A manifest as it is kept: written in a template.yaml, or made from a Terraform template (manifest-made.ts). */
+/** A manifest as stored: written in a template.yaml, or made from a Terraform template (manifest-made.ts). */
 export type Manifest = Omit<Written, Own> & {
   provisioner: Written["provisioner"] | "terraform";
   external?: { provisioner: NonNullable<Written["external"]>["provisioner"] | "terraform" } | undefined;

@@ -1,4 +1,4 @@
-// Wire shapes of workers that are processes of their own, and of the keys they sign in with.
+// Wire shapes of external workers and their keys.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";

@@ -1,4 +1,4 @@
-// Wire shapes of repository prebuilds: repositories whose image is built ahead for the newest commit of the default branch.
+// Wire shapes of repository prebuilds: repositories whose image is built in advance for the newest commit of the default branch.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { MAX_ADDRESS } from "#base/links/repository-address.ts";
 import { optionalTime, time, uuid } from "../fields.ts";
@@ -6,9 +6,9 @@ import { namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
 import { lineText } from "../text.ts";
 
-/** How many prebuilds a deployment can have. */
+/** Maximum number of prebuilds in a deployment. */
 export const MAX_REPOSITORY_PREBUILDS = 200;
-/** Images that one keeps where nothing else is asked for. */
+/** Default number of images kept per prebuild. */
 export const DEFAULT_KEPT_IMAGES = 3;
 
 export const REPOSITORY_PREBUILD_STATES = ["waiting", "building", "ready", "failed"] as const;

@@ -1,5 +1,5 @@
-// A workspace from a repository: what a caller asks for, and the plan that the server makes of what it finds there. A plan is the value of a
-// template's parameter with the form type `repository`; nothing in it can reach the machine of the server, whoever has written it.
+// Wire shapes of workspaces from a repository: the request, and the plan that the server derives from the repository's files. A plan is the
+// value of a template parameter with the form type `repository`; nothing in it can access the server's machine, whoever wrote it.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { holdsCredentials, MAX_ADDRESS } from "#base/links/repository-address.ts";
@@ -8,7 +8,7 @@ import { oneOf } from "../one-of.ts";
 import { lineText } from "../text.ts";
 import { DeployKey } from "../users/deploy-key.ts";
 
-/** The form type of a parameter whose value is a link to a repository, or a plan. */
+/** The form type of a parameter whose value is a link to a repository or a plan. */
 export const REPOSITORY_FORM = "repository";
 
 const MAX_SCRIPT = 16_384;
@@ -21,7 +21,7 @@ const variables = t.Record(
   t.String({ maxLength: 8_192 }),
 );
 
-/** What a caller asks for. */
+/** A request for a repository. */
 export const RepositoryAsked = namedObject("RepositoryAsked", {
   url: lineText({
     minLength: 1,
@@ -47,10 +47,10 @@ export const RepositoryAsked = namedObject("RepositoryAsked", {
 });
 export type RepositoryAsked = Static<typeof RepositoryAsked>;
 
-/** Body of the route that reads one. */
+/** The body of the route that reads a repository. */
 export const ReadRepository = namedObject("ReadRepository", { repository: RepositoryAsked });
 
-/** One command of a lifecycle step: a line of shell, or a program with its arguments. */
+/** A command of a lifecycle step: a shell line, or a program with arguments. */
 export const LifecycleCommand = namedObject("RepositoryCommand", {
   name: t.Optional(name),
   run: t.Union([
@@ -60,11 +60,11 @@ export const LifecycleCommand = namedObject("RepositoryCommand", {
 });
 export type LifecycleCommand = Static<typeof LifecycleCommand>;
 
-/** Groups run one after the other, the commands of a group side by side. */
+/** Groups run one after the other; the commands of a group run in parallel. */
 const lifecycle = t.Array(t.Array(LifecycleCommand, { minItems: 1, maxItems: MAX_STEPS }), { maxItems: MAX_STEPS });
 export type Lifecycle = Static<typeof lifecycle>;
 
-/** Lifecycle steps in the order in which they run. */
+/** Lifecycle steps in execution order. */
 export const LIFECYCLE_STEPS = ["on_create", "update_content", "post_create", "post_start"] as const;
 export type LifecycleStep = (typeof LIFECYCLE_STEPS)[number];
 
@@ -81,7 +81,7 @@ const note = namedObject("RepositoryNote", {
 });
 export type RepositoryNote = Static<typeof note>;
 
-/** Where the configuration was found. */
+/** The source of the configuration. */
 export const SOURCES = ["devcontainer", "dockerfile", "gitpod", "devfile", "language"] as const;
 
 export const RepositoryPlan = namedObject("RepositoryPlan", {
@@ -156,7 +156,7 @@ export const RepositoryPlan = namedObject("RepositoryPlan", {
 });
 export type RepositoryPlan = Static<typeof RepositoryPlan>;
 
-/** What a page shows before a workspace is made from a repository. */
+/** The preview shown before a workspace is created from a repository. */
 export const RepositoryFound = namedObject("RepositoryFound", {
   plan: t.Optional(RepositoryPlan),
   problem: t.String({ description: "Why the repository cannot be read; empty when it was." }),
@@ -197,7 +197,7 @@ export const RecentRepository = namedObject("RecentRepository", {
 });
 export type RecentRepository = Static<typeof RecentRepository>;
 
-/** The plan in a parameter's value; undefined when the value is not a plan. */
+/** Parses a parameter value as a plan; undefined if it is not one. */
 export const parsePlan = (value: string): RepositoryPlan | undefined => {
   if (!value.startsWith("{")) return undefined;
   try {
@@ -208,6 +208,9 @@ export const parsePlan = (value: string): RepositoryPlan | undefined => {
   }
 };
 
-/** Only these are cloned, and an address that cannot be read would end a build with no word for people. Plans are shown: none has a password. */
+/**
+ * Only web URLs are cloned; an unparsable URL would fail a build without a readable error. Plans are shown to people, so none may contain a
+ * password.
+ */
 const isWebAddress = (url: string): boolean =>
   URL.canParse(url) && /^https?:$/.test(new URL(url).protocol) && !holdsCredentials(url);

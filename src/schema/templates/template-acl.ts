@@ -1,4 +1,4 @@
-// Wire shapes of who may use a template.
+// Wire shapes of a template's access list.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { named } from "../named.ts";
 import { oneOf } from "../one-of.ts";
@@ -23,7 +23,7 @@ export const TemplateAcl = named(
 );
 export type TemplateAcl = Static<typeof TemplateAcl>;
 
-/** Whom it could be given to. */
+/** Users and groups the template could be shared with. */
 export const TemplateAclAvailable = named(
   "TemplateAclAvailable",
   t.Object({ users: t.Array(User), groups: t.Array(Group) }),

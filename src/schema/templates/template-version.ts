@@ -1,4 +1,4 @@
-// Wire shapes of template versions and what can be asked about them (facts/platform 9.3).
+// Wire shapes of template versions and the requests about them (facts/platform 9.3).
 import { type Static, Type as t } from "@sinclair/typebox";
 import { time, uuid } from "../fields.ts";
 import { namedObject } from "../named.ts";
@@ -108,7 +108,7 @@ export const Preset = namedObject("TemplatePreset", {
 });
 export type Preset = Static<typeof Preset>;
 
-/** What a start would bring to life and a stop would leave, as planned by the template. */
+/** Resources that a start would create and a stop would leave, as planned by the template. */
 export const PlannedResource = namedObject("PlannedResource", {
   id: uuid(),
   created_at: time(),

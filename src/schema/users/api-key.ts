@@ -1,9 +1,9 @@
-// Wire shapes of API keys: tokens and sign-ins (facts/platform 8.2). The secret is in none of them but the answer that makes it.
+// Wire shapes of API keys: tokens and sessions (facts/platform 8.2). Only the response that creates one contains the secret.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { named, namedObject } from "../named.ts";
 import { strictObject } from "../strict.ts";
 
-/** What a token may be called: it stands in paths. */
+/** The format of token names, which appear in paths. */
 const TokenName = t.String({
   maxLength: 64,
   pattern: "^([a-zA-Z0-9][a-zA-Z0-9_.-]*)?$",
@@ -40,7 +40,7 @@ const AllowedAddresses = t.Array(t.String({ maxLength: 64 }), {
   description: "IP addresses or networks in CIDR form from which it counts. Absent or empty: from everywhere.",
 });
 
-// Strict, both: a misspelt `scopes` or `allowed_addresses` would make a key that may do everything, from everywhere.
+// Strict, both: with a misspelled `scopes` or `allowed_addresses`, the key would have full access from everywhere.
 export const CreateTokenRequest = named(
   "CreateTokenRequest",
   strictObject({
@@ -70,7 +70,7 @@ export const UpdateTokenRequest = named(
   }),
 );
 
-/** A sign-in of a user that counts now. */
+/** A valid session of a user. */
 export const Session = namedObject("Session", {
   id: t.String({ description: "The ten characters before the hyphen of its key." }),
   current: t.Boolean({ description: "It is the one this request was made with." }),

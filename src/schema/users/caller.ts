@@ -1,4 +1,4 @@
-// Who may be on the other end of a request, as plain data: handlers, actors and access rules all speak of it.
+// The sender of a request as plain data, shared by handlers, actors and access rules.
 
 export type UserCaller = {
   readonly kind: "user";
@@ -6,18 +6,18 @@ export type UserCaller = {
   readonly username: string;
   /** Site roles; `member` is implied. */
   readonly roles: readonly string[];
-  /** Organization id -> roles there; `organization-member` is implied. */
+  /** Organization ID to roles there; `organization-member` is implied. */
   readonly organizations: Readonly<Record<string, readonly string[]>>;
-  /** Ids of groups; the group of all members of an organization has the organization's. */
+  /** Group IDs; the group of all members of an organization has the organization's ID. */
   readonly groups: readonly string[];
   readonly key_id: string;
-  /** What the key may be used for (src/schema/users/scopes.ts). */
+  /** The scopes of the key (src/schema/users/scopes.ts). */
   readonly scopes: readonly string[];
-  /** The one workspace the key is for; undefined: every workspace its user may open. */
+  /** The only workspace the key is valid for; undefined means all workspaces its user can open. */
   readonly only_workspace?: string | undefined;
-  /** The key that this one was made from and ends with. */
+  /** The key that this one was derived from and ends with. */
   readonly parent_key_id?: string | undefined;
-  /** True for clients of the upstream kind: 201 instead of 200, plain nullable UUIDs (docs/spec/design.md 6). */
+  /** True for upstream clients: 201 instead of 200, plain nullable UUIDs (docs/spec/design.md 6). */
   readonly compat: boolean;
 };
 
@@ -30,7 +30,7 @@ export type AgentCaller = {
   readonly build_id: string;
   readonly workspace_id: string;
   readonly owner_id: string;
-  /** all | no_user_data */
+  /** Either `all` or `no_user_data`. */
   readonly api_key_scope: string;
   readonly compat: boolean;
 };

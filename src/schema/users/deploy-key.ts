@@ -1,4 +1,4 @@
-// Wire shapes of deploy keys: a key pair of a person for one repository. The private half is never returned to people.
+// Wire shapes of deploy keys: a user's key pair for one repository. The private key is never returned to people.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { MAX_ADDRESS } from "#base/links/repository-address.ts";
 import { time, uuid } from "../fields.ts";

@@ -1,4 +1,4 @@
-// Wire shapes of the dotfiles of an account: a git repository that the workspaces of its owner install at each start.
+// Wire shapes of dotfiles settings: a git repository that the user's workspaces install at each start.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { named, namedObject } from "../named.ts";
 import { strictObject } from "../strict.ts";

@@ -1,9 +1,9 @@
-// Wire shapes of external auth: accounts at git hosts and other services that people link (specification "Agent external auth response",
+// Wire shapes of external auth: linked accounts at git hosts and other services (specification "Agent external auth response",
 // facts/platform 3.6).
 import { type Static, Type as t } from "@sinclair/typebox";
 import { namedObject } from "../named.ts";
 
-/** What an agent gets. Not yet linked: only `url` is filled. */
+/** The response to an agent. If not linked yet, only `url` is set. */
 export const AgentExternalAuth = namedObject("AgentExternalAuth", {
   access_token: t.String({ description: "Empty while the owner has not linked an account." }),
   username: t.String({ description: "For git over https." }),
@@ -83,7 +83,7 @@ export const ExternalAuthUnlinked = namedObject("ExternalAuthUnlinked", {
 });
 export type ExternalAuthUnlinked = Static<typeof ExternalAuthUnlinked>;
 
-/** What a template version asks its users to link. */
+/** An account that a template version asks its users to link. */
 export const VersionExternalAuth = namedObject("VersionExternalAuth", {
   id: t.String(),
   type: t.String({ description: "Empty when this server has no such provider." }),

@@ -4,7 +4,7 @@ import { namedObject } from "../named.ts";
 
 const public_key = t.String({ description: "As it stands in `authorized_keys` or on a git server's page." });
 
-/** Only agents of the user's own workspaces get this. */
+/** Returned only to agents of the user's own workspaces. */
 export const AgentGitSshKey = namedObject("AgentGitSshKey", {
   public_key,
   private_key: t.String({ description: "In OpenSSH's own format, ready for a file." }),
@@ -12,7 +12,7 @@ export const AgentGitSshKey = namedObject("AgentGitSshKey", {
 });
 export type AgentGitSshKey = Static<typeof AgentGitSshKey>;
 
-/** What people see of a pair. */
+/** The public view of a key pair. */
 export const GitSshKey = namedObject("GitSshKey", {
   user_id: t.String({ format: "uuid" }),
   created_at: t.String({ format: "date-time" }),

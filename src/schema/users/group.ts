@@ -1,4 +1,4 @@
-// Wire shapes of groups: some members of an organization, who are given access together.
+// Wire shapes of groups: members of an organization who are given access together.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { named } from "../named.ts";
 import { strictObject } from "../strict.ts";
@@ -7,7 +7,7 @@ import { User } from "./user.ts";
 
 const { organization_ids: _organizations, roles: _roles, has_ai_seat: _seat, ...ofMember } = User.properties;
 
-/** A user as the list of a group's members shows them. */
+/** A user as shown in a group's member list. */
 export const GroupMember = named("GroupMember", t.Object(ofMember));
 export type GroupMember = Static<typeof GroupMember>;
 
@@ -64,7 +64,7 @@ export const PatchGroup = named(
 );
 export type PatchGroup = Static<typeof PatchGroup>;
 
-/** Daily cost of someone's workspaces in an organization, and what their groups allow. */
+/** Daily cost of a user's workspaces in an organization, and the allowance of their groups. */
 export const WorkspaceQuota = named(
   "WorkspaceQuota",
   t.Object({

@@ -1,4 +1,4 @@
-// Wire shapes of invitations: who is invited to what, and how someone comes in with one.
+// Wire shapes of invitations: who is invited to what, and how an invitation is accepted.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { optionalTime, time, uuid } from "../fields.ts";
 import { namedObject } from "../named.ts";

@@ -1,4 +1,4 @@
-// Wire shapes of providers for people who look after them: how one is set up, and what it says of anyone who tries it.
+// Wire shapes of identity providers for administrators: a provider's configuration, and the result of testing it.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { namedObject } from "../named.ts";
 

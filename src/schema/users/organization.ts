@@ -15,7 +15,7 @@ export const Organization = namedObject("Organization", {
 });
 export type Organization = Static<typeof Organization>;
 
-/** The rule of organization names: the one of user names. */
+/** Organization names follow the rule for usernames. */
 const Name = t.String({
   minLength: 1,
   maxLength: 32,

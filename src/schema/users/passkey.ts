@@ -1,4 +1,4 @@
-// Wire shapes of passkeys. What browsers are asked and answer is WebAuthn's own (level 3, the JSON forms), and checked by the library.
+// Wire shapes of passkeys. Options and responses of browsers are WebAuthn's own (level 3, the JSON forms), and validated by the library.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { named } from "../named.ts";
 import { lineText } from "../text.ts";
@@ -30,7 +30,7 @@ export const PasskeyChallenge = named(
 );
 export type PasskeyChallenge = Static<typeof PasskeyChallenge>;
 
-/** What `PublicKeyCredential.toJSON()` gives. */
+/** The result of `PublicKeyCredential.toJSON()`. */
 export const CredentialJson = named(
   "CredentialJson",
   t.Object(

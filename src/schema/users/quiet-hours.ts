@@ -1,4 +1,4 @@
-// When a required stop disturbs someone least, and what else they have chosen about the app.
+// Wire shapes of quiet hours, the time when a required stop disturbs the user least, and of app preferences.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { time } from "../fields.ts";
 import { namedObject } from "../named.ts";

@@ -1,8 +1,7 @@
-// What an API key may be used for: everything, apps only, or single actions on kinds of resources, by the names that users of such systems
-// know (facts/platform 1.3). A scope narrows what its user may do and never widens it. Each operation declares the scope that it needs
-// (src/api/http/operation.ts).
+// Scopes of API keys: full access, apps only, or single actions on kinds of resources, under the names users of such systems know
+// (facts/platform 1.3). A scope only narrows its user's access. Each operation declares the scope it needs (src/api/http/operation.ts).
 
-/** What may be done to each kind of thing. */
+/** The actions on each kind of resource. */
 const ACTIONS = {
   ai: ["use"],
   api_key: ["create", "read", "update", "delete"],
@@ -30,10 +29,10 @@ const ACTIONS = {
 
 type Actions = typeof ACTIONS;
 
-/** One action on one kind of thing. */
+/** One action on one kind of resource. */
 export type ActionScope = { [R in keyof Actions]: `${R}:${Actions[R][number]}` }[keyof Actions];
 
-/** Several together, for one task. */
+/** Combined scopes for one purpose. */
 const GROUPS: Readonly<Record<string, readonly string[]>> = {
   "coder:apikeys.manage_self": ["api_key:*"],
   "coder:templates.author": [
@@ -49,24 +48,24 @@ const GROUPS: Readonly<Record<string, readonly string[]>> = {
   "coder:workspaces.delete": ["workspace:read", "workspace:delete", "template:read"],
 };
 
-/** Everything, and apps of workspaces only. */
+/** Full access, and apps of workspaces only. */
 const WHOLE = ["all", "application_connect"] as const;
 
 const single = Object.entries(ACTIONS).flatMap(([resource, actions]) =>
   [...actions, "*"].map((action) => `${resource}:${action}`),
 );
 
-/** Every name that a token may be made with. */
+/** All scopes a token can be created with. */
 export const SCOPES: readonly string[] = [...WHOLE, ...single, ...Object.keys(GROUPS)].sort();
 const KNOWN = new Set(SCOPES);
 
-/** The name as it is kept: `coder:all` is `all`. Undefined for one that nobody knows. */
+/** Returns a scope's stored name: `coder:all` is `all`. Undefined for an unknown one. */
 export const scopeNamed = (name: string): string | undefined => {
   const plain = name === "coder:all" || name === "coder:application_connect" ? name.slice("coder:".length) : name;
   return KNOWN.has(plain) ? plain : undefined;
 };
 
-/** Whether scopes allow what takes this one; `needed` may be a whole resource (`workspace:*`) or a group, too. */
+/** Returns whether the scopes cover `needed`, which can also be a whole resource (`workspace:*`) or a group. */
 export const allows = (scopes: readonly string[], needed: string): boolean => {
   if (scopes.includes("all") || scopes.includes(needed)) return true;
   if (needed === "all") return false;

@@ -1,4 +1,4 @@
-// Wire shapes of second factors: what a sign-in with a password still needs, enrolment, confirmation.
+// Wire shapes of second factors: the second step of a sign-in, enrollment, and reauthentication.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { Generic } from "../generic.ts";
 import { namedObject } from "../named.ts";
@@ -9,17 +9,17 @@ export type FactorMethod = (typeof FACTOR_METHODS)[number];
 const Methods = t.Array(t.String(), { description: `Ways to prove it: ${FACTOR_METHODS.join(", ")}.` });
 const ExpiresAt = t.String({ format: "date-time" });
 
-/** The code of an app or a recovery code, as it was typed. */
+/** An authenticator code or a recovery code, as typed. */
 const Code = t.String({
   minLength: 6,
   maxLength: 64,
   description: "The six digits of the authenticator app, or a recovery code.",
 });
 const Password = t.String({ maxLength: 1000 });
-/** Holds what a provider has said of the person, too. */
+/** Also contains what a provider has reported about the person. */
 const Challenge = t.String({ minLength: 1, maxLength: 8192 });
 
-/** 401 of a sign-in; with `second_factor` the password was right. */
+/** The 401 of a sign-in; with `second_factor`, the password was correct. */
 export const LoginRefused = namedObject(
   "LoginRefused",
   {

@@ -1,10 +1,10 @@
-// Wire shapes of people's secrets, which their workspaces find in their environment or in files. A value is never returned.
+// Wire shapes of user secrets, which workspaces get as environment variables or files. A value is never returned.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { named } from "../named.ts";
 import { strictObject } from "../strict.ts";
 import { linesText, lineText } from "../text.ts";
 
-/** Bytes of a value: as far as tools look for it in what they answer (src/tools/mask.ts). */
+/** Maximum bytes of a value: tools mask secrets up to this length in their results (src/tools/mask.ts). */
 export const SECRET_BYTES = 16_384;
 
 const description = linesText({ maxLength: 1_024 });

@@ -1,4 +1,4 @@
-// Wire shapes of personal skills: what a person has written for all of their chats (facts/chats 5.5).
+// Wire shapes of personal skills, which apply to all of a user's chats (facts/chats 5.5).
 import { type Static, Type as t } from "@sinclair/typebox";
 import { named, namedObject } from "../named.ts";
 import { linesText, lineText } from "../text.ts";

@@ -8,7 +8,7 @@ export const USER_STATUSES = ["active", "dormant", "suspended"] as const;
 const LOGIN_TYPES = ["password", "oidc", "none"] as const;
 export const SITE_ROLES = ["owner", "auditor", "template-admin", "user-admin"] as const;
 
-/** The rule of user names (facts/platform 3.1). */
+/** The rule for usernames (facts/platform 3.1). */
 const USERNAME = "^[a-zA-Z0-9]+(-[a-zA-Z0-9]+)*$";
 
 export const Username = t.String({
@@ -33,7 +33,7 @@ export const RoleName = namedObject("RoleName", {
 });
 export type RoleName = Static<typeof RoleName>;
 
-/** A user as others see them (specification "Minimal user"). */
+/** A user as other users see them (specification "Minimal user"). */
 export const MinimalUser = namedObject("MinimalUser", {
   id: t.String({ format: "uuid" }),
   username: t.String(),
@@ -83,7 +83,7 @@ export const LoginRequest = namedObject("LoginRequest", {
   password: t.String({ maxLength: 1000 }),
 });
 
-/** What a sign-in answers. */
+/** The response to a sign-in. */
 export const SessionToken = namedObject("SessionToken", {
   session_token: t.String({ description: "Send it in the header Service-Session-Token." }),
 });

@@ -9,10 +9,10 @@ import { MinimalUser } from "../users/user.ts";
 export const WORKSPACE_ROLES = ["admin", "use"] as const;
 export type WorkspaceRole = (typeof WORKSPACE_ROLES)[number];
 
-/** Id of a user or group -> role. */
+/** ID of a user or group to role. */
 export type Acl = Readonly<Record<string, WorkspaceRole>>;
 
-/** The name of the group that every organization has: all of its members, under the organization's id. */
+/** The name of every organization's group of all members, which has the organization's ID. */
 export const EVERYONE = "Everyone";
 
 const role = named(
@@ -45,7 +45,7 @@ const Changes = (whose: string) =>
     t.Record(t.String(), t.String(), { description: `${whose} id -> admin, use, or an empty text to remove.` }),
   );
 
-// Strict, as all bodies that decide who sees what.
+// Strict, like all bodies that decide who sees what.
 export const PatchWorkspaceAcl = named(
   "PatchWorkspaceAcl",
   strictObject({

@@ -2,12 +2,12 @@
 import { type Static, Type as t } from "@sinclair/typebox";
 import { named, namedObject } from "../named.ts";
 
-/** The protocol counts them from 1. */
+/** The protocol's enum starts at 1. */
 export const APP_HEALTHS = ["disabled", "initializing", "healthy", "unhealthy"] as const;
 export type AppHealth = (typeof APP_HEALTHS)[number];
-/** The protocol counts them from 1. */
+/** The protocol's enum starts at 1. */
 export const SHARING_LEVELS = ["owner", "authenticated", "public", "organization"] as const;
-/** The protocol counts them from 0. */
+/** The protocol's enum starts at 0. */
 export const APP_STATES = ["working", "idle", "complete", "failure"] as const;
 export type AppState = (typeof APP_STATES)[number];
 
@@ -30,7 +30,7 @@ export const AppStatus = namedObject("WorkspaceAppStatus", {
 });
 export type AppStatus = Static<typeof AppStatus>;
 
-/** Longest message of a status: bytes by REST, characters by the agent protocol (facts/platform 3.6, facts/wire 1.5). */
+/** Maximum length of a status message: bytes over REST, characters over the agent protocol (facts/platform 3.6, facts/wire 1.5). */
 export const STATUS_MESSAGE = 160;
 
 export const PatchAppStatus = namedObject("PatchAppStatus", {

@@ -39,7 +39,7 @@ export const BUILD_REASONS = [
   "task_resume",
 ] as const;
 
-/** Reasons a caller may name; used with start and stop only (facts/platform 1.2). */
+/** Reasons a caller can give; used only with start and stop (facts/platform 1.2). */
 export const CALLER_REASONS = [
   "dashboard",
   "cli",
@@ -56,7 +56,7 @@ const WORK: Record<Transition, [running: BuildStatus, succeeded: BuildStatus]> =
   delete: ["deleting", "deleted"],
 };
 
-/** facts/platform 2.1, second table. */
+/** Derives the status by the second table of facts/platform 2.1. */
 export const buildStatus = (job: JobStatus, transition: Transition): BuildStatus => {
   if (job === "running") return WORK[transition][0];
   if (job === "succeeded") return WORK[transition][1];

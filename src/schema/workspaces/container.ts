@@ -1,9 +1,9 @@
-// Containers of a workspace and the devcontainers among them (specification "Container listing", facts/platform 5.3).
+// Wire shapes of a workspace's containers and devcontainers (specification "Container listing", facts/platform 5.3).
 import { type Static, Type as t } from "@sinclair/typebox";
 import { named, namedObject } from "../named.ts";
 import { NullableUuid } from "../nullable-uuid.ts";
 
-/** `starting`, `stopping` and `deleting` are transitions: nothing else is begun in the meantime. */
+/** `starting`, `stopping` and `deleting` are transitions: no other operation starts in the meantime. */
 export const DEVCONTAINER_STATUSES = ["running", "stopped", "starting", "stopping", "deleting", "error"] as const;
 export type DevcontainerStatus = (typeof DEVCONTAINER_STATUSES)[number];
 
@@ -51,7 +51,7 @@ const DevcontainerFields = {
 export const Devcontainer = namedObject("Devcontainer", { ...DevcontainerFields, subagent_id: NullableUuid });
 export type Devcontainer = Static<typeof Devcontainer>;
 
-/** What a daemon says of one: the id plain, as the protocols between programs have it. */
+/** A devcontainer as a daemon reports it, with a plain ID as in the protocols between programs. */
 export const FoundDevcontainer = namedObject("FoundDevcontainer", {
   ...DevcontainerFields,
   subagent_id: t.Union([t.String({ format: "uuid" }), t.Null()]),

@@ -1,4 +1,4 @@
-// What a machine outside of the server needs to become the agent of a workspace.
+// Wire shape of what an external machine needs to become the agent of a workspace.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { namedObject } from "../named.ts";
 

@@ -1,4 +1,4 @@
-// Wire shapes of forks: workspaces that begin with the files of another one.
+// Wire shapes of forks: workspaces that start with the files of another one.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { time, uuid } from "../fields.ts";
 import { named, namedObject } from "../named.ts";
@@ -9,11 +9,11 @@ import { strictObject } from "../strict.ts";
 export const FORK_STATUSES = ["copying", "creating", "ready", "failed"] as const;
 export type ForkStatus = (typeof FORK_STATUSES)[number];
 
-/** Workspaces that one request can make. */
+/** Maximum workspaces created by one request. */
 export const MAX_COPIES = 100;
-/** Chats that are copied with a workspace: the newest. */
+/** Maximum chats copied with a workspace, newest first. */
 export const MAX_COPIED_CHATS = 20;
-/** Forks of a workspace that are being made at a time. */
+/** Maximum forks of a workspace in progress. */
 export const MAX_OPEN_FORKS = 5;
 
 const ForkedChat = namedObject("ForkedChat", {

@@ -1,4 +1,4 @@
-// Wire shapes of home backups: copies of a workspace's files in a folder or a bucket, away from the machine that holds them.
+// Wire shapes of home backups: copies of a workspace's files in a folder or bucket, away from the machine that stores them.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { time, uuid } from "../fields.ts";
 import { named, namedObject } from "../named.ts";

@@ -1,11 +1,11 @@
-// Provisioner jobs: the shape callers see, and the status that is derived from the times (facts/platform 2.1).
+// Wire shapes of provisioner jobs, and their status, which is derived from the times (facts/platform 2.1).
 import { type Static, Type as t } from "@sinclair/typebox";
 import { optionalTime, time, uuid } from "../fields.ts";
 import { LogLevel } from "../log-level.ts";
 import { named, namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
 
-/** A finished piece of work of a job, as it is stored; times in milliseconds since 1970. */
+/** A finished step of a job, as stored; times in milliseconds since 1970. */
 export type JobTiming = {
   action: string;
   resource: string;
@@ -21,7 +21,7 @@ export type JobStatus = (typeof JOB_STATUSES)[number];
 export const JOB_TYPES = ["template_version_import", "workspace_build", "template_version_dry_run"] as const;
 export type JobType = (typeof JOB_TYPES)[number];
 
-/** Index = what the column job_logs.source holds. */
+/** The index is the value of the column job_logs.source. */
 export const JOB_LOG_SOURCES = ["provisioner_daemon", "provisioner"] as const;
 export type JobLogSource = (typeof JOB_LOG_SOURCES)[number];
 
@@ -93,7 +93,7 @@ export const MatchedProvisioners = namedObject("MatchedProvisioners", {
 });
 export type MatchedProvisioners = Static<typeof MatchedProvisioners>;
 
-/** What a status is derived from; times in milliseconds since 1970. */
+/** The data a status is derived from; times in milliseconds since 1970. */
 export type JobFacts = {
   readonly error: string;
   readonly started_at: number | null;
@@ -101,7 +101,7 @@ export type JobFacts = {
   readonly completed_at: number | null;
 };
 
-/** The first rule of facts/platform 2.1 that fits. */
+/** Returns the status by the first matching rule of facts/platform 2.1. */
 export const jobStatus = (job: JobFacts): JobStatus => {
   if (job.error !== "") return "failed";
   if (job.completed_at !== null) return job.canceled_at !== null ? "canceled" : "succeeded";
@@ -109,5 +109,5 @@ export const jobStatus = (job: JobFacts): JobStatus => {
   return job.started_at === null ? "pending" : "running";
 };
 
-/** Pending, running or canceling: it can still change. */
+/** Returns whether the job is pending, running or canceling and can still change. */
 export const isActive = (job: JobFacts): boolean => job.completed_at === null && job.error === "";

@@ -1,4 +1,4 @@
-// What listens in a workspace (specification "Listening ports").
+// Wire shape of open ports in a workspace (specification "Listening ports").
 import { type Static, Type as t } from "@sinclair/typebox";
 import { namedObject } from "../named.ts";
 

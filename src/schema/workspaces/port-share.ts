@@ -4,15 +4,15 @@ import { named, namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
 import { strictObject } from "../strict.ts";
 
-/** From the most closed to the most open. */
+/** From most restrictive to most open. */
 export const SHARE_LEVELS = ["owner", "organization", "authenticated", "public"] as const;
 export type ShareLevel = (typeof SHARE_LEVELS)[number];
 
-/** True when `level` lets in more people than `most` does. */
+/** Returns whether `level` lets in more people than `most`. */
 export const isMoreOpen = (level: ShareLevel, most: ShareLevel): boolean =>
   SHARE_LEVELS.indexOf(level) > SHARE_LEVELS.indexOf(most);
 
-/** Returns the level at which a port or an app is shared: what was asked for, but no more open than the template's settings allow. */
+/** Returns the level at which a port or app is shared: the requested one, but no more open than the template allows. */
 export const effectiveLevel = (asked: ShareLevel, most: ShareLevel): ShareLevel =>
   isMoreOpen(asked, most) ? most : asked;
 

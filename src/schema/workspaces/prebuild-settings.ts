@@ -1,4 +1,4 @@
-// Whether workspaces are kept ready at all.
+// Wire shape of the setting that pauses prebuilt workspaces.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { namedObject } from "../named.ts";
 

@@ -1,12 +1,13 @@
-// Workspaces kept ready for someone: the built-in account that owns them until they are claimed (facts/platform 2.8), and what a
-// template's preset says about them.
+// Prebuilt workspaces: the built-in account that owns them until they are claimed (facts/platform 2.8), and the preset's settings.
 import { fitsNow } from "#base/schedule/cron.ts";
 import type { ManifestPreset } from "../templates/manifest.ts";
 
 export const PREBUILDS_USER_ID = "c42fdf75-3097-471c-8c33-fb52454d81c0";
 export const PREBUILDS_USERNAME = "prebuilds";
 
-/** How many workspaces a preset keeps ready at this time, and after how many milliseconds an unclaimed one is replaced; 0 = never. */
+/**
+ * Returns how many workspaces a preset keeps ready at this time, and after how many milliseconds an unclaimed one is replaced; 0 = never.
+ */
 export const resolvePrebuilds = (
   { prebuilds }: ManifestPreset,
   now?: number,
@@ -19,7 +20,7 @@ export const resolvePrebuilds = (
   return { instances: most, ttl_ms, is_scheduled: true };
 };
 
-/** Whether it keeps any ready, at least at some hours. */
+/** Returns whether the preset has prebuilt workspaces at any time. */
 export const hasPrebuilds = (preset: ManifestPreset): boolean => {
   const { instances, is_scheduled } = resolvePrebuilds(preset);
   return instances > 0 || is_scheduled;

@@ -1,4 +1,4 @@
-// Wire shape of what a build brought to life (specification "Resource").
+// Wire shape of a resource created by a build (specification "Resource").
 import { type Static, Type as t } from "@sinclair/typebox";
 import { WorkspaceAgent } from "../agents/agent.ts";
 import { namedObject } from "../named.ts";

@@ -1,4 +1,4 @@
-// Wire shapes of a workspace's times: time to live, autostart, extension, dormancy, and why a workspace stops when it does
+// Wire shapes of a workspace's schedule: time to live, autostart, extension, dormancy, and why a workspace stops when it does
 // (facts/platform 2.6, 2.7 and 3.4).
 import { type Static, Type as t } from "@sinclair/typebox";
 import { optionalTime, time, uuid } from "../fields.ts";
@@ -8,21 +8,21 @@ import { oneOf } from "../one-of.ts";
 const MINUTE = 60_000;
 const MAX_TTL = 30 * 24 * 60 * MINUTE;
 
-/** Why this cannot be a time to live, in milliseconds; undefined when it can. */
+/** Returns why this is not a valid time to live in milliseconds; undefined if it is. */
 export const ttlProblem = (ttl: number): string | undefined => {
   if (!Number.isFinite(ttl) || ttl < MINUTE) return "must be at least one minute";
   return ttl > MAX_TTL ? "must be at most 30 days" : undefined;
 };
 
-/** Whole minutes; null when nothing or 0 is given. */
+/** Rounds to whole minutes; null for none or 0. */
 export const wholeTtl = (ttl: number | null | undefined): number | null =>
   ttl ? Math.trunc(ttl / MINUTE) * MINUTE : null;
 
-/** What counts as use of a workspace (facts/platform 2.7). `app_traffic` only says that it was used. */
+/** The kinds of activity in a workspace (facts/platform 2.7). `app_traffic` only marks it as used. */
 export const USES = ["agent_stats", "usage", "terminal", "port_forward", "app_status", "app_traffic", "job"] as const;
 export type Use = (typeof USES)[number];
 
-/** Why a deadline moved, or what the server did on its own. */
+/** Why a deadline was extended, or what the server did automatically. */
 export const ACTIVITY_REASONS = [
   "start",
   "activity",

@@ -7,8 +7,8 @@ import { strictObject } from "../strict.ts";
 import { lineText } from "../text.ts";
 
 /**
- * From the cheapest way to copy files to the dearest; `volume` is a second volume of a Docker Engine, `module` what a Terraform template does by a
- * module of its own.
+ * From the cheapest way to copy files to the most expensive; `volume` is a second volume of a Docker Engine, `module` a module of a
+ * Terraform template.
  */
 export const SNAPSHOT_METHODS = ["btrfs", "reflink", "archive", "volume", "module"] as const;
 export type SnapshotMethod = (typeof SNAPSHOT_METHODS)[number];
@@ -17,24 +17,24 @@ export const SNAPSHOT_STATUSES = ["creating", "ready", "failed", "restoring", "d
 export type SnapshotStatus = (typeof SNAPSHOT_STATUSES)[number];
 
 /**
- * What it is for: a person wants it, the template's policy when the workspace stops, workspaces that are made of it, a home backup that is copied
- * from it, or a person who wants the files of a home backup back.
+ * The purpose of a snapshot: a user's request, the template's policy on stop, a fork, the source of a home backup, or files fetched from a
+ * home backup.
  */
 export const SNAPSHOT_REASONS = ["manual", "stop", "fork", "backup", "fetched"] as const;
 export type SnapshotReason = (typeof SNAPSHOT_REASONS)[number];
 
-/** True for a snapshot that is deleted as soon as what it is for has ended. */
+/** Returns whether the snapshot is deleted as soon as its purpose is fulfilled. */
 export const isPassing = (reason: SnapshotReason): boolean => reason === "fork" || reason === "backup";
 
-/** Snapshots a workspace can have; failed ones and snapshots of forks and home backups do not count. */
+/** Maximum snapshots per workspace, not counting failed ones and those of forks and home backups. */
 export const MAX_SNAPSHOTS = 50;
 
-/** True where the server itself copies the files of workspaces: those can be in the trash and in home backups, too. */
+/** Returns whether the server itself copies the workspace's files, which the trash and home backups require. */
 export const hasFiles = (provisioner: string): boolean => provisioner === "local" || provisioner === "docker";
 
 /**
- * Why workspaces of this provisioner have no snapshots; undefined where they have. `has_snapshot_module`: the template brings a module that makes
- * them.
+ * Returns why workspaces of this provisioner have no snapshots; undefined if they do. `has_snapshot_module`: the template has a module that
+ * creates them.
  */
 export const whyNoSnapshots = (
   provisioner: string,

@@ -1,4 +1,4 @@
-// What a build does to a workspace.
+// The transition of a workspace that a build performs.
 import { named } from "../named.ts";
 import { oneOf } from "../one-of.ts";
 

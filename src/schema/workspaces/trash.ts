@@ -1,4 +1,4 @@
-// Wire shapes of the trash: deleted workspaces whose files are still there.
+// Wire shapes of the trash: deleted workspaces whose files still exist.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { time, uuid } from "../fields.ts";
 import { named, namedObject } from "../named.ts";

@@ -1,4 +1,4 @@
-// The ways into a workspace that every template has, in the order in which reports show them (facts/platform 6.2).
+// The ways to connect to a workspace that every template has, in report order (facts/platform 6.2).
 
 export const BUILTIN_APPS = [
   { slug: "vscode", display_name: "Visual Studio Code", icon: "/icon/code.svg" },

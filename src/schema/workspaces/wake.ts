@@ -5,7 +5,7 @@ import { oneOf } from "../one-of.ts";
 import { strictObject } from "../strict.ts";
 import { CALLER_REASONS } from "./build.ts";
 
-/** `people` can start the workspace anyway; `public` adds visitors, who can only open an app of it. */
+/** `people` can start the workspace anyway; `public` adds visitors, who can only open its apps. */
 export const WAKE_LEVELS = ["off", "people", "public"] as const;
 export type WakeLevel = (typeof WAKE_LEVELS)[number];
 

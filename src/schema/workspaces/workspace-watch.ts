@@ -1,4 +1,4 @@
-// What the stream of all workspaces a person may see is made of: rows short enough that a list of thousands is one small answer.
+// Wire shapes of the stream of all workspaces a user can see: rows short enough that thousands fit into one small response.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { AgentStatus } from "../agents/agent.ts";
 import { optionalTime, time, uuid } from "../fields.ts";
@@ -8,7 +8,7 @@ import { BuildReason, WorkspaceStatus } from "./build.ts";
 import { WorkspaceTransition } from "./transition.ts";
 import { belonging, Workspace } from "./workspace.ts";
 
-/** An agent of the latest build, as far as lists show it. */
+/** An agent of the latest build, as shown in lists. */
 export const AgentSummary = namedObject("AgentSummary", {
   id: uuid(),
   name: t.String(),
@@ -18,7 +18,7 @@ export const AgentSummary = namedObject("AgentSummary", {
 });
 export type AgentSummary = Static<typeof AgentSummary>;
 
-/** A workspace as a row of a list. */
+/** A workspace as a list row. */
 export const WorkspaceSummary = namedObject("WorkspaceSummary", {
   id: uuid(),
   name: t.String(),
@@ -53,7 +53,7 @@ export type WorkspaceSummary = Static<typeof WorkspaceSummary>;
 const id = t.String({ description: "Where a client that comes back goes on (query `after_id`)." });
 const rows = (description: string) => t.Unsafe<readonly WorkspaceSummary[]>(t.Array(WorkspaceSummary, { description }));
 
-/** One message of the stream. */
+/** A message of the stream. */
 export const WorkspacesEvent = named(
   "WorkspacesEvent",
   t.Union([
@@ -90,5 +90,5 @@ export const WorkspacesEvent = named(
 );
 export type WorkspacesEvent = Static<typeof WorkspacesEvent>;
 
-/** One message of the WebSocket that watches a workspace. */
+/** A message of the WebSocket that watches a workspace. */
 export const WorkspaceFrame = framed("Workspace", Workspace);

@@ -14,7 +14,7 @@ const automaticUpdates = named(
   oneOf(["always", "never"], "`always`: each start uses the template's active version."),
 );
 
-/** Where it belongs, as every shape of a workspace says. */
+/** Organization and template, as in every shape of a workspace. */
 export const belonging = {
   organization_id: uuid(),
   organization_name: t.String(),
@@ -91,7 +91,7 @@ export type WorkspaceUsage = Static<typeof WorkspaceUsage>;
 /** The name rule of facts/platform 3.1. */
 export const NAME_PATTERN = "^[a-zA-Z0-9]+(?:-[a-zA-Z0-9]+)*$";
 
-/** Body of both routes that make a workspace. */
+/** The body of both routes that create a workspace. */
 export const CreateWorkspace = namedObject("CreateWorkspace", {
   name: lineText({
     description: "1 to 32 letters and digits in groups joined by single hyphens; unique among the owner's workspaces.",

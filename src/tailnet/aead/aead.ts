@@ -1,9 +1,9 @@
-// ChaCha20-Poly1305 of data packets, without additional data, in the WebAssembly of build.ts. One instance for the process: every call is
-// synchronous, so no caller holds its memory for longer. Held against @noble/ciphers in test/tailnet/aead.test.ts. [TL-18]
+// ChaCha20-Poly1305 of data packets, without additional data, in the WebAssembly of build.ts. One instance per process: every call is
+// synchronous, so callers never hold its memory concurrently. Verified against @noble/ciphers in test/tailnet/aead.test.ts. [TL-18]
 import { AEAD_CODE } from "./code.ts";
 
 export const TAG_BYTES = 16;
-/** A packet may be this long; longer ones throw RangeError. */
+/** Maximum length of a packet; longer ones throw RangeError. */
 export const MAX_PLAIN = 65 * 1024;
 
 /** Size of the header before the encrypted part; it is sent unencrypted. */
@@ -37,8 +37,8 @@ const ready = (key: Uint8Array, counter: number, data: Uint8Array) => {
 };
 
 /**
- * Returns `head`, of HEAD_BYTES, then ciphertext and tag of `plain`, padded with zeros to `padded` bytes. `counter` is a safe integer. The result
- * is valid until the next call of any function here, so it is copied only when it is sent.
+ * Returns `head`, of HEAD_BYTES, then ciphertext and tag of `plain`, padded with zeros to `padded` bytes. `counter` is a safe integer. The
+ * result is valid until the next call of any function here, so the caller must copy or send it first.
  */
 export const seal = (
   head: Uint8Array,
@@ -51,7 +51,7 @@ export const seal = (
   return bytes.subarray(DATA - HEAD_BYTES, DATA + padded + TAG_BYTES);
 };
 
-/** Returns the plaintext in a buffer of the caller's own; undefined for data that was not encrypted with this key and counter. */
+/** Returns the plaintext in a new buffer; undefined for data that was not encrypted with this key and counter. */
 export const openSealed = (key: Uint8Array, counter: number, sealed: Uint8Array): Uint8Array | undefined => {
   const length = sealed.byteLength - TAG_BYTES;
   if (length < 0 || length > MAX_PLAIN) return undefined;

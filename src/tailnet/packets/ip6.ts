@@ -1,12 +1,12 @@
-// IPv6 packets as they stand inside a tunnel: no extension headers, which no peer sends (facts/tailnet-peer 5). [TL-22]
+// IPv6 packets inside a tunnel: without extension headers, which no peer sends (facts/tailnet-peer 5). [TL-22]
 
 export const PROTOCOL = { tcp: 6, udp: 17, icmp: 58, tsmp: 99 } as const;
 export const IP6_HEAD = 40;
-/** A head and all that its 16 bits of length can say. */
+/** A header and the largest payload that its 16-bit length can express. */
 export const MAX_PACKET = IP6_HEAD + 0xffff;
 const ADDRESS_BYTES = 16;
 
-/** A packet, whose parts are views that are made when they are asked for: most packets are recognized by their ends, which needs none. */
+/** A packet, whose views are created on demand: most packets are recognized by their addresses, which requires none. */
 export class Packet {
   readonly #whole: Uint8Array;
   readonly #end: number;
@@ -28,25 +28,25 @@ export class Packet {
   get payload(): Uint8Array {
     return this.#whole.subarray(IP6_HEAD, this.#end);
   }
-  /** The packet itself, without what WireGuard has padded it with. */
+  /** The packet itself, without WireGuard's padding. */
   get bytes(): Uint8Array {
     return this.#whole.subarray(0, this.#end);
   }
 
-  /** True when it goes from and to the same addresses as the other one. */
+  /** True if source and destination are the same as the other packet's. */
   hasSameEnds(other: Packet): boolean {
     const [a, b] = [this.#whole, other.#whole];
     for (let i = 8; i < IP6_HEAD; i += 1) if (a[i] !== b[i]) return false;
     return true;
   }
 
-  /** The same addresses, without the rest. */
+  /** Returns a packet with the same addresses, without the payload. */
   endsOnly(): Packet {
     return new Packet(this.#whole.slice(0, IP6_HEAD), IP6_HEAD);
   }
 }
 
-/** Undefined for what is no whole IPv6 packet. */
+/** Returns undefined if this is not a complete IPv6 packet. */
 export const parsePacket = (bytes: Uint8Array): Packet | undefined => {
   if (bytes.byteLength < IP6_HEAD || (bytes[0] as number) >> 4 !== 6) return undefined;
   const end = IP6_HEAD + (((bytes[4] as number) << 8) | (bytes[5] as number));
@@ -55,11 +55,14 @@ export const parsePacket = (bytes: Uint8Array): Packet | undefined => {
 
 export type Ends = { readonly source: Uint8Array; readonly target: Uint8Array };
 
-/** A packet with room for `length` bytes behind its head. */
+/** Returns a packet with space for `length` bytes after its header. */
 export const newPacket = (protocol: number, ends: Ends, length: number): Uint8Array =>
   writeHead(new Uint8Array(IP6_HEAD + length), protocol, ends, length);
 
-/** Writes the head of a packet at the beginning of `into`, which is 0 up to the length. Answers the packet, with whatever stood behind the head. */
+/**
+ * Writes a packet's header at the start of `into`, where the bytes before the length must be 0. Returns the packet including the bytes
+ * after the header.
+ */
 export const writeHead = (into: Uint8Array, protocol: number, { source, target }: Ends, length: number): Uint8Array => {
   into[0] = 0x60;
   into[4] = length >> 8;
@@ -71,17 +74,17 @@ export const writeHead = (into: Uint8Array, protocol: number, { source, target }
   return into.subarray(0, IP6_HEAD + length);
 };
 
-/** The Internet checksum over a whole packet's pseudo head and payload (RFC 8200 8.1); 0 when the one inside is right. */
+/** Returns the Internet checksum of a packet's pseudo-header and payload (RFC 8200 8.1); 0 if the checksum inside is correct. */
 export const checksum = (packet: Uint8Array): number => {
   const even = packet.byteOffset % 2 === 0 ? packet : packet.slice();
   return computeChecksum(packet, new Uint16Array(even.buffer, even.byteOffset, packet.byteLength >> 1));
 };
 
-/** The same of a packet whose words have a view already. */
+/** Computes the checksum of a packet that already has a view as words. */
 export const computeChecksum = (packet: Uint8Array, words: Uint16Array): number => {
   const end = packet.byteLength;
   let sum = swapped(end - IP6_HEAD + (packet[6] as number));
-  // The sum is the same in either byte order, so whole words are added as this machine reads them.
+  // The sum does not depend on byte order, so words are added in this machine's order.
   const last = end >> 1;
   for (let i = 4; i < last; i += 1) sum += words[i] as number;
   if (end % 2 === 1) sum += IS_LITTLE ? (packet[end - 1] as number) : (packet[end - 1] as number) << 8;
@@ -90,10 +93,10 @@ export const computeChecksum = (packet: Uint8Array, words: Uint16Array): number 
 };
 
 const IS_LITTLE = new Uint8Array(Uint16Array.of(1).buffer)[0] === 1;
-/** A word of 16 bits of the network as this machine reads it, and back. */
+/** Converts a 16-bit word between network byte order and this machine's. */
 const swapped = (word: number): number => (IS_LITTLE ? ((word & 0xff) << 8) | ((word >>> 8) & 0xff) : word);
 
-/** 16 bytes of an IPv6 address in any spelling that a URL may have. Throws RangeError for any other text. */
+/** Returns the 16 bytes of an IPv6 address in any form that a URL allows. Throws RangeError for any other text. */
 export const parseAddress = (text: string): Uint8Array => {
   const [front = "", back, ...more] = text.split("::");
   const words = (part: string): string[] => (part === "" ? [] : part.split(":"));
@@ -108,10 +111,10 @@ export const parseAddress = (text: string): Uint8Array => {
   return out;
 };
 
-/** All eight words of an address. */
+/** Formats all eight words of an address. */
 export const addressText = (address: Uint8Array): string =>
   (Buffer.from(address).toString("hex").match(/.{4}/g) ?? []).join(":");
 
-/** One string for each address, for maps; cheaper than its text. */
+/** Returns a string for each address as a map key; cheaper than its text. */
 export const addressKey = (address: Uint8Array): string =>
   Buffer.from(address.buffer, address.byteOffset, ADDRESS_BYTES).toString("latin1");

@@ -1,12 +1,12 @@
-// The two kinds of ping that are answered inside a tunnel: ICMPv6 echo, and TSMP, by which genuine clients see whether a path works
-// (facts/wire 4.2); and ours. [TL-22]
+// The two kinds of ping that are answered inside a tunnel: ICMPv6 echo, and TSMP, with which official clients test a path (facts/wire 4.2).
+// Also creates our own pings. [TL-22]
 import { checksum, type Ends, IP6_HEAD, newPacket, type Packet, PROTOCOL } from "./ip6.ts";
 
 const ECHO = { request: 128, reply: 129 } as const;
 const TSMP = { ping: 0x70, pong: 0x6f } as const;
 const TSMP_ID_BYTES = 8;
 
-/** The answer to a ping; undefined for anything else. */
+/** Returns the answer to a ping; undefined for anything else. */
 export const pong = (packet: Packet): Uint8Array | undefined => {
   const { protocol, payload } = packet;
   const back: Ends = { source: packet.target, target: packet.source };
@@ -25,7 +25,7 @@ export const pong = (packet: Packet): Uint8Array | undefined => {
   return answer;
 };
 
-/** A TSMP ping with these 8 bytes as its id. */
+/** Returns a TSMP ping with these 8 bytes as its ID. */
 export const ping = (ends: Ends, id: Uint8Array): Uint8Array => {
   const packet = newPacket(PROTOCOL.tsmp, ends, 1 + TSMP_ID_BYTES);
   packet[IP6_HEAD] = TSMP.ping;
@@ -33,7 +33,7 @@ export const ping = (ends: Ends, id: Uint8Array): Uint8Array => {
   return packet;
 };
 
-/** The id of a TSMP pong, in hex; undefined for anything else. */
+/** Returns the ID of a TSMP pong, in hex; undefined for anything else. */
 export const pongId = ({ protocol, payload }: Packet): string | undefined =>
   protocol === PROTOCOL.tsmp && payload[0] === TSMP.pong && payload.byteLength >= 1 + TSMP_ID_BYTES
     ? Buffer.from(payload.subarray(1, 1 + TSMP_ID_BYTES)).toString("hex")

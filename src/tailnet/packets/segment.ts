@@ -1,17 +1,17 @@
-// TCP segments (RFC 9293 3.1) with the options that matter here: maximum segment size, window scale, selective acknowledgement (RFC 2018), and one
-// of ours by which two peers of this code agree on segments that fill a packet of the relay; others skip it, as they do any they do not know.
-// Checksums of what comes in are not looked at: WireGuard has authenticated every byte. [TL-22]
+// TCP segments (RFC 9293 3.1) with the required options: maximum segment size, window scale, selective acknowledgment (RFC 2018), and a
+// custom one with which two peers of this code agree on segments that fill a relay packet. Other peers skip it like any unknown option.
+// Checksums of received segments are not verified: WireGuard has authenticated every byte. [TL-22]
 import { computeChecksum, IP6_HEAD, MAX_PACKET, PROTOCOL, writeHead } from "./ip6.ts";
 
 export const FLAG = { fin: 1, syn: 2, rst: 4, psh: 8, ack: 16 } as const;
 const HEAD = 20;
 const OPTION = { end: 0, nothing: 1, mss: 2, scale: 3, sackPermitted: 4, sack: 5, experiment: 253 } as const;
-/** Tells our use of the experimental option from others' (RFC 6994): "SW". */
+/** Distinguishes our use of the experimental option from others (RFC 6994): "SW". */
 const OURS = 0x5357;
-/** Blocks in one segment: 4 fit alongside no other option. */
+/** Maximum number of blocks in one segment, with no other option. */
 export const MAX_BLOCKS = 4;
 
-/** A range of bytes that has come: from `from` up to, not including, `to`. */
+/** A range of received bytes: from `from` up to, but not including, `to`. */
 export type Block = { readonly from: number; readonly to: number };
 
 export interface Segment {
@@ -20,12 +20,12 @@ export interface Segment {
   readonly seq: number;
   readonly ack: number;
   readonly flags: number;
-  /** As it stands there, without scale. */
+  /** The raw value, without scale. */
   readonly window: number;
   readonly mss: number | undefined;
   readonly scale: number | undefined;
   readonly mayBlocks: boolean;
-  /** In a SYN of a peer of ours: the bytes it takes in one segment, above `mss`. */
+  /** In a SYN from a peer of this code: its maximum segment size, above `mss`. */
   readonly large: number | undefined;
   readonly blocks: readonly Block[];
   /** A view of the packet. */
@@ -43,7 +43,7 @@ const NO_OPTIONS: Readonly<Options> = {
   blocks: [],
 };
 
-/** Undefined for what is cut off. An option that makes no sense ends the options. */
+/** Returns undefined for an incomplete segment. An invalid option ends the parsing of options. */
 export const parseSegment = (payload: Uint8Array): Segment | undefined => {
   if (payload.byteLength < HEAD) return undefined;
   const head = ((payload[12] as number) >> 4) * 4;
@@ -112,20 +112,20 @@ export type SegmentOut = {
   readonly seq: number;
   readonly ack: number;
   readonly flags: number;
-  /** As it is to stand there; at most 65,535 is. */
+  /** The raw value; limited to 65,535. */
   readonly window: number;
-  /** In a SYN: what we can. */
+  /** The options of a SYN. */
   readonly syn?: SynOptions | undefined;
   readonly blocks?: readonly Block[] | undefined;
   readonly data?: Uint8Array | undefined;
 };
 
-/** Every segment is made in the same place: new memory for each costs more than all else about it. */
+/** All segments are built in one buffer, since allocating one costs more than all else about a segment. */
 const place = new Uint8Array(MAX_PACKET);
 const placeView = new DataView(place.buffer);
 const placeWords = new Uint16Array(place.buffer, 0, MAX_PACKET >> 1);
 
-/** A segment as a packet, which is there until the next is made. */
+/** Returns a segment as a packet, which is valid until the next call. */
 export const encodeSegment = (ends: Connected, out: SegmentOut): Uint8Array => {
   const { syn, blocks = [], data } = out;
   const options = syn

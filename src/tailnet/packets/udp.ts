@@ -10,7 +10,7 @@ export interface Datagram {
   readonly data: Uint8Array;
 }
 
-/** Undefined for what is malformed or has a wrong checksum, which IPv6 demands. */
+/** Returns undefined if it is malformed or its checksum, which IPv6 requires, is wrong. */
 export const parseDatagram = (packet: Packet): Datagram | undefined => {
   const { payload } = packet;
   if (payload.byteLength < HEAD) return undefined;
@@ -20,7 +20,7 @@ export const parseDatagram = (packet: Packet): Datagram | undefined => {
   return { sourcePort: view.getUint16(0), targetPort: view.getUint16(2), data: payload.subarray(HEAD, length) };
 };
 
-/** A datagram as a packet. */
+/** Returns a datagram as a packet. */
 export const encodeDatagram = (ends: Ends, { sourcePort, targetPort, data }: Datagram): Uint8Array => {
   const packet = newPacket(PROTOCOL.udp, ends, HEAD + data.byteLength);
   const view = new DataView(packet.buffer);
@@ -28,7 +28,7 @@ export const encodeDatagram = (ends: Ends, { sourcePort, targetPort, data }: Dat
   view.setUint16(IP6_HEAD + 2, targetPort);
   view.setUint16(IP6_HEAD + 4, HEAD + data.byteLength);
   packet.set(data, IP6_HEAD + HEAD);
-  // 0 would mean: no checksum (RFC 8200 8.1).
+  // 0 would mean that there is no checksum (RFC 8200 8.1).
   view.setUint16(IP6_HEAD + 6, checksum(packet) || 0xffff);
   return packet;
 };

@@ -1,5 +1,5 @@
-// Discovery messages that come over the relay (facts/tailnet-peer 3): pings are answered, which is what a genuine client's `ping` measures. No
-// direct path is offered or looked for, so everything stays on the relay. [TL-27]
+// Discovery messages over the relay (facts/tailnet-peer 3): answers pings, which an official client's `ping` measures. Direct paths are
+// neither offered nor sought, so all traffic stays on the relay. [TL-27]
 import { KEY_BYTES, type KeyPair, NONCE_BYTES, open, seal, sharedKey } from "../box.ts";
 
 const MAGIC = Uint8Array.of(0x54, 0x53, 0xf0, 0x9f, 0x92, 0xac);
@@ -8,11 +8,11 @@ const VERSION = 1;
 const ID_BYTES = 12;
 const HEAD_BYTES = MAGIC.byteLength + KEY_BYTES;
 const TAG_BYTES = 16;
-/** A message fills the largest packet of a tunnel. */
+/** A message has the size of the largest packet of a tunnel. */
 const MESSAGE_BYTES = 1_310;
 const BODY_BYTES = MESSAGE_BYTES - HEAD_BYTES - NONCE_BYTES - TAG_BYTES;
 
-/** The key of anyone who sent a discovery message; undefined for anything else. */
+/** Returns the key of a discovery message's sender; undefined for anything else. */
 export const discoverySender = (message: Uint8Array): Uint8Array | undefined =>
   message[0] === MAGIC[0] &&
   message.byteLength >= HEAD_BYTES + NONCE_BYTES + TAG_BYTES &&
@@ -20,7 +20,7 @@ export const discoverySender = (message: Uint8Array): Uint8Array | undefined =>
     ? message.slice(MAGIC.byteLength, HEAD_BYTES)
     : undefined;
 
-/** "Over the relay": 127.3.3.40 as an IPv6 address, and the region as the port. */
+/** The address that stands for the relay: 127.3.3.40 as an IPv6 address, with the region as the port. */
 const relayEnd = (region: number): Uint8Array =>
   Uint8Array.of(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 127, 3, 3, 40, region >> 8, region);
 
@@ -36,12 +36,12 @@ export class Discovery {
     this.#shared = sharedKey(own.secret, peer);
   }
 
-  /** True when this is the key it talks to. */
+  /** True if this is the other peer's key. */
   isWith(sender: Uint8Array): boolean {
     return Buffer.compare(sender, this.#peer) === 0;
   }
 
-  /** The answer to a message; undefined when it needs none or makes no sense. */
+  /** Returns the answer to a message; undefined if it needs none or is invalid. */
   answer(message: Uint8Array, region: number): Uint8Array | undefined {
     const plain = this.#shared && open(this.#shared, message.subarray(HEAD_BYTES));
     if (!this.#shared || !plain || plain[0] !== TYPE.ping || plain.byteLength < 2 + ID_BYTES) return undefined;

@@ -1,5 +1,4 @@
-// The coordinator of this process as a peer of this process calls it: the same stream of requests and responses, without a connection.
-// [TL-30]
+// Connects a peer to the coordinator of the same process: the same stream of requests and responses, without a network connection. [TL-30]
 import { create } from "@bufbuild/protobuf";
 import { type CoordinateRequest, CoordinateRequestSchema, CoordinateResponseSchema } from "#src/wire/gen/tailnet_pb.ts";
 import type { Coordinator } from "../coordinator.ts";
@@ -7,10 +6,10 @@ import type { PeerOptions } from "../peer.ts";
 import { ResponseQueue as Queue } from "../response-queue.ts";
 import type { Coordinator as Caller } from "./network-peer.ts";
 
-/** What a request costs in the queue; those of a peer of ours hold an id or its own node. */
+/** Cost of a request in the queue; those of our own peers contain an ID or their own node. */
 const REQUEST_BYTES = 1_024;
 
-/** Each call joins again as this peer; what it says ends when the call does. */
+/** Each call joins as this peer; the membership ends with the call. */
 export const localCoordinator = (coordinator: Coordinator, peer: PeerOptions): Caller => ({
   async coordinate(signal) {
     const joined = coordinator.join(peer);

@@ -1,5 +1,4 @@
-// The way of a peer of this process to the relay of this process: no socket, no introduction, no frames of its own. Its key is proved by being
-// here. [TL-30]
+// Connects a peer to the relay of the same process: no socket, no introduction, no frames. Its key needs no proof. [TL-30]
 import type { KeyPair } from "../box.ts";
 import type { Relay, RelayMember } from "../relay.ts";
 import type { Link } from "./relay-link.ts";
@@ -14,7 +13,7 @@ export class LocalLink implements Link, RelayMember {
   readonly ready = Promise.resolve();
   readonly key: Uint8Array;
   readonly address: string;
-  /** Whom it has tunnels with hears of its end at the coordinator. */
+  /** Partners learn of its end from the coordinator. */
   readonly sentTo: ReadonlySet<string> = new Set();
   readonly #o: LocalLinkOptions;
   /** Packets without a receiver. */
@@ -36,7 +35,7 @@ export class LocalLink implements Link, RelayMember {
   }
 
   tell(): void {
-    // What the relay says of itself is of no use to a peer of the same process.
+    // The relay's information frames are irrelevant to a peer of the same process.
   }
 
   close(): void {

@@ -1,6 +1,6 @@
-// A peer of the private network: says at the coordinator what it is, learns of others, and has a tunnel with each of them. An agent accepts, and
-// says that it is ready for a handshake; a client asks for tunnels and dials. Tunnels outlive the connection to the coordinator: a server that
-// is started again ends no session. [TL-27] [TL-28]
+// A peer of the private network: sends its node to the coordinator, learns of others, and has a tunnel to each of them. An agent accepts
+// connections and reports that it is ready for a handshake; a client requests tunnels and dials. Tunnels survive the loss of the
+// coordinator's connection: a restart of the server ends no session. [TL-27] [TL-28]
 import type { Clock } from "#base/clock.ts";
 import { secretBytes, uuidBytes, uuidFromBytes } from "#base/ids.ts";
 import { log } from "#base/log.ts";
@@ -30,27 +30,27 @@ export type NetworkPeerOptions = {
   clock: Clock;
   random: Random;
   role: "agent" | "client";
-  /** Ours, 16 bytes each; what is dialled comes from the first. */
+  /** Our addresses, 16 bytes each; outgoing connections use the first. */
   addresses: readonly Uint8Array[];
-  /** Makes the way to the relay for this key, which calls `back` each time it can be gone again. */
+  /** Creates the link to the relay for this key. It calls `back` after each reconnect. */
   link(key: KeyPair, receive: (from: Uint8Array, packet: Uint8Array) => void, back: () => void): Link;
   accept: AcceptFrom;
   datagram?(from: Remote, datagram: Datagram, answer: (data: Uint8Array) => void): void;
   endOfTurn?(run: () => void): void;
-  /** Tunnels at the same time. */
+  /** Maximum number of concurrent tunnels. */
   max_remotes?: number;
-  /** False: TCP's segments are no larger than those of others' peers. For measuring what those get. */
+  /** If false, TCP segments are no larger than those of other implementations. For measurements. */
   hasLargeSegments?: boolean;
 };
 
 export type Coordinator = Pick<ReturnType<typeof tailnetClient>, "coordinate">;
 
-/** Tunnels at the same time, unless someone says otherwise. */
+/** Default maximum number of concurrent tunnels. */
 const MAX_REMOTES = 512;
-/** Who does not return after our own connection was recreated has gone in the meantime, and its access is not watched. */
+/** A partner that does not return within this time after our own reconnect has left, and its access is not watched. */
 const ABSENT_MS = 2 * 60_000;
 const TICK_MS = 1_000;
-/** How long a client waits for an agent to appear; and, once it has, to say that it is ready. */
+/** How long a client waits for an agent to appear, and then for it to report that it is ready. */
 const APPEAR_MS = 15_000;
 const READY_MS = 5_000;
 
@@ -65,7 +65,7 @@ export class NetworkPeer {
   readonly #host: RemoteHost;
   readonly #byId = new Map<string, Remote>();
   readonly #byKey = new Map<string, Remote>();
-  /** Until when partners that were lost are kept, by id. */
+  /** Deadlines until which lost partners are kept, by ID. */
   readonly #lost = new Map<string, number>();
   readonly #ready = new Set<string>();
   readonly #wanted = new Set<string>();
@@ -73,7 +73,7 @@ export class NetworkPeer {
   readonly #ticking: { cancel(): void };
   readonly #most: number;
   #isClosed = false;
-  /** Whom the last packet came from: the next one mostly does, too. */
+  /** The sender of the last packet, who is usually also the sender of the next. */
   #latest: Remote | undefined;
   #call: Call | undefined;
 
@@ -110,25 +110,25 @@ export class NetworkPeer {
     this.#ticking = clock.every(TICK_MS, () => this.#tick());
   }
 
-  /** True once it has said goodbye. */
+  /** True once it has disconnected. */
   get isClosed(): boolean {
     return this.#isClosed;
   }
 
-  /** Those it has tunnels with. */
+  /** The peers with which it has tunnels. */
   get remotes(): readonly Remote[] {
     return [...this.#byId.values()];
   }
 
   /**
-   * Says who it is and learns of others, over one connection to the coordinator, until that ends. May be called again with the next: tunnels
-   * and what runs in them go on. Throws what the connection broke with.
+   * Sends its node and learns of others over one connection to the coordinator, until that ends. May be called again with a new connection:
+   * tunnels and their connections continue. Throws the connection's error.
    */
   async run(coordinator: Coordinator): Promise<void> {
     await this.#link.ready;
     const call = await coordinator.coordinate();
     this.#call = call;
-    // Anyone who does not return has gone without our hearing of it.
+    // A partner that does not return left while we were disconnected.
     for (const id of this.#byId.keys()) this.#lose(id, ABSENT_MS);
     try {
       await call.send({
@@ -149,21 +149,21 @@ export class NetworkPeer {
     }
   }
 
-  /** Asks for a tunnel to an agent, now and on every later connection. */
+  /** Requests a tunnel to an agent, now and on every later connection. */
   async want(agent_id: string): Promise<void> {
     if (this.#wanted.has(agent_id)) return;
     this.#wanted.add(agent_id);
     await this.#call?.send({ addTunnel: { id: uuidBytes(agent_id) } });
   }
 
-  /** Gives a tunnel up; what ran in it breaks. */
+  /** Closes a tunnel and breaks its connections. */
   async leave(agent_id: string): Promise<void> {
     this.#wanted.delete(agent_id);
     this.#forget(agent_id, "The tunnel was given up.");
     await this.#call?.send({ removeTunnel: { id: uuidBytes(agent_id) } });
   }
 
-  /** The agent, once it can be reached. Throws WireError `timeout` when it does not appear. */
+  /** Resolves with the agent once it is reachable. Throws WireError `timeout` if it does not appear. */
   async find(agent_id: string, signal?: AbortSignal): Promise<Remote> {
     await this.want(agent_id);
     const { clock } = this.#o;
@@ -176,20 +176,20 @@ export class NetworkPeer {
       seen = remote;
       const left = deadline - clock.monotonic();
       if (signal?.aborted) throw new WireError("closed", "It was given up.");
-      // An agent that never says that it is ready may be all the same (facts/wire 2.2).
+      // An agent that never reports that it is ready may be ready nevertheless (facts/wire 2.2).
       if (left <= 0 && remote) return remote;
       if (left <= 0) throw new WireError("timeout", "The agent is not connected to the network.");
       await this.#changed(left, signal);
     }
   }
 
-  /** A connection to a port of an agent. Throws WireError: `timeout`, `refused`, `closed`. */
+  /** Connects to a port of an agent. Throws WireError: `timeout`, `refused`, `closed`. */
   async dial(agent_id: string, port: number, signal?: AbortSignal): Promise<TcpConnection> {
     const remote = await this.find(agent_id, signal);
     return await remote.tcp.connect(this.endsTo(agent_id), port, signal);
   }
 
-  /** Milliseconds to an agent and back; undefined when it does not answer within `timeout_ms`. */
+  /** Returns the round-trip time to an agent in milliseconds; undefined if it does not answer within `timeout_ms`. */
   async ping(agent_id: string, timeout_ms: number): Promise<number | undefined> {
     const remote = await this.find(agent_id);
     return await remote.ping(this.endsTo(agent_id), secretBytes(8), timeout_ms);
@@ -199,7 +199,7 @@ export class NetworkPeer {
     return { source: this.#o.addresses[0] as Uint8Array, target: agentAddressBytes(agent_id)[0] as Uint8Array };
   }
 
-  /** Says goodbye; everything breaks. */
+  /** Disconnects and breaks all connections. */
   async close(): Promise<void> {
     this.#isClosed = true;
     for (const id of [...this.#byId.keys()]) this.#forget(id, "This side has ended.");
@@ -224,7 +224,7 @@ export class NetworkPeer {
     const known = toPeer(node);
     if (!known) return;
     const holder = this.#byKey.get(toHex(known.key));
-    // Anyone who claims another's key could only end what it has; one that was lost may return under another id.
+    // A peer that claims another's key could only disrupt its tunnel. A lost peer may return under another ID.
     if (holder && holder.id !== id && !this.#lost.has(holder.id)) return;
     const before = this.#byId.get(id);
     if (before && before !== holder) this.#forget(id, "The peer has started again.");
@@ -236,7 +236,7 @@ export class NetworkPeer {
     } else log("tailnet").warn("there are {count} tunnels already, {id} gets none", { count: this.#most, id });
   }
 
-  /** The same key: the tunnel continues. */
+  /** Keeps the tunnel of a peer with the same key. */
   #goOn(remote: Remote, id: string, known: KnownPeer): void {
     this.#lost.delete(remote.id);
     this.#byId.delete(remote.id);
@@ -260,7 +260,7 @@ export class NetworkPeer {
     if (this.#byId.has(id) && !this.#lost.has(id)) this.#lost.set(id, this.#o.clock.monotonic() + kept_ms);
   }
 
-  /** Gives up the one that was lost first. */
+  /** Removes the peer that was lost first. */
   #forgetLost(): boolean {
     const [first] = this.#lost.keys();
     if (first !== undefined) this.#forget(first, "The peer was lost.");

@@ -1,4 +1,4 @@
-// What a peer says of itself to the coordinator, and what it reads of others (facts/wire 2.3). [TL-27]
+// Converts nodes: what a peer sends about itself to the coordinator, and what it reads about others (facts/wire 2.3). [TL-27]
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Clock } from "#base/clock.ts";
 import { secretBytes } from "#base/ids.ts";
@@ -10,7 +10,7 @@ import { addressText, parseAddress } from "../packets/ip6.ts";
 
 const KEY_HEAD = new TextEncoder().encode("np");
 const DISCO_HEAD = "discokey:";
-/** Addresses of one peer that are let in. */
+/** Maximum number of accepted addresses per peer. */
 const MAX_ADDRESSES = 16;
 const CLIENT_PREFIX = "fd7a115ca1e0";
 
@@ -21,12 +21,12 @@ export type OwnNode = {
   readonly addresses: readonly Uint8Array[];
 };
 
-/** As the coordinator gets it. */
+/** Returns the node for the coordinator. */
 export const toNode = (own: OwnNode, clock: Clock): MessageInitShape<typeof NodeSchema> => {
   const prefixes = own.addresses.map((address) => `${addressText(address)}/128`);
   const now = clock.now();
   return {
-    // Not 0, and within what everyone's integers hold.
+    // Not 0, and within the integer range of all implementations.
     id: 1n + BigInt(new DataView(secretBytes(4).buffer).getUint32(0)),
     asOf: { seconds: BigInt(Math.floor(now / 1_000)), nanos: (now % 1_000) * 1_000_000 },
     key: Buffer.concat([KEY_HEAD, own.key]),
@@ -44,7 +44,7 @@ export type KnownPeer = {
   readonly addresses: readonly Uint8Array[];
 };
 
-/** What matters of another's node; undefined when it cannot be reached: no key, or no relay. */
+/** Returns the relevant parts of another peer's node; undefined if it is unreachable because it has no key or no relay. */
 export const toPeer = ({ key, disco, preferredDerp, allowedIps }: Node): KnownPeer | undefined => {
   const isKey = key.byteLength === KEY_HEAD.byteLength + KEY_BYTES && KEY_HEAD.every((byte, i) => key[i] === byte);
   if (!isKey || preferredDerp === 0) return undefined;
@@ -57,10 +57,10 @@ export const toPeer = ({ key, disco, preferredDerp, allowedIps }: Node): KnownPe
   };
 };
 
-/** The addresses of an agent, 16 bytes each; the first is the one that is dialled. */
+/** Returns the addresses of an agent, 16 bytes each; the first is the one to dial. */
 export const agentAddressBytes = (agent_id: string): Uint8Array[] =>
   agentAddresses(agent_id).map((one) => parseAddress(one.replace(/^\[|\]$/g, "")));
 
-/** Returns an address that no one else has, for a client. */
+/** Returns a unique address for a client. */
 export const clientAddress = (): Uint8Array =>
   new Uint8Array(Buffer.concat([Buffer.from(CLIENT_PREFIX, "hex"), secretBytes(10)]));

@@ -1,5 +1,5 @@
-// The way to the relay over the network: a WebSocket, made again whenever it breaks. Packets are datagrams: what is sent while there is no
-// connection, or while too much waits to leave, is released, and TCP sends it again. [TL-27]
+// The link to the relay over the network: a WebSocket with automatic reconnect. Packets are datagrams: they are dropped while there is no
+// connection or too many bytes are queued, and TCP retransmits them. [TL-27]
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import type { Random } from "#base/random.ts";
@@ -7,31 +7,31 @@ import { type ByteStream, plainWebSocket, streamOverWebSocket } from "#src/wire/
 import type { KeyPair } from "../box.ts";
 import { RelaySession } from "./relay-session.ts";
 
-/** Bytes that may wait to leave. */
+/** Maximum number of queued bytes. */
 const MAX_UNSENT = 2 * 1024 * 1024;
 const RETRY_MS = { first: 200, most: 3_000 } as const;
-/** The relay says something every minute. */
+/** The relay sends a frame every minute, so longer silence means a dead connection. */
 const SILENT_MS = 120_000;
 
 export type RelayLinkOptions = {
-  /** The server's address; its scheme says whether there is TLS. */
+  /** The server's URL; its scheme determines whether TLS is used. */
   url: URL;
-  /** More headers of the request that opens it, such as those of a proxy in front. */
+  /** Additional headers of the WebSocket request, such as ones that a proxy requires. */
   headers?: Readonly<Record<string, string>>;
   key: KeyPair;
   clock: Clock;
   random: Random;
   receive(from: Uint8Array, packet: Uint8Array): void;
-  /** The relay knows us, for the first time or again: what was sent in the meantime was dropped. */
+  /** Called when the relay has accepted this peer, initially and after each reconnect; packets sent before were dropped. */
   back?(): void;
   gone?(key: Uint8Array): void;
 };
 
-/** What a peer sends its packets over. */
+/** The link over which a peer sends its packets. */
 export interface Link {
-  /** Resolves once the relay has known us for the first time. */
+  /** Resolves when the relay has first accepted this peer. */
   readonly ready: Promise<void>;
-  /** The packet is there until it returns. */
+  /** The packet must be valid until it returns. */
   send(to: Uint8Array, packet: Uint8Array): void;
   close(): void;
 }
@@ -46,7 +46,7 @@ export class RelayLink implements Link {
   #unsent = 0;
   #isOver = false;
   #tries = 0;
-  /** Dropped packets. */
+  /** Number of dropped packets. */
   dropped = 0;
 
   constructor(options: RelayLinkOptions) {
@@ -123,7 +123,7 @@ export class RelayLink implements Link {
 
   #write(stream: ByteStream, bytes: Uint8Array): void {
     if (!stream.mustWait) {
-      // It leaves, or is copied, before the call returns.
+      // The bytes are sent or copied before the call returns.
       stream.write(bytes).catch(() => {});
       return;
     }
@@ -131,7 +131,7 @@ export class RelayLink implements Link {
     const left = (): void => {
       if (stream === this.#stream) this.#unsent -= bytes.byteLength;
     };
-    // A stream that breaks says so to its reader.
+    // A broken stream reports its error to the reader.
     stream.write(bytes.slice()).then(left, left);
   }
 }

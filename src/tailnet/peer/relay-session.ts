@@ -1,17 +1,17 @@
-// The client's side of one connection to a relay (facts/wire 3.2): the introduction, then packets both ways. It knows no socket: bytes come in
-// by `push` and leave by `write`. [TL-27]
+// The client's side of one relay connection (facts/wire 3.2): the introduction, then packets in both directions. Independent of sockets:
+// bytes are received by `push` and sent by `write`. [TL-27]
 import { KEY_BYTES, type KeyPair, open, seal, sharedKey } from "../box.ts";
 import { encodeFrame, FRAME, FrameError, FrameReader, MAGIC } from "../derp-frame.ts";
 import { FrameBatch } from "../frame-batch.ts";
 
 export type RelaySessionOptions = {
   key: KeyPair;
-  /** The bytes are there until it returns. */
+  /** The bytes must be valid until it returns. */
   write(bytes: Uint8Array): void;
-  /** The relay knows us. */
+  /** Called when the relay has accepted this peer. */
   ready(): void;
   receive(from: Uint8Array, packet: Uint8Array): void;
-  /** A peer that was sent to is not at the relay. */
+  /** Called when a packet's receiver is not connected to the relay. */
   gone?(key: Uint8Array): void;
 };
 
@@ -29,18 +29,18 @@ export class RelaySession {
     this.#batch = new FrameBatch({ send: (bytes) => options.write(bytes) });
   }
 
-  /** Bytes of the relay. Throws FrameError when it breaks the rules. */
+  /** Takes bytes from the relay. Throws FrameError for invalid frames. */
   push(bytes: Uint8Array): void {
     for (const { type, payload } of this.#reader.push(bytes)) this.#take(type, payload);
   }
 
-  /** Sends a packet, with what else leaves in this turn; it is copied. False before the introduction. */
+  /** Sends a packet together with others of this turn; it is copied. Returns false before the introduction. */
   send(to: Uint8Array, packet: Uint8Array): boolean {
     if (this.#isReady) this.#batch.put(FRAME.send_packet, to, packet);
     return this.#isReady;
   }
 
-  /** Nothing more is sent. */
+  /** Stops sending. */
   close(): void {
     this.#isReady = false;
     this.#batch.clear();

@@ -1,5 +1,5 @@
-// One other peer: a tunnel to it and what runs inside. Packets are let in only from its own addresses and only to ours, which says where they
-// may go and nothing about who may do what: anyone who has a tunnel was let in by the coordinator. [TL-27] [TL-28]
+// One other peer: a tunnel to it and the connections inside. Packets are accepted only from its own addresses and only to ours. This
+// restricts where they go, not what they may do: the coordinator has authorized everyone who has a tunnel. [TL-27] [TL-28]
 import type { Clock } from "#base/clock.ts";
 import type { Random } from "#base/random.ts";
 import type { KeyPair } from "../box.ts";
@@ -11,14 +11,14 @@ import { Tunnel, type TunnelHost } from "../wireguard/tunnel.ts";
 import { Discovery } from "./disco.ts";
 import type { KnownPeer } from "./node.ts";
 
-/** What all remotes of a peer share. */
+/** State shared by all remotes of a peer. */
 export type RemoteHost = {
   readonly clock: Clock;
   readonly random: Random;
   readonly tunnels: TunnelHost;
   readonly disco: KeyPair;
   endOfTurn(run: () => void): void;
-  /** False: TCP's segments are no larger than those of others. */
+  /** If false, TCP segments are no larger than those of other implementations. */
   hasLargeSegments?: boolean;
   transmit(to: Uint8Array, message: Uint8Array): void;
   isOwn(address: string): boolean;
@@ -26,11 +26,11 @@ export type RemoteHost = {
   datagram?(from: Remote, datagram: Datagram, answer: (data: Uint8Array) => void): void;
 };
 
-/** Asked about a connection of a peer to one of our ports: calls `accept` or `reset` on it, now or later. */
+/** Called for a peer's connection to one of our ports: calls `accept` or `reset` on it, now or later. */
 export type AcceptFrom = (connection: Parameters<Accept>[0], port: number, from: Remote) => void;
 
 export class Remote {
-  /** Its id at the coordinator, which another stream of it may change. */
+  /** Its ID at the coordinator, which may change with a new stream. */
   id: string;
   readonly key: Uint8Array;
   readonly tunnel: Tunnel;
@@ -39,9 +39,9 @@ export class Remote {
   readonly #pings = new Map<string, () => void>();
   #addresses: ReadonlySet<string> = new Set();
   #discovery: Discovery | undefined;
-  /** The ends of the last packet that was let in: the next one mostly has the same. */
+  /** The addresses of the last accepted packet, which usually match the next one. */
   #letIn: Packet | undefined;
-  /** Fires when it has gone. */
+  /** Fires when the peer no longer exists. */
   readonly over = new AbortController();
 
   constructor(id: string, known: KnownPeer, host: RemoteHost) {
@@ -66,19 +66,19 @@ export class Remote {
     this.learn(known);
   }
 
-  /** It says something new of itself; its key is the same. */
+  /** Updates the peer's node; its key is unchanged. */
   learn({ addresses, disco }: KnownPeer): void {
     this.#addresses = new Set(addresses.map(addressKey));
     this.#letIn = undefined;
     if (disco && !this.#discovery?.isWith(disco)) this.#discovery = new Discovery(this.#host.disco, disco);
   }
 
-  /** The answer to a discovery message that came with its key at the relay. */
+  /** Returns the answer to a discovery message sent with its key at the relay. */
   discover(sender: Uint8Array, message: Uint8Array, region: number): Uint8Array | undefined {
     return this.#discovery?.isWith(sender) ? this.#discovery.answer(message, region) : undefined;
   }
 
-  /** Milliseconds to it and back through the tunnel; undefined when nothing returns within `timeout_ms`. */
+  /** Returns the round-trip time through the tunnel in milliseconds; undefined if there is no answer within `timeout_ms`. */
   ping(ends: Ends, id: Uint8Array, timeout_ms: number): Promise<number | undefined> {
     const { clock } = this.#host;
     const begun = clock.monotonic();
@@ -102,7 +102,7 @@ export class Remote {
     this.tunnel.send(encodeDatagram(ends, datagram));
   }
 
-  /** It has gone, or is not let in any more: everything with it breaks immediately. */
+  /** The peer no longer exists or has lost its access: all its connections break immediately. */
   close(reason: string): void {
     this.tcp.close(reason);
     this.over.abort();

@@ -1,5 +1,5 @@
-// One TCP connection with a peer, as a Duplex (RFC 9293): opening, the order of what comes in, acknowledgements, both ends. What is sent is the
-// sender's. Neither urgent data nor time stamps. [TL-23]
+// One TCP connection with a peer, as a Duplex (RFC 9293): opening, ordering of received data, acknowledgments, closing. The sender handles
+// outgoing data. No urgent data or timestamps. [TL-23]
 import type { Clock } from "#base/clock.ts";
 import { secretBytes } from "#base/ids.ts";
 import { type Duplex, readChunks, Wakeup, WireError } from "#src/wire/index.ts";
@@ -11,22 +11,22 @@ import { diff, MSS, plus } from "./sequence.ts";
 const SCALE = 6;
 export const RECEIVE_WINDOW = 1024 * 1024;
 
-/** What all connections with one peer share. */
+/** State shared by all connections with one peer. */
 export type Host = {
   readonly clock: Clock;
-  /** Hands a packet to the tunnel. */
+  /** Passes a packet to the tunnel. */
   carry(packet: Uint8Array): void;
-  /** Calls `run` when the turn of the event loop is over. */
+  /** Calls `run` at the end of the turn of the event loop. */
   endOfTurn(run: () => void): void;
-  /** Bytes that may still be held for the peer, over all its connections. */
+  /** Bytes that may still be buffered for the peer, over all its connections. */
   room(): number;
-  /** Bytes held have changed by so many. */
+  /** Adjusts the number of buffered bytes. */
   holds(change: number): void;
-  /** Something is written on this connection; `isLittle` as in SenderOptions. */
+  /** Called for each write on this connection; `isLittle` as in SenderOptions. */
   written(by: TcpConnection, isLittle: boolean): void;
-  /** Whether someone types on another connection than this. */
+  /** True if someone is typing on another connection. */
   isTypedBeside(one: TcpConnection): boolean;
-  /** What we take in one segment of a peer of this code; undefined: no more than others. */
+  /** The maximum segment size we accept from a peer of this code; undefined for the standard size. */
   readonly largeSegment: number | undefined;
 };
 
@@ -45,7 +45,7 @@ export class TcpConnection implements Duplex {
   #state: State = "syn-sent";
   #failure: WireError | undefined;
   #held = 0;
-  /** Our window's scale; undefined when the peer does not scale. */
+  /** The scale of our window; undefined if the peer does not support scaling. */
   #scale: number | undefined;
   #mayBlocks = false;
   #large: number | undefined;
@@ -77,20 +77,20 @@ export class TcpConnection implements Duplex {
     return { ...this.#sender.figures, resent: this.#sender.resent, held: this.#held };
   }
 
-  /** Takes a peer's SYN; nothing is answered before `accept` or `reset`. */
+  /** Takes a peer's SYN; nothing is sent before `accept` or `reset`. */
   offer(segment: Segment): void {
     this.#state = "offered";
     this.#takeSyn(segment);
   }
 
-  /** Answers an offered connection: sends the SYN-ACK. Bytes may be written immediately. */
+  /** Accepts an offered connection by sending the SYN-ACK. Bytes may be written immediately. */
   accept(): void {
     if (this.#state !== "offered") return;
     this.#state = "syn-received";
     this.#sender.sendSyn(FLAG.syn | FLAG.ack);
   }
 
-  /** Sends our SYN. Resolves once open; throws WireError `refused`, or why it broke. */
+  /** Sends our SYN. Resolves once open; throws WireError `refused`, or the reason for the failure. */
   dial(): Promise<void> {
     this.#sender.sendSyn(FLAG.syn);
     return this.#opened.promise;
@@ -101,7 +101,7 @@ export class TcpConnection implements Duplex {
       const chunk = this.#received.read();
       if (chunk) {
         this.#account();
-        // The window was nearly shut when it was last sent: say that it is open again.
+        // The last announced window was almost closed: announce that it is open again.
         if (this.#announcedWindow < RECEIVE_WINDOW / 4 && this.#window() >= RECEIVE_WINDOW / 2) this.#ackSoon();
         return chunk;
       }
@@ -129,14 +129,14 @@ export class TcpConnection implements Duplex {
     this.#stop(new WireError("reset", reason));
   }
 
-  /** Sends immediately what the peer may not have, and a word by which it does the same. */
+  /** Retransmits immediately after a reconnect, and sends an acknowledgment that makes the peer do the same. */
   resume(): void {
     if (this.#state !== "open") return;
     this.#sender.resume();
     this.#acknowledge();
   }
 
-  /** It breaks, without a word to the peer. */
+  /** Breaks the connection without notifying the peer. */
   abandon(reason: string): void {
     if (this.#state !== "closed") this.#stop(new WireError("closed", reason));
   }
@@ -145,10 +145,10 @@ export class TcpConnection implements Duplex {
     return readChunks(this);
   }
 
-  /** A segment of the peer. */
+  /** Takes a segment from the peer. */
   push(segment: Segment): void {
     if (this.#state === "closed") {
-      // The peer's end again: our last acknowledgement was lost.
+      // The peer repeats its FIN, so our last acknowledgment was lost.
       if (segment.flags & FLAG.fin && !this.#failure) this.#acknowledge();
     } else if (segment.flags & FLAG.rst) this.#takeReset(segment);
     else if (this.#state === "syn-sent") this.#takeSynAck(segment);
@@ -160,7 +160,7 @@ export class TcpConnection implements Duplex {
     this.#received.expected = plus(seq, 1);
     this.#scale = scale === undefined ? undefined : SCALE;
     this.#mayBlocks = mayBlocks;
-    // Said to who says it, too: others know no such option.
+    // Sent only to a peer that sent it: other implementations do not know the option.
     this.#large = large === undefined ? undefined : this.#host.largeSegment;
     this.#sender.learn({ mss: mss ?? 536, large, scale: scale ?? 0, hasBlocks: mayBlocks, window });
   }
@@ -217,7 +217,7 @@ export class TcpConnection implements Duplex {
     this.#account();
     if (placed === "next") {
       this.#readable.ring();
-      // A filled gap is acknowledged immediately: the sender waits for it.
+      // A filled gap is acknowledged immediately, because the sender waits for it.
       if (this.#received.hasAhead || this.#received.hasEnded) this.#acknowledge();
       else this.#ackSoon();
     } else if (placed === "ahead") this.#ackSoon();
@@ -260,7 +260,7 @@ export class TcpConnection implements Duplex {
     this.#transmit(this.#sender.next, FLAG.ack, undefined);
   }
 
-  /** One acknowledgement for all that comes in before the turn is over. */
+  /** Sends one acknowledgment for everything received in this turn. */
   #ackSoon(): void {
     if (this.#ackDue) return;
     this.#ackDue = true;

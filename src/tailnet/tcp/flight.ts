@@ -1,5 +1,5 @@
-// What has been sent and not yet acknowledged, oldest first, and what of it is lost. Lost is what was sent three transmissions before one that
-// has arrived (as RFC 6675 and RFC 8985 have it), so also what was sent again and was lost again. [TL-25]
+// Sent and unacknowledged segments, oldest first, and loss detection. A segment is lost if three later transmissions have overtaken it (as
+// in RFC 6675 and RFC 8985), which also detects lost retransmissions. [TL-25]
 import type { Block } from "../packets/segment.ts";
 import { diff, plus } from "./sequence.ts";
 
@@ -7,18 +7,21 @@ const REORDERING = 3;
 
 export type Sent = {
   readonly seq: number;
-  /** Sequence numbers it takes: bytes, and one for SYN or FIN. */
+  /** Sequence numbers it occupies: its bytes, and one for SYN or FIN. */
   readonly length: number;
   readonly flags: number;
   readonly data: Uint8Array | undefined;
-  /** When it was last sent, and as which of all transmissions. */
+  /** Time and sequence number of its last transmission. */
   at: number;
   order: number;
   isAgain: boolean;
   state: "sent" | "arrived" | "lost";
 };
 
-/** What has newly arrived: bytes, and when the newest of what was sent once was sent. `earliest`: what was sent after it cannot be here yet. */
+/**
+ * Newly arrived data: its size, and the send time of the newest segment that was sent only once. `earliest`: segments sent after this time
+ * cannot have arrived yet.
+ */
 export type Arrived = { bytes: number; sentAt: number | undefined; readonly earliest: number };
 
 export class Flight {
@@ -28,7 +31,7 @@ export class Flight {
   /** The latest transmission known to have arrived. */
   #arrived = -1;
   #lost = 0;
-  /** Bytes that are on their way as far as anyone knows. */
+  /** Estimated number of bytes in flight. */
   bytes = 0;
 
   get length(): number {
@@ -39,7 +42,7 @@ export class Flight {
     return this.#list[this.#first];
   }
 
-  /** The newest that has not arrived. */
+  /** The newest segment that has not arrived. */
   get newest(): Sent | undefined {
     for (let i = this.#list.length - 1; i >= this.#first; i -= 1)
       if (this.#list[i]?.state === "sent") return this.#list[i];
@@ -51,7 +54,7 @@ export class Flight {
     this.bytes += segment.length;
   }
 
-  /** Everything before `ack` has arrived. Adds to `arrived`. */
+  /** Marks everything before `ack` as arrived. Adds to `arrived`. */
   acknowledge(ack: number, arrived: Arrived): void {
     while (this.#first < this.#list.length) {
       const one = this.#list[this.#first] as Sent;
@@ -66,7 +69,7 @@ export class Flight {
     }
   }
 
-  /** These have arrived beyond what is acknowledged. Adds to `arrived`. */
+  /** Marks these blocks beyond the acknowledgment as arrived. Adds to `arrived`. */
   acknowledgeBlocks(blocks: readonly Block[], arrived: Arrived): void {
     for (const { from, to } of blocks) {
       for (let i = this.#indexOf(from); i < this.#list.length; i += 1) {
@@ -77,25 +80,25 @@ export class Flight {
     }
   }
 
-  /** Finds what is lost now. Answers how many bytes. */
+  /** Detects lost segments. Returns their size. */
   findLost(): number {
     let bytes = 0;
     for (let i = this.#first; i < this.#list.length; i += 1) {
       const one = this.#list[i] as Sent;
-      // Later ones that were sent once came later in order, too.
+      // Later segments that were sent only once also have a later order.
       if (one.order + REORDERING > this.#arrived && !one.isAgain) break;
       if (one.state === "sent" && one.order + REORDERING <= this.#arrived) bytes += this.#lose(one);
     }
     return bytes;
   }
 
-  /** The oldest counts as lost: for peers that do not say what has arrived. */
+  /** Marks the oldest segment as lost, for peers that do not report blocks. */
   loseOldest(): number {
     const { oldest } = this;
     return oldest?.state === "sent" ? this.#lose(oldest) : 0;
   }
 
-  /** All that has not arrived counts as lost. */
+  /** Marks all segments that have not arrived as lost. */
   loseAll(): void {
     for (let i = this.#first; i < this.#list.length; i += 1) {
       const one = this.#list[i] as Sent;
@@ -103,14 +106,14 @@ export class Flight {
     }
   }
 
-  /** The oldest that is lost. */
+  /** Returns the oldest lost segment. */
   nextLost(): Sent | undefined {
     if (this.#lost === 0) return undefined;
     for (let i = this.#first; i < this.#list.length; i += 1) if (this.#list[i]?.state === "lost") return this.#list[i];
     return undefined;
   }
 
-  /** It leaves again. */
+  /** Marks a segment as retransmitted. */
   resent(one: Sent, at: number): void {
     if (one.state === "lost") {
       this.#lost -= 1;
@@ -134,7 +137,7 @@ export class Flight {
     if (one.state === "lost") this.#lost -= 1;
     else this.bytes -= one.length;
     one.state = "arrived";
-    // Of what was sent twice the first may have arrived: that tells nothing of what was sent before the second.
+    // For a retransmitted segment, the first copy may have arrived, which says nothing about segments sent before the second.
     if (!one.isAgain || one.at <= arrived.earliest) this.#arrived = Math.max(this.#arrived, one.order);
     arrived.bytes += one.length;
     if (!one.isAgain) arrived.sentAt = Math.max(arrived.sentAt ?? 0, one.at);
@@ -147,7 +150,7 @@ export class Flight {
     return one.length;
   }
 
-  /** The first segment at or behind `seq`. */
+  /** Returns the index of the first segment at or after `seq`. */
   #indexOf(seq: number): number {
     let [low, high] = [this.#first, this.#list.length];
     while (low < high) {

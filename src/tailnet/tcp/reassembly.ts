@@ -1,52 +1,52 @@
-// What comes in, put in order: bytes that may be read, and pieces that came before their turn. All of it counts against one bound, with what
-// holding a piece costs alongside its bytes, so that a peer of many tiny segments holds no more memory than another. [TL-23] [TL-25]
+// Reassembles received data: readable bytes, and pieces after a gap. All of it counts toward one limit, including the overhead of each
+// piece, so that a peer that sends many tiny segments uses no more memory than others. [TL-23] [TL-25]
 import { type Block, MAX_BLOCKS } from "../packets/segment.ts";
 import { diff, plus } from "./sequence.ts";
 
-/** What a piece costs alongside its bytes, about. */
+/** Estimated overhead of a piece. */
 const PIECE_BYTES = 128;
-/** The most that a reader gets in one piece. */
+/** Maximum size of a chunk for the reader. */
 const MAX_CHUNK = 64 * 1024;
 
 const SLACK = 1.25;
 
 type Piece = { readonly seq: number; readonly data: Uint8Array };
 
-/** What a segment was: the next bytes, bytes behind a gap, or nothing new. */
+/** The position of a segment: the next bytes, bytes after a gap, or nothing new. */
 export type Placed = "next" | "ahead" | "old";
 
 export class Reassembly {
-  /** The next sequence number wanted. */
+  /** The next expected sequence number. */
   expected = 0;
-  /** The peer has ended, and everything before has come. */
+  /** The peer has closed its side, and everything before has arrived. */
   hasEnded = false;
   #chunks: Uint8Array[] = [];
-  /** In order of their sequence numbers. They may overlap. */
+  /** Sorted by sequence number. Pieces may overlap. */
   #ahead: Piece[] = [];
   #latest = 0;
   #finAt: number | undefined;
-  /** Bytes that may be read, and bytes behind gaps, with what holding them costs. */
+  /** Readable bytes, and bytes after gaps including overhead. */
   #unread = 0;
   #waiting = 0;
 
-  /** Bytes held, with what holding them costs. */
+  /** Number of buffered bytes, including overhead. */
   get held(): number {
     return this.#unread + this.#waiting;
   }
 
-  /** How many more bytes than are unread now may come, of at most `limit`. */
+  /** Returns how many more bytes may arrive, with at most `limit` unread. */
   window(limit: number): number {
     return Math.max(0, limit - this.#unread);
   }
 
-  /** Takes a segment's bytes. Those far beyond a window of `limit` bytes are released. */
+  /** Takes a segment's bytes. Bytes far beyond a window of `limit` bytes are dropped. */
   push(seq: number, data: Uint8Array, isFin: boolean, limit: number): Placed {
     const old = diff(this.expected, seq);
     if (isFin && (this.#finAt === undefined || old <= 0)) this.#finAt = plus(seq, data.byteLength);
     if (old < 0) return this.#keep({ seq, data }, limit);
     const fresh = data.subarray(Math.min(old, data.byteLength));
     const before = this.expected;
-    // The window counted bytes only when it was sent, so somewhat more than it is let in.
+    // The announced window did not include the overhead, so slightly more is accepted.
     if (fresh.byteLength > 0 && this.#unread + fresh.byteLength <= limit * SLACK) this.#deliver(fresh);
     this.#join();
     if (this.#finAt === this.expected && !this.hasEnded) {
@@ -60,7 +60,7 @@ export class Reassembly {
     return this.#ahead.length > 0;
   }
 
-  /** What has come behind gaps, the range that has grown last first (RFC 2018 4). */
+  /** Returns the blocks received after gaps, the most recently extended first (RFC 2018 4). */
   blocks(): Block[] {
     const blocks: { from: number; to: number }[] = [];
     for (const { seq, data } of this.#ahead) {
@@ -75,7 +75,7 @@ export class Reassembly {
     return blocks.slice(0, MAX_BLOCKS);
   }
 
-  /** What has come in order, joined; undefined when there is nothing now. */
+  /** Returns the readable bytes, joined; undefined if none exist. */
   read(): Uint8Array | undefined {
     let [count, bytes] = [0, 0];
     for (const chunk of this.#chunks) {

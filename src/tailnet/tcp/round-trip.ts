@@ -1,10 +1,9 @@
-// How long a segment and its acknowledgement take: smoothed for timeouts (RFC 6298), and the shortest of late, which is the way without any
-// queue on it. [TL-24]
+// Round-trip times: smoothed for timeouts (RFC 6298), and the recent minimum, which is the path's latency without queues. [TL-24]
 
 const MIN_RTO_MS = 200;
 export const MAX_RTO_MS = 30_000;
 const FIRST_RTO_MS = 1_000;
-/** The shortest is forgotten after one to two of these, since ways change. */
+/** The minimum is reset after one to two of these intervals, because paths change. */
 const BASE_MS = 10_000;
 
 export class RoundTrip {
@@ -13,7 +12,7 @@ export class RoundTrip {
   #now = { since: Number.NEGATIVE_INFINITY, base: Number.POSITIVE_INFINITY };
   #before = Number.POSITIVE_INFINITY;
 
-  /** One measurement, in milliseconds, at a time of the monotonic clock. */
+  /** Adds one measurement in milliseconds, at a time of the monotonic clock. */
   add(sample: number, at: number): void {
     if (this.#smooth === 0) {
       this.#smooth = Math.max(sample, 0.01);
@@ -28,17 +27,17 @@ export class RoundTrip {
     } else this.#now.base = Math.min(this.#now.base, sample);
   }
 
-  /** Smoothed; 0 before the first measurement. */
+  /** The smoothed value; 0 before the first measurement. */
   get smooth(): number {
     return this.#smooth;
   }
 
-  /** The shortest of late. */
+  /** The recent minimum. */
   get base(): number {
     return Math.min(this.#now.base, this.#before);
   }
 
-  /** After how long without an acknowledgement everything counts as lost. */
+  /** The retransmission timeout, after which all unacknowledged data is considered lost. */
   get timeout(): number {
     if (this.#smooth === 0) return FIRST_RTO_MS;
     return Math.min(MAX_RTO_MS, Math.max(MIN_RTO_MS, this.#smooth + 4 * this.#varies));

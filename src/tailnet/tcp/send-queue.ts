@@ -1,14 +1,14 @@
-// What waits to be sent: the bytes of writes in order, each write resolved once its last byte has been taken. [TL-23]
+// Queued outgoing bytes in order; each write resolves when its last byte has been taken. [TL-23]
 
 type Write = { readonly data: Uint8Array; at: number; readonly done: PromiseWithResolvers<void>; copy: Uint8Array };
 
-/** So much of a long write is copied in one step, since each copy is new memory. */
+/** A long write is copied in steps of this size, since each copy allocates memory. */
 const COPY_BYTES = 64 * 1024;
 const NOTHING = new Uint8Array(0);
 
 export class SendQueue {
   #writes: Write[] = [];
-  /** Bytes that wait. */
+  /** Number of queued bytes. */
   bytes = 0;
 
   put(data: Uint8Array): Promise<void> {
@@ -18,7 +18,7 @@ export class SendQueue {
     return done.promise;
   }
 
-  /** Up to `size` bytes off the front; a copy, since it may have to be sent again. */
+  /** Takes up to `size` bytes; returns a copy, because it may be retransmitted. */
   take(size: number): Uint8Array {
     const [first] = this.#writes;
     const length = Math.min(size, this.bytes);
@@ -43,7 +43,7 @@ export class SendQueue {
   }
 
   #takeFrom(write: Write, length: number): Uint8Array {
-    // The copy begins with the next byte that is to be taken.
+    // The copy starts with the next byte to be taken.
     if (write.copy.byteLength < length)
       write.copy = write.data.slice(write.at, write.at + Math.max(length, COPY_BYTES));
     const taken = write.copy.subarray(0, length);
@@ -57,7 +57,7 @@ export class SendQueue {
     return taken;
   }
 
-  /** Nothing of it will be sent. */
+  /** Discards the queue and rejects its writes. */
   fail(reason: Error): void {
     for (const { done } of this.#writes) done.reject(reason);
     this.#writes = [];

@@ -1,34 +1,34 @@
-// How much may be on its way: by delay, not by loss. Once in a round trip the shortest time of that round is compared with the shortest of late:
-// what is above it is queue, and about five milliseconds of queue keep the way full without holding up what else goes there; two, while someone
-// types on another connection with the same peer. Losses alone say little here (a full queue of the relay, a dropped datagram), so
-// they shrink it much only where there is a queue or they are many. [TL-24]
+// The congestion window, controlled by delay instead of loss. Once per round trip, the minimum of that round is compared with the recent
+// minimum: the difference is queueing delay. About five milliseconds of queue keep the path full without delaying other traffic; two, while
+// someone types on another connection with the same peer. Loss alone says little here (a full relay queue, a dropped datagram), so it
+// shrinks the window substantially only if there is a queue or many losses. [TL-24]
 import { MSS } from "./sequence.ts";
 
 export const TARGET_QUEUE_MS = 5;
-/** The same alongside someone who types: each of the programs on the way is passed twice by a key and its echo, so the queue is felt twice. */
+/** The target while someone types: a keystroke and its echo pass every program on the path twice, so the queue is felt twice. */
 const TYPED_QUEUE_MS = 2;
-/** On a long way its own time is what is felt; there the queue may be this share of it, so that jitter does not empty the way. */
+/** On a long path, its own latency dominates. There the queue may be this share of it, so that jitter does not leave the path idle. */
 const TYPED_QUEUE_SHARE = 1 / 8;
 export const FIRST_WINDOW = 16 * MSS;
 export const MIN_WINDOW = 4 * MSS;
 export const MAX_WINDOW = 2 * 1024 * 1024;
-/** A round lasts at least so long: on a way shorter than a millisecond single measurements say nothing. */
+/** Minimum duration of a round: on a path shorter than a millisecond, single measurements mean little. */
 const MIN_ROUND_MS = 1;
 /** A share of losses above this counts as congestion, whatever the delay. */
 const MANY_LOST = 0.15;
 
 export type Acknowledged = {
-  /** Bytes newly acknowledged. */
+  /** Newly acknowledged bytes. */
   bytes: number;
-  /** Milliseconds, of the newest segment among them; undefined where none was sent only once. */
+  /** Round-trip time of the newest of these segments in milliseconds; undefined if all were retransmitted. */
   sample: number | undefined;
   now: number;
-  /** The shortest and the smoothed round trip of late. */
+  /** The recent minimum and the smoothed round trip. */
   base: number;
   smooth: number;
-  /** Whether there was more to send than the window let. */
+  /** There was more data to send than the window allowed. */
   wasFull: boolean;
-  /** Whether someone types on another connection with the same peer. */
+  /** Someone is typing on another connection with the same peer. */
   isTypedBeside: boolean;
 };
 
@@ -37,7 +37,7 @@ export class SendWindow {
   #isDoubling = true;
   #round = { since: Number.NEGATIVE_INFINITY, shortest: Number.POSITIVE_INFINITY, acked: 0, lost: 0, wasFull: false };
 
-  /** Bytes that may be on their way. */
+  /** Maximum number of bytes in flight. */
   get size(): number {
     return this.#size;
   }
@@ -53,12 +53,12 @@ export class SendWindow {
     this.#round = { since: now, shortest: Number.POSITIVE_INFINITY, acked: 0, lost: 0, wasFull: false };
   }
 
-  /** So many bytes were found lost. */
+  /** Reports bytes detected as lost. */
   lost(bytes: number): void {
     this.#round.lost += bytes;
   }
 
-  /** Nothing has return for a long time: start over. */
+  /** A retransmission timeout has elapsed: start over. */
   timedOut(): void {
     this.#set(this.#size / 4);
     this.#isDoubling = true;

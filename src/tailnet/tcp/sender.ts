@@ -1,5 +1,5 @@
-// The sending half of a connection: what waits, what is on its way, when it is sent again (RFC 9293 3.8, RFC 6298; probes as in RFC 8985). It
-// knows no addresses: `transmit` puts a segment on the wire. [TL-23] .. [TL-25]
+// The sending half of a connection: queueing, data in flight, retransmission (RFC 9293 3.8, RFC 6298; probes as in RFC 8985). Independent
+// of addresses: `transmit` puts a segment on the wire. [TL-23] .. [TL-25]
 import type { Clock, Timer } from "#base/clock.ts";
 import { FLAG, type Segment } from "../packets/segment.ts";
 import { type Arrived, Flight, type Sent } from "./flight.ts";
@@ -8,30 +8,30 @@ import { SendQueue } from "./send-queue.ts";
 import { SendWindow } from "./send-window.ts";
 import { diff, LARGE_SEGMENT, MSS, plus } from "./sequence.ts";
 
-/** Timeouts in a row after which the peer is given up; about five minutes. */
+/** Consecutive timeouts after which the peer is considered dead; about five minutes. */
 const MAX_TRIES = 14;
-/** A probe for a lost end of what was sent comes after two round trips, not before this. */
+/** Minimum delay of the tail loss probe, which is sent after two round trips. */
 const MIN_PROBE_MS = 30;
-/** Of a lost segment that the peer does not report by blocks. */
+/** Duplicate acknowledgments that signal a loss, for peers without blocks. */
 const REPEATS = 3;
-/** A window has at least so many segments, so that a slow way is not held up by one. */
+/** Minimum number of segments per window, so that a slow path is not blocked by one segment. */
 const SEGMENTS_IN_WINDOW = 8;
 
 export type SenderOptions = {
   clock: Clock;
   firstSeq: number;
   transmit(seq: number, flags: number, data: Uint8Array | undefined): void;
-  /** The peer has not answered for long. */
+  /** Called when the peer has not responded for a long time. */
   dead(): void;
-  /** Something is written. `isLittle`: so is what was on its way before, so someone waits for just that. */
+  /** Called for each write. `isLittle`: this write and the data in flight are small, so someone is waiting for it interactively. */
   written(isLittle: boolean): void;
-  /** Whether someone types on another connection with the same peer. */
+  /** True if someone is typing on another connection with the same peer. */
   isTypedBeside(): boolean;
 };
 
 export type Learned = {
   mss: number;
-  /** What the peer takes in one segment beyond that; undefined when it does not say. */
+  /** The larger segment size that the peer accepts; undefined if it sent none. */
   large: number | undefined;
   scale: number;
   hasBlocks: boolean;
@@ -62,9 +62,9 @@ export class Sender {
   #ringsAt = 0;
   #isEnding = false;
   #finSent = false;
-  /** Our end was acknowledged. */
+  /** Our FIN was acknowledged. */
   finAcked = false;
-  /** Segments sent again. */
+  /** Number of retransmitted segments. */
   resent = 0;
 
   constructor(options: SenderOptions) {
@@ -80,17 +80,17 @@ export class Sender {
   get isEnding(): boolean {
     return this.#isEnding;
   }
-  /** For measuring: bytes on their way and allowed, and the round trip in milliseconds. */
+  /** For measurements: bytes in flight, the window, and the round trip in milliseconds. */
   get figures(): { flight: number; window: number; rtt: number } {
     return { flight: this.#flight.bytes, window: this.#window.size, rtt: this.#trip.smooth };
   }
 
-  /** The SYN, or the SYN-ACK. */
+  /** Sends the SYN or SYN-ACK. */
   sendSyn(flags: number): void {
     this.#send(flags, undefined);
   }
 
-  /** What the peer's SYN says of it. `scale` is 0 unless both sides scale. */
+  /** Applies the options of the peer's SYN. `scale` is 0 unless both sides support scaling. */
   learn({ mss, large, scale, hasBlocks, window }: Learned): void {
     this.#mss = Math.max(1, Math.min(mss, MSS));
     this.#large = Math.max(this.#mss, Math.min(large ?? 0, LARGE_SEGMENT));
@@ -99,7 +99,7 @@ export class Sender {
     this.#peerWindow = window;
   }
 
-  /** The handshake is over. */
+  /** The handshake is complete. */
   open(): void {
     this.#isOpen = true;
   }
@@ -111,18 +111,18 @@ export class Sender {
     return written;
   }
 
-  /** No more than what waits will come. */
+  /** No more data follows the queued data. */
   end(): void {
     this.#isEnding = true;
     this.pump();
   }
 
-  /** True when this acknowledges nothing that was not sent. */
+  /** True if this acknowledges only data that was sent. */
   isPossible(ack: number): boolean {
     return diff(ack, this.#next) <= 0;
   }
 
-  /** What a segment acknowledges, and its window. */
+  /** Processes a segment's acknowledgment and window. */
   take({ ack, window, blocks, flags, data }: Segment): void {
     const peerWindow = flags & FLAG.syn ? window : window << this.#scale;
     const acked = diff(ack, this.#unacked);
@@ -130,7 +130,7 @@ export class Sender {
     const arrived: Arrived = { bytes: 0, sentAt: undefined, earliest: this.#o.clock.monotonic() - this.#trip.base };
     const isRepeat = acked === 0 && data.byteLength === 0 && peerWindow === this.#peerWindow && this.#flight.length > 0;
     this.#peerWindow = peerWindow;
-    // Someone is there, even with a shut window.
+    // The peer responds, even if its window is closed.
     this.#tries = 0;
     if (acked > 0) {
       this.#unacked = ack;
@@ -146,7 +146,7 @@ export class Sender {
     this.#resend();
   }
 
-  /** Sends what window and flight allow. */
+  /** Sends as much as the windows allow. */
   pump(): void {
     if (!this.#isOpen) return;
     const segment = this.#segment;
@@ -155,7 +155,7 @@ export class Sender {
       const room = Math.min(this.#peerWindow - sent, this.#window.size - this.#flight.bytes);
       if (room < Math.min(segment, this.#queue.bytes)) {
         if (this.#flight.bytes + segment > this.#window.size) this.#wasFull = true;
-        // Silly windows: wait for a whole segment, except where nothing else would move them.
+        // Avoids silly windows: waits for a full segment, unless nothing is in flight that would open the window.
         if (room <= 0 || this.#flight.length > 0) {
           this.#arm();
           return;
@@ -170,13 +170,13 @@ export class Sender {
     }
   }
 
-  /** Sends the oldest again: the peer has not seen our SYN. */
+  /** Retransmits the oldest segment: the peer has not seen our SYN. */
   repeat(): void {
     const { oldest } = this.#flight;
     if (oldest) this.#again(oldest);
   }
 
-  /** What is on its way may have been lost with the way: the oldest leaves again, and the rest once the peer says what it has. */
+  /** After a reconnect, data in flight may be lost: retransmits the oldest segment, and the rest once the peer reports what it has. */
   resume(): void {
     this.#tries = 0;
     this.#flight.loseAll();
@@ -184,7 +184,7 @@ export class Sender {
     if (lost) this.#again(lost);
   }
 
-  /** Nothing more is sent; writes that wait fail. */
+  /** Stops sending; queued writes fail. */
   stop(reason: Error): void {
     this.#timer?.cancel();
     this.#timer = undefined;
@@ -193,7 +193,7 @@ export class Sender {
     this.#flight.clear();
   }
 
-  /** Bytes of a segment: large where the window is, since a packet costs much and a byte of it little; as everyone's on a slow way. */
+  /** The segment size: large if the window is large, because cost is per packet rather than per byte; the standard size on a slow path. */
   get #segment(): number {
     return Math.max(this.#mss, Math.min(this.#large, Math.floor(this.#window.size / SEGMENTS_IN_WINDOW)));
   }
@@ -220,7 +220,7 @@ export class Sender {
     this.#wasFull = false;
   }
 
-  /** For a peer without blocks: three repeats, and each acknowledgement that leaves a gap, tell of one loss (RFC 6582). */
+  /** For a peer without blocks: three duplicate acknowledgments, and each partial acknowledgment, signal one loss (RFC 6582). */
   #judgeRepeats(acked: number): number {
     if (this.#recover !== undefined && diff(this.#unacked, this.#recover) >= 0) this.#recover = undefined;
     if (this.#recover !== undefined) return acked > 0 ? this.#flight.loseOldest() : 0;
@@ -252,7 +252,7 @@ export class Sender {
     if (this.#due === Number.POSITIVE_INFINITY) this.#arm();
   }
 
-  /** Sets when something is overdue. The timer itself is left alone while it rings early enough: this runs for every packet. */
+  /** Sets the deadline. The timer itself is not reset if it fires early enough, because this runs for every packet. */
   #arm(): void {
     if (this.#flight.length === 0 && this.#queue.bytes === 0) {
       this.#due = Number.POSITIVE_INFINITY;
@@ -293,7 +293,7 @@ export class Sender {
   #late(): void {
     const { newest } = this.#flight;
     if (this.#mayProbe() && newest) {
-      // The end of what was sent may be lost, with nothing behind it that would tell.
+      // The tail of the data may be lost, with no later segment that would reveal it.
       this.#hasProbed = true;
       this.#again(newest);
       return;
@@ -309,7 +309,7 @@ export class Sender {
       this.#window.timedOut();
       this.#again(this.#flight.nextLost() ?? oldest);
     } else if (this.#queue.bytes > 0 && this.#isOpen) {
-      // The window is shut: one byte asks whether it still is.
+      // The window is closed: probe it with one byte.
       this.#send(FLAG.ack, this.#queue.take(1));
       this.#arm();
     }

@@ -1,10 +1,10 @@
-// Sequence numbers: 32 bits that go round (RFC 9293 3.4).
+// Arithmetic on sequence numbers: 32 bits with wraparound (RFC 9293 3.4).
 
-/** How far `a` is behind `b`; negative when it is before. */
+/** Returns how far `a` is after `b`; negative if it is before. */
 export const diff = (a: number, b: number): number => (a - b) | 0;
 export const plus = (a: number, n: number): number => (a + n) >>> 0;
 
-/** What fits into a packet of the network: 1280 less both heads. */
+/** The payload of a network packet: 1280 minus both headers. */
 export const MSS = 1220;
-/** What a segment between two peers of this code may have: a packet costs much, a byte of it little, and the relay takes up to 64 KiB. */
+/** Maximum segment size between two peers of this code: cost is per packet rather than per byte, and the relay accepts up to 64 KiB. */
 export const LARGE_SEGMENT = 16 * 1024;

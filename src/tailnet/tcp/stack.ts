@@ -1,5 +1,5 @@
-// All TCP connections with one peer: who gets a segment, who is asked about a new connection, what is refused. Bounded: a peer has so many
-// connections, so many that are not open yet, and so many unread bytes. [TL-23] [TL-26]
+// All TCP connections with one peer: dispatches segments, offers new connections, and refuses others. Limits the number of connections, of
+// unopened connections, and of unread bytes. [TL-23] [TL-26]
 import type { Clock } from "#base/clock.ts";
 import type { Random } from "#base/random.ts";
 import { WireError } from "#src/wire/index.ts";
@@ -9,18 +9,18 @@ import { type Host, TcpConnection } from "./connection.ts";
 import { LARGE_SEGMENT, plus } from "./sequence.ts";
 
 export const MAX_CONNECTIONS = 1_024;
-/** Offered to us and not yet answered, or answered and not yet confirmed. */
+/** Maximum number of connections offered to us and not yet established. */
 export const MAX_OPENING = 128;
-/** Unread bytes of one peer, with what holding them costs. */
+/** Maximum number of unread bytes of one peer, including overhead. */
 export const MAX_HELD = 32 * 1024 * 1024;
-/** What is offered is answered within this time, or refused. */
+/** An offered connection that is not accepted within this time is refused. */
 const OPENING_MS = 30_000;
-/** A connection that has ended is known for so long, for acknowledgements that were lost. */
+/** How long an ended connection is remembered, for lost acknowledgments. */
 const LINGER_MS = 5_000;
 const FIRST_PORT = 49_152;
 const LAST_PORT = 65_000;
 
-/** Asked about a connection to `port`: calls `accept` or `reset` on it, now or later. */
+/** Called for a connection to `port`: calls `accept` or `reset` on it, now or later. */
 export type Accept = (connection: TcpConnection, port: number) => void;
 
 export type StackOptions = {
@@ -29,12 +29,12 @@ export type StackOptions = {
   carry(packet: Uint8Array): void;
   endOfTurn(run: () => void): void;
   accept: Accept;
-  /** False: segments are no larger than those of others. */
+  /** If false, segments are no larger than those of other implementations. */
   hasLargeSegments?: boolean;
 };
 
 type Entry = { readonly connection: TcpConnection; isOver: boolean };
-/** Whom the last packet was for: the next one mostly is, too. */
+/** The connection of the last packet, which usually also receives the next. */
 type Latest = { readonly ends: Packet; readonly ours: number; readonly theirs: number; readonly entry: Entry };
 
 export class TcpStack {
@@ -65,12 +65,12 @@ export class TcpStack {
     };
   }
 
-  /** Connections that have not ended, and bytes that are held for them. */
+  /** Returns the number of open connections, and the bytes buffered for them. */
   get figures(): { connections: number; held: number } {
     return { connections: this.#open, held: this.#held };
   }
 
-  /** A TCP packet of the peer. */
+  /** Takes a TCP packet from the peer. */
   push(packet: Packet): void {
     const segment = parseSegment(packet.payload);
     if (!segment) return;
@@ -87,7 +87,7 @@ export class TcpStack {
       });
   }
 
-  /** A connection to this port of the peer. Throws WireError: `refused`, `closed`, `reset` when the signal fires. */
+  /** Connects to this port of the peer. Throws WireError: `refused`, `closed`, `reset` when the signal fires. */
   async connect(ends: Ends, port: number, signal?: AbortSignal): Promise<TcpConnection> {
     if (this.#open >= MAX_CONNECTIONS) throw new WireError("too_large", "There are too many connections to this peer.");
     const connection = this.#add({
@@ -109,12 +109,12 @@ export class TcpStack {
     }
   }
 
-  /** The way to the peer is there again, and what was sent in the meantime is lost. */
+  /** The link to the peer is back; data sent while it was down is lost. */
   resume(): void {
     for (const ofPort of this.#entries.values()) for (const { connection } of ofPort.values()) connection.resume();
   }
 
-  /** The peer has gone: every connection breaks immediately. */
+  /** The peer no longer exists: all connections break immediately. */
   close(reason: string): void {
     for (const ofPort of [...this.#entries.values()])
       for (const { connection } of [...ofPort.values()]) connection.abandon(reason);
@@ -126,7 +126,7 @@ export class TcpStack {
       this.#refuse(segment, ends);
       return;
     }
-    // Dropped: a peer that means it asks again in a second.
+    // Dropped: a real peer retries within a second.
     if (this.#opening() >= MAX_OPENING) return;
     const connection = this.#add(ends);
     connection.offer(segment);
@@ -204,30 +204,30 @@ export class TcpStack {
   }
 }
 
-/** One string for both addresses and the peer's port. */
+/** Returns a string for both addresses and the peer's port. */
 const toConnectionKey = (theirPort: number, ours: Uint8Array, theirs: Uint8Array): string =>
   `${theirPort}|${addressKey(ours)}${addressKey(theirs)}`;
 
-/** Who typed within this time may type again. */
+/** How long a connection counts as interactive after typing. */
 const TYPING_MS = 1_000;
 
-/** On which connections with the peer someone types, so that bulk on the others leaves them room. [TL-24] */
+/** Tracks which connections with the peer are typed on, so that bulk transfers on others leave room. [TL-24] */
 class Typing<Connection> {
   readonly #clock: Clock;
-  /** When each was last typed on, the earliest first. */
+  /** Time of the last typing on each connection, oldest first. */
   readonly #latest = new Map<Connection, number>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** Something is written on it. A word that is followed by bulk, as in a download, is not typing. */
+  /** Records a write. A small write followed by bulk data, as in a download, is not typing. */
   written(connection: Connection, isLittle: boolean): void {
     if (this.#latest.size > 0) this.#latest.delete(connection);
     if (isLittle) this.#latest.set(connection, this.#clock.monotonic());
   }
 
-  /** Whether someone types on another one than this. Forgets who has stopped: this runs for every acknowledgement. */
+  /** True if someone is typing on another connection. Also removes expired entries, since this runs for every acknowledgment. */
   isBeside(connection: Connection): boolean {
     if (this.#latest.size === 0) return false;
     const since = this.#clock.monotonic() - TYPING_MS;
@@ -238,7 +238,7 @@ class Typing<Connection> {
     return false;
   }
 
-  /** It has ended. */
+  /** The connection has ended. */
   forget(connection: Connection): void {
     this.#latest.delete(connection);
   }

@@ -1,5 +1,5 @@
-// The handshake Noise_IKpsk2 of WireGuard as four pure steps (whitepaper 5.4.2, 5.4.3; facts/tailnet-peer 4): initiate, read the initiation,
-// respond, read the response. The pre-shared key is zero. Anything that does not open or makes no sense is undefined. [TL-19]
+// WireGuard's handshake Noise_IKpsk2 as four pure steps (whitepaper 5.4.2, 5.4.3; facts/tailnet-peer 4): initiate, read the initiation,
+// respond, read the response. The pre-shared key is zero. Invalid messages yield undefined. [TL-19]
 import { agree, KEY_BYTES, type KeyPair, keyPair } from "../box.ts";
 import { hasMac1, type MacKeys, writeMacs } from "./macs.ts";
 import { INITIATION, part, RESPONSE, TYPE, toView } from "./messages.ts";
@@ -11,7 +11,7 @@ const NO_PSK = new Uint8Array(KEY_BYTES);
 const STATIC_BYTES = KEY_BYTES + 16;
 const STAMP_BYTES = 12 + 16;
 
-/** Keys for data, and the indices that name them on either side. */
+/** Keys for data, and the indices that identify them on either side. */
 export type SessionKeys = {
   readonly local: number;
   readonly remote: number;
@@ -19,7 +19,7 @@ export type SessionKeys = {
   readonly receive: Uint8Array;
 };
 
-/** What the initiator remembers until the response. */
+/** The initiator's state until the response. */
 export type Pending = {
   readonly local: number;
   readonly ephemeral: KeyPair;
@@ -28,7 +28,7 @@ export type Pending = {
   readonly mac1: Uint8Array;
 };
 
-/** What an initiation says: who sends it, when, and what the response needs. */
+/** The content of an initiation: the sender, the timestamp, and the state for the response. */
 export type Offer = {
   readonly peer: Uint8Array;
   readonly stamp: Uint8Array;
@@ -40,7 +40,7 @@ export type Offer = {
 
 type Step = { chain: Uint8Array; hash: Uint8Array };
 
-/** Mixes the point of two keys into the chain. Answers the new chain and a key; undefined for a key that leads to no secret. */
+/** Mixes the shared point of two keys into the chain. Returns the new chain and a key; undefined for a key that yields no secret. */
 const mixed = (chain: Uint8Array, secret: Uint8Array, peer: Uint8Array): [Uint8Array, Uint8Array] | undefined => {
   const point = agree(secret, peer);
   if (!point) return undefined;
@@ -55,7 +55,10 @@ const begun = (responder: Uint8Array, ephemeral: Uint8Array): Step => ({
 
 export type Macs = { readonly keys: MacKeys; readonly cookie: Uint8Array | undefined };
 
-/** The first message. `stamp` are 12 bytes of TAI64N that grow with every call. Undefined for a peer's key that leads to no secret. */
+/**
+ * Returns the first message. `stamp` is a TAI64N timestamp of 12 bytes that increases with every call. Undefined for a peer's key that
+ * yields no secret.
+ */
 export const initiate = (
   own: KeyPair,
   peer: Uint8Array,
@@ -98,7 +101,7 @@ export const readInitiation = (own: KeyPair, message: Uint8Array): Offer | undef
   return { peer, stamp, remote, ephemeral, chain: second[0], hash: hash(step.hash, sealedStamp) };
 };
 
-/** The answer to an initiation, and the keys that follow. */
+/** Returns the response to an initiation, and the resulting keys. */
 export const respond = (
   { peer, remote, ephemeral: theirs, chain, hash: before }: Offer,
   { local, macs }: { local: number; macs: Macs },
@@ -121,7 +124,7 @@ export const respond = (
   return { message, keys: { local, remote, send, receive } };
 };
 
-/** Reads the response to `pending`, and answers the keys that follow. */
+/** Reads the response to `pending`, and returns the resulting keys. */
 export const readResponse = (
   own: KeyPair,
   pending: Pending,
@@ -142,7 +145,7 @@ export const readResponse = (
   return { local: pending.local, remote: view.getUint32(RESPONSE.sender, true), send, receive };
 };
 
-/** The second half, the same on both sides: the responder's ephemeral key, two points, and the pre-shared key. */
+/** The second half, which is the same on both sides: the responder's ephemeral key, two points, and the pre-shared key. */
 const confirmed = (
   { chain, hash: before }: Step,
   ephemeral: Uint8Array,

@@ -1,9 +1,9 @@
-// How many handshakes are begun with us: above so many in a second only senders with a cookie are answered. [TL-20]
+// Counts incoming handshakes: above a rate, only senders with a cookie are answered. [TL-20]
 import type { Clock } from "#base/clock.ts";
 
-/** A handshake costs about a millisecond of processor; this many in a second are answered without asking. */
+/** A handshake costs about a millisecond of CPU time. Up to this many per second are answered without a cookie. */
 export const FREE_PER_SECOND = 100;
-/** Once under load, for so long. */
+/** Minimum duration of the load state. */
 const LOAD_MS = 1_000;
 
 export class HandshakeLoad {
@@ -16,7 +16,7 @@ export class HandshakeLoad {
     this.#clock = clock;
   }
 
-  /** Counts one more; true when there are too many. */
+  /** Counts a handshake; returns true if there are too many. */
   add(): boolean {
     const now = this.#clock.monotonic();
     if (now - this.#since >= 1_000) {

@@ -1,5 +1,5 @@
-// The two MACs at the end of every handshake message, and cookies (whitepaper 5.3, 5.4.4, 5.4.7): mac1 proves that the sender knows whom it
-// writes to, mac2 that it can receive at the address it writes from. A responder under load answers only messages with a mac2. [TL-20]
+// The two MACs at the end of every handshake message, and cookies (whitepaper 5.3, 5.4.4, 5.4.7): mac1 proves that the sender knows the
+// receiver's key, mac2 that it receives at its source address. A responder under load answers only messages with a mac2. [TL-20]
 import type { Clock } from "#base/clock.ts";
 import { secretBytes } from "#base/ids.ts";
 import { COOKIE, part, TYPE, toView } from "./messages.ts";
@@ -7,10 +7,10 @@ import { equal, HASH_BYTES, hash, MAC_BYTES, mac, openCookie, sealCookie, utf8 }
 
 const LABEL_MAC1 = utf8("mac1----");
 const LABEL_COOKIE = utf8("cookie--");
-/** A cookie is good for two minutes, and so is the secret it was made with. */
+/** A cookie and the secret behind it are valid for two minutes. */
 const COOKIE_MS = 120_000;
 
-/** Keys that follow from a public key: for messages to its holder. */
+/** Keys derived from a public key, for messages to its holder. */
 export class MacKeys {
   readonly mac1: Uint8Array;
   readonly cookie: Uint8Array;
@@ -21,7 +21,7 @@ export class MacKeys {
   }
 }
 
-/** Fills in mac1, which stands at `at`, and mac2 behind it where there is a cookie. Answers mac1. */
+/** Writes mac1 at `at`, and mac2 after it if there is a cookie. Returns mac1. */
 export const writeMacs = (message: Uint8Array, at: number, keys: MacKeys, cookie?: Uint8Array): Uint8Array => {
   const first = mac(keys.mac1, message.subarray(0, at));
   message.set(first, at);
@@ -29,11 +29,11 @@ export const writeMacs = (message: Uint8Array, at: number, keys: MacKeys, cookie
   return first;
 };
 
-/** True when the mac1 at `at` is right. */
+/** True if the mac1 at `at` is valid. */
 export const hasMac1 = (message: Uint8Array, at: number, keys: MacKeys): boolean =>
   equal(mac(keys.mac1, message.subarray(0, at)), message.subarray(at, at + MAC_BYTES));
 
-/** The responder's side: makes cookies for addresses, and knows them again. */
+/** The responder's side: issues and verifies cookies for addresses. */
 export class CookieIssuer {
   readonly #clock: Clock;
   readonly #keys: MacKeys;
@@ -44,18 +44,18 @@ export class CookieIssuer {
     this.#keys = own;
   }
 
-  /** True when the mac2 behind the mac1 at `at` was made with a cookie for this address. */
+  /** True if the mac2 after the mac1 at `at` was made with a cookie for this address. */
   knows(message: Uint8Array, at: number, address: Uint8Array): boolean {
     const end = at + MAC_BYTES;
     return equal(mac(this.#cookieFor(address), message.subarray(0, end)), message.subarray(end, end + MAC_BYTES));
   }
 
-  /** The answer to a message without a mac2: a cookie that only its sender can open. */
+  /** Returns the reply to a message without a mac2: a cookie that only its sender can decrypt. */
   reply(message: Uint8Array, at: number, address: Uint8Array): Uint8Array {
     const out = new Uint8Array(COOKIE.bytes);
     const view = toView(out);
     view.setUint32(0, TYPE.cookie, true);
-    // Both kinds of handshake message name their sender in the same place.
+    // Both kinds of handshake messages have the sender's index at the same offset.
     view.setUint32(COOKIE.receiver, toView(message).getUint32(4, true), true);
     const nonce = secretBytes(COOKIE.sealed - COOKIE.nonce);
     out.set(nonce, COOKIE.nonce);
@@ -71,7 +71,7 @@ export class CookieIssuer {
   }
 }
 
-/** The other side: keeps the cookie it was given. */
+/** The initiator's side: stores the received cookie. */
 export class CookieJar {
   readonly #clock: Clock;
   readonly #keys: MacKeys;
@@ -82,7 +82,7 @@ export class CookieJar {
     this.#keys = theirs;
   }
 
-  /** Takes a cookie message; false when it is no answer to the message whose mac1 this is. */
+  /** Takes a cookie message; returns false if it does not answer the message with this mac1. */
   take(message: Uint8Array, mac1: Uint8Array): boolean {
     const nonce = part(message, COOKIE.nonce, COOKIE.sealed - COOKIE.nonce);
     const value = openCookie(this.#keys.cookie, nonce, part(message, COOKIE.sealed, 32), mac1);
@@ -90,7 +90,7 @@ export class CookieJar {
     return value !== undefined;
   }
 
-  /** The cookie, while it is fresh. */
+  /** The cookie, while it is valid. */
   get fresh(): Uint8Array | undefined {
     const { value, at } = this.#cookie ?? { value: undefined, at: 0 };
     return this.#clock.monotonic() - at < COOKIE_MS ? value : undefined;

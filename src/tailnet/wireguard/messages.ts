@@ -1,4 +1,4 @@
-// Layouts of WireGuard's four messages (facts/tailnet-peer 4). Words are little-endian.
+// The layouts of WireGuard's four messages (facts/tailnet-peer 4). Words are little-endian.
 export const TYPE = { initiation: 1, response: 2, cookie: 3, data: 4 } as const;
 
 export const INITIATION = { bytes: 148, sender: 4, ephemeral: 8, static: 40, stamp: 88, mac1: 116 } as const;
@@ -7,7 +7,7 @@ export const COOKIE = { bytes: 64, receiver: 4, nonce: 8, sealed: 32 } as const;
 /** `body` is the ciphertext, then 16 bytes of tag. */
 export const DATA = { receiver: 4, counter: 8, body: 16 } as const;
 
-/** The type of a message, by its first four bytes and its length; undefined for anything else. */
+/** Returns the type of a message from its first four bytes and its length; undefined for anything else. */
 export const findMessageType = (message: Uint8Array): number | undefined => {
   const { byteLength: length } = message;
   if (length < 32 || message[1] !== 0 || message[2] !== 0 || message[3] !== 0) return undefined;
@@ -22,5 +22,5 @@ export const findMessageType = (message: Uint8Array): number | undefined => {
 export const toView = (message: Uint8Array): DataView =>
   new DataView(message.buffer, message.byteOffset, message.byteLength);
 
-/** A part of a message, the caller's own. */
+/** Returns a copy of a part of a message. */
 export const part = (message: Uint8Array, at: number, length: number): Uint8Array => message.slice(at, at + length);

@@ -1,5 +1,6 @@
-// What WireGuard's handshake is made of (whitepaper 5.4; facts/tailnet-peer 4): BLAKE2s and its HMAC natively, the keyed 16-byte MAC and
-// ChaCha20-Poly1305 with additional data from @noble, which is fast enough for a handshake. Data packets have ../aead/aead.ts. [TL-18]
+// Cryptographic primitives of WireGuard's handshake (whitepaper 5.4; facts/tailnet-peer 4): native BLAKE2s and its HMAC; the keyed 16-byte
+// MAC and ChaCha20-Poly1305 with additional data from @noble, which is fast enough for a handshake. Data packets use ../aead/aead.ts.
+// [TL-18]
 import { createHash } from "node:crypto";
 import { chacha20poly1305, xchacha20poly1305 } from "@noble/ciphers/chacha.js";
 import { blake2s } from "@noble/hashes/blake2.js";
@@ -27,7 +28,7 @@ const hmac = (key: Uint8Array, ...parts: readonly Uint8Array[]): Uint8Array => {
   return hash(outer, hash(inner, ...parts));
 };
 
-/** KDF_n of the whitepaper: `n` keys of 32 bytes out of a chaining key and an input. */
+/** KDF_n of the whitepaper: derives `n` keys of 32 bytes from a chaining key and an input. */
 export const kdf = (n: 1 | 2 | 3, chain: Uint8Array, input: Uint8Array): [Uint8Array, Uint8Array, Uint8Array] => {
   const extracted = hmac(chain, input);
   const keys: Uint8Array[] = [];
@@ -40,19 +41,19 @@ export const EMPTY = new Uint8Array(0);
 /** Keyed BLAKE2s of 16 bytes. */
 export const mac = (key: Uint8Array, bytes: Uint8Array): Uint8Array => blake2s(bytes, { key, dkLen: MAC_BYTES });
 
-/** Seals one field of a handshake; each key seals one field only, so its nonce is 0. */
+/** Encrypts one field of a handshake; each key encrypts only one field, so the nonce is 0. */
 export const sealField = (key: Uint8Array, plain: Uint8Array, ad: Uint8Array): Uint8Array =>
   chacha20poly1305(key, NONCE, ad).encrypt(plain);
 
-/** Undefined for what was not sealed so. */
+/** Returns undefined if the field was not encrypted with this key and data. */
 export const openField = (key: Uint8Array, sealed: Uint8Array, ad: Uint8Array): Uint8Array | undefined =>
   attempt(() => chacha20poly1305(key, NONCE, ad).decrypt(sealed));
 
-/** Seals a cookie; the nonce has 24 random bytes. */
+/** Encrypts a cookie; the nonce is 24 random bytes. */
 export const sealCookie = (key: Uint8Array, nonce: Uint8Array, cookie: Uint8Array, ad: Uint8Array): Uint8Array =>
   xchacha20poly1305(key, nonce, ad).encrypt(cookie);
 
-/** Undefined for what was not sealed so. */
+/** Returns undefined if the cookie was not encrypted with this key and data. */
 export const openCookie = (
   key: Uint8Array,
   nonce: Uint8Array,
@@ -68,7 +69,7 @@ const attempt = (open: () => Uint8Array): Uint8Array | undefined => {
   }
 };
 
-/** Compares without telling by its time where they differ. */
+/** Compares in constant time. */
 export const equal = (a: Uint8Array, b: Uint8Array): boolean => {
   let different = a.byteLength ^ b.byteLength;
   for (let i = 0; i < a.byteLength; i += 1) different |= (a[i] as number) ^ (b[i] ?? 0);

@@ -1,28 +1,28 @@
-// One pair of keys for data and what it has done: seals packets with growing counters, opens each counter once. [TL-19]
+// One pair of data keys and its counters: encrypts packets with increasing counters, accepts each counter once. [TL-19]
 import { openSealed, seal } from "../aead/aead.ts";
 import type { SessionKeys } from "./handshake.ts";
 import { DATA, TYPE, toView } from "./messages.ts";
 
-/** Far below the number of packets at which keys wear out, and within what a number counts exactly. */
+/** Far below the number of packets for which a key is safe, and within the exact range of a number. */
 const LAST_COUNTER = 2 ** 52;
 
-/** Counters that may come late. */
+/** How far counters may arrive out of order. */
 export const WINDOW = 8_192 - 32;
 const WORDS = 8_192 / 32;
 
-/** Which counters of data packets have come already (RFC 6479): a window of bits that moves on with the highest one. */
+/** Tracks the received counters of data packets (RFC 6479): a bit window that moves with the highest one. */
 export class ReplayWindow {
   readonly #words = new Uint32Array(WORDS);
   #highest = -1;
 
-  /** True when this counter has not come and is not too old. Nothing is remembered: the packet may yet prove to be forged. */
+  /** True if this counter is new and not too old. Does not record it: the packet may still prove to be forged. */
   isFresh(counter: number): boolean {
     if (counter > this.#highest) return true;
     if (this.#highest - counter >= WINDOW) return false;
     return ((this.#words[Math.floor(counter / 32) % WORDS] as number) & (1 << (counter % 32))) === 0;
   }
 
-  /** Remembers a counter of a packet that has opened. */
+  /** Records the counter of an authenticated packet. */
   mark(counter: number): void {
     if (counter > this.#highest) {
       const [last, next] = [Math.floor(this.#highest / 32), Math.floor(counter / 32)];
@@ -37,7 +37,7 @@ export class ReplayWindow {
 export class Session {
   readonly local: number;
   readonly isInitiator: boolean;
-  /** When its keys were made, on the monotonic clock. */
+  /** Creation time of its keys, on the monotonic clock. */
   readonly born: number;
   readonly #keys: SessionKeys;
   readonly #head = new Uint8Array(DATA.body);
@@ -54,12 +54,12 @@ export class Session {
     this.#view.setUint32(DATA.receiver, keys.remote, true);
   }
 
-  /** False once there are no counters left. */
+  /** False once all counters are used. */
   get mayCount(): boolean {
     return this.#counter < LAST_COUNTER;
   }
 
-  /** A data message of this packet, padded to 16. It is there until the next packet of any session is sealed or opened. */
+  /** Returns a data message for this packet, padded to 16 bytes. Valid until the next packet of any session is encrypted or decrypted. */
   seal(plain: Uint8Array): Uint8Array {
     const padded = (plain.byteLength + 15) & ~15;
     const counter = this.#counter;
@@ -69,7 +69,7 @@ export class Session {
     return seal(this.#head, { key: this.#keys.send, counter, plain, padded });
   }
 
-  /** The packet in a data message, with its padding; undefined when it was forged, or has come already. */
+  /** Returns the packet in a data message, with its padding; undefined if it is forged or was already received. */
   open(message: Uint8Array): Uint8Array | undefined {
     const view = toView(message);
     const counter = view.getUint32(DATA.counter, true) + view.getUint32(DATA.counter + 4, true) * 2 ** 32;

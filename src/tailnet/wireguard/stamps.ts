@@ -1,11 +1,11 @@
-// Time stamps and indices of handshakes (facts/tailnet-peer 4).
+// Timestamps and indices of handshakes (facts/tailnet-peer 4).
 import type { Clock } from "#base/clock.ts";
 import { secretBytes } from "#base/ids.ts";
 
-/** Seconds of TAI64 at the beginning of 1970. */
+/** The TAI64 seconds of the start of 1970. */
 const EPOCH = 2n ** 62n + 10n;
 
-/** TAI64N stamps, 12 bytes big-endian, each later than the one before even where the wall clock is not. */
+/** TAI64N timestamps, 12 bytes big-endian, strictly increasing even if the wall clock is not. */
 export class Tai64n {
   readonly #clock: Clock;
   #last = 0;
@@ -24,5 +24,5 @@ export class Tai64n {
   }
 }
 
-/** A random word that names a session. */
+/** Returns a random word that identifies a session. */
 export const freshIndex = (): number => new DataView(secretBytes(4).buffer).getUint32(0);

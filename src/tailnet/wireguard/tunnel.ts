@@ -1,5 +1,5 @@
-// WireGuard with one peer over any carrier (whitepaper 5 and 6): initiator and responder, keys renewed while they are used, packets held back
-// until there are keys. Time is the clock's; `tick` is called about once a second. [TL-19] [TL-20] [TL-21]
+// WireGuard with one peer over any carrier (whitepaper 5 and 6): initiator and responder, rekeying during use, queueing of packets until
+// there are keys. Uses the given clock; `tick` is called about once a second. [TL-19] [TL-20] [TL-21]
 import type { Clock } from "#base/clock.ts";
 import type { Random } from "#base/random.ts";
 import type { KeyPair } from "../box.ts";
@@ -16,20 +16,20 @@ export const RETRY_MS = 5_000;
 const RETRY_JITTER_MS = 333;
 export const GIVE_UP_MS = 90_000;
 export const KEEPALIVE_MS = 10_000;
-/** A receiving initiator renews keys that will not last for another exchange. */
+/** A receiving initiator rekeys if its keys will expire before another exchange. */
 const REKEY_ON_RECEIVE_MS = REJECT_AFTER_MS - KEEPALIVE_MS - RETRY_MS;
 const MAX_STAGED = 256;
-/** Two initiations of a peer are at least so far apart. */
+/** Minimum interval between two initiations of a peer. */
 const INITIATION_GAP_MS = 20;
 
-/** What all tunnels of a peer share. */
+/** State shared by all tunnels of a peer. */
 export type TunnelHost = {
   readonly key: KeyPair;
   readonly clock: Clock;
   readonly random: Random;
   readonly stamps: Tai64n;
   readonly cookies: CookieIssuer;
-  /** Counts an initiation that has come in, and answers whether there are too many of them to answer without a cookie. */
+  /** Counts a received initiation, and returns true if there are too many to answer without a cookie. */
   isUnderLoad(): boolean;
 };
 
@@ -37,9 +37,9 @@ export type TunnelOptions = {
   host: TunnelHost;
   /** The peer's public key. */
   peer: Uint8Array;
-  /** Hands a message to the carrier. It is there until this returns. */
+  /** Passes a message to the carrier. It is valid until this returns. */
   transmit(message: Uint8Array): void;
-  /** A packet came out, with its padding. */
+  /** Called with each decrypted packet, including its padding. */
   receive(packet: Uint8Array): void;
 };
 
@@ -53,17 +53,17 @@ export class Tunnel {
   readonly #jar: CookieJar;
   #current: Session | undefined;
   #previous: Session | undefined;
-  /** Made as responder; sends nothing before the initiator has used it. */
+  /** Created as responder; not used for sending before the initiator has used it. */
   #next: Session | undefined;
   #trying: Trying | undefined;
   #firstTry = 0;
   #staged: Uint8Array[] = [];
   #lastStamp: Uint8Array = EMPTY;
   #lastInitiation = Number.NEGATIVE_INFINITY;
-  /** Since when we owe the peer a sign of life; since when it owes us one. */
+  /** Since when we owe the peer a message, and since when it owes us one. */
   #owing: number | undefined;
   #waiting: number | undefined;
-  /** Handshakes that have given keys. */
+  /** Number of completed handshakes. */
   handshakes = 0;
 
   constructor(options: TunnelOptions) {
@@ -74,7 +74,7 @@ export class Tunnel {
     this.#jar = new CookieJar(this.#clock, this.#theirKeys);
   }
 
-  /** Sends a packet, or holds a copy of it back until there are keys; the oldest of more than 256 go. */
+  /** Sends a packet, or queues a copy until there are keys; the oldest of more than 256 are dropped. */
   send(packet: Uint8Array): void {
     const now = this.#clock.monotonic();
     const session = this.#current;
@@ -90,7 +90,7 @@ export class Tunnel {
     if (session.isInitiator && now - session.born >= REKEY_AFTER_MS) this.#begin(now);
   }
 
-  /** A message of the peer; what makes no sense is released. */
+  /** Takes a message from the peer; invalid ones are dropped. */
   push(message: Uint8Array): void {
     const type = findMessageType(message);
     if (type === TYPE.data) this.#takeData(message);
@@ -99,7 +99,7 @@ export class Tunnel {
     else if (type === TYPE.cookie) this.#takeCookie(message);
   }
 
-  /** What is due: another try, a keepalive, new keys after silence, the end of old keys. */
+  /** Does what is due: retries, keepalives, rekeying after silence, expiry of old keys. */
   tick(): void {
     const now = this.#clock.monotonic();
     if (this.#trying && now >= this.#trying.retryAt) this.#begin(now);
@@ -130,7 +130,7 @@ export class Tunnel {
         macs: { keys: this.#theirKeys, cookie: this.#jar.fresh },
       });
     if (!begun) {
-      // The peer is not there: what was held back is of no use any more.
+      // The peer is unreachable, so queued packets are dropped.
       this.#trying = undefined;
       this.#staged = [];
       return;
@@ -163,7 +163,7 @@ export class Tunnel {
     if (!keys) return;
     this.#trying = undefined;
     this.#promote(this.#made(keys, true));
-    // The responder sends nothing on these keys before it has received on them.
+    // The responder may not send with these keys before it has received with them.
     if (this.#staged.length === 0) this.send(EMPTY);
     this.#flush();
   }

@@ -1,10 +1,10 @@
-// The tool `attach_file`: keeps a file of the workspace with the chat, where people can open it (facts/chats 5.1, 3.4). What it is, is told
-// by its bytes, as for files that people upload.
+// The tool `attach_file`: stores a file of the workspace with the chat, for users to open (facts/chats 5.1, 3.4). Its type is detected from
+// its content, as for uploads.
 import { Type as t } from "@sinclair/typebox";
 import { ToolError, tool } from "../tool.ts";
 import description from "./attach-file.txt" with { type: "text" };
 
-/** Bytes of one file, as for uploads. */
+/** Maximum size of a file, as for uploads. */
 export const ATTACHED_LIMIT = 10_485_760;
 const MAX_NAME_LENGTH = 255;
 /** Control characters, and characters that reverse the direction of text. */

@@ -1,5 +1,4 @@
-// The tool `edit_files`: replaces passages in files of the workspace; all edits are found valid before any file is written
-// (facts/chats 5.1).
+// The tool `edit_files`: replaces passages in files of the workspace; all edits are validated before any file is written (facts/chats 5.1).
 import { Type as t } from "@sinclair/typebox";
 import type { EditedFiles } from "#schema/agents/agent-files.ts";
 import { tool } from "../tool.ts";

@@ -40,5 +40,5 @@ const noText = (path: string, media_type: string, size: number): string =>
       : "To look into it run a program with execute."
   }`;
 
-/** What attach_file takes. */
+/** The types that attach_file accepts. */
 const isShown = (media_type: string): boolean => CHAT_FILE_TYPES.some((type) => type === media_type);

@@ -1,12 +1,14 @@
-// Where the files of an edit really are, for edits that a chat's mode accepts without asking: a symbolic link in the workspace must not lead
-// such an edit to a file that would have needed approval (rule PE-17).
+// Resolves the files of an edit that a chat's mode accepts without approval: a symbolic link in the workspace must not redirect such an
+// edit to a file that requires approval (rule PE-17).
 import { log } from "#base/log.ts";
 import { isPlainPath, pathsIn } from "../permission-mode.ts";
 import { type ToolAgent, ToolError } from "../tool.ts";
 
 type Agent = Pick<ToolAgent, "call">;
 
-/** Why the edit does not run, in words for the model; undefined when every file is below the agent's folder and not hidden there. */
+/**
+ * Returns why the edit is refused, as a message for the model; undefined if every file is below the agent's folder and not hidden there.
+ */
 export const linkProblem = async (agent: Agent, args: unknown, signal: AbortSignal): Promise<string | undefined> => {
   try {
     const paths = pathsIn(args).filter((one) => typeof one === "string");
@@ -20,7 +22,7 @@ export const linkProblem = async (agent: Agent, args: unknown, signal: AbortSign
   }
 };
 
-/** Returns the real paths of those files that are not below the agent's folder, or are hidden there, by the paths that were given. */
+/** Returns the real paths of the files that are not below the agent's folder, or are hidden there, by the given paths. */
 export const filesAway = async (
   agent: Agent,
   paths: readonly string[],
@@ -38,7 +40,7 @@ export const filesAway = async (
 const leadsAway = (path: string, real: string): string =>
   `"${path}" leads to ${real} through a symbolic link. Edits there need approval, so nothing was changed. Call again with the path ${real}, and a person is asked.`;
 
-/** The path without links; of a file that is yet to be written, its nearest folder's with the rest. */
+/** Returns the path with links resolved; for a new file, that of its nearest existing folder plus the rest. */
 const realPath = async (agent: Agent, path: string, signal?: AbortSignal): Promise<string> => {
   const parts = path.replace(/\/+$/, "").split("/");
   for (let kept = parts.length; kept > 0; kept -= 1) {

@@ -1,4 +1,4 @@
-// The tool `write_file`: makes a file of the workspace, or replaces it whole (facts/chats 5.1).
+// The tool `write_file`: creates or replaces a file of the workspace (facts/chats 5.1).
 import { Type as t } from "@sinclair/typebox";
 import { tool } from "../tool.ts";
 import description from "./write-file.txt" with { type: "text" };

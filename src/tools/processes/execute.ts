@@ -1,5 +1,5 @@
-// The tool `execute`: a shell command in the workspace. Its output is passed on as it arrives. A command that exceeds its
-// time continues and can be inspected later; when its turn is interrupted, it ends with all it has started (facts/chats 5.1).
+// The tool `execute`: runs a shell command in the workspace and streams its output. A command that exceeds its timeout continues and can be
+// inspected later. If its turn is interrupted, it is killed with all its child processes (facts/chats 5.1).
 import { Type as t } from "@sinclair/typebox";
 import type { ProcessInfo, ProcessLimits, StartProcess } from "#schema/agents/agent-files.ts";
 import { parseDuration, unitNote } from "../duration.ts";
@@ -7,7 +7,7 @@ import type { ToolResult } from "../result.ts";
 import { INTERRUPTED, type ToolContext, ToolError, tool } from "../tool.ts";
 import description from "./execute.txt" with { type: "text" };
 import { endProcess, followProcess, startProcess, UNATTENDED } from "./processes.ts";
-import { whyItMayWrite } from "./read-only-commands.ts";
+import { findWriteReason } from "./read-only-commands.ts";
 
 const TIMEOUT_MS = 10_000;
 const MAX_MS = 4 * 3_600_000;
@@ -47,7 +47,10 @@ export const execute = tool({
   },
 });
 
-/** How it is kept from writing, where it may not write: by the workspace's system, else by what it is. Throws ToolError. */
+/**
+ * Returns how a read-only command is kept from writing: by the workspace's system, otherwise by checking the command itself. Throws
+ * ToolError.
+ */
 const limitsFor = async (
   { agent, writable_only }: Pick<ToolContext, "agent" | "writable_only">,
   command: string,
@@ -55,7 +58,7 @@ const limitsFor = async (
   if (writable_only === undefined) return {};
   const limits = await agent.call<ProcessLimits>({ method: "GET", path: "/processes/limits", patient: true });
   if (limits.can_hold_back) return { writable_only: [...writable_only] };
-  const why = whyItMayWrite(command);
+  const why = findWriteReason(command);
   if (why === undefined) return {};
   throw new ToolError(
     `Here commands may only look, and this workspace cannot hold them back: ${why}. Nothing was run.`,
@@ -73,7 +76,7 @@ const verdict = ({ id, running, exit_code }: ProcessInfo, { background, timeout_
 
 const RUNS_ON = "It runs in the background: look with process_output, end it with process_signal.";
 
-/** A last `&` means the background; `&&` does not. */
+/** A trailing `&` means background; `&&` does not. */
 const parseForeground = (command: string, asked = false): { command: string; background: boolean } => {
   const trimmed = command.trimEnd();
   const trails = /[^&\\>|]&$/.test(trimmed);

@@ -1,19 +1,19 @@
-// The simple commands in a shell text, for people and programs that want to know at a glance what was run: by a real grammar, so that
-// quotes, here-documents and substitutions are what they are to a shell (facts/chats 3.8). Decides nothing: see permission.ts. Pure.
+// Lists the simple commands in a shell text, for display: uses a real grammar, so that quotes, here-documents and substitutions are parsed
+// like in a shell (facts/chats 3.8). Not used for permissions: see permission.ts. Pure.
 import { type Command, forEachChild, parse, type SyntaxNode, type Word } from "unbash";
 
-/** Longer texts are not looked into, since the worst ones cost the square of their length; more commands are not listed. */
-const LONGEST = 6_000;
+/** Longer texts are not parsed, since the worst case is quadratic; further commands are not listed. */
+const MAX_LENGTH = 6_000;
 const MOST = 100;
 const MAX_WORD_LENGTH = 200;
 
-/** What a word may be made of when it is known before it is run. */
+/** Parts of a word whose value is known before it runs. */
 const PLAIN: ReadonlySet<string> = new Set(["Literal", "SingleQuoted", "AnsiCQuoted"]);
 const AROUND: ReadonlySet<string> = new Set(["DoubleQuoted", "LocaleString"]);
 
 /**
- * [program] or [program, first argument that is no flag] of each simple command, in the order of the text; the program without its
- * folders. Commands whose program is only known when they run are left out. Undefined for what is no shell text (rule TO-19).
+ * Returns [program] or [program, first argument that is not a flag] of each simple command in order; programs without their folders.
+ * Commands whose program is known only at run time are omitted. Undefined for invalid shell text (rule TO-19).
  */
 export const parsedCommands = (command: unknown): string[][] | undefined => {
   const found = simpleCommands(command).flatMap(({ node: { name, args } }) => {
@@ -27,18 +27,18 @@ export const parsedCommands = (command: unknown): string[][] | undefined => {
   return found.length > 0 ? found.slice(0, MOST) : undefined;
 };
 
-/** The text of each simple command, those within substitutions too, in the order of the text. Empty for what is no shell text. */
+/** Returns the text of each simple command in order, including those in substitutions. Empty for invalid shell text. */
 export const commandTexts = (command: string): string[] =>
   simpleCommands(command)
     .map(({ node: { pos, end }, source }) => source.slice(pos, end).trim())
     .filter((text) => text !== "")
     .slice(0, MOST);
 
-/** `source`: the text that the places of the node are counted in; backticks within backticks are a text of their own. */
+/** `source`: the text to which the node's positions refer; nested backticks have a separate text. */
 type Found = { readonly node: Command; readonly source: string };
 
 const simpleCommands = (command: unknown): Found[] => {
-  if (typeof command !== "string" || command.length > LONGEST) return [];
+  if (typeof command !== "string" || command.length > MAX_LENGTH) return [];
   const script = parse(command);
   if (script.errors && script.errors.length > 0) return [];
   const found: Found[] = [];
@@ -53,7 +53,7 @@ const simpleCommands = (command: unknown): Found[] => {
 
 type Part = NonNullable<Word["parts"]>[number];
 
-/** True for a word that is the same whenever it is run. */
+/** True for a word whose value is the same whenever it runs. */
 export const isKnown = ({ parts }: { readonly parts?: readonly Part[] | undefined }): boolean =>
   (parts ?? []).every(
     (part) => PLAIN.has(part.type) || (AROUND.has(part.type) && isKnown(part as { parts?: readonly Part[] })),

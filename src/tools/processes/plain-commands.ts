@@ -1,19 +1,19 @@
-// Reads shell text for those who decide about it: the words of each simple command, where every word is what it looks like. Whatever
-// depends on the shell's state (variables, substitutions, globs, redirections, assignments, keywords) is not understood, on purpose.
-// Used by permission.ts; it never runs anything.
+// Parses shell text for permission checks: the words of each simple command, if every word is literal. Anything that depends on the shell's
+// state (variables, substitutions, globs, redirections, assignments, keywords) is deliberately not understood. Used by permission.ts; it
+// never runs anything.
 
 const PLAIN = /[A-Za-z0-9_@%+=:,./-]/;
 const KEYWORDS = new Set(
   "if then else elif fi for while until do done case esac in function select time coproc".split(" "),
 );
 
-/** Each is compared with every rule while everyone else waits. */
+/** Each command is compared with every rule, which blocks the event loop. */
 const MAX_COMMANDS = 200;
 
 /** One simple command: the program and its arguments as the shell would pass them. */
 export type Words = readonly string[];
 
-/** All simple commands of a list or pipeline in their order; undefined when anything in it is not plain, and for more than 200. */
+/** Returns all simple commands of a list or pipeline in order; undefined if anything in it is not plain, and for more than 200. */
 export const plainCommands = (text: string): readonly Words[] | undefined => {
   const commands: string[][] = [[]];
   let word: string | undefined;
@@ -49,7 +49,7 @@ export const plainCommands = (text: string): readonly Words[] | undefined => {
   return found.length > 0 && found.every(isPlain) ? found : undefined;
 };
 
-/** Control characters but tabs and line ends. */
+/** Control characters except tabs and line breaks. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
 const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f]/;
 

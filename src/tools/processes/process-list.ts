@@ -5,7 +5,7 @@ import { tool } from "../tool.ts";
 import description from "./process-list.txt" with { type: "text" };
 
 const COMMAND_CHARS = 500;
-/** Of processes that have ended. */
+/** Maximum number of ended processes. */
 const LATEST = 10;
 
 const order = ({ ended_at, started_at }: ProcessInfo): number => Date.parse(ended_at ?? started_at);

@@ -1,4 +1,4 @@
-// The tool `process_output`: what a program in the background has printed, and whether it has ended (facts/chats 5.1).
+// The tool `process_output`: the output of a background program, and whether it has ended (facts/chats 5.1).
 import { Type as t } from "@sinclair/typebox";
 import { parseDuration, unitNote } from "../duration.ts";
 import { tool } from "../tool.ts";

@@ -1,4 +1,4 @@
-// The tool `process_signal`: ends a program in the background with everything it has started (facts/chats 5.1).
+// The tool `process_signal`: kills a background program with all its child processes (facts/chats 5.1).
 import { Type as t } from "@sinclair/typebox";
 import { tool } from "../tool.ts";
 import description from "./process-signal.txt" with { type: "text" };

@@ -1,26 +1,26 @@
-// Programs in the workspace as the tools see them: started once however often it is asked for, followed until they end or time is up,
-// ended when the turn is interrupted. Used by `execute` and the `process_` tools.
+// Runs programs in the workspace for the tools: starts each once even if the request is repeated, follows it until it ends or times out,
+// and kills it when the turn is interrupted. Used by `execute` and the `process_` tools.
 import { pause } from "#base/retry.ts";
 import type { ProcessInfo, ProcessOutput, SIGNALS, StartProcess } from "#schema/agents/agent-files.ts";
 import { Gathered } from "../cut.ts";
 import { type ToolAgent, type ToolContext, ToolError, WorkspaceAway } from "../tool.ts";
 
-/** Bytes of output in a result (facts/chats 5.1). */
+/** Maximum size of output in a result (facts/chats 5.1). */
 export const OUTPUT_LIMIT = 32_768;
-/** How long one request waits for news. */
+/** How long one request waits for new output. */
 const WAIT_MS = 25_000;
-/** Chatty programs are read this often, not line by line. */
+/** Output is read in batches at this interval. */
 const PACE_MS = 40;
-/** So long a program may clean up after it was asked to end. */
+/** Grace period between asking a program to end and killing it. */
 const GRACE_MS = 400;
-/** A daemon that is away returns within that, or its programs no longer exist with it. */
+/** If a daemon does not return within this time, its programs no longer exist either. */
 const PERSIST_MS = 600_000;
 const AGAIN_MS = 500;
 const CHUNK = 131_072;
-/** An offset that no output reaches. */
+/** An offset beyond any output. */
 const BEYOND = 999_999_999_999_999;
 
-/** Variables of programs without a person at their terminal: nothing may page, color, edit or ask. */
+/** Variables for programs without a user at a terminal: no pagers, colors, editors or prompts. */
 export const UNATTENDED = {
   TERM: "dumb",
   NO_COLOR: "1",
@@ -38,7 +38,7 @@ export const UNATTENDED = {
 export const startProcess = (agent: ToolAgent, json: StartProcess): Promise<ProcessInfo> =>
   agent.call({ method: "POST", path: "/processes/start", json, patient: true });
 
-/** `wait_ms`: waits so long for output behind `after`, or for the end. */
+/** `wait_ms`: how long to wait for output after `after`, or for the end. */
 const readOutput = (
   agent: ToolAgent,
   id: string,
@@ -63,7 +63,7 @@ export const sendSignal = (
 
 export type Followed = { readonly process: ProcessInfo; readonly output: string; readonly truncated: boolean };
 
-/** Reads the program's output from the beginning, telling it on as it comes, until it has ended or `for_ms` are over. */
+/** Streams the program's output from the beginning, until it has ended or `for_ms` have passed. */
 export const followProcess = async (
   { agent, clock, mask, write }: Pick<ToolContext, "agent" | "clock" | "mask" | "write">,
   id: string,
@@ -72,7 +72,7 @@ export const followProcess = async (
 ): Promise<Followed> => {
   const until = clock.monotonic() + for_ms;
   const gathered = new Gathered(OUTPUT_LIMIT);
-  // Before anything is cut or passed on: half a secret would not be recognized.
+  // Before anything is shortened or passed on: part of a secret would not be recognized.
   const masked = mask.stream();
   const say = (text: string): void => {
     if (text === "") return;
@@ -87,7 +87,7 @@ export const followProcess = async (
   for (let after = 0; ; ) {
     const left = Math.max(0, Math.ceil(until - clock.monotonic()));
     const read = await readOutput(agent, id, { after, wait_ms: Math.min(left, WAIT_MS) }, { signal }).catch((error) => {
-      // What it has printed until then is worth knowing.
+      // The output so far is still useful.
       if (error instanceof ToolError && after > 0) throw new ToolError(error.message, shown());
       throw error;
     });
@@ -106,18 +106,18 @@ export const followProcess = async (
   }
 };
 
-/** Ends the program with all it has started: asks, and after a moment forces. Retries until the outcome is known. Never throws. */
+/** Ends the program with all its child processes: asks, then kills. Retries until the outcome is known. Never throws. */
 export const endProcess = async ({ agent, clock }: Pick<ToolContext, "agent" | "clock">, id: string): Promise<void> => {
   const until = clock.monotonic() + PERSIST_MS;
   for (;;) {
     try {
       await sendSignal(agent, id, "terminate", true);
-      // Bytes from beyond the end: only the program's end is waited for.
+      // The offset is beyond the end, so that this waits only for the program's end.
       const { running } = await readOutput(agent, id, { after: BEYOND, wait_ms: GRACE_MS }, { ends: true });
       if (running) await sendSignal(agent, id, "kill", true);
       return;
     } catch (error) {
-      // It has ended, or its workspace has.
+      // The program has ended, or its workspace has.
       if (!(error instanceof WorkspaceAway) || clock.monotonic() > until) return;
     }
     await pause(clock, AGAIN_MS);

@@ -1,12 +1,12 @@
-// Whether a shell text only looks, for workspaces whose system cannot hold programs back: every command in it is one of a list of programs
-// that write nothing, none of its arguments makes it write, and nothing is written by the shell (rule PM-7). Pure.
+// Decides whether a shell text only reads, for workspaces whose system cannot restrict programs: every command is on a list of programs
+// that write nothing, no argument makes it write, and the shell writes nothing itself (rule PM-7). Pure.
 import { forEachChild, parse, type Redirection, type SyntaxNode } from "unbash";
 import { isKnown } from "./parsed-commands.ts";
 import { canWrite, writingArgument } from "./writing-arguments.ts";
 
 const LONGEST = 6_000;
 
-/** Programs that only read, unless an argument makes them do more. */
+/** Programs that only read unless an argument says otherwise. */
 const PROGRAMS = new Set(
   (
     "[ basename cat cd cmp column cut df diff dirname du echo egrep false fgrep file find git grep head id jq ls nl printf pwd readlink " +
@@ -15,8 +15,8 @@ const PROGRAMS = new Set(
 );
 const GIT = /^(blame|cat-file|describe|diff|grep|log|ls-files|ls-tree|rev-list|rev-parse|shortlog|show|status)$/;
 
-/** Why the text may not be run where nothing may be written; undefined when it may. */
-export const whyItMayWrite = (command: string): string | undefined => {
+/** Returns why the text is not read-only; undefined if it is. */
+export const findWriteReason = (command: string): string | undefined => {
   if (command.length > LONGEST) return "it is too long to be looked through";
   const script = parse(command);
   if (script.errors && script.errors.length > 0) return "it is no plain shell text";
@@ -36,7 +36,7 @@ const findProblem = (node: SyntaxNode): string | undefined => {
   const { name, args, prefix, redirects } = node;
   if (name === undefined || !isKnown(name)) return "a program is only known when it runs";
   if (prefix.some(({ type }) => type === "Assignment")) return "it sets variables";
-  // A path could lead to a program of the same name that does something else.
+  // A path could lead to a different program of the same name.
   if (!PROGRAMS.has(name.value)) return `"${name.value}" is not one of the programs that only read`;
   const words = args.flatMap((one) => (one.type === "Word" ? [one] : []));
   if (name.value === "git") {

@@ -1,6 +1,6 @@
-// Whether a script of sed only reads: each of its commands is read as sed reads it, and what is not understood counts as writing. Pure.
+// Decides whether a sed script only reads: each command is parsed like sed does, and anything not understood counts as writing. Pure.
 
-/** `w`, `W` and `e` are not among them: they write a file and run a command. */
+/** Excludes `w`, `W` and `e`, which write a file or run a command. */
 const PLAIN = /^[=dDgGhHnNpPxzF]/;
 const WITH_NUMBER = /^[lLqQ][ \t]*\d*/;
 const LABEL = /^[:btT][ \t]*[^;}\s]*/;
@@ -8,10 +8,10 @@ const LABEL = /^[:btT][ \t]*[^;}\s]*/;
 const TEXT = /^[aic](?:\\[\s\S]|[^\\\n])*/;
 const FILE = /^[rR][^\n]*/;
 const ADDRESS = /^(?:\d+(?:~\d+)?|[+~]\d+|\$)/;
-/** Neither `w` nor `e`. */
+/** Excludes `w` and `e`. */
 const FLAGS = /^[gpiImM0-9]*/;
 
-/** True where the script may write a file or run a command. */
+/** True if the script may write a file or run a command. */
 export const isWritingScript = (script: string): boolean => {
   let rest = script;
   const take = (pattern: RegExp): boolean => {
@@ -47,8 +47,8 @@ export const isWritingScript = (script: string): boolean => {
 };
 
 /**
- * Where so many parts end that begin at `from` and end with the delimiter each; undefined where they do not, and where programs disagree about
- * it: a delimiter in brackets, a line end.
+ * Returns the end of this many parts from `from`, each ended by the delimiter; undefined if incomplete or ambiguous between programs: a
+ * delimiter in brackets, or a line break.
  */
 const findPart = (text: string, from: number, delimiter: string | undefined, parts = 1): number | undefined => {
   if (delimiter === undefined || !/^[!-~ \t]$/.test(delimiter) || delimiter === "\\") return undefined;

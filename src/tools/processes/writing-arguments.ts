@@ -1,8 +1,8 @@
-// Arguments that make programs write, or run others, though the programs are known for reading: `find -delete`, `git log --output=f`,
-// `sort -o f`, `uniq in out`. Used by permissions, and where nothing may be written at all. Pure.
+// Arguments that make read-only programs write or run others: `find -delete`, `git log --output=f`, `sort -o f`, `uniq in out`. Used for
+// permissions and for read-only commands. Pure.
 import { isWritingScript } from "./sed-script.ts";
 
-/** Options by program: short ones, alone or in a cluster, and the long ones. */
+/** Options by program: short ones, alone or in a cluster, and long ones. */
 const OPTIONS: Readonly<Record<string, readonly [short: RegExp | undefined, long: readonly string[]]>> = {
   curl: [
     /^-[a-zA-Z#]*[oOTcDJK]/,
@@ -33,19 +33,19 @@ const OPTIONS: Readonly<Record<string, readonly [short: RegExp | undefined, long
   yq: [/^-[a-zA-Z]*[is]/, ["inplace", "split-exp"]],
 };
 
-/** Programs take every beginning of a long option, such as `--outp=f`, that is no other option's. */
+/** Programs accept every unambiguous prefix of a long option, such as `--outp=f`. */
 const isLong = (argument: string, names: readonly string[]): boolean => {
   const [, written = ""] = /^--([^=]+)/.exec(argument) ?? [];
   return written !== "" && names.some((name) => name.startsWith(written) || written.startsWith(name));
 };
 
-/** Options of date whose next word is no time to set. */
+/** Options of date whose value is not a time to set. */
 const DATE_VALUED = /^(-[uR]*[dfr]|--(date|file|reference))$/;
 
-/** Programs whose second file is the one they write, with the options that take a word of their own. */
+/** Programs that write to their second file, with their options that take a value. */
 const SECOND_FILE: Readonly<Record<string, RegExp>> = { uniq: /^-[fsw]$/, xxd: /^-[cglosn]$/ };
 
-/** The words that sed may take for a script; a value of `-l` is one for some. */
+/** Returns the arguments that sed may interpret as a script; for some versions the value of `-l` is one. */
 const findScripts = (args: readonly string[]): string[] => {
   const scripts: string[] = [];
   let hasScript = false;
@@ -69,24 +69,24 @@ const findScripts = (args: readonly string[]): string[] => {
   return scripts;
 };
 
-/** True for a program that some argument makes write. */
+/** True if some argument makes the program write. */
 export const canWrite = (program: string): boolean =>
   Object.hasOwn(OPTIONS, program) || Object.hasOwn(SECOND_FILE, program);
 
-/** Returns the first argument that makes the program write or run something; undefined where it only reads. */
+/** Returns the first argument that makes the program write or run something; undefined if it only reads. */
 export const writingArgument = (program: string, args: readonly string[]): string | undefined =>
   writingArguments(program, args)[0];
 
-/** Returns each of them. */
+/** Returns all such arguments. */
 export const writingArguments = (program: string, args: readonly string[]): readonly string[] => {
   const [short, long] = (Object.hasOwn(OPTIONS, program) ? OPTIONS[program] : undefined) ?? [undefined, []];
   return [...args.filter((one) => short?.test(one) || isLong(one, long)), ...findOperands(program, args)];
 };
 
-/** What writes by its place, or in the words of one program. */
+/** Returns arguments that write because of their position, or in the syntax of one program. */
 const findOperands = (program: string, args: readonly string[]): readonly string[] => {
   if (program === "sed") return findScripts(args).filter(isWritingScript);
-  // Among other short options.
+  // The option may be in a cluster of short options.
   if (program === "git" && args.includes("grep")) return args.filter((one) => /^-[a-zA-Z0-9]+O/.test(one));
   if (program === "date") return args.filter((one, at) => /^[^-+]/.test(one) && !DATE_VALUED.test(args[at - 1] ?? ""));
   const valued = Object.hasOwn(SECOND_FILE, program) ? SECOND_FILE[program] : undefined;

@@ -1,4 +1,4 @@
-// The tool `read_skill_file`: a file alongside a skill's text, never one outside of the skill's folder (facts/chats 5.1, 5.5, rule CX-12).
+// The tool `read_skill_file`: reads a file next to a skill's text, never outside the skill's folder (facts/chats 5.1, 5.5, rule CX-12).
 import { Type as t } from "@sinclair/typebox";
 import type { SkillFile } from "#schema/agents/agent-context.ts";
 import { ToolError, tool } from "../tool.ts";

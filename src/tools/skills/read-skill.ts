@@ -1,4 +1,4 @@
-// The tool `read_skill`: the text of a skill as the chat has pinned it, and the names of its files (facts/chats 5.1, 5.5, rule CX-11).
+// The tool `read_skill`: returns the text of a skill as pinned by the chat, and the names of its files (facts/chats 5.1, 5.5, rule CX-11).
 import { Type as t } from "@sinclair/typebox";
 import type { SkillFiles } from "#schema/agents/agent-context.ts";
 import { ToolError, tool } from "../tool.ts";
@@ -18,7 +18,7 @@ export const readSkill = tool({
     if (!skill) throw new ToolError(`There is no skill "${name}".`);
     const known = { name: skill.name, body: skill.body };
     if (skill.folder === null) return { ...known, files: [] };
-    // The text is there while the workspace is away; its files are not.
+    // The text is available while the workspace is unreachable; its files are not.
     const query = new URLSearchParams({ path: skill.folder });
     try {
       const { files, truncated } = await agent.call<SkillFiles>({

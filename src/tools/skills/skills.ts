@@ -1,19 +1,19 @@
-// The skills of a chat: those its workspace reported when it was pinned, and the personal ones of its owner, under the names the model calls
-// them by (facts/chats 5.5, rule CX-11). Pure; who reads them from the store is actors/chat/prompt/context-blocks.ts.
+// The skills of a chat: those its workspace reported when its context was pinned, and its owner's personal ones, with the names that the
+// model uses (facts/chats 5.5, rule CX-11). Pure; actors/chat/prompt/context-blocks.ts loads them.
 
 type Described = { readonly name: string; readonly description: string };
-/** `folder`: where its files are in the workspace. */
+/** `folder`: the location of its files in the workspace. */
 export type WorkspaceSkill = Described & { readonly body: string; readonly folder: string };
 export type PersonalSkill = Described & { readonly body: string };
 
 export type Skill = Described & { readonly body: string; readonly folder: string | null };
 
 export interface Skills {
-  /** All of them, by name. */
+  /** Returns all skills by name. */
   list(): Promise<readonly Skill[]>;
 }
 
-/** By name. Where both sides have a name, each is called by its side: `workspace/name` and `personal/name`. */
+/** Returns the skills by name. If both sources have the same name, they are called `workspace/name` and `personal/name`. */
 export const namedSkills = (workspace: readonly WorkspaceSkill[], personal: readonly PersonalSkill[]): Skill[] => {
   const theirs = new Set(workspace.map(({ name }) => name));
   const own = new Set(personal.map(({ name }) => name));
@@ -28,7 +28,7 @@ export const namedSkills = (workspace: readonly WorkspaceSkill[], personal: read
   return all.sort((a, b) => (a.name < b.name ? -1 : 1));
 };
 
-/** The skill that the model means: also `workspace/name` or `personal/name` where no other has that name. */
+/** Returns the skill that the model means; also accepts `workspace/name` or `personal/name` for a unique name. */
 export const skillNamed = (skills: readonly Skill[], name: string): Skill | undefined => {
   const plain = skills.find((one) => one.name === name);
   if (plain) return plain;

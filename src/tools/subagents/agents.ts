@@ -1,8 +1,8 @@
-// What tools may ask of a chat's sub-chats, in the name of the chat's owner. Implemented by actors/chat/subagents/subagents.ts; every answer is a
-// result for the model, and `ToolError` says in words what cannot be done (facts/chats 5.1 and 5.9).
+// The interface of tools to a chat's sub-chats, on behalf of the chat's owner. Implemented by actors/chat/subagents/subagents.ts; every
+// answer is a result for the model, and `ToolError` explains failures (facts/chats 5.1 and 5.9).
 import type { ToolResult } from "../result.ts";
 
-/** general: does work of its own. explore: only looks around. computer_use: works on the desktop. */
+/** `general`: works independently. `explore`: only reads. `computer_use`: works on the desktop. */
 export const SUBAGENT_TYPES = ["general", "explore", "computer_use"] as const;
 export type SubagentType = (typeof SUBAGENT_TYPES)[number];
 
@@ -15,25 +15,25 @@ export type SpawnInput = {
 };
 
 export interface Subagents {
-  /** Starts a sub-chat; the same call never starts two, whatever happens in between. */
+  /** Starts a sub-chat. Idempotent per call, even after a crash. */
   spawn(input: SpawnInput): Promise<ToolResult>;
   /**
-   * Resolves when the sub-chat's turn has ended, or after `timeout_ms`. What it says in the meantime is written to `live`. When `signal` fires
-   * because the turn was interrupted, the sub-chat is interrupted, too.
+   * Resolves when the sub-chat's turn has ended, or after `timeout_ms`. Its output until then is written to `live`. If `signal` fires
+   * because the turn was interrupted, the sub-chat is interrupted too.
    */
   wait(chat_id: string, timeout_ms: number, live: Live, signal: AbortSignal): Promise<ToolResult>;
-  /** Queued while the sub-chat is busy; with `interrupt` its turn is stopped for it. The same call never says it twice. */
+  /** Sends a message, which is queued while the sub-chat is busy; with `interrupt`, its turn is stopped first. Idempotent per call. */
   message(chat_id: string, text: string, interrupt: boolean): Promise<ToolResult>;
   interrupt(chat_id: string): Promise<ToolResult>;
-  /** The newest first. */
+  /** Newest first. */
   list(limit: number, offset: number): Promise<ToolResult>;
-  /** The models that can be used now. */
+  /** Returns the available models. */
   models(): Promise<ToolResult>;
 }
 
-/** More output for followers of a call; not part of its result. */
+/** Live output for followers of a call; not part of its result. */
 export type Live = {
   write(text: string): void;
-  /** Forget what was written: what comes takes its place. */
+  /** Discards the output so far, which is replaced by what follows. */
   reset(): void;
 };

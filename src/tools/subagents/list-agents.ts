@@ -1,4 +1,4 @@
-// The tool `list_agents`: the agents this chat has started (facts/chats 5.1).
+// The tool `list_agents`: lists the agents that this chat has started (facts/chats 5.1).
 import { Type as t } from "@sinclair/typebox";
 import { tool } from "../tool.ts";
 import description from "./list-agents.txt" with { type: "text" };

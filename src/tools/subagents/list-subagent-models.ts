@@ -1,4 +1,4 @@
-// The tool `list_subagent_models`: the models that agents can be started with (facts/chats 5.1).
+// The tool `list_subagent_models`: lists the models with which agents can be started (facts/chats 5.1).
 import { Type as t } from "@sinclair/typebox";
 import { tool } from "../tool.ts";
 import description from "./list-subagent-models.txt" with { type: "text" };

@@ -1,4 +1,4 @@
-// The tool `message_agent`: another message for an agent, as a person would send it (facts/chats 5.1).
+// The tool `message_agent`: sends another message to an agent, like a user would (facts/chats 5.1).
 import { Type as t } from "@sinclair/typebox";
 import { tool } from "../tool.ts";
 import description from "./message-agent.txt" with { type: "text" };

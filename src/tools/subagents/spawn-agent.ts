@@ -1,4 +1,4 @@
-// The tool `spawn_agent`: a sub-chat that works alongside this one (facts/chats 5.1, 5.9).
+// The tool `spawn_agent`: starts a sub-chat that runs in parallel (facts/chats 5.1, 5.9).
 import { Type as t } from "@sinclair/typebox";
 import { EFFORTS } from "#schema/chats/model-config.ts";
 import { oneOf } from "#schema/one-of.ts";

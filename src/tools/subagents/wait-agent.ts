@@ -1,4 +1,4 @@
-// The tool `wait_agent`: the only way to learn what an agent has come to (facts/chats 5.1, 5.9).
+// The tool `wait_agent`: the only way to get an agent's result (facts/chats 5.1, 5.9).
 import { Type as t } from "@sinclair/typebox";
 import { tool } from "../tool.ts";
 import description from "./wait-agent.txt" with { type: "text" };

@@ -1,4 +1,4 @@
-// The tool `create_workspace`: a workspace for the chat, once (facts/chats 5.1).
+// The tool `create_workspace`: creates a workspace for the chat, once (facts/chats 5.1).
 import { Type as t } from "@sinclair/typebox";
 import { tool } from "../tool.ts";
 import description from "./create-workspace.txt" with { type: "text" };

@@ -1,4 +1,4 @@
-// The tool `list_templates`: what workspaces can be made from (facts/chats 5.1).
+// The tool `list_templates`: lists the templates for workspaces (facts/chats 5.1).
 import { Type as t } from "@sinclair/typebox";
 import { tool } from "../tool.ts";
 import description from "./list-templates.txt" with { type: "text" };

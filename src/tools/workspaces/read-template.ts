@@ -1,4 +1,4 @@
-// The tool `read_template`: a template's parameters and presets (facts/chats 5.1).
+// The tool `read_template`: returns a template's parameters and presets (facts/chats 5.1).
 import { Type as t } from "@sinclair/typebox";
 import { tool } from "../tool.ts";
 import description from "./read-template.txt" with { type: "text" };

@@ -1,4 +1,4 @@
-// The tool `start_workspace`: brings the chat's workspace back to life (facts/chats 5.1).
+// The tool `start_workspace`: starts the chat's workspace (facts/chats 5.1).
 import { Type as t } from "@sinclair/typebox";
 import { tool } from "../tool.ts";
 import description from "./start-workspace.txt" with { type: "text" };

@@ -1,11 +1,10 @@
-// Runs in the head of the page, before anything else is there: the theme, the data that the server sent with the page
-// (src/api/http/first-answers.ts), and what the page at this address will ask it for besides, so
-// that its content takes one round trip and not one after the other for the app, the page's code and its data. The app uses the same for
-// links that are pressed (shell/ahead.ts). Built into app.html.
+// Runs in the head of the page, before the app loads: applies the theme, reads the data that the server sent with the page
+// (src/api/http/first-answers.ts), and prefetches the code and data of the page at this address, so that app, code and data load in one
+// round trip instead of one after the other. The app uses the same code for links that are pressed (shell/ahead.ts). Built into app.html.
 import { type Early, toKey } from "../browser/early.ts";
 import { rangeFor } from "./pages/insights/range.ts";
 
-/** Path of a page, the numbers of its own files, and the addresses it asks for; the first that fits counts. */
+/** Path of a page, the indexes of its files, and the addresses it requests. The first match wins. */
 declare const PAGES: readonly (readonly [path: string, files: readonly number[], data: readonly string[]])[];
 declare const FILES: readonly string[];
 declare const DOORS: Readonly<Record<string, readonly string[]>>;
@@ -22,7 +21,7 @@ const ask = (text: string): void => {
   if (early.answers.has(key)) return;
   const headers = { "content-type": "application/json" };
   const answer = fetch(`/api/v2${address}`, body === undefined ? {} : { method, body, headers });
-  // Anyone who takes it hears of its failure.
+  // The code that takes the answer handles its failure.
   answer.catch(() => undefined);
   early.answers.set(key, { at: performance.now(), answer });
 };
@@ -35,7 +34,7 @@ const follow = (path: string, then: string): void => {
   early.sockets.set(`/api/v2${path}`, { socket, heard });
 };
 
-/** What the variables of the path stand for in the address; undefined where it is another page. */
+/** Returns the variables of the path as found in the address; undefined if the address does not match. */
 const named = (path: string, pathname: string): Record<string, string> | undefined => {
   const [parts, given] = [path.split("/"), pathname.split("/")];
   if (parts.length !== given.length) return undefined;
@@ -95,7 +94,7 @@ Object.assign(window, { early });
 const door = DOORS[location.pathname];
 const begin = (): void => {
   for (const [path, then = ""] of STREAMS) {
-    // What came with the page is shown before its changes are asked for.
+    // Data that came with the page is shown before its changes are requested.
     const isHere = early.heard.has(path) || early.answers.has(toKey("GET", then));
     if (!isHere) follow(path, then);
   }
@@ -106,10 +105,10 @@ for (const address of door ?? SESSION) ask(address);
 if (first || (!door && localStorage.getItem("signed-in") !== null)) begin();
 else {
   prepare(location, false);
-  // A browser that has not been here may have come with a key, as from the sign-in page of another site.
+  // A browser without a stored session may still have a cookie, for example from an external sign-in page.
   const [who = ""] = SESSION;
   const asked = early.answers.get(toKey("GET", who));
-  // What is drawn already has asked on its own.
+  // A page that has been rendered has already made its own requests.
   const isNew = (): boolean => document.querySelector("#app > *") === null;
   if (!door) void asked?.answer?.then(({ ok }) => ok && isNew() && begin()).catch(() => undefined);
 }

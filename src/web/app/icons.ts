@@ -1,5 +1,5 @@
-// The icons: a 16 grid, stroke 1.5, round, currentColor. The build puts them into the page as one sprite; parts/icon.tsx shows one
-// by its name. One icon, one meaning; none where a word fits.
+// The icons: a 16 grid, stroke 1.5, round, currentColor. The build puts them into the page as one sprite; parts/icon.tsx shows one by its
+// name. Each icon has one meaning. Do not use an icon where a word fits.
 export const ICONS = {
   brand: `<path d="M1.5 10.5h13l-2 3h-8z" fill="currentColor"/><path d="M7.5 2v6.5M7.5 3l4.5 5.5h-8"/>`,
   home: `<path d="M2.5 7 8 2.5 13.5 7v6.5h-11zM6.5 13.5v-4h3v4"/>`,

@@ -1,7 +1,7 @@
-// Logos that templates and apps name as `/icon/NAME.svg`, in the ecosystem's own words. The build puts their shapes, which simple-icons has, into
-// one file that the page fetches with the first of them.
+// Logos that templates and apps name as `/icon/NAME.svg`. The build collects their shapes from simple-icons in one file, which the page
+// fetches when it shows the first logo.
 
-/** By name of the ecosystem: the name in simple-icons. */
+/** Name in the ecosystem → name in simple-icons. */
 export const LOGOS = {
   debian: "debian",
   docker: "docker",

@@ -1,4 +1,4 @@
-// Begins the app.
+// Starts the app.
 import { render } from "preact";
 import { drawn } from "./data/first-picture.ts";
 import { App } from "./shell/app.tsx";

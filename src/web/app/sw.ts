@@ -1,19 +1,19 @@
-// The service worker: keeps the app's own scripts and styles, whose names hold their hashes, and shows a page when the server cannot be
-// reached. Nothing else goes through it: what the API answers, what apps of workspaces serve, and the pages themselves always come from
-// the server. The build puts the names of the files and of the page in front of it (src/web/build.ts).
+// The service worker: caches the app's scripts and styles, whose names contain their hashes, and shows an offline page when the server is
+// unreachable. Everything else bypasses the cache: API responses, workspace apps and the pages themselves always come from the server. The
+// build adds the names of the files and of the page (src/web/build.ts).
 
 import { subscriptionBody } from "./data/push-keys.ts";
 
 declare const FILES: readonly string[];
 declare const OFFLINE: { readonly path: string; readonly needs: readonly string[] };
 declare const VERSION: string;
-/** The address of the picture that is shown alongside a notification. */
+/** The URL of the icon in notifications. */
 declare const PICTURE: string;
 
 type Extendable = Event & { waitUntil(work: Promise<unknown>): void };
 type Fetching = Extendable & {
   readonly request: Request;
-  /** A page that the browser has asked for while the worker began. */
+  /** A page request that the browser started while the worker was starting. */
   readonly preloadResponse?: Promise<Response | undefined>;
   respondWith(answer: Promise<Response>): void;
 };
@@ -28,7 +28,7 @@ type Notice = {
   readonly data: Shown;
   close(): void;
 };
-/** `action`: which of the notification's buttons was pressed; empty for the notification itself. */
+/** `action` is the pressed button of the notification; empty for the notification itself. */
 type Clicking = Extendable & { readonly notification: Notice; readonly action: string };
 type Resubscribing = Extendable & {
   readonly oldSubscription: PushSubscription | null;
@@ -72,7 +72,7 @@ worker.addEventListener("activate", (event) => {
   const clear = async (): Promise<void> => {
     const others = (await caches.keys()).filter((name) => name.startsWith("slipway-") && name !== NAME);
     await Promise.all(others.map((name) => caches.delete(name)));
-    // A page does not wait until this worker has begun.
+    // Page loads do not wait until the worker has started.
     await worker.registration.navigationPreload?.enable();
   };
   event.waitUntil(clear());
@@ -102,11 +102,11 @@ worker.addEventListener("fetch", (event) => {
   const { origin, pathname } = new URL(request.url);
   if (request.method !== "GET" || origin !== location.origin) return;
   if (kept.has(pathname)) event.respondWith(file(request));
-  // Pages of apps (`/@owner/workspace/...`) and the API are others' affair.
+  // Workspace apps (`/@owner/workspace/...`) and the API are not handled here.
   else if (request.mode === "navigate" && !/^\/(@|api\/)/.test(pathname)) event.respondWith(page(event));
 });
 
-/** What the server sends (actors/notifications/push.ts). */
+/** The payload that the server sends (actors/notifications/push.ts). */
 type Pushed = {
   readonly id: string;
   readonly title: string;
@@ -131,8 +131,8 @@ worker.addEventListener("push", (event) => {
 });
 
 /**
- * Answers the calls that the notification is about, and no others: the server refuses an answer about calls that no longer wait, and one
- * by a person whose chat it is not.
+ * Answers only the calls in the notification. The server refuses answers to calls that no longer wait, and answers by anyone other than the
+ * chat's owner.
  */
 const answer = async ({ tag, title, body, data }: Notice, approval: Approval, decision: string): Promise<void> => {
   const answers = approval.calls.map((tool_call_id) => ({ tool_call_id, decision }));
@@ -143,19 +143,19 @@ const answer = async ({ tag, title, body, data }: Notice, approval: Approval, de
   }).catch(() => undefined);
   if (response?.ok) return;
   const { path } = data;
-  // Nothing was answered: the person can try again.
+  // The calls were not answered, so the user can retry.
   if (!response || response.status >= 500) await notify(title, `The server is not responding. ${body}`, tag, data);
   else if (response.status === 401)
     await notify("Sign in to answer", "Your session has ended. Sign in, then answer in the chat.", tag, { path });
   else await notify("Not answered", "The chat is no longer waiting for this approval.", tag, { path });
 };
 
-/** To the page that it is about: in a window that is open already, or a new one. */
+/** Opens the page of the notification, in an existing window if there is one. */
 const show = async (path: string): Promise<void> => {
   const wanted = new URL(path, location.origin);
   const url = wanted.origin === location.origin ? wanted.href : location.origin;
   const open = await worker.clients.matchAll({ type: "window", includeUncontrolled: true });
-  // Not the pages of workspaces' apps.
+  // Excludes pages of workspace apps.
   const pages = open.filter((one) => !new URL(one.url).pathname.startsWith("/@"));
   const page =
     pages.find((one) => one.url === url) ?? pages.find((one) => one.visibilityState === "visible") ?? pages[0];
@@ -181,7 +181,7 @@ const tell = (method: "POST" | "DELETE", body: object): Promise<Response> =>
     body: JSON.stringify(body),
   });
 
-// The browser's maker moves subscriptions now and then.
+// Push services move subscriptions from time to time.
 worker.addEventListener("pushsubscriptionchange", (event) => {
   const move = async (): Promise<void> => {
     const { oldSubscription: old } = event;

@@ -1,8 +1,8 @@
-// Calls of the API from the pages, signed in by the cookie.
+// The API client of the plain pages, authenticated by the session cookie.
 import type { Generic } from "#schema/generic.ts";
 import { forgetEarly, takeAnswer } from "./early.ts";
 
-/** What the server refused, in words for people. */
+/** An error response of the server, with a message for the user. */
 export class Problem extends Error {
   readonly status: number;
   readonly detail: string;
@@ -15,13 +15,13 @@ export class Problem extends Error {
     this.body = body;
   }
 
-  /** Whether the server has named this field. */
+  /** True if the server's error names this field. */
   names(field: string): boolean {
     return (this.body.validations ?? []).some((one) => one.field === field);
   }
 }
 
-/** For broken fields what is wrong with each, else the message: the two say the same. */
+/** Returns the validation errors if there are any, otherwise the message: both say the same. */
 const formatError = (status: number, { message, detail, validations = [] }: Generic): string =>
   status === 400 && validations.length > 0
     ? validations.map(({ field, detail }) => `${title(field)}: ${detail}`).join(" ")
@@ -29,7 +29,7 @@ const formatError = (status: number, { message, detail, validations = [] }: Gene
 
 const title = (field: string): string => field.charAt(0).toUpperCase() + field.slice(1).replaceAll("_", " ");
 
-/** Sends JSON and reads JSON. Throws Problem. */
+/** Sends and receives JSON. Throws Problem. */
 export const call = async <T>(method: string, path: string, body?: unknown): Promise<T> => {
   const text = body === undefined ? undefined : JSON.stringify(body);
   const known = takeAnswer(method, path, text);

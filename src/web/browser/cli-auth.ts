@@ -1,4 +1,4 @@
-// Gives a program that asks for it (such as a command-line client) a session token to paste.
+// Shows a session token to paste into a program that asked for it, such as a command-line client.
 import { call } from "./api.ts";
 import { mustBeSignedIn, onSubmit, run, showSecret } from "./page.ts";
 

@@ -1,27 +1,26 @@
-// What was asked of the server before the page that needs it was there (src/web/app/early.ts): by the head of the page, before the app,
-// and by a link that is pressed, before the page behind it; and what came with the page itself. Each answer is taken once, by anyone who asks
-// for the same.
+// Prefetched answers and sockets (src/web/app/early.ts): requested by the head of the page before the app, requested by a pressed link
+// before its page, or included in the page itself. Each answer is used once, by the first matching request.
 
-/** A socket that was opened early, and what it has heard. */
+/** A socket that was opened early, and the messages it has received. */
 export type EarlySocket = { readonly socket: WebSocket; readonly heard: unknown[] };
 
-/** An answer that is on its way since `at`, by the clock of the page, or one that came with it. */
+/** An answer requested at `at`, by the page's clock, or included in the page. */
 export type EarlyAnswer = { readonly at: number } & (
   | { readonly answer: Promise<Response>; readonly value?: undefined }
   | { readonly answer?: undefined; readonly value: unknown }
 );
 
 export type Early = {
-  /** By method, address below /api/v2, and body if there is one, with blanks between. */
+  /** By method, address below /api/v2, and body if any, separated by spaces. */
   readonly answers: Map<string, EarlyAnswer>;
   readonly sockets: Map<string, EarlySocket>;
-  /** What streams would have said first, by their paths below /api/v2: it came with the page. */
+  /** The first messages of streams, which were included in the page, by path below /api/v2. */
   readonly heard: Map<string, string>;
-  /** Fetches the files that the page at this address is made of and, if `withData`, asks for what it will ask for first. */
+  /** Prefetches the files of the page at this address and, if `withData`, its first data. */
   readonly prepare: (url: URL, withData: boolean) => void;
 };
 
-/** Responses that are not requested within this time are outdated. */
+/** Prefetched answers expire if they are not used within this time. */
 const OLD_MS = 20_000;
 
 const early = (): Early | undefined => {
@@ -31,15 +30,15 @@ const early = (): Early | undefined => {
   return found;
 };
 
-/** Nothing that was asked before this moment counts any more: something is about to change. */
+/** Discards all prefetched answers, because a change is about to be sent. */
 export const forgetEarly = (): void => {
   (globalThis as { early?: Early }).early?.answers.clear();
 };
 
-/** Has the page at this address on its way, if it is one of the app's. */
+/** Prefetches the page at this address, if it is a page of the app. */
 export const prepare = (url: URL, withData: boolean): void => early()?.prepare(url, withData);
 
-/** The answer that was asked for early, if there is one. */
+/** Returns the prefetched answer, if there is one. */
 export const takeAnswer = (method: string, address: string, body?: string): EarlyAnswer | undefined => {
   const key = toKey(method, address, body);
   const { answers } = early() ?? {};
@@ -48,14 +47,14 @@ export const takeAnswer = (method: string, address: string, body?: string): Earl
   return found;
 };
 
-/** The answer that came with the page; anyone who asks for it still takes it. */
-export const cameValue = <T>(method: string, address: string): T | undefined =>
+/** Returns the answer that came with the page without consuming it. */
+export const peekAnswer = <T>(method: string, address: string): T | undefined =>
   early()?.answers.get(toKey(method, address))?.value as T | undefined;
 
-/** Whether the answer came with the page. */
-export const cameWithPage = (method: string, address: string): boolean => cameValue(method, address) !== undefined;
+/** True if the answer came with the page. */
+export const cameWithPage = (method: string, address: string): boolean => peekAnswer(method, address) !== undefined;
 
-/** What the stream at this path would have said first, if it came with the page. */
+/** Returns the first message of the stream at this path, if it came with the page. */
 export const takeHeard = (path: string): string | undefined => {
   const { heard } = early() ?? {};
   const found = heard?.get(path);
@@ -63,11 +62,11 @@ export const takeHeard = (path: string): string | undefined => {
   return found;
 };
 
-/** What an answer is known by. */
+/** Returns the key under which an answer is stored. */
 export const toKey = (method: string, address: string, body?: string): string =>
   body === undefined ? `${method} ${address}` : `${method} ${address} ${body}`;
 
-/** The socket that was opened early at this path, if it is still of use. */
+/** Returns the socket that was opened early at this path, if it is still usable. */
 export const takeSocket = (path: string): EarlySocket | undefined => {
   const { sockets } = (globalThis as { early?: Early }).early ?? {};
   const found = sockets?.get(path);

@@ -1,4 +1,4 @@
-// Links one account: sends the person to the service and takes what returns, or shows a code to type there and waits.
+// Links one account: redirects to the service and handles its response, or shows a device code and waits.
 import type { ExternalAuth, ExternalAuthDevice } from "#schema/users/external-auth.ts";
 import { call, Problem } from "./api.ts";
 import { busyWith, mustBeSignedIn, offerCopy, run, the } from "./page.ts";
@@ -7,7 +7,7 @@ const [, , id = "", isCallback] = location.pathname.split("/");
 const PATH = `/external-auth/${id}`;
 const pause = (seconds: number): Promise<void> => new Promise((done) => setTimeout(done, seconds * 1000));
 
-/** A window that a page of the app has opened. The service's pages take its name, so it is remembered. */
+/** True in a popup opened by the app. The service's pages clear the window's name, so it is stored. */
 const isWindow = (): boolean => {
   if (window.name === `link-${id}`) sessionStorage.setItem("window", id);
   return sessionStorage.getItem("window") === id;
@@ -17,7 +17,7 @@ const say = (words: string): void => {
   the("state").textContent = words;
 };
 
-/** Shows the one button. */
+/** Shows the page's only button. */
 const offer = (words: string, act: () => Promise<void>): void => {
   const button = the<HTMLButtonElement>("go");
   button.textContent = words;
@@ -30,7 +30,7 @@ const toService = async (): Promise<void> => {
   location.assign(url);
 };
 
-/** What the service's page sent along; codes and states are taken out of the address before anything else happens. */
+/** Handles the service's redirect. Codes and states are removed from the URL before anything else happens. */
 const comeBack = async (name: string): Promise<void> => {
   const { code, state, error, error_description } = Object.fromEntries(new URLSearchParams(location.search));
   history.replaceState(null, "", `/external-auth/${id}`);
@@ -75,7 +75,7 @@ const byDevice = async (name: string): Promise<void> => {
     } catch (error) {
       const detail = error instanceof Problem ? error.detail : "";
       if (detail === "slow_down") seconds += 5;
-      // A service that cannot be reached now may be there at the next try.
+      // A service that is unreachable now may respond to the next poll.
       const goesOn = detail === "slow_down" || detail === "authorization_pending";
       if (goesOn || (error instanceof Problem && (error.status === 0 || error.status === 503))) continue;
       the("device").hidden = true;
@@ -91,7 +91,7 @@ const link = async (name: string): Promise<void> => {
   isLinked(name);
 };
 
-/** Tells the pages that wait for it (app/parts/link-account.tsx); a window that they have opened has done its work. */
+/** Notifies waiting pages (app/parts/link-account.tsx), and closes a popup that they opened. */
 const isLinked = (name: string): void => {
   new BroadcastChannel("external-auth").postMessage(id);
   if (isWindow()) window.close();

@@ -1,4 +1,4 @@
-// The page of linked accounts: what is linked, linking, unlinking, and the public half of the git key.
+// The page of linked accounts: shows, links and unlinks them, and shows the public git key.
 import type {
   ExternalAuthLink,
   ExternalAuthList,
@@ -18,7 +18,7 @@ const unlink = async (button: HTMLElement, { id, display_name }: ExternalAuthPro
     const there = token_revoked ? "" : " The token is still valid there: revoke it in the service's settings.";
     await list();
     say(`${display_name} unlinked.${there}`);
-    // The button no longer exists; the keyboard continues from the list.
+    // The button no longer exists, so the focus moves to the list.
     the("all").focus();
   });
 };

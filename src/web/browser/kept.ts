@@ -1,38 +1,38 @@
-// What this browser keeps of a person: drafts, filters, which terminals are open. It goes with them: anyone who comes after them at this
-// browser finds none of it. A sign-in that has merely expired leaves it to the same person.
+// The user's data in this browser: drafts, filters, open terminals. It is removed at sign-out, so that the next user of the browser does
+// not find it. If a session only expires, the same user finds it again.
 
 /** Stored for the browser, not for a user: appearance and announcements. All other keys belong to a user. */
 const OF_BROWSER = new Set(["theme", "terminal-font", "slipway.terminal-font", "banners", "banners-put-away"]);
 
-/** Whose the rest is, in either store: of the browser, and of this tab. */
+/** The ID of the user who owns the data, in the browser's storage and in this tab's. */
 export const OWNER = "kept-of";
-/** Someone was signed in here last. */
+/** Set while a user is signed in, as far as this browser knows. */
 export const HINT = "signed-in";
 
-/** The live lists need not wait until it is known that someone still is. */
+/** If true, the live lists start without waiting for the session. */
 export const wasSignedIn = (): boolean => localStorage.getItem(HINT) !== null;
 
 const forgetIn = (store: Storage): void => {
   for (const key of Object.keys(store)) if (!OF_BROWSER.has(key)) store.removeItem(key);
 };
 
-/** Everything of the person, here and in the browser; other tabs hear that OWNER goes, and forget what is theirs. */
+/** Removes all data of the user from this tab and the browser. Other tabs see that OWNER was removed and clear theirs. */
 export const forgetPerson = (): void => {
   forgetIn(sessionStorage);
   localStorage.removeItem(OWNER);
   forgetIn(localStorage);
 };
 
-/** What a tab keeps on its own. */
+/** Clears this tab's own storage. */
 export const forgetInTab = (): void => forgetIn(sessionStorage);
 
-/** From now on this is theirs. True when something of someone else was forgotten, which a page may show already. */
-export const keepFor = (id: string): boolean => {
+/** Assigns the stored data to this user. Returns true if another user's data was removed, which the page may already show. */
+export const assignOwner = (id: string): boolean => {
   let isOther = false;
   for (const store of [localStorage, sessionStorage]) {
     const owner = store.getItem(OWNER);
     if (owner === id) continue;
-    // A new tab, or what was kept before owners were noted, by anyone who is signed in still.
+    // A new tab, or data stored before owners were recorded, by a user who is still signed in.
     const isUnknown = owner === null && wasSignedIn();
     if (!isUnknown) {
       forgetIn(store);
@@ -43,5 +43,5 @@ export const keepFor = (id: string): boolean => {
   return isOther;
 };
 
-/** Whose the things of the browser are now, as other tabs have it. */
+/** Returns the current owner of the browser's data, which another tab may have set. */
 export const keptOwner = (): string | null => localStorage.getItem(OWNER);

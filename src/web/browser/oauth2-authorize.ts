@@ -1,5 +1,5 @@
-// Asks whether a program may act for anyone who is signed in, and sends the browser back to it with the answer. Nothing is granted by opening
-// the page.
+// Asks the user whether an OAuth application may act for them, and redirects to the application with the answer. Opening the page grants
+// nothing.
 import type { AuthorizationRequest } from "#schema/oauth2/grant.ts";
 import { call, Problem } from "./api.ts";
 import { busyWith, make, mustBeSignedIn, run, the } from "./page.ts";
@@ -16,7 +16,7 @@ const say = (words: string): void => {
   the("state").textContent = words;
 };
 
-/** The parameters of the request; what is not known is left out, as the standard says, and nothing may stand there twice. */
+/** Returns the parameters of the request. Unknown ones are ignored, as the standard requires, and none may be repeated. */
 const asked = (): Record<string, string> => {
   const query = new URLSearchParams(location.search);
   const given = KNOWN.filter((name) => query.has(name));
@@ -43,7 +43,7 @@ const WORDS: Readonly<Record<string, string>> = {
   "user:update_personal": "Change your settings and Git keys",
 };
 
-/** A scope such as `workspace:read`, for people. */
+/** Formats a scope such as `workspace:read` for display. */
 const formatScope = (scope: string): string => {
   const known = WORDS[scope];
   if (known !== undefined) return known;
@@ -56,7 +56,7 @@ const show = (request: AuthorizationRequest, username: string): void => {
   the("title").textContent = `Allow access to ${app.name}?`;
   document.title = `Allow ${app.name} · Slipway`;
   the("app").textContent = app.name;
-  // A program that registered itself could show the picture of another.
+  // A self-registered application could show another one's logo.
   if (!app.self_registered && isOwnPicture(app.icon)) {
     the<HTMLImageElement>("icon").src = app.icon;
     the("icon").hidden = false;
@@ -70,8 +70,8 @@ const show = (request: AuthorizationRequest, username: string): void => {
 };
 
 /**
- * The request is wrong. Where the application is one that an owner has made, it is told so immediately. Anyone can register a program and
- * have someone open this page: to an address of its own nobody is sent without a word (RFC 9700 4.11.2).
+ * Handles an invalid request. An application created by an owner is redirected to immediately. Anyone can register an application and lure
+ * a user to this page, so no one is redirected to a self-registered one without confirmation (RFC 9700 4.11.2).
  */
 const refuse = ({ app, sends_to }: AuthorizationRequest, address: string): void => {
   if (!app.self_registered) {
@@ -86,7 +86,7 @@ const refuse = ({ app, sends_to }: AuthorizationRequest, address: string): void 
   the("back").onclick = () => location.replace(address);
 };
 
-/** Sends the answer; the browser leaves, to the program. */
+/** Sends the answer; the browser is redirected to the application. */
 const answer = async (parameters: Record<string, string>, approve: boolean): Promise<void> => {
   const { redirect_to } = await call<{ redirect_to: string }>("POST", PATH, { ...parameters, approve });
   the("request").hidden = true;

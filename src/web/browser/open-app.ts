@@ -1,11 +1,11 @@
-// Asks the owner of a workspace before an external app of its template gets a key, and shows where the key would go. Opening the page creates
-// nothing.
+// Asks the owner of a workspace before an external app of its template gets a key, and shows where the key would be sent. Opening the page
+// creates nothing.
 import { KEY_PLACEHOLDER, linkTarget, mayGetKey, withKey } from "#base/links/external-link.ts";
 import type { ExternalLink } from "#schema/users/application.ts";
 import { call } from "./api.ts";
 import { make, mustBeSignedIn, onSubmit, run, say, the } from "./page.ts";
 
-/** What the page reads of a workspace. */
+/** The fields of a workspace that the page uses. */
 type Workspace = {
   readonly name: string;
   readonly latest_build: {
@@ -25,7 +25,7 @@ type Workspace = {
   };
 };
 
-/** What the query names. Throws when there is no such app, or when it gets no key. */
+/** Loads the app that the query names. Throws if the app does not exist or gets no key. */
 const find = async () => {
   const query = new URLSearchParams(location.search);
   const workspace = await call<Workspace>("GET", `/workspaces/${encodeURIComponent(query.get("workspace") ?? "")}`);
@@ -39,7 +39,7 @@ const find = async () => {
   return { workspace, agent, app, target };
 };
 
-/** Hands the link to the browser, which passes it to the program. */
+/** Opens the link, which the browser passes to the program. */
 const open = (link: string, name: string): void => {
   location.assign(link);
   say(`Opening ${name}. If nothing happens, install the program on this computer.`);

@@ -1,16 +1,16 @@
-// What every page does: find its elements, know who is signed in, send a form once, show a problem in words.
+// Functions shared by all plain pages: find elements, load the session, submit a form once, show errors.
 import type { User } from "#schema/users/user.ts";
 import { call, Problem } from "./api.ts";
 import { forgetPerson } from "./kept.ts";
 
-/** The element with this id; the pages and their scripts belong together, so a missing one is a mistake. */
+/** Returns the element with this ID. Pages and scripts are built together, so a missing element is a bug. */
 export const the = <T extends HTMLElement = HTMLElement>(id: string): T => {
   const found = document.getElementById(id);
   if (!found) throw new Error(`there is no #${id}`);
   return found as T;
 };
 
-/** Makes an element with text and children; nothing is ever parsed as HTML. */
+/** Creates an element with text and children. Nothing is parsed as HTML. */
 export const make = (
   tag: string,
   properties: Record<string, string> = {},
@@ -22,7 +22,7 @@ export const make = (
   return made;
 };
 
-/** The story of a page; whatever goes wrong in it is said, so that no page stays empty without a word. */
+/** Runs a page's main function and shows its errors, so that no page stays empty without a message. */
 export const run = (story: () => Promise<void>): void => void story().catch((error) => showProblem(error));
 
 /** True when the server has its first user. */
@@ -39,7 +39,7 @@ export const isSetUp = async (): Promise<boolean> => {
 const SECURITY = "/account/security";
 let isIn = false;
 
-/** The signed-in user, or undefined; fills the bar at the top. */
+/** Returns the signed-in user, or undefined. Fills the header. */
 export const signedIn = async (): Promise<User | undefined> => {
   the("sign-out").onclick = async () => {
     try {
@@ -64,7 +64,7 @@ export const signedIn = async (): Promise<User | undefined> => {
   return user;
 };
 
-/** The signed-in user; anyone who is not signed in is sent to the sign-in page and returns. */
+/** Returns the signed-in user. Redirects to the sign-in page otherwise, which returns here. */
 export const mustBeSignedIn = async (): Promise<User> => {
   const user = await signedIn();
   if (user) return user;
@@ -72,19 +72,19 @@ export const mustBeSignedIn = async (): Promise<User> => {
   return new Promise(() => {});
 };
 
-/** What these pages ask about stands in their query, and is asked again after signing in. */
+/** The address with its query, which the page needs again after sign-in. */
 const here = (): string =>
   location.pathname + (/^\/(oauth2\/|open-app$)/.test(location.pathname) ? location.search : "");
 
 const signInAgain = (): void => location.replace(`/login?redirect=${encodeURIComponent(here())}`);
 
-/** Says what went wrong, where it is seen. When it is that the session has ended, the person signs in and returns. */
+/** Shows an error where the user sees it. If the session has expired, redirects to the sign-in page. */
 export const showProblem = (error: unknown, id = "problem"): void => {
   if (isIn && error instanceof Problem && error.status === 401) {
     signInAgain();
     return;
   }
-  // Until they have a second factor, that page is all there is for them.
+  // Until the user has a second factor, only that page is accessible.
   const isEnrolling = error instanceof Problem && error.status === 403 && error.names("second_factor");
   if (isEnrolling && location.pathname !== SECURITY) {
     location.replace(SECURITY);
@@ -95,12 +95,12 @@ export const showProblem = (error: unknown, id = "problem"): void => {
   if (problem.textContent) problem.scrollIntoView({ block: "nearest" });
 };
 
-/** Says in #done what was done. */
+/** Shows a success message in #done. */
 export const say = (words: string): void => {
   the("done").textContent = words;
 };
 
-/** Does what a button is for, unless it is being done already. `disabled` would take the focus from anyone who pressed it by keyboard. */
+/** Runs the button's action, unless it is already running. `disabled` would lose the keyboard focus. */
 export const busyWith = async (button: HTMLElement, act: () => Promise<void>, problem = "problem"): Promise<void> => {
   if (button.ariaDisabled === "true") return;
   button.ariaDisabled = "true";
@@ -114,7 +114,7 @@ export const busyWith = async (button: HTMLElement, act: () => Promise<void>, pr
   }
 };
 
-/** Runs `send` with the form's values when it is submitted; one at a time, problems are shown in the element of that id. */
+/** Calls `send` with the form's values on submit, one at a time. Errors are shown in the element with that ID. */
 export const onSubmit = (
   send: (values: Record<string, string>) => Promise<void>,
   { form: id = "form", problem = "problem" } = {},
@@ -127,14 +127,14 @@ export const onSubmit = (
   });
 };
 
-/** Shows a secret that is seen only once, with a button that copies it. */
+/** Shows a secret that is visible only once, with a copy button. */
 export const showSecret = (key: string): void => {
   the("made").hidden = false;
   offerCopy(key);
   the("copy").focus();
 };
 
-/** Asks in the dialog #sure; true for yes. */
+/** Asks in the dialog #sure; resolves to true for yes. */
 export const askWhether = (question: string): Promise<boolean> => {
   const dialog = the<HTMLDialogElement>("sure");
   the("sure-text").textContent = question;
@@ -157,7 +157,7 @@ export const offerCopy = (text: string): void => {
       await navigator.clipboard.writeText(text);
       copy.textContent = "Copied";
     } catch {
-      // No clipboard without https: select it, so that one key press copies.
+      // Without HTTPS there is no clipboard: select the text, so that one shortcut copies it.
       getSelection()?.selectAllChildren(output);
       copy.textContent = "Selected";
     }

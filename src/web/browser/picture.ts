@@ -1,2 +1,2 @@
-/** Whether a page may show it: the policy of every page lets in pictures of the server itself and such as lie in their own address. */
+/** Returns true if the pages' policy allows the image: it is served by this server or is a data URL. */
 export const isOwnPicture = (address: string): boolean => /^(?:\/(?!\/)|data:image\/)/.test(address);

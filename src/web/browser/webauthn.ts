@@ -1,10 +1,10 @@
-// The browser's side of passkeys: asks the device and gives what it answers as JSON.
+// The browser's side of passkeys: calls the authenticator and returns its response as JSON.
 import type { CredentialJson, PasskeyChallenge } from "#schema/users/passkey.ts";
 import { call } from "./api.ts";
 
 type Json = PublicKeyCredentialCreationOptionsJSON & PublicKeyCredentialRequestOptionsJSON;
 
-/** Whether this browser speaks the JSON forms of WebAuthn. */
+/** True if this browser supports the JSON forms of WebAuthn. */
 export const knowsPasskeys = (): boolean =>
   typeof PublicKeyCredential !== "undefined" && "parseRequestOptionsFromJSON" in PublicKeyCredential;
 
@@ -22,7 +22,7 @@ const answer = async (work: Promise<Credential | null>): Promise<CredentialJson>
   return credential.toJSON();
 };
 
-/** Begins at `path`, and gives the body for the operation that completes it. */
+/** Starts the operation at `path` and returns the body of the request that completes it. */
 export const usePasskey = async (
   path: string,
   body?: object,

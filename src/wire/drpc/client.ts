@@ -1,30 +1,30 @@
-// The calling side: opens one stream per call, sends the method and the requests, reads the answers. An Error packet becomes
-// an `RpcError`; an aborted signal tears the stream down. [WI-13] [WI-15]
+// The client side of calls: opens one stream per call, sends the method and the requests, reads the responses. An Error packet becomes an
+// `RpcError`; an aborted signal resets the stream. [WI-13] [WI-15]
 
 import type { Duplex } from "../duplex.ts";
 import { WireError } from "../wire-error.ts";
 import { decodeError, KIND, MAX_PACKET, NO_BODY } from "./frame.ts";
 import { type Numberless, PacketReader, PacketWriter } from "./packets.ts";
 
-/** Where streams come from; a `YamuxSession`. */
+/** Opens streams; a `YamuxSession`. */
 export interface Opener {
   open(): Promise<Duplex>;
 }
 
-/** One bidirectional call. Iterate once for the answers; leaving the loop early cancels the call. */
+/** One bidirectional call. Iterate once over the responses; leaving the loop early cancels the call. */
 export interface BidiCall extends AsyncIterable<Uint8Array> {
   /** Sends one request; waits while the peer grants no window. */
   send(request: Uint8Array): Promise<void>;
-  /** No more requests; answers go on. */
+  /** Ends the requests; responses continue. */
   closeSend(): Promise<void>;
-  /** Tears the call down. */
+  /** Cancels the call. */
   cancel(reason?: string): void;
 }
 
-// On a fresh yamux stream the call is number 1 (facts/wire 1.4).
+// On a new yamux stream the call has ID 1 (facts/wire 1.4).
 const STREAM_ID = 1;
 
-/** Unary call: the answer's bytes. Throws RpcError for the peer's error, WireError when the stream broke or `signal` fired. */
+/** Unary call: returns the response's bytes. Throws RpcError for the peer's error, WireError if the stream broke or `signal` fired. */
 export const call = async (
   session: Opener,
   method: string,
@@ -33,7 +33,7 @@ export const call = async (
 ): Promise<Uint8Array> => {
   mustFit(request);
   const outgoing = await OutgoingCall.open(session, signal);
-  // The answer is read in the meantime: an error may come before a long request has left.
+  // The response is read concurrently: an error may arrive before a long request is sent.
   outgoing.post([KIND.invoke, utf8(method)], [KIND.message, request], [KIND.close_send, NO_BODY]);
   try {
     const answer = await outgoing.next();
@@ -44,7 +44,7 @@ export const call = async (
   }
 };
 
-/** Server-streaming call: the answers' bytes until the server ends. Leaving the loop early cancels the call. */
+/** Server-streaming call: yields the responses' bytes until the server ends. Leaving the loop early cancels the call. */
 export async function* callServerStream(
   session: Opener,
   method: string,
@@ -99,12 +99,12 @@ class OutgoingCall {
     this.#unsent -= 1;
   }
 
-  /** Sends without waiting; that the stream broke shows when the answer is read. */
+  /** Sends without waiting; a broken stream is reported when the response is read. */
   post(...packets: readonly Numberless[]): void {
     this.send(...packets).catch(() => {});
   }
 
-  /** The next answer; undefined when the server has ended in order. */
+  /** Returns the next response; undefined when the server has ended cleanly. */
   async next(): Promise<Uint8Array | undefined> {
     const packet = await this.#in.next();
     if (packet?.kind === KIND.message) return packet.body;
@@ -127,7 +127,7 @@ class OutgoingCall {
     }
   }
 
-  /** In order: Close, then the end of our side. A request still on its way is not worth finishing. */
+  /** Closes cleanly: Close, then the end of our side. An unfinished request is not completed. */
   finish(): void {
     this.#unlisten();
     if (this.#unsent > 0) {

@@ -1,5 +1,5 @@
-// DRPC framing: bytes of packets and of the frames they are cut into. Used by packets.ts and both sides of a call.
-// Refuses to make a packet over 4 MiB. [WI-11]
+// DRPC framing: encodes packets and the frames they are split into. Used by packets.ts and both sides of a call. Refuses to create a packet
+// over 4 MiB. [WI-11]
 import { AppError } from "#base/errors.ts";
 import { WireError } from "../wire-error.ts";
 
@@ -15,7 +15,7 @@ export interface Packet {
 
 export const MAX_PACKET = 4 * 1024 * 1024;
 export const SPLIT_AT = 64 * 1024;
-/** Bits of the control byte: the last frame of its packet; safe to ignore when the kind is unknown. */
+/** Bits of the control byte: the last frame of its packet; safe to ignore if the kind is unknown. */
 export const DONE = 0x01;
 export const CONTROL = 0x80;
 /** Control byte and three varints of up to ten bytes. */
@@ -24,7 +24,7 @@ const MAX_HEADER = 31;
 /** Code of a call to an unknown method. */
 export const UNIMPLEMENTED = 12;
 
-/** What the other side says about one call: a number (0 when there is nothing to tell) and a text. */
+/** The other side's error for one call: a number (0 if none exists) and a text. */
 export class RpcError extends AppError {
   readonly code: number;
 
@@ -34,7 +34,7 @@ export class RpcError extends AppError {
   }
 }
 
-/** Several packets as bytes, split into frames of at most 64 KiB payload. Throws WireError `too_large` beyond 4 MiB. */
+/** Encodes several packets, split into frames of at most 64 KiB payload. Throws WireError `too_large` beyond 4 MiB. */
 export const encodePackets = (...packets: readonly Packet[]): Uint8Array => {
   let size = 0;
   for (const { body } of packets) {
@@ -87,7 +87,7 @@ const putVarint = (out: Uint8Array, at: number, value: number): number => {
   return next;
 };
 
-/** The number at `at` and where the next one starts; undefined when bytes are missing. */
+/** Returns the number at `at` and the position after it; undefined if bytes are missing. */
 const takeVarint = (bytes: Uint8Array, at: number): [number, number] | undefined => {
   let value = 0;
   let scale = 1;
@@ -105,7 +105,7 @@ const takeVarint = (bytes: Uint8Array, at: number): [number, number] | undefined
 export type Frame = { control: number; stream_id: number; message_id: number; length: number };
 type FrameStart = Frame & { size: number };
 
-/** The frame start at `from` and its size; undefined when bytes are missing. Throws WireError `protocol`. */
+/** Returns the frame start at `from` and its size; undefined if bytes are missing. Throws WireError `protocol`. */
 export const takeFrameStart = (bytes: Uint8Array, from: number): FrameStart | undefined => {
   const control = bytes[from];
   if (control === undefined) return undefined;

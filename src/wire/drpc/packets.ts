@@ -1,5 +1,5 @@
-// DRPC packets of one stream, read and written: gathers frames, keeps the ids in order. A packet is one or more frames with
-// the same ids. Refuses ids that go backwards, unknown kinds and packets over 4 MiB. [WI-11] [WI-12]
+// Reads and writes the DRPC packets of one stream: joins frames and checks the order of IDs. A packet is one or more frames with the same
+// ID. Rejects decreasing IDs, unknown kinds and packets over 4 MiB. [WI-11] [WI-12]
 import { compact } from "../chunk-queue.ts";
 import type { Duplex } from "../duplex.ts";
 import { WireError } from "../wire-error.ts";
@@ -16,31 +16,31 @@ import {
   takeFrameStart,
 } from "./frame.ts";
 
-/** Turns bytes in any chunks into packets. Only a packet in several frames or chunks is gathered; others are views. */
+/** Parses packets from any chunks. Only a packet in several frames or chunks is copied; others are views. */
 export class PacketParser {
   #chunk: Uint8Array = NO_BODY;
   #at = 0;
-  /** The frame being read and the bytes it still lacks. */
+  /** The current frame and its missing bytes. */
   #frame: Frame | undefined;
   #missing = 0;
-  /** The packet being gathered. */
+  /** The packet being assembled. */
   #open: { kind: number; body: Gathered } | undefined;
   #lastStream = 0;
   #lastMessage = 0;
 
-  /** True between the first byte of a packet and its last: a stream that ends here was cut. */
+  /** True between the first and last byte of a packet: a stream that ends here was cut off. */
   get inside(): boolean {
     return this.#frame !== undefined || this.#open !== undefined || this.#at < this.#chunk.byteLength;
   }
 
-  /** Gives the next bytes. Only after `next` has returned undefined. */
+  /** Adds the next bytes. Only after `next` has returned undefined. */
   push(chunk: Uint8Array): void {
     const left = this.#chunk.subarray(this.#at);
     this.#chunk = left.byteLength === 0 ? chunk : concat(left, chunk);
     this.#at = 0;
   }
 
-  /** The next packet; undefined when bytes are missing. Throws WireError `protocol` or `too_large`. */
+  /** Returns the next packet; undefined if bytes are missing. Throws WireError `protocol` or `too_large`. */
   next(): Packet | undefined {
     for (;;) {
       if (!this.#frame && !this.#start()) return undefined;
@@ -93,7 +93,7 @@ const concat = (a: Uint8Array, b: Uint8Array): Uint8Array => {
   return both;
 };
 
-/** A body that grows with what has really come in, never with what was announced. */
+/** A body that grows with the received bytes, never with the announced size. */
 class Gathered {
   size = 0;
   #buffer: Uint8Array = NO_BODY;
@@ -119,7 +119,7 @@ class Gathered {
   }
 }
 
-/** Packets of one stream as they are asked for, so that an unread stream holds its peer back. */
+/** Reads packets on demand, so that an unread stream applies backpressure to its peer. */
 export class PacketReader {
   readonly #source: Pick<Duplex, "read">;
   readonly #parser = new PacketParser();
@@ -128,7 +128,7 @@ export class PacketReader {
     this.#source = source;
   }
 
-  /** The next packet; undefined when the peer has ended its side. Throws WireError. */
+  /** Returns the next packet; undefined when the peer has ended its side. Throws WireError. */
   async next(): Promise<Packet | undefined> {
     for (;;) {
       const packet = this.#parser.next();
@@ -141,7 +141,7 @@ export class PacketReader {
   }
 }
 
-/** A packet before it gets its ids. */
+/** A packet without its IDs. */
 export type Numberless = readonly [kind: Kind, body: Uint8Array];
 
 /** Numbers and sends the packets of one side of a call. */
@@ -155,7 +155,7 @@ export class PacketWriter {
     this.#streamId = streamId;
   }
 
-  /** Sends packets in one go. Resolves when they have left. */
+  /** Sends packets together. Resolves when they are sent. */
   async send(...packets: readonly Numberless[]): Promise<void> {
     const numbered: Packet[] = [];
     for (const [kind, body] of packets) {

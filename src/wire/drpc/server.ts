@@ -1,5 +1,5 @@
-// The answering side of calls: one stream, one call. Finds the handler by path, runs it, sends its answer or its error, and
-// tells it by an AbortSignal when the caller has gone. An unknown method answers code 12. [WI-13] [WI-14]
+// The server side of calls: one stream, one call. Finds the handler by path, runs it, and sends its response or error; an AbortSignal
+// reports that the caller has left. An unknown method returns code 12. [WI-13] [WI-14]
 import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 import { type Duplex, readChunks } from "../duplex.ts";
@@ -12,11 +12,11 @@ import { PacketReader, PacketWriter } from "./packets.ts";
 export interface CallContext {
   /** `/package.Service/Method` */
   method: string;
-  /** Aborts when the caller cancels or its stream is torn down. Handlers of streams must heed it. */
+  /** Aborts when the caller cancels or its stream is reset. Handlers of streams must respect it. */
   signal: AbortSignal;
 }
 
-/** How a method is answered, on bytes. `service.ts` makes these from typed handlers. */
+/** Handles a method on bytes. `service.ts` creates these from typed handlers. */
 export type Handler =
   | { kind: "unary"; run(request: Uint8Array, call: CallContext): Promise<Uint8Array> }
   | { kind: "server_streaming"; run(request: Uint8Array, call: CallContext): AsyncIterable<Uint8Array> }
@@ -27,16 +27,16 @@ export type Router = ReadonlyMap<string, Handler>;
 
 export interface ServeOptions {
   clock: Clock;
-  /** Milliseconds the caller may take to end its side after our answer. Default 30 s. */
+  /** Milliseconds the caller may take to end its side after the response. Default 30 s. */
   linger_ms?: number;
-  /** Receives errors that the caller must not see; the caller gets a plain text. */
+  /** Receives errors that the caller must not see; the caller gets a generic text. */
   onError?(method: string, error: unknown): void;
 }
 
 const LINGER_MS = 30_000;
 const UNKNOWN_GRACE_MS = 1_000;
 
-/** Serves every stream the peer opens until the session is over. Never rejects. */
+/** Serves every stream the peer opens until the session ends. Never rejects. */
 export const serveSession = async (session: YamuxSession, router: Router, options: ServeOptions): Promise<void> => {
   for (;;) {
     const stream = await session.accept();
@@ -45,7 +45,7 @@ export const serveSession = async (session: YamuxSession, router: Router, option
   }
 };
 
-/** Serves the one call of a stream and ends the stream. Never rejects: whatever goes wrong ends this stream only. */
+/** Serves the single call of a stream and ends the stream. Never rejects: an error ends only this stream. */
 export const serve = async (stream: Duplex, router: Router, options: ServeOptions): Promise<void> => {
   const packets = new PacketReader(stream);
   try {
@@ -53,7 +53,7 @@ export const serve = async (stream: Duplex, router: Router, options: ServeOption
     if (!opening) return await stream.end();
     await new ServedCall(stream, packets, opening.stream_id, options).run(opening.method, router);
   } catch {
-    // Only the stream itself can throw here, so the caller cannot be answered.
+    // Only the stream itself can throw here, so no response can be sent.
     stream.reset();
   }
 };
@@ -92,7 +92,7 @@ class ServedCall {
     const pump = this.#pump();
     await this.#answer(method, router);
     this.#answered = true;
-    // From here the caller's packets are only read to see its end; then we end too (1.4: the client closes).
+    // From here on, the caller's packets are read only to detect its end; then we end too (1.4: the client closes).
     this.#inbox.close();
     const timer = this.#options.clock.after(this.#options.linger_ms ?? LINGER_MS, () =>
       this.#stream.reset("The caller never ended the call."),
@@ -102,7 +102,7 @@ class ServedCall {
     await this.#stream.end();
   }
 
-  /** Sends the answer or the error. Throws only when the stream is broken. */
+  /** Sends the response or the error. Throws only if the stream is broken. */
   async #answer(method: string, router: Router): Promise<void> {
     const { signal } = this.#abort;
     try {
@@ -139,8 +139,8 @@ class ServedCall {
     return request;
   }
 
-  // A Go caller that is still sending its request when the error comes reports a plain EOF instead of the error, so the
-  // request is let in first. A caller that waits for us to speak gets its answer after a moment.
+  // A Go caller that is still sending its request when the error arrives reports a plain EOF instead of the error, so the request is read
+  // first. A caller that waits for the server gets its response after a moment.
   async #requestOrGrace(): Promise<void> {
     const moment = Promise.withResolvers<void>();
     const timer = this.#options.clock.after(UNKNOWN_GRACE_MS, moment.resolve);
@@ -148,19 +148,19 @@ class ServedCall {
     timer.cancel();
   }
 
-  /** Reads what the caller sends after the method, to the end of its side. Never rejects. */
+  /** Reads the caller's packets after the method, until it ends its side. Never rejects. */
   async #pump(): Promise<void> {
     try {
       let packet = await this.#packets.next();
       for (; packet; packet = await this.#packets.next()) {
         if (packet.kind === KIND.message) await this.#inbox.put(packet.body);
         else if (packet.kind === KIND.close_send) this.#inbox.close();
-        // Cancel, Close, Error: the caller does not want an answer (any more). It still has to end its side first: a Go
-        // caller that sees our end while it sends its Close takes the call for cancelled.
+        // Cancel, Close, Error: the caller no longer wants a response. It must still end its side first: a Go caller that sees our end
+        // while it sends its Close treats the call as canceled.
         else if (packet.kind !== KIND.metadata) this.#cancel(callerLeft());
       }
       this.#cancel(callerLeft());
-      // The reader will grant no more window: release an answer that waits for it.
+      // The caller will grant no more window: release a response that waits for it.
       if (!this.#answered) this.#stream.reset("The caller has ended the call.");
     } catch (error) {
       this.#cancel(error instanceof WireError ? error : new WireError("closed", "The stream failed.", error));
@@ -175,7 +175,7 @@ class ServedCall {
 
 const callerLeft = (): WireError => new WireError("closed", "The caller has ended the call.");
 
-/** What the caller may know of an error: its own words only when they were meant for callers. */
+/** Returns what the caller may know about an error: its message only if it was meant for callers. */
 const describe = (error: unknown): { code: number; text: string; hidden: boolean } => {
   if (error instanceof RpcError) return { code: error.code, text: error.message, hidden: false };
   if (error instanceof AppError && error.kind !== "internal") {

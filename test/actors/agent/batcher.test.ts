@@ -1,4 +1,4 @@
-// Messages that wait together go through one turn together.
+// Messages that are queued together are processed in one batch.
 import { expect, mock, test } from "bun:test";
 import { Batcher, type Waiting } from "#actors/agent/batcher.ts";
 
@@ -6,7 +6,7 @@ const settled = () => new Promise((resolve) => setImmediate(resolve));
 
 type Group = Waiting<number, string>[];
 
-/** Groups as they were taken; each turn waits until `go` lets it commit. */
+/** Records batches; each one waits for `go` before it commits. */
 const recorder = (most: number) => {
   const groups: number[][] = [];
   const turns: PromiseWithResolvers<void>[] = [];
@@ -30,7 +30,7 @@ const recorder = (most: number) => {
   return { together, groups, turns, idle };
 };
 
-test("[LG-21] what comes while a turn runs shares the next one, in order, each with its own answer", async () => {
+test("[LG-21] items that arrive while a batch runs share the next one, in order, each with its own answer", async () => {
   const { together, groups, turns, idle } = recorder(100);
   const first = together.add(1);
   while (!turns[0]) await settled();
@@ -58,7 +58,7 @@ test("[LG-21] a group is bounded, but one large item goes alone", async () => {
   expect(groups).toEqual([[4, 5], [6], [50], [1]]);
 });
 
-test("[LG-21] a failed commit refuses its whole group and nobody else", async () => {
+test("[LG-21] a failed commit refuses its whole group and no other", async () => {
   const { together, turns } = recorder(10);
   const answers = [5, 5, 7].map((item) => together.add(item).catch((error: Error) => error.message));
   while (!turns[0]) await settled();
@@ -68,7 +68,7 @@ test("[LG-21] a failed commit refuses its whole group and nobody else", async ()
   expect(await Promise.all(answers)).toEqual(["disk", "disk", "stored 7"]);
 });
 
-test("[LG-21] a turn that cannot begin refuses all who wait; too many who wait are refused immediately", async () => {
+test("[LG-21] a batch that cannot start refuses all waiting items; too many waiting ones are refused immediately", async () => {
   const gate = Promise.withResolvers<() => void>();
   const idle = mock();
   const together = new Batcher<number, string>({ cost: () => 1, most: 1, run: () => gate.promise, idle });

@@ -1,4 +1,4 @@
-// What follows from an agent's reports of its disk and memory: levels, the last processes, and notices.
+// The effects of an agent's disk and memory reports: levels, the last processes, and notifications.
 import { expect, test } from "bun:test";
 import { mergeResources, resourceNotices } from "#actors/agent/resources.ts";
 import { findSpaceLevel } from "#schema/agents/resources.ts";
@@ -8,7 +8,7 @@ const HOUR_MS = 3_600_000;
 const home = (used_bytes: number, total_bytes = 100 * GB) => ({ path: "/home/ada", used_bytes, total_bytes });
 const workspace = { id: "w", owner_id: "ada", name: "dev" };
 
-test("[AG-25] a disk is low below 1 GiB or a tenth, full below 64 MiB or a hundredth, and so until half as much again is free", () => {
+test("[AG-25] a disk is low below 1 GiB or a tenth, full below 64 MiB or a hundredth, until half as much again is free", () => {
   const level = (free: number, total: number, before?: "ok" | "low" | "full") =>
     findSpaceLevel({ used: total - free, total }, before);
   expect([level(2 * GB, 100 * GB), level(GB, 100 * GB), level(0.06 * GB, 100 * GB)]).toEqual(["ok", "low", "full"]);
@@ -26,7 +26,7 @@ test("[AG-25] the last five processes are kept, newest first, also when a report
   expect(last.reported_at).toBe("1970-01-01T00:00:11.000Z");
 });
 
-test("[AG-25] the owner hears of a level when it becomes worse, and of processes by name, at most once an hour", () => {
+test("[AG-25] the owner is notified when a level gets worse, and of processes by name, at most once an hour", () => {
   let before: ReturnType<typeof mergeResources> | null = null;
   const report = (used: number, processes: string[], now: number) => {
     const said = { home: home(used), memory_kills: processes.map((process) => ({ process, killed_at: now })) };

@@ -1,4 +1,4 @@
-// The agent's reports as pure functions: what each does to the state and what it writes.
+// The agent's reports as pure functions: state changes and writes.
 import { describe, expect, test } from "bun:test";
 import type { AgentState } from "#actors/agent/state.ts";
 import * as state from "#actors/agent/state.ts";
@@ -71,7 +71,7 @@ describe("lifecycle", () => {
     }
   });
 
-  test("[AG-4] a time that cannot be right is replaced by the server's", () => {
+  test("[AG-4] an implausible time is replaced by the server's", () => {
     for (const wrong of [Date.UTC(1, 0), NOW + 10 ** 9, NOW - 10 ** 9]) {
       expect(report(fresh(), "starting", wrong).state.agent.started_at).toBe(NOW);
     }
@@ -92,13 +92,13 @@ describe("connection", () => {
     expect(agent).toMatchObject({ first_connected_at: NOW, last_connected_at: NOW + 9, disconnected_at: null });
   });
 
-  test("[AG-7] a replaced connection neither ends nor prolongs the life of the agent", () => {
+  test("[AG-7] a replaced connection neither disconnects the agent nor keeps it connected", () => {
     const now = connect(connect(fresh(), "one").state, "two", NOW + 1).state;
     expect(state.disconnected(now, { connection_id: "one", now: NOW + 2 })).toMatchObject({ writes: [], state: now });
     expect(beat(now, "one", NOW + 2)).toMatchObject({ writes: [], state: now });
   });
 
-  test("[AG-14] [AG-22] a sign of life is written but not announced, unless the agent had counted as gone", () => {
+  test("[AG-14] [AG-22] a heartbeat is recorded but not announced, unless the agent had been considered disconnected", () => {
     const now = connect(fresh(), "one").state;
     const soon = beat(now, "one", NOW + 15_000);
     expect([soon.writes.length, soon.visible]).toEqual([1, false]);
@@ -110,7 +110,7 @@ describe("connection", () => {
 });
 
 describe("metadata", () => {
-  test("[AG-15] values are cut at 2048 bytes with an error that says so; unknown keys are ignored", () => {
+  test("[AG-15] values are truncated at 2048 bytes with an error that says so; unknown keys are ignored", () => {
     const results = [
       { key: "cpu", value: "é".repeat(1025), error: "" },
       { key: "other", value: "x", error: "" },

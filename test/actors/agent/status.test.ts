@@ -1,4 +1,4 @@
-// What is derived from an agent's facts at read time, case by case.
+// Values derived from an agent's facts at read time, case by case.
 import { expect, test } from "bun:test";
 import { agentHealth, agentStatus, INACTIVE_MS } from "#actors/agent/status.ts";
 import { AGENT_STATUSES, LIFECYCLE_STATES } from "#schema/agents/agent.ts";
@@ -14,7 +14,7 @@ const facts = (patch: Partial<Parameters<typeof agentStatus>[0]> = {}) => ({
 });
 const connected = (patch = {}) => facts({ first_connected_at: CREATED, last_connected_at: CREATED + 5000, ...patch });
 
-test("[AG-1] the status follows from the times, the first rule that fits wins", () => {
+test("[AG-1] the status is derived from the times, and the first matching rule wins", () => {
   const cases: [ReturnType<typeof facts>, number, string][] = [
     [facts(), CREATED, "connecting"],
     [facts(), CREATED + 120_000, "connecting"],
@@ -32,7 +32,7 @@ test("[AG-1] the status follows from the times, the first rule that fits wins", 
     expect([agent, now, agentStatus(agent, now)]).toEqual([agent, now, status as never]);
 });
 
-test("[AG-2] the health follows from status and lifecycle; every pair has exactly one answer", () => {
+test("[AG-2] the health is derived from status and lifecycle; every pair has exactly one result", () => {
   const expected = (status: string, lifecycle: string): string => {
     if (status !== "connected" && lifecycle === "off") return "agent is not running";
     if (status === "timeout") return "agent is taking too long to connect";

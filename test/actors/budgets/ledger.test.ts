@@ -1,5 +1,5 @@
-// Budgets against a model that is written from the rules alone: random calls, several at once, with crashes and new periods between them. A failure
-// prints the seed that repeats it.
+// Budgets against a model based only on the rules: random concurrent calls, with crashes and new periods in between. A failure prints the
+// seed to reproduce it.
 import { expect, setDefaultTimeout } from "bun:test";
 import fc from "fast-check";
 import { ModelLedger, type OpenCall } from "#actors/chat/spending/ledger.ts";
@@ -17,7 +17,7 @@ setDefaultTimeout(60_000);
 const RUNS = Number(process.env.SLIPWAY_TEST_BUDGET_RUNS ?? 12);
 const DAY_MS = 86_400_000;
 
-/** Two users, two chats: each call counts for one of each and for everyone. */
+/** Two users, two chats: each call is charged to one of each and to everyone. */
 type Kind = { readonly user: number; readonly chat: number };
 type Step =
   | { readonly do: "begin"; readonly calls: readonly (Kind & { readonly micros: number })[] }
@@ -73,9 +73,9 @@ const NO_CALL = {
 let run = 0;
 
 testInside(
-  "[BU-2] [BU-5] [BU-7] random calls at once, ends, crashes and new days never exceed a budget by more than one reservation, and budgets are the sums of the ledger",
+  "[BU-2] [BU-5] [BU-7] random concurrent calls, ends, crashes and new days never exceed a budget by more than one reservation, and budgets equal the sums of the ledger",
   async () => {
-    // The calls' own time: the server, with its upkeep, lives earlier.
+    // The time of the calls: the server and its maintenance use an earlier time.
     const clock = new ManualClock(Date.UTC(2030, 0, 1, 12));
     await using server = await startTestServer();
     const { store } = contextOf(server);
@@ -132,7 +132,7 @@ testInside(
                 return { user, chat, micros, row, opened };
               }),
             );
-            // Those that were refused have no room now either: what was let in before them only took more.
+            // Rejected calls still do not fit: the calls admitted before them only used more.
             const refused: Kind[] = [];
             for (const { opened, ...call } of begun) {
               if ("limits" in opened) open.push({ ...call, open: opened });
@@ -155,7 +155,7 @@ testInside(
             ledger.stop();
             ledger = new ModelLedger({ store, clock, onNotified: () => {} });
             await ledger.settleLost({ all: true });
-            // What was under way costs what was reserved.
+            // Open calls are charged with their reservation.
             for (const { user, chat, micros } of open.splice(0))
               entries.push({ user, chat, cost: micros, day: today() });
           }
@@ -173,7 +173,7 @@ testInside(
         }
         for (const call of open.splice(0)) await ledger.giveUp(call.open);
         ledger.stop();
-        // Runs do not meet in the budget of everyone.
+        // Runs do not share the budget for everyone.
         clock.advance(2 * DAY_MS);
       }),
       { numRuns: RUNS, endOnFailure: true },

@@ -1,12 +1,12 @@
-// When a history is made shorter and what is kept of it, without any model.
+// When a history is compacted and what is kept of it, without a model.
 import { expect, test } from "bun:test";
 import {
   compactedRows,
   computeThreshold,
+  excerptUserMessages,
   formatRecord,
   type HistoryRow,
   isDue,
-  wordsOfPeople,
 } from "#actors/chat/prompt/compact.ts";
 
 const row = (role: HistoryRow["role"], text: string, more: Partial<HistoryRow> = {}): HistoryRow => ({
@@ -18,7 +18,7 @@ const row = (role: HistoryRow["role"], text: string, more: Partial<HistoryRow> =
 });
 const answer = (input_tokens: number): HistoryRow => row("assistant", "ok", { usage: { input_tokens } });
 
-test("[CM-1] a history is due at its threshold: the owner's, else the model's, else by the size of the context", () => {
+test("[CM-1] a history is compacted at its threshold: the owner's, else the model's, else by context size", () => {
   expect([
     computeThreshold(20, 60, 1_000),
     computeThreshold(undefined, 60, 1_000),
@@ -34,16 +34,16 @@ test("[CM-1] a history is due at its threshold: the owner's, else the model's, e
   ]);
 });
 
-test("[CM-6] what has not grown since it was made shorter is not made shorter again", () => {
+test("[CM-6] a history that has not grown since its compaction is not compacted again", () => {
   const past = row("user", "the past", { replayed: 0 });
   expect(isDue([past, answer(800)], 1_000, 70)).toBe(false);
   expect(isDue([past, answer(800), answer(899)], 1_000, 70)).toBe(false);
   expect(isDue([past, answer(800), answer(900)], 1_000, 70)).toBe(true);
 });
 
-test("[CM-3] what people have written is kept word for word; where it is too long, what sets a rule outlives the rest", () => {
+test("[CM-3] people's messages are kept word for word; if they are too long, sentences that set rules are kept first", () => {
   const short = ["Build it.", " Never push to main! ", ""];
-  expect(wordsOfPeople(short, 1_000)).toEqual(["Build it.", "Never push to main!"]);
+  expect(excerptUserMessages(short, 1_000)).toEqual(["Build it.", "Never push to main!"]);
   const prose = "The sun went down over the hills. ".repeat(40);
   const many = [
     `First of all: ${prose}`,
@@ -51,16 +51,16 @@ test("[CM-3] what people have written is kept word for word; where it is too lon
     `${prose}You must not delete the table users. ${prose}`,
     "And now the tests.",
   ];
-  const kept = wordsOfPeople(many, 3_000);
+  const kept = excerptUserMessages(many, 3_000);
   expect(kept.join("").length).toBeLessThanOrEqual(3_000);
   expect(kept[0]).toStartWith("First of all:");
   expect(kept.join("\n")).toContain("You must not delete the table users.");
   expect(kept.at(-1)).toBe("And now the tests.");
-  const endless = wordsOfPeople([`Always ${"x".repeat(9_000)}`, "b"], 1_000).join("");
+  const endless = excerptUserMessages([`Always ${"x".repeat(9_000)}`, "b"], 1_000).join("");
   expect(endless.length).toBeLessThan(1_100);
 });
 
-test("[CM-4] what nobody has answered is neither summed up nor lost, and a record never fills more than half of the context", () => {
+test("[CM-4] unanswered messages are neither summarized nor lost, and a summary fills at most half of the context", () => {
   const long = row("tool", "", {
     content: [{ type: "tool-result", tool_name: "execute", result: { output: "x".repeat(50_000) } }],
   });

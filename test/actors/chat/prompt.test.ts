@@ -1,4 +1,4 @@
-// The order of what a model is told, whoever says it first, and what providers are asked to remember of it.
+// The order of a prompt's parts, whoever supplies them, and what providers are asked to cache.
 import { expect, test } from "bun:test";
 import { assemblePrompt, type PromptBlock, SLOTS } from "#actors/chat/prompt/prompt.ts";
 import { noAttachments } from "#src/llm/attachments.ts";
@@ -8,7 +8,7 @@ import { buildPrompt } from "#src/llm/prompt.ts";
 
 const row = (role: PromptMessage["role"], text: string): PromptMessage => ({ role, content: [{ type: "text", text }] });
 
-test("[PA-1] blocks stand in the order of their slots, whoever gives them, with the chat's own words third; empty ones are left out", () => {
+test("[PA-1] blocks are in slot order, whoever adds them, with the chat's own prompt third; empty ones are left out", () => {
   const blocks = SLOTS.filter((slot) => slot !== "chat")
     .map((slot): PromptBlock => ({ slot, text: ` ${slot}\n` }))
     .reverse();
@@ -26,7 +26,7 @@ test("[PA-1] blocks stand in the order of their slots, whoever gives them, with 
   expect(assemblePrompt([], [row("user", "hi")])).toEqual([row("user", "hi")]);
 });
 
-test("[PA-2] a provider that remembers only what it is told to is told the system's words and the ends of the two newest messages", async () => {
+test("[PA-2] a provider that caches only marked content gets marks on the system prompt and the ends of the two newest messages", async () => {
   const history = ["user", "assistant", "user", "assistant", "user"].map((role, index) =>
     row(role as PromptMessage["role"], `message ${index}`),
   );

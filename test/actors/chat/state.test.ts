@@ -1,5 +1,5 @@
-// The chat's transitions against a model that knows only the rules: random commands in random order, on time and late. A failure
-// prints the seed that repeats it.
+// The chat's transitions against a model based only on the rules: random commands in random order, on time and late. A failure prints the
+// seed to reproduce it.
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import type {
@@ -169,7 +169,7 @@ const commandOf = (world: World, { kind, pick, flag, late }: Step): Command | un
   }
 };
 
-/** The queue as a person would keep it: a list of numbers. */
+/** The expected queue, as a list of numbers. */
 const queueAfter = (ids: number[], command: Command, from: string): number[] => {
   const [, ...rest] = ids;
   switch (command.type) {
@@ -212,11 +212,11 @@ const check = (world: World, command: Command, { state, inserted, deleted_from }
   else if (command.type === "record_attempt") expect(state.generation_attempt).toBe(before.generation_attempt + 1);
   else expect(state.generation_attempt).toBe(before.generation_attempt);
   const ids = (of: Execution): number[] => of.queue.map(({ id }) => id);
-  // A turn that waits for a budget ends when it is stopped, and the next message begins.
+  // A turn that waits for a budget ends when it is stopped, and the next message starts.
   const isStopped = isPaused(before) && (command.type === "interrupt" || interrupts(command));
   const queue = queueAfter(ids(before), command, toStateName(before));
   expect(ids(state)).toEqual(isStopped ? queue.slice(1) : queue);
-  // A message that is queued and begins at once has been in the queue.
+  // A message that is queued and starts immediately has been in the queue.
   const sameQueue = ids(state).join() === ids(before).join() && !(isStopped && interrupts(command));
   expect(state.queue_version).toBe(sameQueue ? before.queue_version : version);
   expect(state.queue.map(({ position }) => position)).toEqual(
@@ -227,7 +227,7 @@ const check = (world: World, command: Command, { state, inserted, deleted_from }
   if (sameRetry && state.retry_state === null) expect(state.retry_version).toBe(before.retry_version);
   if (state.retry_state !== null) expect(state.status).toBe("running");
   expect(state.last_error !== null).toBe(state.status === "error");
-  // A wish to compact lives as long as the turn that owes it, and as long as the history is as it was.
+  // A compaction request lasts as long as its turn, and as long as the history is unchanged.
   const goesOn = before.status === "running" && state.status === "running" && !changed;
   const owed = goesOn ? before.compaction : null;
   const asked = command.type === "request_compaction" ? { ...command.request } : owed;
@@ -237,7 +237,7 @@ const check = (world: World, command: Command, { state, inserted, deleted_from }
   if (state.status === "requires_action") expect(state.pending_calls.length > 0).toBe(!isPaused(state));
 };
 
-test("[CH-3] random commands never break an invariant, lose a queued message or leave a call unanswered before a user's words", () => {
+test("[CH-3] random commands never break an invariant, lose a queued message or leave a call unanswered before a user message", () => {
   const seen = new Set<string>();
   fc.assert(
     fc.property(fc.array(step, { minLength: 20, maxLength: 120 }), (steps) => {
@@ -271,7 +271,7 @@ test("[CH-3] random commands never break an invariant, lose a queued message or 
     }),
     { numRuns: 500 },
   );
-  // Random, but never so unlucky that whole rows of the table stay untried.
+  // Random, but large enough to cover every row of the table.
   expect(seen.size).toBeGreaterThan(35);
 });
 
@@ -283,7 +283,7 @@ const after = (state: Execution, command: Command): Change => {
 const at = { now: 1, first_id: 1 };
 const message = { id: 1, content: [], created_by: "u", model_config_id: null, reasoning_effort: "" };
 
-test("[CH-4] twenty messages can wait; the next is refused with 429 and nothing is lost", () => {
+test("[CH-4] twenty messages can wait; one more is refused with 429 and nothing is lost", () => {
   let state = sample("R0", 0);
   for (let id = 1; id <= 20; id++) {
     state = after(state, { ...at, type: "send", message: { ...message, id }, behavior: "queue" }).state;
@@ -308,7 +308,7 @@ test("[CH-5] tool results must name every awaited call exactly once", () => {
   ]);
 });
 
-test("[CH-6] archiving keeps the error, and unarchiving brings the chat back as it was", () => {
+test("[CH-6] archiving keeps the error, and unarchiving restores the chat", () => {
   const failed = sample("E1", 2);
   const archived = after(failed, { ...at, type: "archive" }).state;
   expect(archived.last_error).toEqual(failed.last_error);
@@ -317,7 +317,7 @@ test("[CH-6] archiving keeps the error, and unarchiving brings the chat back as 
   expect(back.queue).toEqual(failed.queue);
 });
 
-test("[CH-7] the deadline fires only when it has come", () => {
+test("[CH-7] the deadline fires only when it is due", () => {
   const awaiting = { ...sample("A0", 0), requires_action_deadline: 1_000 };
   expect(transition(awaiting, { now: 999, first_id: 1, type: "cancel_requires_action" }).kind).toBe("stale");
   const done = after(awaiting, { now: 1_000, first_id: 1, type: "cancel_requires_action" });
@@ -325,14 +325,14 @@ test("[CH-7] the deadline fires only when it has come", () => {
   expect(done.inserted).toMatchObject([{ role: "tool", content: [{ is_error: true }] }]);
 });
 
-test("[PE-18] people have their own time to allow a call, and the model is told that nobody did", () => {
+test("[PE-18] people have a separate time limit to allow a call, and the model is told when nobody did", () => {
   const running = { ...sample("R0", 0), pending_calls: sample("A0", 0).pending_calls };
   const [call] = running.pending_calls;
   const enter = { ...at, type: "enter_requires_action", history_version: running.history_version } as const;
   const asked = [call?.tool_call_id ?? ""];
   const waiting = after(running, { ...enter, asked, approval_ms: 86_400_000 }).state;
   expect(waiting.requires_action_deadline).toBe(at.now + 86_400_000);
-  // The client's results are awaited as ever.
+  // Client results are still awaited.
   expect(after(running, { ...enter, approval_ms: 86_400_000 }).state.requires_action_deadline).toBe(
     at.now + ACTION_LIMIT_MS,
   );
@@ -341,7 +341,7 @@ test("[PE-18] people have their own time to allow a call, and the model is told 
   expect(JSON.stringify(after(waiting, late).inserted)).toContain("This call was not approved in time");
 });
 
-test("[CH-8] an interrupted turn keeps what it has said, then the oldest waiting message begins", () => {
+test("[CH-8] an interrupted turn keeps its output, then the oldest queued message starts", () => {
   const partial = said("assistant", [{ type: "text", text: "half a" }]);
   const ended = after(sample("I1", 2), { ...at, type: "finish_interruption", history_version: 8, partial: [partial] });
   expect(ended.inserted.map(({ role }) => role)).toEqual(["assistant", "user"]);

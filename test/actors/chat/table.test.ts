@@ -1,4 +1,4 @@
-// The chat's table in the code, on its page, and as written down by hand from the rules: all three say the same.
+// The chat's state table in the code, on its page, and as derived by hand from the rules: all three are equal.
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import type { Command } from "#actors/chat/machine/decision.ts";
@@ -23,7 +23,7 @@ XE0: unarchive -> E0
 XE1: unarchive -> E1
 invalid: reconcile invalid -> E0 or E1`;
 
-test("[CH-1] the code moves as the rules say, from every state and on every command", () => {
+test("[CH-1] the code follows the transition table from every state and for every command", () => {
   const moves = STATE_NAMES.map((name) => {
     const lines = tableLines().filter(({ from }) => from === name);
     return `${name}: ${lines.map(({ trigger, to }) => `${trigger} -> ${to}`).join(" | ")}`;
@@ -103,7 +103,7 @@ const expectedStatus = (name: string, { type }: Command): number => {
   return type === "unarchive" ? 400 : 409;
 };
 
-test("[CH-2] what is not in the table is refused and changes nothing; late reports are stale", () => {
+test("[CH-2] transitions that are not in the table are refused and change nothing; late reports are stale", () => {
   expect(COMMANDS.map(({ type }) => type).sort()).toEqual(commandTypes().sort());
   for (const name of STATE_NAMES) {
     for (const command of COMMANDS.filter(({ type }) => !(type in TABLE[name]))) {
@@ -133,7 +133,7 @@ test("[CH-9] a report about another history or another attempt is stale", () => 
           ]
         : [{ ...command, history_version: 7 } as Command];
     for (const one of late) expect([one.type, transition(running, one).kind]).toEqual([one.type, "stale"]);
-    // A model is asked only once no call is left.
+    // The model is called only when no tool call is left.
     const state = command.type === "pause_for_budget" ? { ...running, pending_calls: [] } : running;
     expect([command.type, transition(state, command).kind]).toEqual([command.type, "change"]);
   }

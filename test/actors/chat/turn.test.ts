@@ -1,4 +1,4 @@
-// Chats and their turns on a real store, with a model whose every word the test decides.
+// Chats and their turns on a real store, with a model controlled by the test.
 import { expect, test } from "bun:test";
 import type { ChatNotice } from "#actors/chat/messages.ts";
 import { uuid } from "#base/ids.ts";
@@ -9,7 +9,7 @@ import { SCRIPTED, ScriptedModels } from "#test/support/models/scripted-models.t
 import { contextOf, seedUser } from "#test/support/seed.ts";
 import { startTestServer, type TestServerOptions, tempDirectory } from "#test/support/server.ts";
 
-/** All that is ready to run has run. */
+/** Resolves when all ready callbacks have run. */
 const loopTurned = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 const openServices = async (options: TestServerOptions = {}) => {
@@ -24,7 +24,7 @@ const openServices = async (options: TestServerOptions = {}) => {
       notices.push(notice);
       for (const one of waiting.filter(({ fits }) => fits(notice))) one.resolve(notice);
     });
-  /** The next notice, from now on, that fits. */
+  /** Resolves with the next matching notice. */
   const noticeOf = (fits: (notice: ChatNotice) => boolean): Promise<ChatNotice> =>
     new Promise((resolve) => waiting.push({ fits, resolve }));
   const status = (wanted: string) => noticeOf((notice) => notice.status === wanted);
@@ -34,7 +34,7 @@ const openServices = async (options: TestServerOptions = {}) => {
     const rows = await store.all(listMessages(page));
     return rows.map(({ role, content }) => `${role}: ${content.map(({ text, type }) => text ?? type).join("")}`);
   };
-  /** Followers have heard more of what the model says. */
+  /** Resolves when followers have received more of the model's answer. */
   const heard = (id: string): Promise<void> =>
     new Promise((resolve) => {
       const leave = topics.subscribe("chat_parts", id, () => {
@@ -63,7 +63,7 @@ type Services = Awaited<ReturnType<typeof openServices>>;
 
 type Person = { readonly user_id: string; readonly organization_id: string };
 
-/** Of this person, or of someone new. */
+/** Creates a chat of this person, or of a new one. */
 const newChat = async (services: Services, text = "hello", tools: string[] = [], owner?: Person): Promise<string> => {
   const { user_id, organization_id } = owner ?? (await seedUser(services.server));
   const id = uuid();
@@ -109,7 +109,7 @@ const send = (services: Services, id: string, text: string, behavior: "queue" | 
     patch: {},
   });
 
-test("[CH-10] a turn stores what the model says and the chat waits again; queued messages follow in order", async () => {
+test("[CH-10] a turn stores the model's answer and the chat waits again; queued messages follow in order", async () => {
   await using services = await openServices();
   const id = await newChat(services, "one");
   const first = await services.models.next();
@@ -135,7 +135,7 @@ test("[CH-10] a turn stores what the model says and the chat waits again; queued
   expect(versions).toEqual([...new Set(versions)].sort((a, b) => a - b));
 });
 
-test("[CH-11] interrupting keeps what was said and stops the model at once; nothing it says later counts", async () => {
+test("[CH-11] an interrupt keeps the output and stops the model immediately; later output is discarded", async () => {
   await using services = await openServices();
   const id = await newChat(services);
   const call = await services.models.next();
@@ -152,7 +152,7 @@ test("[CH-11] interrupting keeps what was said and stops the model at once; noth
   expect(services.generations.holds(id)).toBe(false);
 });
 
-test("[CH-12] editing makes the running turn obsolete and begins another on the shorter history", async () => {
+test("[CH-12] an edit makes the running turn obsolete and starts another on the shorter history", async () => {
   await using services = await openServices();
   const id = await newChat(services, "wrong");
   const old = await services.models.next();
@@ -177,7 +177,7 @@ test("[CH-12] editing makes the running turn obsolete and begins another on the 
   expect(await services.texts(id)).toEqual(["user: right", "assistant: good"]);
 });
 
-test("[CH-13] a passing failure is tried again after a growing wait, at least as long as the provider asks; a lasting one ends the turn", async () => {
+test("[CH-13] a transient failure is retried with a growing delay, at least the provider's; a permanent one ends the turn", async () => {
   await using services = await openServices();
   const id = await newChat(services);
   const waits: number[] = [];
@@ -198,7 +198,7 @@ test("[CH-13] a passing failure is tried again after a growing wait, at least as
   expect(await services.texts(id)).toEqual(["user: hello"]);
 });
 
-test("[CH-14] a model that falls silent or breaks off is tried again", async () => {
+test("[CH-14] a model that falls silent or breaks off is retried", async () => {
   await using services = await openServices();
   await newChat(services);
   await services.models.next();
@@ -212,7 +212,7 @@ test("[CH-14] a model that falls silent or breaks off is tried again", async () 
   expect((await cut).retry_state?.kind).toBe("timeout");
 });
 
-test("[MO-47] an answer that breaks off after its beginning is asked for again four times in a row, no more, and what it said is kept", async () => {
+test("[MO-47] an answer that breaks off after it started is requested again up to four times in a row, and its output is kept", async () => {
   await using services = await openServices();
   const id = await newChat(services);
   const failed = services.status("error");
@@ -229,7 +229,7 @@ test("[MO-47] an answer that breaks off after its beginning is asked for again f
   expect(await services.texts(id)).toEqual(["user: hello", "assistant: half 5"]);
 });
 
-test("[CH-15] tools of the client: the chat waits for results, unknown tools are answered immediately, the deadline gives up", async () => {
+test("[CH-15] client tools: the chat waits for results, unknown tools are answered immediately, the deadline gives up", async () => {
   await using services = await openServices();
   const id = await newChat(services, "go", ["ask"]);
   const asked = services.status("requires_action");
@@ -271,7 +271,7 @@ test("[CH-16] after a restart a running chat continues with a new attempt and it
   expect(await services.texts(id)).toEqual(["user: one", "assistant: a", "user: two", "assistant: b"]);
 });
 
-test("[CH-17] only so many turns run immediately; the others wait their turn, and each ends its wait when a slot is free", async () => {
+test("[CH-17] the number of concurrent turns is limited; each waiting turn starts when a slot is free", async () => {
   await using services = await openServices({ env: { SLIPWAY_CHAT_SLOTS: "1" } });
   const one = await newChat(services, "one");
   const two = await newChat(services, "two");
@@ -282,7 +282,7 @@ test("[CH-17] only so many turns run immediately; the others wait their turn, an
   expect([second.prompt, services.generations.isWaiting(two)]).toEqual(["two", false]);
 });
 
-test("[CH-47] a turn that waits for its next try gives its slot to others, and asks again once there is one", async () => {
+test("[CH-47] a turn that waits for a retry releases its slot and takes another before it calls again", async () => {
   await using services = await openServices({ env: { SLIPWAY_CHAT_SLOTS: "1" } });
   const one = await newChat(services, "one");
   const failed = services.noticeOf(({ retry_state }) => retry_state !== null);
@@ -300,14 +300,14 @@ test("[CH-47] a turn that waits for its next try gives its slot to others, and a
   second.finish();
   const again = await services.models.next();
   expect([again.prompt, again.request.attempt]).toEqual(["one", 2]);
-  // Its slot is one as any other: who comes now waits, until it is stopped.
+  // It occupies a slot like any other: new chats wait until it is stopped.
   const three = await newChat(services, "three");
   expect(services.generations.isWaiting(three)).toBe(true);
   await services.chats.ask(one, "interrupt", {});
   expect((await services.models.next()).prompt).toBe("three");
 });
 
-test("[CH-49] owners have their turns in turn: one's many chats keep no other's out", async () => {
+test("[CH-49] slots are shared fairly: one owner's many chats do not block another's", async () => {
   await using services = await openServices({ env: { SLIPWAY_CHAT_SLOTS: "2" } });
   const busy = await seedUser(services.server);
   for (let number = 1; number <= 8; number += 1) await newChat(services, `busy ${number}`, [], busy);
@@ -328,7 +328,7 @@ test("[CH-49] owners have their turns in turn: one's many chats keep no other's 
   ]);
 });
 
-test("[CH-49] a turn of many steps lets another owner's chat in between two of them, and no further chat of its own owner", async () => {
+test("[CH-49] a turn of many steps yields to another owner's chat between two steps, but not to one of its own owner", async () => {
   await using services = await openServices({ env: { SLIPWAY_CHAT_SLOTS: "1" } });
   const busy = await seedUser(services.server);
   const one = await newChat(services, "one", [], busy);
@@ -348,7 +348,7 @@ test("[CH-49] a turn of many steps lets another owner's chat in between two of t
   expect(rest.map(({ prompt }) => prompt).sort()).toEqual(["one", "two"]);
 });
 
-test("[CH-49] who has no slot for a while gets one on top of those that others keep, at most as many as there are slots", async () => {
+test("[CH-49] an owner without a slot for some time gets an extra one, at most as many as there are slots", async () => {
   await using services = await openServices({ env: { SLIPWAY_CHAT_SLOTS: "1" } });
   const [busy, other, third] = [
     await seedUser(services.server),

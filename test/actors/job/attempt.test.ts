@@ -16,7 +16,7 @@ const REQUEST = {
   workspace: { id: "w", name: "w" },
   manifest: { provisioner: "made-up", resources: [] },
 };
-/** The third attempt begins, and everything that its worker says of it ends here. */
+/** The third attempt starts, and this records all reports of its worker. */
 const owner = () => {
   const told: string[] = [];
   const ask = async (_: string, message: string, { attempt, moved }: { attempt?: number; moved?: boolean }) => {
@@ -26,7 +26,7 @@ const owner = () => {
   const askHere = async () => ({ request: REQUEST, orphan: false, verbose: false, file_id: "f", attempt: 3 });
   return { told, directory: { ask, askHere } as unknown };
 };
-/** Ends when the queue rests. */
+/** Resolves when the queue is idle. */
 const worked = async (submit: (jobs: JobQueue) => void): Promise<void> => {
   const jobs = new JobQueue(1);
   submit(jobs);
@@ -44,7 +44,7 @@ const said = (report: Report) => {
 };
 const fails = { name: "made-up", run: () => Promise.reject(new Error("broken")) };
 
-test("[WK-7] whatever a build says carries its attempt, so that a run before is not heard", async () => {
+test("[WK-7] every build report carries its attempt, so that reports of an earlier run are ignored", async () => {
   for (const [provisioner, end] of [
     [ends, "completeJob"],
     [fails, "failJob"],
@@ -64,7 +64,7 @@ test("[WK-7] whatever a build says carries its attempt, so that a run before is 
   }
 });
 
-test("[WK-7] the same of an import and of a dry run", async () => {
+test("[WK-7] the same for an import and a dry run", async () => {
   const imports = owner();
   const versions = () => imports.directory as Directory<TemplateVersionActor>;
   const store = { get: async () => undefined };
@@ -84,7 +84,7 @@ test("[WK-7] the same of an import and of a dry run", async () => {
   expect(runs.told.every((one) => one.endsWith(" of 3"))).toBe(true);
 });
 
-test("[JB-12] a build and a dry run that an outage of the database interrupts go back into the queue", async () => {
+test("[JB-12] a build and a dry run that a database outage interrupts go back into the queue", async () => {
   const away = () => Promise.reject(Object.assign(new Error("no answer"), { reason: "unreachable" }));
   const provisioners = new Map([["made-up", { name: "made-up", run: away, plan: away }]]);
   const equip = async (request: unknown) => request;

@@ -1,4 +1,4 @@
-// Queues of jobs of several nodes, as what they say to each other: the first node has the workers.
+// Job queues of several nodes and the messages between them: the first node has the workers.
 import { afterEach, expect, test } from "bun:test";
 import { FarJobs, type FarQuestion } from "#actors/runtime/far-jobs.ts";
 import { JobQueue, type QueuedJob } from "#actors/runtime/job-queue.ts";
@@ -30,12 +30,12 @@ afterEach(() => {
   for (const end of open.splice(0)) end();
 });
 
-/** Nodes by name, what owners of jobs know, and how jobs run: each run ends when it is told to. */
+/** Nodes by name, the state of the job owners, and how jobs run: each run ends on request. */
 const cluster = (names: readonly string[], slots = 1) => {
   const clock = new ManualClock();
   const owners = new Map<string, Owner>();
   const runs = new Map<string, { on: string; end: () => void }>();
-  /** A job that runs twice at the same time, and links that are cut. */
+  /** Jobs that run twice at the same time, and cut links. */
   const wrong: string[] = [];
   const cut = new Set<string>();
   const nodeOfPart = new Map<number, string>();
@@ -56,7 +56,7 @@ const cluster = (names: readonly string[], slots = 1) => {
     const workers = new Workers(clock);
     const run = async (id: string, signal: AbortSignal): Promise<void> => {
       const owner = owners.get(id) as Owner;
-      // Who is not first to say that it begins is too late.
+      // Only the first node to report a start succeeds.
       if (owner.state !== "pending") return;
       owner.state = "running";
       if (runs.has(id)) wrong.push(`${id} runs twice`);
@@ -77,7 +77,7 @@ const cluster = (names: readonly string[], slots = 1) => {
       queue: () => queue,
       async ask(node, question: FarQuestion) {
         if (cut.has(name) || cut.has(node.id)) throw new NotBegun("It cannot be reached.");
-        // What goes from node to node is data.
+        // Only data is sent between nodes.
         return structuredClone(await nodes.get(node.id)?.far.answer(JSON.parse(JSON.stringify(question))));
       },
       submit: put,
@@ -105,7 +105,7 @@ const cluster = (names: readonly string[], slots = 1) => {
     cut,
     nodeOfPart,
     node,
-    /** A job of this part, asked for at the node that has it. */
+    /** Submits a job of this shard at the node that has it. */
     submit(id: string, part: number, created_at: number, tags: Record<string, string> | undefined = TAGS) {
       const job = { id, created_at, urgency: "person", tags, part, of: { kind: "build", id } } as const;
       owners.set(id, { state: "pending", part, job });
@@ -114,7 +114,7 @@ const cluster = (names: readonly string[], slots = 1) => {
     start() {
       for (const { far } of nodes.values()) far.start();
     },
-    /** Half a second passes until this holds. */
+    /** Advances the clock by half a second at a time until this holds. */
     async passes(holds: () => boolean) {
       await until(async () => {
         clock.advance(500);
@@ -125,7 +125,7 @@ const cluster = (names: readonly string[], slots = 1) => {
   };
 };
 
-test("[CP-60] a job that needs a worker is done by a worker of the first node, whoever owns it, and is nobody's once it has ended", async () => {
+test("[CP-60] a job that needs a worker runs on a worker of the first node, whoever owns it, and belongs to none once it has ended", async () => {
   const { nodeOfPart, node, submit, start, runs, owners, passes } = cluster(["a", "b"]);
   nodeOfPart.set(0, "a").set(1, "b");
   start();
@@ -137,12 +137,12 @@ test("[CP-60] a job that needs a worker is done by a worker of the first node, w
   runs.get("one")?.end();
   await passes(() => !node("b").queue.holds("one"));
   expect(owners.get("one")?.state).toBe("done");
-  // What the built-in worker takes stays where it is.
+  // Jobs for the built-in worker stay on their node.
   submit("own", 1, 2, {});
   expect(runs.get("own")?.on).toBe("b");
 });
 
-test("[CP-61] every node says which workers there are, and places are counted over all nodes whose jobs wait for them", async () => {
+test("[CP-61] every node lists the workers, and positions are counted over all nodes whose jobs wait for them", async () => {
   const { nodeOfPart, node, submit, start, runs, passes } = cluster(["a", "b", "c"]);
   nodeOfPart.set(0, "a").set(1, "b").set(2, "c");
   start();
@@ -168,7 +168,7 @@ test("[CP-61] every node says which workers there are, and places are counted ov
   expect(places("waits")).toEqual(Array(3).fill({ queue_position: 1, queue_size: 1 }));
 });
 
-test("[CP-62] anyone who cancels a job that another node has reaches it, also when the link was cut in the meantime", async () => {
+test("[CP-62] a cancellation reaches a job on another node, even if the connection was down in the meantime", async () => {
   const { nodeOfPart, node, submit, start, runs, owners, passes, cut } = cluster(["a", "b"]);
   nodeOfPart.set(0, "a").set(1, "b");
   start();
@@ -184,7 +184,7 @@ test("[CP-62] anyone who cancels a job that another node has reaches it, also wh
   expect(owners.get("runs")?.state).toBe("done");
 });
 
-test("[CP-63] a link that breaks begins no job a second time", async () => {
+test("[CP-63] a broken connection starts no job twice", async () => {
   const { nodeOfPart, node, submit, start, runs, wrong, passes, cut } = cluster(["a", "b"]);
   nodeOfPart.set(0, "a").set(1, "b");
   start();
@@ -192,7 +192,7 @@ test("[CP-63] a link that breaks begins no job a second time", async () => {
   submit("runs", 1, 1);
   await passes(() => runs.has("runs"));
   cut.add("b");
-  // It never arrives, and is found out when the link is there again.
+  // The message never arrives, which is detected when the link is restored.
   submit("lost", 1, 2);
   for (let i = 0; i < 4; i++) await passes(() => true);
   expect(runs.has("lost")).toBe(false);
@@ -202,7 +202,7 @@ test("[CP-63] a link that breaks begins no job a second time", async () => {
   expect(wrong).toEqual([]);
 });
 
-test("[CP-63] when the first node dies its jobs begin again at the next one's workers; jobs of the next one among them", async () => {
+test("[CP-63] when the first node dies, its jobs start again on the next one's workers, including the next one's own", async () => {
   const { nodeOfPart, node, submit, start, runs, owners, wrong, passes, cut } = cluster(["a", "b", "c"]);
   nodeOfPart.set(0, "a").set(1, "b").set(2, "c");
   start();
@@ -210,7 +210,7 @@ test("[CP-63] when the first node dies its jobs begin again at the next one's wo
   submit("of-b", 1, 1);
   submit("of-c", 2, 2);
   await passes(() => runs.size === 2);
-  // It dies, and its workers' work with it.
+  // The node dies with its workers' jobs.
   cut.add("a");
   node("a").far.stop();
   runs.clear();
@@ -223,7 +223,7 @@ test("[CP-63] when the first node dies its jobs begin again at the next one's wo
   expect(wrong).toEqual([]);
 });
 
-test("[CP-63] a first node that hands over ends what its workers do, and nothing begins before that", async () => {
+test("[CP-63] a first node that hands over ends its workers' jobs, and none starts before that", async () => {
   const { nodeOfPart, node, submit, start, runs, wrong, passes } = cluster(["a", "b"]);
   nodeOfPart.set(0, "a").set(1, "b").set(2, "a");
   start();
@@ -243,7 +243,7 @@ test("[CP-63] a first node that hands over ends what its workers do, and nothing
   expect(wrong).toEqual([]);
 });
 
-test("[CP-63] a part that moves leaves its jobs with the workers, and its next owner follows them", async () => {
+test("[CP-63] a shard that moves leaves its jobs with the workers, and its next owner follows them", async () => {
   const { nodeOfPart, node, submit, start, runs, owners, wrong, passes } = cluster(["a", "b", "c"]);
   nodeOfPart.set(0, "a").set(1, "b").set(2, "c");
   start();

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { askPatiently } from "#actors/job/patience.ts";
+import { askWithRetries } from "#actors/job/patience.ts";
 import type { Directory } from "#actors/runtime/directory.ts";
 import { JobQueue } from "#actors/runtime/job-queue.ts";
 import type { WorkspaceActor } from "#actors/workspace/actor.ts";
@@ -9,11 +9,11 @@ import { CommitError } from "#db/engine/store.ts";
 
 const PART = 7;
 
-test("[CP-57] a build whose part leaves before it begins is not begun at the node that gets it", async () => {
+test("[CP-57] a build whose shard moves before it starts does not start on the old node", async () => {
   const jobs = new JobQueue(2);
   const asked: string[] = [];
   const workspaces = {
-    // Wherever the workspace is by then.
+    // Delivered wherever the workspace is by then.
     ask: async (id: string, message: string) => void asked.push(`${message} of ${id} anywhere`),
     askHere: async (id: string, message: string) => {
       asked.push(`${message} of ${id} here`);
@@ -30,9 +30,9 @@ test("[CP-57] a build whose part leaves before it begins is not begun at the nod
   expect(asked).toEqual(["startJob of stays here"]);
 });
 
-test("[CP-57] what comes of a job is said again while its part moves, to anyone who has it then", async () => {
+test("[CP-57] a job's reports are resent while its shard moves, to its current owner", async () => {
   const refused = [new CommitError("moved", "another node does this now"), new CommitError("overloaded", "busy")];
-  const asked = await askPatiently(systemClock, new AbortController().signal, async () => {
+  const asked = await askWithRetries(systemClock, new AbortController().signal, async () => {
     const error = refused.shift();
     if (error) throw error;
     return "done";

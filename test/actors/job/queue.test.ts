@@ -1,4 +1,4 @@
-// The queue of jobs and what a running job says.
+// The job queue and the reports of a running job.
 import { expect, test } from "bun:test";
 import { appendLogs } from "#actors/job/logs.ts";
 import { JobReport, type Said } from "#actors/job/report.ts";
@@ -13,7 +13,7 @@ const job = (id: string, created_at: number, run: QueuedJob["run"], urgency: Urg
   run,
 });
 
-test("[JB-1] no more jobs run than there are slots; people's jobs go first, then the oldest, whatever the order of submission", async () => {
+test("[JB-1] at most as many jobs run as there are slots; people's jobs first, then the oldest, in any order of submission", async () => {
   const queue = new JobQueue(1);
   const order: string[] = [];
   const gate = Promise.withResolvers<void>();
@@ -32,7 +32,7 @@ test("[JB-1] no more jobs run than there are slots; people's jobs go first, then
   expect(order).toEqual(["old", "young", "spare"]);
 });
 
-test("[JB-2] cancelling takes a waiting job out and tells a running one to end", async () => {
+test("[JB-2] canceling removes a waiting job and tells a running one to stop", async () => {
   const queue = new JobQueue(1);
   const told = Promise.withResolvers<unknown>();
   const ends = async (signal: AbortSignal) => {
@@ -47,7 +47,7 @@ test("[JB-2] cancelling takes a waiting job out and tells a running one to end",
   expect(String(await told.promise)).toContain("no longer wanted");
 });
 
-test("[JB-3] a stopping queue starts nothing more and tells what runs why", async () => {
+test("[JB-3] a stopping queue starts nothing more and tells running jobs why", async () => {
   const queue = new JobQueue(1);
   let reason: unknown;
   let ran = false;
@@ -67,7 +67,7 @@ test("[JB-3] a stopping queue starts nothing more and tells what runs why", asyn
   expect(ran).toBe(false);
 });
 
-test("[JB-10] a stored line has no NUL, no broken characters and an end", () => {
+test("[JB-10] a stored line has no NUL, no invalid characters and a maximum length", () => {
   const state = { key: 1, logs_length: 0, logs_overflowed: false } as Parameters<typeof appendLogs>[0];
   const line = (output: string) => ({
     created_at: 0,
@@ -82,7 +82,7 @@ test("[JB-10] a stored line has no NUL, no broken characters and an end", () => 
   expect(rows.map(({ id }) => id)).toEqual([5, 6]);
 });
 
-test("[JB-11] what a job says in one turn is one message, in order, and is said again while its owner is overloaded", async () => {
+test("[JB-11] a job's output in one turn of the event loop is one message, in order, and is resent while its owner is overloaded", async () => {
   const got: Said[] = [];
   let refusals = 1;
   const report = new JobReport(systemClock, async (said) => {

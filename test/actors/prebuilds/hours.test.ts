@@ -1,4 +1,4 @@
-// Presets that keep other numbers of workspaces ready at other hours, by a schedule in a time zone.
+// Presets with different numbers of prebuilt workspaces at different hours, by a schedule with a time zone.
 import { expect, test } from "bun:test";
 import { dueTimers } from "#db/engine/timers.ts";
 import { listPrebuilds } from "#db/workspaces/prebuilds.ts";
@@ -18,14 +18,14 @@ const schedule = {
 };
 const preset = { name: "Day", parameters: {}, prebuilds: { instances: 0, schedule } };
 
-test("[PB-16] a preset wants what its schedule says at this hour in its zone, the largest of several, else its own", () => {
+test("[PB-16] a preset uses the number in its schedule for this hour in its zone, the largest of several, else its own", () => {
   const at = (hour: number): number => resolvePrebuilds(preset, Date.UTC(2030, 0, 1, hour, 30)).instances;
   // Berlin is an hour ahead in winter.
   expect([6, 7, 11, 16, 17].map(at)).toEqual([0, 2, 5, 2, 0]);
   expect(resolvePrebuilds({ ...preset, prebuilds: 3 }, 0)).toEqual({ instances: 3, ttl_ms: 0, is_scheduled: false });
 });
 
-testInside("[PB-16] while it wants none, it is looked at again", async () => {
+testInside("[PB-16] a preset that wants none is checked again later", async () => {
   const clock = new ManualClock(Date.UTC(2030, 0, 1, 2));
   await using world = await openWorld({ clock });
   const { store, prebuilds } = contextOf(world.server);

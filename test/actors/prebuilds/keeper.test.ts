@@ -1,4 +1,4 @@
-// A look at what is kept ready that does not come to its end.
+// A prebuild check that does not complete.
 import { expect } from "bun:test";
 import { PrebuildKeeper } from "#actors/prebuilds/keeper.ts";
 import { dueTimers } from "#db/engine/timers.ts";
@@ -9,7 +9,7 @@ import { makeTemplate } from "#test/support/templates.ts";
 import { openWorld } from "#test/support/workspaces.ts";
 
 testInside(
-  "[PB-15] a look that is cut short is made again within seconds, one that has ended after minutes",
+  "[PB-15] an interrupted reconciliation is repeated within seconds, a completed one after minutes",
   async () => {
     const clock = new ManualClock();
     await using world = await openWorld({ clock });
@@ -34,7 +34,7 @@ testInside(
     const error = await broken.reconcile(id).catch((thrown: unknown) => thrown);
     expect(String(error)).toContain("as if the server had died here");
     expect(await next()).toBe(10_000);
-    // Nothing is wanted any more, so that no build moves the timer.
+    // No prebuilt workspaces are wanted, so no build moves the timer.
     await world.admin.patch(`/api/v2/templates/${id}`, { deprecation_message: "old" });
     await prebuilds.reconcile(id);
     expect(await next()).toBeNaN();

@@ -1,20 +1,20 @@
-// How many workspaces are kept ready: single cases, and a template under random hands and a random clock against what the rules promise
-// after every step. A failure prints the seed that repeats it.
+// The number of prebuilt workspaces: single cases, and a template with random events and a random clock against the rules after every step.
+// A failure prints the seed to reproduce it.
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import fc from "fast-check";
 import {
   AT_ONCE,
-  GIVE_UP,
+  MAX_FAILURES,
   MOST,
   type Prebuild,
   pauseAfter,
+  planSteps,
   type Steps,
-  stepsFor,
   type Wanted,
 } from "#actors/prebuilds/steps.ts";
 import { scaled } from "#test/support/pace.ts";
 
-// A loaded machine may take its time.
+// A loaded machine may be slow.
 setDefaultTimeout(scaled(60_000));
 
 const [START, MINUTE, HOUR] = [1_900_000_000_000, 60_000, 3_600_000];
@@ -57,25 +57,25 @@ describe("single cases", () => {
     ["[PB-6] few at once", wants(50), [], START, [AT_ONCE, "", undefined]],
   ];
   test.each(cases)("%s", (_, wanted, existing, now, steps) => {
-    expect(shown(stepsFor(wanted, existing, now))).toEqual(steps);
+    expect(shown(planSteps(wanted, existing, now))).toEqual(steps);
   });
 
   test("[PB-4] [PB-17] a preset that is given up is named", () => {
-    const given_up = (...existing: Prebuild[]) => stepsFor(wants(1), existing, START + 9 * HOUR).given_up;
+    const given_up = (...existing: Prebuild[]) => planSteps(wants(1), existing, START + 9 * HOUR).given_up;
     expect(given_up(failed("a", START), failed("b", START))).toEqual([]);
     expect(given_up(failed("a", START), failed("b", START), failed("c", START))).toEqual(["p"]);
   });
 
-  test("[PB-6] a template keeps no more than the most, whatever its presets want", () => {
+  test("[PB-6] a template keeps at most the limit, whatever its presets want", () => {
     const presets = ["p", "q"].map((id) => ({ id, instances: 100, ttl_ms: 0 }));
     const existing = Array.from({ length: MOST - 2 }, (_, i) => one(`w${i}`));
-    expect(stepsFor({ version_id: "v1", presets }, existing, START).create.length).toBe(2);
+    expect(planSteps({ version_id: "v1", presets }, existing, START).create.length).toBe(2);
   });
 });
 
 type Move = { kind: "end" | "fail" | "claim" | "version" | "instances" | "leap" | "stop" | "look"; at: number };
 
-/** A template and its world. */
+/** A template and its environment. */
 class Model {
   wanted: Wanted = {
     version_id: "v0",
@@ -114,10 +114,10 @@ class Model {
     this.all = this.all.map((two) => (two === prebuild ? { ...two, ...more } : two));
   }
 
-  /** What the keeper does, and what must hold then. */
+  /** Runs the keeper and checks the invariants. */
   look(): void {
     const before = this.all;
-    const { create, remove, next } = stepsFor(this.wanted, before, this.now);
+    const { create, remove, next } = planSteps(this.wanted, before, this.now);
     expect(remove.every(({ ended_at }) => ended_at !== null)).toBe(true);
     expect(new Set(remove).size).toBe(remove.length);
     if (next !== undefined) expect(next).toBeGreaterThan(this.now);
@@ -140,12 +140,12 @@ class Model {
         if (ttl_ms > 0 && status === "succeeded") expect((ended_at ?? 0) + ttl_ms).toBeGreaterThan(this.now);
       }
     }
-    // Anyone who looks again finds nothing to do.
-    const again = stepsFor(this.wanted, this.all, this.now);
+    // Another check finds nothing to do.
+    const again = planSteps(this.wanted, this.all, this.now);
     expect([again.create, again.remove]).toEqual([[], []]);
   }
 
-  /** From now on everything goes well. */
+  /** From now on, everything succeeds. */
   calm(): void {
     this.wanted = { ...this.wanted, version_id: "v9" };
     this.now += 24 * HOUR;
@@ -186,7 +186,7 @@ test(`[PB-1] [PB-2] [PB-3] [PB-6] whatever happens to a template, each look keep
   );
 });
 
-test("[PB-4] the pauses grow, and however often one looks a version that cannot be built is built at most a handful of times", () => {
+test("[PB-4] the delays grow, and a version that cannot be built is built at most a handful of times", () => {
   expect([1, 2].map(pauseAfter)).toEqual([MINUTE, 2 * MINUTE]);
   const model = new Model();
   let builds = 0;
@@ -198,5 +198,5 @@ test("[PB-4] the pauses grow, and however often one looks a version that cannot 
     }
     model.now += MINUTE;
   }
-  expect(builds).toBeLessThanOrEqual(2 * (GIVE_UP + AT_ONCE));
+  expect(builds).toBeLessThanOrEqual(2 * (MAX_FAILURES + AT_ONCE));
 });

@@ -1,4 +1,4 @@
-// Trials as pure functions: a few stories, and random events against what the rules promise of any order of them.
+// Trials as pure functions: some stories, and random events in any order against the rules.
 import { expect, test } from "bun:test";
 import {
   countOpen,
@@ -44,7 +44,7 @@ const begin = (count: number, check_command = "true"): TrialState => ({
   keep: null,
 });
 
-/** The state after these; throws where one is refused. */
+/** Returns the state after these events; throws if one is rejected. */
 const after = (state: TrialState, ...events: readonly TrialEvent[]): TrialState =>
   events.reduce((now, event) => {
     const decision = transition(now, event);
@@ -84,7 +84,7 @@ const checked = (number: number, turn: number, check: TrialCheck | null): TrialE
 const keep = (number: number): TrialEvent => ({ type: "keep", number, snapshot_id: "s", safety_id: "b", now });
 const states = ({ ways }: TrialState): string => ways.map(({ status }) => status).join(" ");
 
-test("[TY-3] a way goes from its fork over its turn to what its check says, and is checked again when its chat continues", () => {
+test("[TY-3] a way goes from its fork through its turn to the result of its check, and is checked again when its chat continues", () => {
   const working = after(begin(2), delivered(1), delivered(2), seen(1, "works"));
   expect([states(working), working.status]).toEqual(["working working", "running"]);
   const asking = after(working, seen(1, "asks"));
@@ -96,7 +96,7 @@ test("[TY-3] a way goes from its fork over its turn to what its check says, and 
   expect([states(ready), ready.status]).toEqual(["failed error", "ready"]);
   const again = after(ready, seen(1, "works"));
   expect(again.ways[0]).toMatchObject({ status: "working", turn: 2, measured: false, check: null });
-  // What the first check still says counts for nothing.
+  // Further results of the first check are ignored.
   expect(transition(after(again, seen(1, "rests")), checked(1, 1, check(0))).kind).toBe("stale");
   const passed = after(again, seen(1, "rests"), measured(1, 2), checked(1, 2, check(0)));
   expect([states(passed), passed.status]).toEqual(["passed error", "ready"]);
@@ -106,7 +106,7 @@ test("[TY-3] a way goes from its fork over its turn to what its check says, and 
   expect(states(after(begin(1, ""), delivered(1), seen(1, "rests"), measured(1)))).toBe("finished");
 });
 
-test("[TY-6] a stop ends what works, also a prompt that is just being given, and what is interrupted is not taken for work", () => {
+test("[TY-6] a stop ends active ways, also while a prompt is being sent, and an interrupted one is not treated as active", () => {
   const stopped = after(begin(3), delivered(1), delivered(2), seen(2, "rests"), { type: "stop", now });
   expect([states(stopped), stopped.status]).toEqual(["stopped stopped stopped", "ready"]);
   expect(stopped.ways.map(({ interrupts }) => interrupts)).toEqual([true, false, false]);
@@ -116,7 +116,7 @@ test("[TY-6] a stop ends what works, also a prompt that is just being given, and
   expect(refusal(stopped, { type: "stop", now })).toBe("conflict: None of the ways is working.");
 });
 
-test("[TY-4] [TY-5] one way that has ended is kept, or none; a keep that fails leaves everything to decide again", () => {
+test("[TY-4] [TY-5] one finished way is kept, or none; a failed keep leaves the choice open", () => {
   const ready = after(begin(2), delivered(1), seen(1, "rests"), measured(1), checked(1, 1, check(0)));
   expect(refusal(ready, keep(2))).toStartWith("conflict: Way 2 is still working");
   expect(refusal(ready, keep(3))).toStartWith("invalid");
@@ -169,13 +169,13 @@ test(`[TY-7] in whatever order news and requests come, a trial ends with each wa
       const next = decision.state;
       checkStep(state, next, event);
       if (event.type === "delivered") {
-        // The prompt is given once.
+        // The prompt is delivered once.
         expect(given.has(number)).toBe(false);
         given.add(number);
       }
       state = next;
     }
-    // Somebody decides in the end, and what is deleted goes.
+    // Eventually someone decides, and deletions complete.
     if (!isOver(state) && !isEnding(state)) {
       const ended = state.status === "keeping" ? ({ type: "restored" } as const) : ({ type: "discard", now } as const);
       state = after(state, ended);
@@ -185,11 +185,11 @@ test(`[TY-7] in whatever order news and requests come, a trial ends with each wa
     expect(countOpen(state)).toBe(0);
     ends.add(state.status);
   }
-  // It would prove nothing if nothing happened.
+  // The test is meaningful only if something happened.
   expect([...ends].sort()).toEqual(["discarded", "kept"]);
 });
 
-/** What holds whatever comes. */
+/** Checks the invariants of every step. */
 const checkStep = (before: TrialState, next: TrialState, event: TrialEvent): void => {
   const works = next.ways.some(isUnderWay);
   if (next.status === "running") expect(works).toBe(true);
@@ -197,13 +197,13 @@ const checkStep = (before: TrialState, next: TrialState, event: TrialEvent): voi
   expect(next.status === "keeping" || next.status === "kept").toBe(next.keep !== null);
   for (const [at, way] of next.ways.entries()) {
     const former = before.ways[at] as StoredWay;
-    // Nothing is deleted before somebody decides, and what is deleted stays so.
+    // Nothing is deleted before a decision, and deleted ways stay deleted.
     if (way.gone && !former.gone) expect(isEnding(before)).toBe(true);
     if (former.gone) expect(way.gone).toBe(true);
     expect(way.turn).toBeGreaterThanOrEqual(former.turn);
     if (way.status === "passed" || way.status === "failed") expect(way.check).not.toBeNull();
     if (way.interrupts) expect(isUnderWay(way)).toBe(false);
-    // A way is interrupted only where somebody has decided so.
+    // A way is interrupted only by a decision.
     if (way.interrupts && !former.interrupts) expect(["stop", "keep", "discard", "delivered"]).toContain(event.type);
   }
 };

@@ -1,4 +1,4 @@
-// What counts as use, and where it moves the deadline.
+// Activity of a workspace, and how it moves the deadline.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { type ActivityReport, recordActivity } from "#actors/workspace/activity.ts";
@@ -11,7 +11,7 @@ const deadlineOf = (decision: Decision): number | null | undefined =>
   decision.kind === "change" ? decision.state.build.deadline : undefined;
 
 const ttl_ms = 8 * HOUR;
-/** At START the deadline is `left` away. */
+/** At START, the deadline is `left` away. */
 const runningWith = (left: number, more: Facts = {}) =>
   stateWith({
     workspace: { ttl_ms, ...more.workspace },
@@ -19,7 +19,7 @@ const runningWith = (left: number, more: Facts = {}) =>
     job: more.job ?? {},
   });
 
-describe("[TI-10] use moves the deadline to one bump from now", () => {
+describe("[TI-10] activity moves the deadline to one bump from now", () => {
   test.each([
     ["when less than that is left", 30 * MINUTE, HOUR],
     ["also when it is nearly due", 1, HOUR],
@@ -42,13 +42,13 @@ describe("[TI-10] use moves the deadline to one bump from now", () => {
     expect(deadlineOf(recordActivity(scheduled, rules, CONNECTED, START))).toBe(START + 2 * HOUR + ttl_ms);
   });
 
-  test("[TI-10] a report that says it was later than now counts as now", () => {
+  test("[TI-10] a report with a future time is treated as now", () => {
     const ahead = { ...CONNECTED, at: START + DAY };
     expect(deadlineOf(recordActivity(runningWith(MINUTE), rulesWith(), ahead, START))).toBe(START + HOUR);
   });
 });
 
-describe("[TI-11] what moves no deadline", () => {
+describe("[TI-11] activity that does not move the deadline", () => {
   test.each([
     ["no deadline", { build: { deadline: null } }],
     ["no time to live", { workspace: { ttl_ms: null } }],

@@ -1,4 +1,4 @@
-// What the audit log tells of a workspace, worked out from two states of it.
+// The audit log entries of a workspace, derived from two of its states.
 import { describe, expect, test } from "bun:test";
 import { workspaceEntries } from "#actors/workspace/audit.ts";
 import type { WorkspaceState } from "#actors/workspace/decision.ts";
@@ -16,8 +16,8 @@ const told = (before: WorkspaceState | undefined, after: WorkspaceState, asked =
     ({ action, resource_type, build_reason, user_id }) => [action, resource_type, build_reason ?? "", user_id ?? null],
   );
 
-describe("[AU-7] what is notified of a workspace", () => {
-  test("nothing of use, of states of its job, and of times that follow from others", () => {
+describe("[AU-7] workspace changes that are recorded", () => {
+  test("usage, job states and times that follow from others are not recorded", () => {
     const { workspace } = state;
     expect(told(state, state)).toEqual([]);
     expect(told(state, { ...state, workspace: { ...workspace, last_used_at: START, version: 99 } })).toEqual([]);
@@ -26,7 +26,7 @@ describe("[AU-7] what is notified of a workspace", () => {
     expect(told(state, { ...state, build: { ...state.build, deadline: START + HOUR } })).toEqual([]);
   });
 
-  test("what people change, with what follows from it in the same entry", () => {
+  test("changes by people, with their consequences in the same entry", () => {
     const workspace = { ...state.workspace, ttl_ms: HOUR, next_start_at: START + HOUR };
     const [entry] = workspaceEntries(state, { ...state, workspace }, START);
     expect([entry?.action, entry?.resource_type]).toEqual(["write", "workspace"]);
@@ -36,7 +36,7 @@ describe("[AU-7] what is notified of a workspace", () => {
     ]);
   });
 
-  test("[AU-4] builds of the server are nobody's; those that someone began elsewhere, such as in a chat, are theirs", () => {
+  test("[AU-4] builds of the server have no user; builds started elsewhere, such as in a chat, have theirs", () => {
     expect(told(state, newBuild("autostop"), false)).toEqual([["stop", "workspace_build", "autostop", null]]);
     expect(told(state, newBuild("initiator"), false)).toEqual([["stop", "workspace_build", "initiator", "ann"]]);
     expect(told(state, newBuild("initiator"))).toEqual([["stop", "workspace_build", "initiator", null]]);

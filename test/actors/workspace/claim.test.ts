@@ -1,4 +1,4 @@
-// What can be claimed, and what a claim makes of it.
+// Which workspaces can be claimed, and the result of a claim.
 import { describe, expect, test } from "bun:test";
 import { type Claim, claimed, isClaim } from "#actors/workspace/claim.ts";
 import type { Change, NewBuild } from "#actors/workspace/decision.ts";
@@ -43,7 +43,7 @@ const ready = (more: Facts = {}) =>
     job: { ...READY.job, ...more.job },
   });
 
-describe("[PB-7] what is not available is stale", () => {
+describe("[PB-7] claiming an unavailable prebuild is stale", () => {
   // biome-ignore format: a table of cases
   const cases: [string, Facts, Partial<NewBuild>?][] = [
     ["somebody's", { workspace: { owner_id: "bob" } }],
@@ -61,7 +61,7 @@ describe("[PB-7] what is not available is stale", () => {
   });
 });
 
-test("[PB-7] a claim changes owner, name and times, ends every share, and queues the build, guarded by whose it was", () => {
+test("[PB-7] a claim changes owner, name and times, revokes every share, and queues the build, guarded by the previous owner", () => {
   const { state, writes, events, effects } = claimed({ ...ready(), agent_ids: ["a"] }, CLAIM, START + HOUR) as Change;
   expect(state.workspace).toMatchObject({
     owner_id: "ada",
@@ -76,14 +76,14 @@ test("[PB-7] a claim changes owner, name and times, ends every share, and queues
     latest_build_id: "build-2",
   });
   expect(state.build).toMatchObject({ id: "build-2", build_number: 2, initiator_id: "ada", deadline: null });
-  // The new owner must be there still, and nobody else have it.
+  // The new owner must still exist, and the workspace must be unclaimed.
   expect(writes[0]).toEqual(guardUser({ id: "ada" }));
   expect(writes[1]?.sql).toContain("owner_id");
   expect(writes[1]?.expect).toBe(1);
   expect(events).toContainEqual({ topic: "agent_gone", agent_id: "a" });
   expect(events).toContainEqual({ topic: "access_changed" });
   expect(effects).toEqual([{ do: "submit", job_id: "job-2" }]);
-  // The next one who comes finds it taken.
+  // The next claim finds it taken.
   expect(claimed(state, { ...CLAIM, name: "other" }, START + HOUR)).toBeUndefined();
 });
 

@@ -1,4 +1,4 @@
-// When a running workspace ends, as a table: first deadlines, what a template requires, and extensions.
+// When a running workspace stops, as a table: first deadlines, template requirements, and extensions.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import {
@@ -31,7 +31,7 @@ test("[TI-4] the first deadline is the end of the start plus the time to live; w
 });
 
 test("[TI-5] a first deadline past the next autostart becomes that autostart plus the time to live", () => {
-  // START is 12:00; it would start again at 14:00.
+  // START is 12:00; autostart would be at 14:00.
   const schedule = "CRON_TZ=UTC 0 14 * * *";
   expect(iso(firstDeadline(workspaceWith(HOUR, schedule), rulesWith(), START).deadline)).toBe("2030-01-01T13:00");
   expect(iso(firstDeadline(workspaceWith(2 * HOUR, schedule), rulesWith(), START).deadline)).toBe("2030-01-01T14:00");
@@ -42,7 +42,7 @@ test("[TI-5] a first deadline past the next autostart becomes that autostart plu
   expect(iso(firstDeadline(workspaceWith(3 * HOUR, schedule), weekend, START).deadline)).toBe("2030-01-01T15:00");
 });
 
-describe("[TI-6] the latest deadline is the first required midnight, two hours away give or take a quarter", () => {
+describe("[TI-6] the latest deadline is the first required midnight that is two hours away, give or take a quarter", () => {
   const at = (text: string): number => Date.parse(text);
   // 2023-01-02 is the Monday of week 0; 2030-01-07 begins week 366.
   test.each([
@@ -62,7 +62,7 @@ describe("[TI-6] the latest deadline is the first required midnight, two hours a
     expect(iso(maxDeadline(rules, at(ended)))).toBe(expected);
   });
 
-  test("[TI-6] a deadline is cut to it, and without a time to live it is the deadline", () => {
+  test("[TI-6] a deadline is limited to it, and without a time to live it is the deadline", () => {
     const rules = rulesWith({ autostop_requirement_days: ["wednesday"] });
     const midnight = at("2030-01-02T00:00Z");
     expect(firstDeadline(workspaceWith(HOUR), rules, START)).toEqual({
@@ -76,7 +76,7 @@ describe("[TI-6] the latest deadline is the first required midnight, two hours a
 
 const DAYS = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
 
-test("[TI-6] whatever is required: a required midnight in a required week, far enough, and no earlier one would do", () => {
+test("[TI-6] whatever is required: the earliest required midnight in a required week that is far enough away", () => {
   fc.assert(
     fc.property(
       fc.uniqueArray(fc.constantFrom(...DAYS), { minLength: 1 }),
@@ -96,7 +96,7 @@ test("[TI-6] whatever is required: a required midnight in a required week, far e
   );
 });
 
-test("[TI-4] [TI-6] whatever is set: no deadline passes the latest one, and none lies before the time to live without reason", () => {
+test("[TI-4] [TI-6] whatever the settings: no deadline passes the latest one, and none is before the time to live without reason", () => {
   fc.assert(
     fc.property(
       fc.option(fc.integer({ min: 1, max: 43_200 }).map((minutes) => minutes * MINUTE)),
@@ -139,7 +139,7 @@ describe("[TI-8] a deadline can be moved", () => {
   });
 });
 
-describe("[TI-28] a required stop that is changed while the workspace runs", () => {
+describe("[TI-28] changing a required stop while the workspace runs", () => {
   const now = START + HOUR;
   const wednesday = rulesWith({ autostop_requirement_days: ["wednesday"] });
   const after = (build: Deadlines, rules: ReturnType<typeof rulesWith>, at = now, ttl: number | null = null) =>
@@ -160,14 +160,14 @@ describe("[TI-28] a required stop that is changed while the workspace runs", () 
     });
   });
 
-  test("changes nothing while it is the same, also close to the stop and past it", () => {
+  test("changes nothing if it is unchanged, also close to the stop and past it", () => {
     const max = maxDeadline(wednesday, START) as number;
     for (const at of [now, max - HOUR, max, max + HOUR]) {
       expect(after({ deadline: max, max_deadline: max }, wednesday, at)).toBeUndefined();
     }
   });
 
-  test("gives two hours when the stop would have been by now, and takes it away when none is required any more", () => {
+  test("gives two hours if the stop would already be due, and removes it when none is required any more", () => {
     const max = maxDeadline(wednesday, START) as number;
     const at = max + DAY;
     const given = after({ deadline: null, max_deadline: null }, wednesday, at);

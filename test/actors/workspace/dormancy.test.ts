@@ -1,4 +1,4 @@
-// Falling asleep and waking, and what people may do to the times of a workspace, as pure decisions.
+// Becoming dormant and waking up, and schedule changes by people, as pure decisions.
 import { describe, expect, test } from "bun:test";
 import type { By } from "#actors/workspace/activity-note.ts";
 import type { Decision, NewBuild } from "#actors/workspace/decision.ts";
@@ -38,7 +38,7 @@ const kindOf = (decision: Decision): string => (decision.kind === "refused" ? de
 describe("[TI-25] dormancy", () => {
   const now = START + DAY;
 
-  test("[TI-25] what runs is stopped in the same batch, and watchers hear of it once", () => {
+  test("[TI-25] a running workspace is stopped in the same batch, and watchers are notified once", () => {
     const decision = withDormancy(stateWith(), { dormant: true, by: ADA, stop: STOP }, now);
     const { workspace, build } = stateOf(decision);
     expect(workspace).toMatchObject({ dormant_at: now, latest_build_id: "build-2", version: 2 });
@@ -46,7 +46,7 @@ describe("[TI-25] dormancy", () => {
     expect(decision).toMatchObject({ effects: [{ do: "submit", job_id: "job-2" }], events: [{ topic: "workspace" }] });
   });
 
-  test("[TI-25] what is stopped is only marked; waking clears both times and counts as use", () => {
+  test("[TI-25] a stopped workspace is only marked; waking clears both times and is recorded as use", () => {
     const stopped = stateWith({ build: { transition: "stop" } });
     const asleep = stateOf(withDormancy(stopped, { dormant: true, by: ADA }, now));
     expect(asleep.workspace.dormant_at).toBe(now);
@@ -66,7 +66,7 @@ describe("[TI-25] dormancy", () => {
     expect(mayRun(stateWith(facts))).toBe(runs);
   });
 
-  test("[TI-25] it is deleted as long after as the template says, or never", () => {
+  test("[TI-25] it is deleted after the template's period, or never", () => {
     const dormant_at = START;
     expect(deletingAt({ dormant_at }, rulesWith({ time_til_dormant_autodelete_ms: DAY }))).toBe(START + DAY);
     expect(deletingAt({ dormant_at }, rulesWith())).toBeNull();
@@ -76,7 +76,7 @@ describe("[TI-25] dormancy", () => {
   });
 });
 
-describe("[TI-27] a prebuild nobody has claimed, and a deleted workspace", () => {
+describe("[TI-27] an unclaimed prebuild and a deleted workspace", () => {
   const prebuild = stateWith({ workspace: { owner_id: PREBUILDS_USER_ID }, build: { deadline: START + DAY } });
   const deleted = stateWith({ workspace: { deleted: true }, build: { deadline: START + DAY } });
   test.each([
@@ -95,13 +95,13 @@ describe("[TI-7] the time to live", () => {
     withTtl(stateWith(facts), rules, { ttl_ms, by: ADA }, START);
   const deadline = START + HOUR;
 
-  test("[TI-7] counts from the next start: the running deadline stays", () => {
+  test("[TI-7] applies from the next start: the running deadline stays", () => {
     const { workspace, build } = stateOf(set(2 * HOUR, { build: { deadline } }));
     expect([workspace.ttl_ms, build.deadline]).toEqual([2 * HOUR, deadline]);
     expect(set(2 * HOUR, { workspace: { ttl_ms: 2 * HOUR }, build: { deadline } }).kind).toBe("stale");
   });
 
-  test("[TI-7] none takes the running deadline away, down to the latest one the template allows", () => {
+  test("[TI-7] removing it removes the running deadline, down to the latest one that the template allows", () => {
     const one = { workspace: { ttl_ms: HOUR }, build: { deadline } };
     expect(stateOf(set(null, one)).build.deadline).toBeNull();
     const max_deadline = START + DAY;

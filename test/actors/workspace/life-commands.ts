@@ -1,5 +1,5 @@
-// Random steps for workspaces, and how they are played: against the model of life-model.ts and against something real at the same
-// time, which must answer and look the same after each step. A failure prints the seed and the path that repeat it.
+// Random steps for workspaces and how they are applied: to the model of life-model.ts and to a real implementation at the same time, which
+// must return and show the same after each step. A failure prints the seed and path to reproduce it.
 import { deepStrictEqual } from "node:assert";
 import fc from "fast-check";
 import { LifeModel, type Rules, type Step, type View } from "./life-model.ts";
@@ -7,19 +7,19 @@ import { LifeModel, type Rules, type Step, type View } from "./life-model.ts";
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
-/** While a build goes on time passes in small steps: nothing is heard of one that hangs but its heartbeat. */
+/** While a build is running, time advances in small steps: a hanging one sends only heartbeats. */
 const PATIENCE = 59_000;
-/** More workspaces tell nothing more. */
+/** More workspaces add no coverage. */
 const MOST = 3;
 
-/** Anything that workspaces live in. */
+/** A real implementation of workspaces. */
 export interface Real {
-  /** The status that anyone who does it is answered, 2xx as 200; everything that follows from it has happened by then. */
+  /** Applies a step and returns the status for everyone who does it, with 2xx as 200. All consequences have happened by then. */
   take(step: Step): Promise<number>;
   look(): Promise<View[]>;
 }
 
-/** Until the clock is about to strike: what begins then is met by whatever is under way. */
+/** Shortly before a full hour: what starts then runs into what is in progress. */
 type Eve = { readonly do: "eve"; readonly hour: number };
 
 class Command implements fc.AsyncCommand<LifeModel, Real> {
@@ -80,7 +80,7 @@ const stepsOf = (): fc.Arbitrary<Step | Eve>[] => [
   fc.record({ do: fc.constant("eve" as const), hour: fc.constantFrom(...HOURS) }),
 ];
 
-/** What templates may say. */
+/** Template settings. */
 export const TEMPLATES: readonly Rules[] = [
   { failure_ttl: 0, til_dormant: 0, autodelete: 0 },
   { failure_ttl: HOUR, til_dormant: 2 * DAY, autodelete: DAY },
@@ -89,13 +89,13 @@ export const TEMPLATES: readonly Rules[] = [
 export type PlayOptions = {
   readonly seed: number;
   readonly runs: number;
-  /** In one run. */
+  /** Steps per run. */
   readonly steps: number;
-  /** Something empty, at the time it has; `done` cleans up. */
+  /** Creates an empty instance and its time; `done` cleans up. */
   open(rules: Rules): Promise<{ now: number; real: Real; done?(): Promise<void> }>;
 };
 
-/** Plays that many runs. Returns how often each reason for a build was seen, so that nobody plays without anything happening. */
+/** Plays that many runs. Returns how often each build reason occurred, to detect runs in which nothing happens. */
 export const play = async ({ seed, runs, steps, open }: PlayOptions): Promise<Record<string, number>> => {
   const seen: Record<string, number> = {};
   const commands = fc.commands(

@@ -1,17 +1,17 @@
-// What the rules promise of workspaces under any hands and any clock, written down a second time and as plainly as possible. It knows
-// nothing of the product's code; life-commands.ts plays it against state.ts and against a running server.
+// The rules for workspaces with any actions and any clock, as a second, minimal implementation without the product's code; life-commands.ts
+// compares it with state.ts and with a running server.
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 
-/** How the starts of a template version end. */
+/** How starts of a template version end. */
 export type Version = "good" | "bad" | "hang";
 export type Transition = "start" | "stop" | "delete";
 
-/** What the template says, in milliseconds; 0 is never. */
+/** The template's settings in milliseconds; 0 means never. */
 export type Rules = { readonly failure_ttl: number; readonly til_dormant: number; readonly autodelete: number };
 
-/** One thing that someone does. `of` names a workspace: the n-th that was made, counted round. */
+/** One action. `of` selects a workspace: the n-th created one, modulo their number. */
 export type Step = { readonly of: number } & (
   | { readonly do: "create"; readonly version: Version; readonly ttl: number | null; readonly hour: number | null }
   | { readonly do: "claim"; readonly ttl: number | null; readonly hour: number | null }
@@ -24,10 +24,10 @@ export type Step = { readonly of: number } & (
   | { readonly do: "wait"; readonly ms: number }
 );
 
-/** What everyone can see of a workspace; times in milliseconds since 1970. */
+/** The visible state of a workspace; times in milliseconds since 1970. */
 export type View = {
   readonly status: string;
-  /** The oldest first: number, transition, reason, and the status of the job. */
+  /** Oldest first: number, transition, reason, and job status. */
   readonly builds: readonly string[];
   readonly deadline: number | null;
   readonly dormant_at: number | null;
@@ -40,7 +40,7 @@ export type View = {
 type Job = "running" | "succeeded" | "failed" | "canceled";
 type Made = { readonly transition: Transition; readonly reason: string; job: Job; ended: number };
 
-/** The next time that the clock of Greenwich shows this hour. */
+/** Returns the next time at this hour in UTC. */
 const nextHour = (hour: number, now: number): number => {
   const today = Math.floor(now / DAY) * DAY + hour * HOUR;
   return today > now ? today : today + DAY;
@@ -60,7 +60,7 @@ export class LifeModel {
     return this.all.some((one) => one.isActive);
   }
 
-  /** Does it; the status that anyone who does it is answered. */
+  /** Applies a step and returns the status for everyone who does it. */
   take(step: Step): number {
     const answer = this.#answer(step);
     for (const one of this.all) one.settle(this);
@@ -112,7 +112,7 @@ class Life {
     return this.#last.transition === "delete" && this.#last.job === "succeeded";
   }
 
-  /** Only starts can go wrong; what hangs continues until it is cancelled. */
+  /** Only starts can fail; a hanging build continues until it is canceled. */
   #begin(transition: Transition, reason: string, now: number): void {
     if (transition === "start" && this.#dormant !== null) this.#wake(now);
     const ends = { good: "succeeded", bad: "failed", hang: "running" } as const;
@@ -122,7 +122,7 @@ class Life {
     this.#schedule(now);
     if (transition !== "start" || job !== "succeeded" || this.#ttl === null) return;
     const next = this.#hour === null ? null : nextHour(this.#hour, now);
-    // It would be started again before that: it runs on through its next start.
+    // The next autostart is before that, so it continues to run through it.
     this.#deadline = next !== null && now + this.#ttl > next ? next + this.#ttl : now + this.#ttl;
   }
 
@@ -179,10 +179,10 @@ class Life {
     if (this.#last.transition === "start" && !this.isActive) this.#begin("stop", reason, now);
   }
 
-  /** What the server does on its own, until nothing is due any more. */
+  /** Applies the server's automatic actions until none is due. */
   settle(model: LifeModel): void {
     while (!this.#isDeleted && !this.isActive && this.#act(model));
-    // What came while something else was going on, and cannot be now, is left out.
+    // An autostart that was due during another action, and is not possible now, is skipped.
     if (this.#next !== null && this.#next <= model.now && !this.isActive) this.#schedule(model.now);
   }
 

@@ -1,5 +1,5 @@
-// Workspaces as state.ts and the pure functions around it decide them, without a store, a server or a worker: what timed.ts and
-// workspace-actor.ts do around each decision is done here in a few lines. One of the two real things of life-commands.ts.
+// Workspaces decided by state.ts and its pure functions, without store, server or worker: what timed.ts and workspace-actor.ts do around
+// each decision takes a few lines here. One of the two real implementations of life-commands.ts.
 import { claimed } from "#actors/workspace/claim.ts";
 import type { Decision, NewBuild, WorkspaceState } from "#actors/workspace/decision.ts";
 import { dormancyPatch, isDormant, mayRun } from "#actors/workspace/dormancy.ts";
@@ -26,7 +26,7 @@ class PureLife {
   readonly #rules: ScheduleRules;
   readonly #clock: { now: number };
   #state: WorkspaceState;
-  /** Of the builds before the latest: transition, reason, and how the job ended. */
+  /** Earlier builds: transition, reason, and job result. */
   readonly #past: string[] = [];
 
   constructor(clock: { now: number }, rules: ScheduleRules, born: WorkspaceState, first: NewBuild) {
@@ -46,7 +46,7 @@ class PureLife {
     return this.#state.build.build_number + 1;
   }
 
-  /** As the actor: the columns that follow from others go into the same batch. */
+  /** Like the actor: derived columns are part of the same batch. */
   #settle(before: WorkspaceState | undefined, next: WorkspaceState, always = false): void {
     if (before && next.build.id !== before.build.id) this.#past.push(wordsFor(before));
     this.#state = next;
@@ -122,7 +122,7 @@ class PureLife {
     return 200;
   }
 
-  /** The worker does what waits for it. */
+  /** The worker processes waiting jobs. */
   work(): void {
     const { state } = this;
     if (jobStatus(state.job) !== "pending") return;
@@ -141,7 +141,7 @@ class PureLife {
     this.apply(transition(this.#state, command));
   }
 
-  /** The timer and the worker, until nothing is due. */
+  /** Runs the timer and the worker until nothing is due. */
   run(): void {
     for (let fired = 0; ; fired++) {
       this.work();

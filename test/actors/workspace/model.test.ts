@@ -1,5 +1,5 @@
-// state.ts and the pure functions around it against a model that was written from the rules alone; test/api/workspaces/model.test.ts
-// plays the same steps against a running server.
+// state.ts and its pure functions against a model based only on the rules; test/api/workspaces/model.test.ts applies the same steps to a
+// running server.
 import { expect, test } from "bun:test";
 import { play } from "./life-commands.ts";
 import { PureLives } from "./life-pure.ts";
@@ -13,6 +13,6 @@ test(`[WK-24] [WK-7] whatever people and the clock do, the transitions and the m
     real: new PureLives(rules, START),
   });
   const seen = await play({ seed: SEED, runs: 150, steps: 60, open });
-  // It would prove nothing if nothing happened.
+  // The test is meaningful only if something happened.
   expect(Object.keys(seen).sort()).toEqual(["autodelete", "autostart", "autostop", "dormancy", "initiator"]);
 }, 60_000);

@@ -1,5 +1,5 @@
-// A workspace under random hands and a random clock, run as its actor runs it, against what the rules promise at every moment. A
-// failure prints the seed that repeats it.
+// A workspace with random actions and a random clock, run as its actor would, against the rules at every moment. A failure prints the seed
+// to reproduce it.
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { recordActivity } from "#actors/workspace/activity.ts";
@@ -27,13 +27,13 @@ const BY = { kind: "user", id: NIL_UUID, name: "ada" } as const;
 const buildOf = (n: number, kind: NewBuild["transition"], reason: string): NewBuild =>
   buildWith(n, { transition: kind, reason });
 
-/** What timed.ts does around each decision, without a store. */
+/** Does the same as timed.ts around each decision, without a store. */
 class Model {
   state: WorkspaceState;
   rules: ScheduleRules;
   now = START;
   timer: number | undefined;
-  /** Reason and time of each build the server made. */
+  /** Reason and time of each build that the server started. */
   readonly made: { reason: string; at: number; dormant: boolean }[] = [];
 
   constructor(rules: ScheduleRules) {
@@ -56,7 +56,7 @@ class Model {
     this.timer = nextLook(this.state, this.rules);
   }
 
-  /** Fires the timer as long as it is due; nothing may be due forever. */
+  /** Fires the timer while it is due, which must come to an end. */
   run(): void {
     for (let fired = 0; this.timer !== undefined && this.timer <= this.now; fired++) {
       if (fired > 3) throw new Error(`due for ever: ${JSON.stringify(planActions(this.state, this.rules))}`);
@@ -81,7 +81,7 @@ class Model {
     this.apply(transition(this.state, { type: "build", now: this.now, build }));
   }
 
-  /** The active build ends. */
+  /** Ends the active build. */
   end(how: "well" | "badly"): void {
     const { id: job_id } = this.state.job;
     const worker = { id: NIL_UUID, name: "w" };
@@ -97,10 +97,10 @@ class Model {
   check(): void {
     const { workspace, build, job } = this.state;
     const due = planActions(this.state, this.rules).map(({ at }) => at);
-    // Nothing comes to be done without the timer standing at it or before it.
+    // The timer is set no later than the next action.
     if (due.length > 0) expect(this.timer ?? Number.POSITIVE_INFINITY).toBeLessThanOrEqual(Math.min(...due));
     if (isActive(job) || workspace.deleted) expect(this.timer).toBeUndefined();
-    // What is due has been done.
+    // All due actions are done.
     expect(due.filter((at) => at <= this.now)).toEqual([]);
     if (isRunning(this.state) && build.deadline !== null && !isDormant(workspace)) {
       expect(build.deadline).toBeGreaterThan(this.now);
@@ -123,7 +123,7 @@ class Model {
       expect(next).toBeNull();
       return;
     }
-    // In the past only while a build goes on that it waits for.
+    // A time in the past is allowed only while an active build delays it.
     if (next !== null && next <= this.now) expect(isActive(job)).toBe(true);
     const days = this.rules.autostart_requirement_days;
     if (!isActive(job)) expect(next).toBe(nextTime(schedule, this.now, days) ?? null);
@@ -190,7 +190,7 @@ const take = (model: Model, one: Step): void => {
   model.run();
 };
 
-test("[TI-26] [TI-18] whatever people and templates do: one timer at the earliest thing to do, nothing overdue, nothing forever", () => {
+test("[TI-26] [TI-18] whatever people and templates do: one timer at the earliest action, nothing overdue, nothing forever", () => {
   let autostarts = 0;
   let others = 0;
   fc.assert(
@@ -209,6 +209,6 @@ test("[TI-26] [TI-18] whatever people and templates do: one timer at the earlies
     }),
     { numRuns: 300 },
   );
-  // The model would prove nothing if nothing happened.
+  // The test is meaningful only if something happened.
   expect(Math.min(autostarts, others)).toBeGreaterThan(3);
 });

@@ -1,4 +1,4 @@
-// Workspaces in any state, for the tables of times: only what the rules look at is said, the rest is plain.
+// Workspaces in any state, for the tables of times: only the relevant fields are given, the rest have defaults.
 import type { NewBuild, WorkspaceState } from "#actors/workspace/decision.ts";
 import { NO_RULES, type ScheduleRules } from "#actors/workspace/schedule-rules.ts";
 import { NIL_UUID } from "#base/ids.ts";
@@ -15,7 +15,7 @@ export type Facts = {
   job?: Partial<WorkspaceState["job"]>;
 };
 
-/** What a new build is in most tests, alongside its ids, its transition and who asked for it. */
+/** Defaults of a new build, except its IDs, transition and initiator. */
 export const PLAIN_BUILD = {
   template_version_id: NIL_UUID,
   template_version_preset_id: null,
@@ -28,7 +28,7 @@ export const PLAIN_BUILD = {
   tags: {},
 };
 
-/** The n-th build; a start that someone asked for, unless it is said otherwise. */
+/** Returns the n-th build; by default a start by a person. */
 export const buildWith = (n: number, more: Partial<NewBuild> = {}): NewBuild => ({
   ...PLAIN_BUILD,
   id: `build-${n}`,
@@ -39,7 +39,7 @@ export const buildWith = (n: number, more: Partial<NewBuild> = {}): NewBuild => 
   ...more,
 });
 
-/** As it is before its first build. */
+/** The state before its first build. */
 export const NEW_WORKSPACE: WorkspaceState["workspace"] = {
   id: "workspace",
   owner_id: NIL_UUID,
@@ -68,7 +68,7 @@ export const NEW_WORKSPACE: WorkspaceState["workspace"] = {
   version: 0,
 };
 
-/** By default: started well at START, no deadline, no schedule. */
+/** Defaults: started successfully at START, without deadline or schedule. */
 export const stateWith = ({ workspace = {}, build = {}, job = {} }: Facts = {}): WorkspaceState => ({
   workspace: {
     ...NEW_WORKSPACE,
@@ -130,7 +130,7 @@ export const stateWith = ({ workspace = {}, build = {}, job = {} }: Facts = {}):
 
 export const rulesWith = (rules: Partial<ScheduleRules> = {}): ScheduleRules => ({ ...NO_RULES, ...rules });
 
-/** Ended in this way. */
+/** A failed job. */
 export const FAILED = { error: "broken" };
 export const PENDING = { started_at: null, completed_at: null };
 

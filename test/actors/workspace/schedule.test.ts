@@ -1,4 +1,4 @@
-// What the server does to a workspace on its own, as the table of facts/platform 2.7: when, in which order, and when not.
+// The server's automatic actions on a workspace, as the table of facts/platform 2.7: when, in which order, and when not.
 import { describe, expect, test } from "bun:test";
 import { derivedTimes, dueAction, nextAction, nextLook } from "#actors/workspace/schedule.ts";
 import type { ScheduleRules } from "#actors/workspace/schedule-rules.ts";
@@ -50,7 +50,7 @@ const TABLE: [rule: string, what: string, facts: Facts, rules: Partial<ScheduleR
     { time_til_dormant_autodelete_ms: DAY }, "autodelete", START + 10 * DAY],
 ];
 
-describe("what comes next", () => {
+describe("the next action", () => {
   test.each(TABLE.map((row) => [row[0], row[1], row] as const))("[%s] %s", (_, __, [, , facts, rules, kind, at]) => {
     const state = stateWith(facts);
     const next = nextAction(state, rulesWith(rules));
@@ -60,14 +60,14 @@ describe("what comes next", () => {
     expect(dueAction(state, rulesWith(rules), at)?.kind).toBe(kind as never);
   });
 
-  test("[TI-14] of several that are due the one that stands first in the table is done", () => {
+  test("[TI-14] if several are due, the first in the table runs", () => {
     const state = stateWith({ build: { deadline } });
     const rules = rulesWith({ time_til_dormant_ms: HOUR, owner_status: "suspended" });
     expect(dueAction(state, rules, START + DAY)?.kind).toBe("autostop");
   });
 });
 
-test("[TK-6] the deadline of a task's workspace is told as the pause of the task", () => {
+test("[TK-6] the deadline of a task's workspace is reported as the task's pause", () => {
   const reasonOf = (task_id: string | null) =>
     dueAction(stateWith({ build: { deadline }, workspace: { task_id } }), rulesWith({}), START + DAY)?.reason;
   expect([reasonOf(null), reasonOf("task")]).toEqual(["autostop", "task_auto_pause"]);
@@ -101,7 +101,7 @@ describe("[TI-17] the time of the next start", () => {
   });
 });
 
-test("[TI-26] the timer stands at the earliest time with something to do, and no longer exists when none exists", () => {
+test("[TI-26] the timer is set to the earliest action, and removed if there is none", () => {
   const due = (facts: Facts, rules: Partial<ScheduleRules> = {}): number | undefined =>
     nextLook(stateWith(facts), rulesWith(rules));
   expect(due({})).toBeUndefined();

@@ -1,4 +1,4 @@
-// The work of snapshots outside of any mailbox: in which order it is done, and what becomes of work that fails or belongs to another node by now.
+// Snapshot work outside of any mailbox: its order, and work that fails or belongs to another node by now.
 import { expect, test } from "bun:test";
 import type { SubmittedSnapshot } from "#actors/workspace/effects.ts";
 import { SnapshotRunner } from "#actors/workspace/snapshot-runner.ts";
@@ -16,7 +16,7 @@ const submitted = (workspace_id: string, snapshot_id: string, part = 0): Submitt
   part,
 });
 
-/** A runner whose copies wait for a gate, and what it was seen doing. */
+/** Returns a runner whose copies wait for a gate, and a record of its actions. */
 const openRunner = () => {
   const clock = new ManualClock();
   const seen: string[] = [];
@@ -60,7 +60,7 @@ const openRunner = () => {
   };
 };
 
-test("[SN-21] removes a snapshot of a workspace before or after another one is made, never while the workspace stands still for it", async () => {
+test("[SN-21] removes a snapshot of a workspace before or after another is created, never while the workspace is paused for it", async () => {
   const { runner, seen, saw, finish } = openRunner();
   runner.capture(submitted("w", "new"));
   runner.discard(submitted("w", "old"));
@@ -73,7 +73,7 @@ test("[SN-21] removes a snapshot of a workspace before or after another one is m
   await runner.stop();
 });
 
-test("[SN-20] tries again to remove what a failed copy has left, and what was deleted, until it can", async () => {
+test("[SN-20] retries removing a failed copy's leftovers and deleted snapshots until it succeeds", async () => {
   const { clock, runner, seen, saw, fail, reach } = openRunner();
   reach(false);
   runner.capture(submitted("w", "new"));
@@ -92,7 +92,7 @@ test("[SN-20] tries again to remove what a failed copy has left, and what was de
   await runner.stop();
 });
 
-test("[SN-22] a node that hands a workspace over ends the work on its snapshots, and reports nothing of it", async () => {
+test("[SN-22] a node that hands a workspace over ends its snapshot work and reports none of it", async () => {
   const { clock, runner, seen, reach } = openRunner();
   reach(false);
   runner.capture(submitted("w", "leaving", 1));
@@ -102,7 +102,7 @@ test("[SN-22] a node that hands a workspace over ends the work on its snapshots,
   reach(true);
   clock.advance(60_000);
   expect(seen).toEqual(["capture leaving", "capture here"]);
-  // It returns, and so does the work.
+  // The shard returns, and so does the work.
   runner.capture(submitted("w", "leaving", 1));
   expect(seen.slice(2)).toEqual(["capture leaving"]);
   await runner.stop();

@@ -1,5 +1,5 @@
-// The workspace's transitions against a model that knows only the rules: random commands in random order, early and late, for the
-// right job and for old ones. A failure prints the seed that repeats it.
+// The workspace's transitions against a model based only on the rules: random commands in random order, early and late, for the current job
+// and for old ones. A failure prints the seed to reproduce it.
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { CANCEL_LIMIT_MS, PENDING_LIMIT_MS, SILENCE_LIMIT_MS } from "#actors/job/state.ts";
@@ -21,7 +21,7 @@ const fresh = (ttl_ms: number | null = null): Change =>
     START,
   );
 
-/** Late: of an older job, or of a run before the one of now. */
+/** Late: from an older job, or from an earlier attempt of the current one. */
 type Step = { kind: string; transition: NewBuild["transition"]; late: "no" | "job" | "run"; wait: number };
 
 const step: fc.Arbitrary<Step> = fc.record({
@@ -64,13 +64,13 @@ const commandOf = ({ kind, transition: how, late }: Step, state: WorkspaceState,
   }
 };
 
-/** The attempt that continues; nothing while none does. */
+/** The running attempt; empty if there is none. */
 const runNow = ({ job }: WorkspaceState): { attempt?: number } =>
   job.started_at === null ? {} : { attempt: job.attempts };
-/** The last attempt that goes on no more. */
+/** The last attempt that is no longer running. */
 const runBefore = ({ job }: WorkspaceState): number => (job.started_at === null ? job.attempts : job.attempts - 1);
 
-/** What a job may become; the table of facts/platform 2.1. */
+/** Allowed job transitions; the table of facts/platform 2.1. */
 const MOVES: Record<JobStatus, readonly JobStatus[]> = {
   pending: ["pending", "running", "canceled", "failed"],
   running: ["running", "succeeded", "failed", "canceling", "pending"],
@@ -81,7 +81,7 @@ const MOVES: Record<JobStatus, readonly JobStatus[]> = {
   unknown: [],
 };
 
-test("[WK-7] [JB-4] whatever comes in whatever order: one active build, numbers without gaps, only allowed moves, late reports change nothing", () => {
+test("[WK-7] [JB-4] in any order of events: one active build, numbers without gaps, only allowed transitions, late reports change nothing", () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
       let { state } = fresh();
@@ -102,7 +102,7 @@ test("[WK-7] [JB-4] whatever comes in whatever order: one active build, numbers 
           expect(next.build.build_number).toBe(state.build.build_number + 1);
           expect(jobStatus(next.job)).toBe("pending");
           const told = decision.events.filter((event) => event.topic === "agent_gone").map((event) => event.agent_id);
-          // Stop and delete builds sign the agents out at their end, not before their stop scripts have reported.
+          // Stop and delete builds invalidate the agents' tokens at their end, so that stop scripts can still report.
           const ends = next.build.transition !== "start";
           expect(told).toEqual(ends ? [] : [...state.agent_ids]);
           if (ends) expect(next.agent_ids).toEqual(state.agent_ids);
@@ -138,14 +138,14 @@ const started = (ttl?: number): WorkspaceState =>
   after(fresh(ttl).state, commandOf({ kind: "start", transition: "start", late: "no", wait: 0 }, fresh().state, START))
     .state;
 
-test("[JB-5] cancelled wins over a success that is reported after it", () => {
+test("[JB-5] a cancellation wins over a success that is reported after it", () => {
   const canceling = after(started(), { type: "cancel", now: START + 1, job_id: "job-1" }).state;
   const done = after(canceling, { type: "complete", now: START + 2, job_id: "job-1", state: null }).state;
   expect(jobStatus(done.job)).toBe("canceled");
   expect(done.build.deadline).toBeNull();
 });
 
-test("[JB-6] a pending job is given up after 30 minutes with a duration of zero, a silent one after 5, a cancelled one after 3", () => {
+test("[JB-6] a pending job is given up after 30 minutes with a duration of zero, a silent one after 5, a canceled one after 3", () => {
   const reap = (state: WorkspaceState, now: number) => transition(state, { type: "reap", now, first_id: 1 });
   const statusAt = (state: WorkspaceState, ms: number): JobStatus => {
     const decision = reap(state, START + ms);
@@ -170,7 +170,7 @@ test("[JB-6] a pending job is given up after 30 minutes with a duration of zero,
   ]);
 });
 
-test("[JB-7] a job that two stops of the server have interrupted is not begun a third time", () => {
+test("[JB-7] a job that two stops of the server have interrupted is not started a third time", () => {
   const requeue = { type: "requeue", now: START + 5, job_id: "job-1" } as const;
   const again = after(started(), requeue);
   expect(jobStatus(again.state.job)).toBe("pending");
@@ -183,7 +183,7 @@ test("[JB-7] a job that two stops of the server have interrupted is not begun a 
   expect(third.state.job.error).toContain("stopped");
 });
 
-test("[JB-7] [JB-12] a job that moves between nodes, as in an upgrade of all, is begun six times at most", () => {
+test("[JB-7] [JB-12] a job that moves between nodes, as in a rolling upgrade, is started at most six times", () => {
   const requeue = { type: "requeue", now: START + 5, job_id: "job-1", moved: true } as const;
   let state = started();
   for (let begun = 1; begun < 6; begun++) {
@@ -193,11 +193,11 @@ test("[JB-7] [JB-12] a job that moves between nodes, as in an upgrade of all, is
   }
   const { job } = after(state, requeue).state;
   expect(jobStatus(job)).toBe("failed");
-  // The server need not have stopped at all.
+  // The server need not have been stopped in between.
   expect(job.error).toStartWith("The job was interrupted 6 times: ");
 });
 
-test("[JB-9] a log ends at its limit, says that it has overflowed once, and takes nothing more", () => {
+test("[JB-9] a log ends at its limit, reports the overflow once, and accepts nothing more", () => {
   const line = (output: string) => ({
     created_at: START,
     source: "provisioner" as const,
@@ -223,7 +223,7 @@ test("[WK-8] the deadline is the end of the start job plus the time to live; a s
   expect(stopping.build.deadline).toBeNull();
 });
 
-/** The state after one command that must change it. */
+/** Returns the state after one command, which must change it. */
 const moveOn = (state: WorkspaceState, command: WorkspaceCommand): Change => {
   const decision = transition(state, command);
   if (decision.kind !== "change") throw new Error(`${command.type} changed nothing`);
@@ -242,7 +242,7 @@ const working = (state: WorkspaceState): WorkspaceState =>
     daily_cost: 0,
   }).state;
 
-test("[WK-31] what follows a build begins in the same change in which it succeeds, and never otherwise", () => {
+test("[WK-31] the follow-up of a build starts in the commit in which it succeeds, and never otherwise", () => {
   const running = moveOn(working(fresh().state), {
     type: "complete",
     now: START,
@@ -257,7 +257,7 @@ test("[WK-31] what follows a build begins in the same change in which it succeed
   expect(done.state.build).toMatchObject({ id: "build-3", build_number: 3, transition: "start", state: "kept" });
   expect([jobStatus(done.state.job), done.state.build.followed_by]).toEqual(["pending", null]);
   expect(done.effects).toEqual([{ do: "submit", job_id: "job-3" }]);
-  // The end of the stop is told, and the start with it.
+  // The end of the stop is published together with the start.
   expect(done.events.filter(({ topic }) => topic === "job")).toMatchObject([{ job_id: "job-2", done: true }]);
   expect(done.state.workspace.version).toBe(stopping.workspace.version + 2);
 
@@ -268,7 +268,7 @@ test("[WK-31] what follows a build begins in the same change in which it succeed
   expect([canceled.state.build.id, jobStatus(canceled.state.job)]).toEqual(["build-2", "canceled"]);
 });
 
-test("[SN-13] the owner is notified once somebody else has restored a snapshot, whether the workspace stays stopped or starts again", () => {
+test("[SN-13] the owner is notified once when another person has restored a snapshot, whether the workspace stays stopped or starts again", () => {
   const running = moveOn(working(fresh().state), { type: "complete", now: START, job_id: "job-1", state: "" }).state;
   const restore = { snapshot_id: "snapshot", workspace_id: "workspace", once: true } as const;
   const end = { now: START, job_id: "job-2" };
@@ -286,7 +286,7 @@ test("[SN-13] the owner is notified once somebody else has restored a snapshot, 
   expect(failed).toEqual([expect.not.arrayContaining(["The files of dev were replaced"])]);
 });
 
-test("[TF-40] a build that workers were lost with leaves its place to the next one, until it is heard of, cancelled while it waits, or forgotten", () => {
+test("[TF-40] a build that lost its workers blocks the next one until it reports, is canceled while it waits, or is forgotten", () => {
   const tags = { provisioner: "terraform", organization: "o", region: "eu" };
   const held = { provisioner: "terraform", organization: "o", place: "here" };
   const change = (state: WorkspaceState, command: WorkspaceCommand): WorkspaceState => {
@@ -318,7 +318,7 @@ test("[TF-40] a build that workers were lost with leaves its place to the next o
     state = change(state, { type: "requeue", now: START, job_id: state.job.id, lost: "The worker was lost." });
   }
   expect(jobStatus(state.job)).toBe("failed");
-  // Even where the next version asks for no worker.
+  // Even if the next version requests no worker.
   expect(follow(state, { tags: {} }).tags).toEqual(held);
   expect(follow(state, { orphan: true, tags: {} }).tags).toEqual({});
   expect(follow(state, { told: "{}" }).tags).toEqual(tags);

@@ -1,4 +1,4 @@
-// The audit log followed as it is written, and as a table; what chats may do when nobody has said.
+// Following the audit log, its table, and the default permissions of chats.
 import { expect, test } from "bun:test";
 import type { AuditLog } from "#schema/audit.ts";
 import type { Chat } from "#schema/chats/chat.ts";
@@ -7,7 +7,7 @@ import { addModel, openModelWorld } from "#test/support/models/model-world.ts";
 import { until } from "#test/support/until.ts";
 import { newPerson } from "../users/people.ts";
 
-/** The next list of entries; pings are left out. */
+/** Returns the next list of entries, skipping pings. */
 const nextList = async (socket: ClientSocket): Promise<AuditLog[]> => {
   for (;;) {
     const one = await socket.json<AuditLog[] | { type: "ping" }>();
@@ -15,7 +15,7 @@ const nextList = async (socket: ClientSocket): Promise<AuditLog[]> => {
   }
 };
 
-test("[AD-10] new entries come within what was asked for; the table holds every entry and no formula", async () => {
+test("[AD-10] new entries match the filter; the CSV has every entry and no formula", async () => {
   await using world = await openModelWorld();
   const { owner } = world;
   const auditor = await newPerson(owner, "grace", ["auditor"]);
@@ -42,7 +42,7 @@ test("[AD-10] new entries come within what was asked for; the table holds every 
   expect((await socket.closed).code).toBe(1008);
 }, 60_000);
 
-test("[AD-10] who follows the audit log from nothing on is told from when on", async () => {
+test("[AD-10] a follower of an empty audit log learns its starting point", async () => {
   await using world = await openModelWorld();
   const { owner } = world;
   const q = encodeURIComponent("resource_type:organization");
@@ -96,7 +96,7 @@ test("[AU-20] what a chat is called and allows is shown to people who may read i
   for (const client of [owner, lea.client]) expect(JSON.stringify(await created(client))).not.toMatch(secrets);
 }, 60_000);
 
-test("[AD-9] chats of people who have set no permissions begin with those of the deployment", async () => {
+test("[AD-9] chats of people who have set no permissions start with the deployment's", async () => {
   await using world = await openModelWorld();
   const { owner, organization_id } = world;
   await addModel(world);

@@ -1,4 +1,4 @@
-// Servers of models as they answer at their own ports, after the public documentation of each.
+// Model servers with responses as publicly documented.
 const json = (value: unknown): Response => Response.json(value);
 
 type Handler = (request: Request) => Response | Promise<Response>;

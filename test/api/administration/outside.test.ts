@@ -1,4 +1,4 @@
-// What the administration asks of the world around: servers of models on this machine, MCP servers, the consumer of hooks, external accounts.
+// Outgoing requests of the administration: to model servers on this machine, MCP servers, the hook consumer, and external accounts.
 import { expect, test } from "bun:test";
 import type { ExternalAccounts } from "#schema/administration/external-accounts.ts";
 import type { LocalModelServers } from "#schema/administration/local-models.ts";
@@ -15,7 +15,7 @@ import { startOllama, startVllm } from "./model-servers.ts";
 
 const asOwner = (server: TestServer): Promise<Client> => new Client(server.url).signIn(ADMIN.email, ADMIN.password);
 
-test("[AD-5] Ollama and vLLM on this machine are found with their models; what is silent or something else is not", async () => {
+test("[AD-5] Ollama and vLLM on this machine are found with their models; silent and other servers are not", async () => {
   using ollama = startOllama();
   using vllm = startVllm();
   using other = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("<h1>Somebody's page</h1>") });
@@ -42,7 +42,7 @@ test("[AD-5] Ollama and vLLM on this machine are found with their models; what i
   silent.resolve();
 }, 60_000);
 
-test("[AD-6] an MCP server that is tried lists its tools and which chats have, or says why it does not answer", async () => {
+test("[AD-6] testing an MCP server lists its tools and those that chats get, or says why it does not answer", async () => {
   await using host = startMcpHost();
   await using server = await startTestServer({ env: LOCAL });
   const owner = await asOwner(server);
@@ -89,7 +89,7 @@ testNeeding(
   60_000,
 );
 
-test("[AD-8] the owner sees who has linked accounts where, and no token", async () => {
+test("[AD-8] the owner sees who has linked which accounts, and no token", async () => {
   using provider = new FakeProvider();
   await using server = await startWith([provider.setting("hub")]);
   const owner = await asOwner(server);
@@ -99,6 +99,6 @@ test("[AD-8] the owner sees who has linked accounts where, and no token", async 
   expect(providers).toMatchObject([{ id: "hub", link_count: 1 }]);
   expect(providers[0]?.callback_url).toBe(new URL("/external-auth/hub/callback", server.url).href);
   expect(links).toMatchObject([{ provider_id: "hub", username: ADMIN.username, authenticated: true }]);
-  // Tokens of the provider are called so.
+  // The names of the provider's tokens.
   expect(text).not.toMatch(/access-|refresh-|sealed/);
 }, 60_000);

@@ -1,4 +1,4 @@
-// The server itself as its owners see it: log and backups, against the real thing.
+// The server as its owners see it: log and backups, without mocks.
 import { expect, test } from "bun:test";
 import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -14,7 +14,7 @@ import { newPerson } from "../users/people.ts";
 
 const { admin: owner } = await serverForFile();
 
-/** The first message that fits; pings are left out. */
+/** Returns the first matching message, skipping pings. */
 const message = async <T>(socket: ClientSocket, fits: (one: T) => boolean): Promise<T> => {
   for (;;) {
     const one = await socket.json<T & { type?: string }>();
@@ -22,7 +22,7 @@ const message = async <T>(socket: ClientSocket, fits: (one: T) => boolean): Prom
   }
 };
 
-test("[AD-3] lines are kept within bounds, the newest of them", () => {
+test("[AD-3] the newest lines are kept within bounds", () => {
   const kept = new RecentLog();
   for (let at = 1; at <= 2_500; at++) kept.add({ at, level: "info", area: "db", text: `line ${at}` });
   expect(kept.after(0, 10_000).map(({ id }) => id)).toHaveLength(2_000);
@@ -31,18 +31,18 @@ test("[AD-3] lines are kept within bounds, the newest of them", () => {
   expect(kept.after(2_500, 1)[0]?.text.length).toBeLessThan(10_000);
 });
 
-test("[AD-3] lines that someone has made up to be dear are read as quickly as others", () => {
+test("[AD-3] lines crafted to be expensive are read as fast as others", () => {
   const kept = new RecentLog();
   const dear = ["a".repeat(9_000), "a.".repeat(4_500), "--key-".repeat(1_500), "eyJ".repeat(3_000)];
   for (let at = 0; at < 500; at++) kept.add({ at, level: "info", area: "http", text: dear[at % dear.length] ?? "" });
   const begun = performance.now();
   expect(kept.after(0, 500)).toHaveLength(500);
-  // In the square of their length they would take half a minute.
+  // With quadratic time it would be half a minute.
   expect(performance.now() - begun).toBeLessThan(5_000);
 });
 
 testInside(
-  "[AD-3] [AD-2] the log is read by level and text and followed, without secrets, until one is an owner no more",
+  "[AD-3] [AD-2] the log is read by level and text and followed, without secrets, until the caller is no longer an owner",
   async () => {
     configureLogging({ level: "info", format: "text", write: () => {} });
     try {

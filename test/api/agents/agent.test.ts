@@ -1,4 +1,4 @@
-// One agent as people see it: every field of the specification, derived fields, who may see it, and how time changes it.
+// One agent as people see it: every field of the specification, derived fields, who may see it, and how it changes over time.
 
 import { describe, expect, test } from "bun:test";
 import { NEVER } from "#base/clock.ts";
@@ -86,7 +86,7 @@ describe("showing", () => {
     expect(((await genuine.json()) as WorkspaceAgent).parent_id).toBeNull();
   });
 
-  test("[AG-17] several agents come by resource, in display order and then by name", async () => {
+  test("[AG-17] several agents are sorted by resource, in display order and then by name", async () => {
     await using server = await startTestServer();
     const view = agentView(contextOf(server), { compat: false });
     const one = await seedAgent(server, { agent: { name: "solo" }, apps: [{}] });
@@ -99,7 +99,7 @@ describe("showing", () => {
     ]);
   });
 
-  test("[AG-18] who may see the workspace sees the agent, also an old one; all others get 404, agents 401", async () => {
+  test("[AG-18] people who see the workspace see the agent, also an old one; all others get 404, agents 401", async () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server);
     const { organization_id } = seeded;
@@ -122,7 +122,7 @@ describe("showing", () => {
 });
 
 describe("time", () => {
-  test("[AG-1] an agent that never comes times out", async () => {
+  test("[AG-1] an agent that never connects times out", async () => {
     const clock = new ManualClock(Date.now());
     await using server = await startTestServer({ clock });
     const seeded = await seedAgent(server);
@@ -134,7 +134,7 @@ describe("time", () => {
     });
   });
 
-  test("[AG-14] a living connection stays connected for minutes, by the pings it answers", async () => {
+  test("[AG-14] an active connection stays connected for minutes by answering pings", async () => {
     const clock = new ManualClock(Date.now());
     await using server = await startTestServer({ clock });
     const seeded = await seedAgent(server);
@@ -145,7 +145,7 @@ describe("time", () => {
     contextOf(server).topics.subscribe("workspace_changed", seeded.workspace_id, (event) => seen.push(event));
     for (let i = 0; i < 12; i++) {
       clock.advance(15_000);
-      // The answer to the ping is on the wire before the answer to this call.
+      // The answer to the ping is sent before the answer to this call.
       await connection.agent.getServiceBanner({});
       await contextOf(server).agents.ask(seeded.agent_id, "settle", {});
     }
@@ -155,7 +155,7 @@ describe("time", () => {
     expect(seen).toEqual([]);
   });
 
-  test("[AG-19] after a crash an agent that does not return counts as disconnected, by the last sign of life", async () => {
+  test("[AG-19] after a crash, an agent that does not reconnect is considered disconnected, by its last heartbeat", async () => {
     const clock = new ManualClock(Date.now());
     await using server = await startTestServer({ clock });
     const now = clock.now();
@@ -170,7 +170,7 @@ describe("time", () => {
     });
   });
 
-  test("[AG-20] a connection that answers no ping for 30 s is closed and the agent counts as disconnected", async () => {
+  test("[AG-20] a connection that answers no ping for 30 s is closed and the agent is considered disconnected", async () => {
     const clock = new ManualClock(Date.now());
     await using server = await startTestServer({ clock });
     const seeded = await seedAgent(server);
@@ -186,7 +186,7 @@ describe("time", () => {
   });
 });
 
-test("[AG-22] an agent shows how far it says it is from the relays, by their names, and nothing once it has gone", async () => {
+test("[AG-22] an agent shows its reported latency to the relays, by name, and none once it has disconnected", async () => {
   await using server = await startTestServer();
   const seeded = await seedAgent(server);
   const owner = new Client(server.url, seeded.owner_token);

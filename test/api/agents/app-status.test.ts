@@ -1,4 +1,4 @@
-// What apps say of themselves, by REST and over the agent's connection: kept in order, shown to anyone who sees the workspace.
+// Status messages of apps, by REST and over the agent's connection: stored in order, shown to everyone who can see the workspace.
 import { describe, expect, test } from "bun:test";
 import type { WorkspaceAgent } from "#schema/agents/agent.ts";
 import type { AppStatus } from "#schema/workspaces/app.ts";
@@ -26,7 +26,7 @@ const refusal = async (call: Promise<unknown>) => {
 };
 
 describe("by REST", () => {
-  test("[AP-1] is stored, answered in the generic shape, and shown newest first under its app only", async () => {
+  test("[AP-1] is stored, returned in the generic shape, and shown newest first under its app only", async () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server, { apps: [{ slug: "ai" }, { slug: "web" }] });
     const agent = agentOf(server, seeded);
@@ -34,7 +34,7 @@ describe("by REST", () => {
       app_slug: "ai",
       state: "working",
       message: "reading",
-      // What is no icon is none.
+      // An invalid icon is dropped.
       icon: "javascript:alert(1)",
     });
     expect(answer).toEqual({ message: "Status stored." });
@@ -81,7 +81,7 @@ describe("by REST", () => {
     expect(await refusal(agent.patch<unknown>(PATH, good))).toEqual([401, undefined]);
   });
 
-  test("[AP-3] control characters are removed from the message; the address is kept as given", async () => {
+  test("[AP-3] control characters are removed from the message; the URI is kept as given", async () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server, { apps: [{ slug: "ai" }] });
     const message = "\u001b[31mred\u0007 \u0000line\r\none\ttwo\u0085";
@@ -101,7 +101,7 @@ describe("by REST", () => {
   });
 });
 
-test("[AP-4] the newest one is the workspace's, watchers are told, and a new build begins without any", async () => {
+test("[AP-4] the newest one is the workspace's, watchers are notified, and a new build starts without one", async () => {
   await using world = await openWorld();
   const token = crypto.randomUUID();
   const manifest = {
@@ -129,7 +129,7 @@ test("[AP-4] the newest one is the workspace's, watchers are told, and a new bui
 });
 
 describe("over the agent's connection", () => {
-  test("[AP-6] is the same message; 160 characters are allowed there, and what is wrong is refused", async () => {
+  test("[AP-6] is handled the same way; 160 characters are allowed there, and invalid ones are refused", async () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server, { apps: [{ slug: "ai" }] });
     await using connection = await connectAgent(server, seeded.agent_token);

@@ -1,4 +1,4 @@
-// A container that was ended for memory, in the page, the log and the notifications of its workspace.
+// A container killed for memory, in its workspace's page, log and notifications.
 import { expect, test } from "bun:test";
 import { noteContainerKill } from "#domain/agents/container-kills.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
@@ -9,7 +9,7 @@ import { awaitBuild, createWorkspace, ECHO, openWorld, seedTemplate } from "#tes
 const world = await forFile(openWorld());
 const { admin, server } = world;
 
-test("[AG-26] a container ended for memory is shown once: in the agent's resources, its log and to the owner", async () => {
+test("[AG-26] a container killed for memory is shown once: in the agent's resources, its log and to the owner", async () => {
   const { context } = server;
   if (!context) throw new Error("the server is in this process");
   const { template_id } = await seedTemplate(server, {

@@ -1,4 +1,5 @@
-// SSH sessions inside containers: a client of the private network, a real daemon, and the fake engine, which runs the programs on this machine.
+// SSH sessions inside containers: a client of the private network, a real daemon, and the fake engine, which runs the programs on this
+// machine.
 import { afterAll, expect, test } from "bun:test";
 import ssh2 from "ssh2";
 import { systemClock } from "#base/clock.ts";
@@ -30,7 +31,7 @@ type Session = { env: Record<string, string>; pty?: object; input?: string; sign
 const run = async (command: string, { env, pty, input = "", signal }: Session) => {
   const client = await connected();
   const told = await new Promise<{ code: number; out: string; err: string }>((resolve, reject) =>
-    // Listens before anything else comes: a program that fails immediately says so in the packet that accepts it.
+    // Listens first: a program that fails immediately reports that in the packet that accepts it.
     client.exec(command, { env, ...(pty ? { pty } : {}) } as never, (error, channel) => {
       if (error) {
         reject(error);
@@ -56,7 +57,7 @@ const run = async (command: string, { env, pty, input = "", signal }: Session) =
 };
 const BOX = { CODER_CONTAINER: "box", CODER_CONTAINER_USER: "dev" };
 
-test("[WN-11] a command in a container gets its input, answers on both outputs, and ends with its code, as the user asked for", async () => {
+test("[WN-11] a command in a container gets its input, writes to both outputs, and ends with its code, as the requested user", async () => {
   const told = await run("cat; echo [$GREETING] [$CODER_CONTAINER] >&2; exit 7", {
     env: { ...BOX, GREETING: "hello" },
     input: "in and out",
@@ -67,7 +68,7 @@ test("[WN-11] a command in a container gets its input, answers on both outputs, 
   expect((await run("cat", { env: BOX, input: much })).out === much).toBe(true);
 });
 
-test("[WN-11] on a terminal it has the client's size and kind, and signals reach it", async () => {
+test("[WN-11] on a terminal it has the client's size and type, and signals reach it", async () => {
   const pty = { rows: 33, cols: 101, term: "vt220" };
   const told = await run("sleep 0.2; stty size; echo $TERM; exit 3", { env: { SLIPWAY_CONTAINER: "box" }, pty });
   expect(told).toMatchObject({ code: 3, out: expect.stringMatching(/33 101\r\nvt220/) });
@@ -78,7 +79,7 @@ test("[WN-11] on a terminal it has the client's size and kind, and signals reach
   expect(ended).toMatchObject({ code: 9, out: "ready\ntold\n" });
 });
 
-test("[WN-11] what cannot be is said: no such container", async () => {
+test("[WN-11] reports an error: no such container", async () => {
   const told = await run("true", { env: { CODER_CONTAINER: "nowhere" } });
   expect(told).toMatchObject({ code: 255, err: expect.stringContaining("No such container: nowhere") });
 });

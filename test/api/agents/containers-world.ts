@@ -1,5 +1,5 @@
-// A workspace with a container engine, for tests: the fake Docker Engine behind a real daemon, and a program that plays the
-// `devcontainer` command line tool by asking that engine, as the real one would.
+// A workspace with a container engine: the fake Docker Engine behind a real daemon, and a program that simulates the `devcontainer` command
+// line tool by calling that engine.
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -13,7 +13,7 @@ export type ContainerWorld = AsyncDisposable & {
   write(path: string, text: string): string;
 };
 
-// Plays `devcontainer up`: says something, then makes and starts the container, then tells its id. A file named `fail` makes it fail, one
+// Simulates `devcontainer up`: prints a line, creates and starts the container, and prints its ID. A file named `fail` makes it fail, one
 // named `lifecycle` makes a command in the container fail.
 const program = (docker: FakeDocker): string => `#!${process.execPath}
 import { existsSync, readFileSync, writeFileSync } from "node:fs";

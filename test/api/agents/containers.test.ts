@@ -24,7 +24,7 @@ const nextListing = async (socket: ClientSocket): Promise<ContainerListing> =>
   JSON.parse(String(await socket.next())) as ContainerListing;
 
 describe("containers", () => {
-  test("[CO-1] are listed as the engine has them, newest first, stopped ones too, with ports, mounts and labels", async () => {
+  test("[CO-1] are listed as the engine reports them, newest first, including stopped ones, with ports, mounts and labels", async () => {
     at.docker.put("old", { created: 1_000, running: false, labels: { kind: "db" } });
     at.docker.put("new", {
       created: 2_000,
@@ -59,7 +59,7 @@ describe("containers", () => {
     ]);
   });
 
-  test("[CO-2] all labels asked for must match; what is no key=value is 400, and none at all only for callers of the second kind", async () => {
+  test("[CO-2] all requested labels must match; anything but key=value is 400, and none at all only for callers of the second kind", async () => {
     at.docker.put("one", { labels: { kind: "db", team: "a,b" } });
     at.docker.put("two", { labels: { kind: "web" } });
     const names = async (query: string) => (await list(query)).containers.map(({ name }) => name);
@@ -79,7 +79,7 @@ describe("containers", () => {
     expect(all.containers).toHaveLength(2);
   });
 
-  test("[CO-3] two that want one port of the machine are warned of; an engine that fails is notified of in words", async () => {
+  test("[CO-3] two that want the same port of the machine cause a warning; a failing engine is reported with an explanation", async () => {
     const ports = [{ IP: "0.0.0.0", PrivatePort: 80, PublicPort: 9000, Type: "tcp" }];
     at.docker.put("left", { ports });
     at.docker.put("right", { ports });
@@ -89,7 +89,7 @@ describe("containers", () => {
     expect(broken).toMatchObject({ containers: [], warnings: [expect.stringMatching(/the disk is full/)] });
   });
 
-  test("[CO-4] are for those who may use the workspace, while its agent is connected", async () => {
+  test("[CO-4] are available to people who may use the workspace, while its agent is connected", async () => {
     const member = await seedUser(at.world.server, { organization_id: at.world.seeded.organization_id });
     for (const rest of ["containers?label=a%3Db", "containers/watch"]) {
       expect(await statusOf(rest, at.world.owner.as(member.token))).toBe(404);
@@ -104,7 +104,7 @@ describe("containers", () => {
     expect(((await asked.json()) as Generic).message).toMatch(/not connected.*connecting/);
   });
 
-  test("[CO-5] are watched: a whole listing at once, one for each change of a devcontainer, and nothing once the watcher has gone", async () => {
+  test("[CO-5] are watched: the whole listing immediately, one for each change of a devcontainer, and nothing once the watcher has disconnected", async () => {
     const config = at.write("watched/.devcontainer/devcontainer.json", "{}");
     using socket = await at.world.owner.socket(path("containers/watch"));
     const first = await nextListing(socket);
@@ -126,7 +126,7 @@ describe("containers", () => {
     expect(at.docker.calls.length).toBeLessThanOrEqual(calls + 2);
   });
 
-  test("[CO-6] looking at them is no use of the workspace", async () => {
+  test("[CO-6] viewing them is not activity in the workspace", async () => {
     const { store } = contextOf(at.world.server);
     const used = async () => (await store.get(findWorkspace({ id: at.world.seeded.workspace_id })))?.last_used_at;
     const before = await used();

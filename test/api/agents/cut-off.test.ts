@@ -1,5 +1,5 @@
-// One daemon's bad day: cut off, restarted, and moved to a new token, in the middle of logs, a terminal and a download. Real server, real
-// daemon processes, and a wire between them that can be cut.
+// A daemon that is disconnected, restarted, and replaced with a new token, during logs, a terminal and a download. Real server, real daemon
+// processes, and a connection between them that can be cut.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { connect, createServer, type Socket } from "node:net";
@@ -15,7 +15,7 @@ import { startTestServer, type TestServer } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 import { startAgentProcess, TestTerminal } from "./reach.ts";
 
-/** Counts forever, under the number of the daemon that runs it; the last count is also kept in a file. */
+/** Counts forever, with the process ID of the daemon that runs it; the last count is also written to a file. */
 const COUNT = 'i=0; while true; do echo "$i" > "$HOME/last-$PPID"; echo "$PPID $i"; i=$((i + 1)); sleep 0.02; done';
 const BIG = 48 * 1024 * 1024;
 
@@ -35,7 +35,7 @@ afterAll(async () => {
   rmSync(home, { recursive: true, force: true });
 });
 
-/** A wire to the server that can be cut. */
+/** A connection to the server that can be cut. */
 const startWire = async () => {
   const open = new Set<Socket>();
   const wire = createServer((near) => {
@@ -75,10 +75,10 @@ const connected = (): Promise<void> =>
     });
   });
 
-/** Its tunnel is open: a daemon that has connected brings it up a little later, and on a busy machine anyone who dials waits in vain. */
+/** Waits for the tunnel: a daemon opens it shortly after connecting, and until then dialing could time out on a busy machine. */
 const reachable = (): Promise<unknown> => until(() => contextOf(server).dialer.size === 1, { what: "a tunnel" });
 
-/** Reads lines of this daemon until so many more have come. */
+/** Reads lines of this daemon until `count` more have arrived. */
 const more = async (socket: AsyncIterable<string | Uint8Array>, pid: number, count: number): Promise<void> => {
   let seen = 0;
   for await (const frame of socket) {
@@ -88,7 +88,7 @@ const more = async (socket: AsyncIterable<string | Uint8Array>, pid: number, cou
   throw new Error("the logs ended");
 };
 
-/** The counts of one daemon as they are stored. */
+/** Returns the stored counts of one daemon. */
 const counts = async (pid: number): Promise<number[]> => {
   const found: number[] = [];
   for (let after = 0; ; ) {
@@ -102,7 +102,7 @@ const counts = async (pid: number): Promise<number[]> => {
   }
 };
 
-/** Begins a download that nobody reads on, so that it is in the middle when something happens. */
+/** Starts a download and stops reading, so that it is in progress when something happens. */
 const download = async () => {
   const request = { method: "GET", path: `/api/v0/read-file?path=${encodeURIComponent(join(home, "big"))}` };
   const { body } = await contextOf(server).agentHttp.request(seeded.agent_id, request);
@@ -121,14 +121,14 @@ const download = async () => {
 const terminal = (id?: string) =>
   TestTerminal.open({ owner: owner(), path }, { command: "cat", ...(id ? { id } : {}) });
 
-test("[DM-19] cut off, restarted and moved to a new token, a daemon loses no line, and clients are told why they are closed", async () => {
+test("[DM-19] disconnected, restarted and moved to a new token, a daemon loses no line, and clients get a close reason", async () => {
   using wire = await startWire();
   using logs = await owner().socket(path("logs?follow=true"));
   const first = await startAgentProcess(server, seeded, home, { url: wire.url });
   await more(logs, first.process.pid, 5);
   await reachable();
 
-  // Cut off in the middle of everything, three times.
+  // Disconnected three times, in the middle of everything.
   using kept = await terminal();
   kept.say({ data: "before\n" });
   await kept.until(/before\r\nbefore/);
@@ -143,12 +143,12 @@ test("[DM-19] cut off, restarted and moved to a new token, a daemon loses no lin
     await back;
     await more(logs, first.process.pid, 5);
     await reachable();
-    // The terminal has gone on without anyone.
+    // The terminal has continued without clients.
     last = await terminal(kept.id);
     await last.until(/before/);
   }
 
-  // Stopped in order and started again.
+  // Stopped properly and restarted.
   const rest = await download();
   await first[Symbol.asyncDispose]();
   expect([1000, 1011]).toContain((await last.socket.closed).code);
@@ -161,7 +161,7 @@ test("[DM-19] cut off, restarted and moved to a new token, a daemon loses no lin
   await more(logs, second.process.pid, 5);
   await reachable();
 
-  // Another process takes over with a new token; the old one is void.
+  // Another process takes over with a new token; the old one is invalid.
   using old = await terminal();
   old.say({ data: "old\n" });
   await old.until(/old\r\nold/);

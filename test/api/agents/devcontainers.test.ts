@@ -1,4 +1,4 @@
-// Devcontainers of a workspace: found, recreated, changed and deleted, with a program that plays the real command line tool.
+// Devcontainers of a workspace: found, recreated, changed and deleted, with a program that simulates the real command line tool.
 import { beforeEach, describe, expect, test } from "bun:test";
 import { rmSync, utimesSync } from "node:fs";
 import { join } from "node:path";
@@ -30,7 +30,7 @@ const recreate = (id: string): Promise<Response> =>
 const remove = (id: string): Promise<Response> =>
   at.world.owner.fetch("DELETE", path(`containers/devcontainers/${id}`));
 
-/** Reads listings until this devcontainer is as wanted; undefined no longer exists. */
+/** Reads listings until this devcontainer matches; undefined waits until it is gone. */
 const listedUntil = async (
   socket: ClientSocket,
   id: string,
@@ -50,7 +50,7 @@ const labels = (folder: string, config: string) => ({
 });
 
 describe("devcontainers", () => {
-  test("[CO-7] are found by their files in the agent's folder and by the labels of containers, each once, with names of their own", async () => {
+  test("[CO-7] are found by their files in the agent's folder and by the labels of containers, each once, with their own names", async () => {
     const config = at.write("Shop Front/.devcontainer/devcontainer.json", "{}");
     at.write("other/.devcontainer.json", "{}");
     at.write("node_modules/.devcontainer.json", "{}");
@@ -80,7 +80,7 @@ describe("devcontainers", () => {
     rmSync(join(at.world.home, "other"), { recursive: true });
   });
 
-  test("[CO-8] of two containers of one place the running one counts, else the newest; one whose file has changed since is dirty", async () => {
+  test("[CO-8] if a folder has two containers the running one is used, else the newest; one whose file has changed since is dirty", async () => {
     const config = at.write("twice/.devcontainer.json", "{}");
     const place = labels(join(at.world.home, "twice"), config);
     at.docker.put("newest", { created: 3_000, running: false, labels: place });
@@ -95,7 +95,7 @@ describe("devcontainers", () => {
     rmSync(join(at.world.home, "twice"), { recursive: true });
   });
 
-  test("[CO-9] are recreated by the workspace's own tool: starting, then running and clean; in the meantime everything else is 409", async () => {
+  test("[CO-9] are recreated by the workspace's own tool: starting, then running and clean; meanwhile everything else is 409", async () => {
     const config = at.write("app/.devcontainer.json", "{}");
     at.docker.put("before", { created: 1_000, labels: labels(join(at.world.home, "app"), config) });
     const before = await named("app");
@@ -114,7 +114,7 @@ describe("devcontainers", () => {
     expect(after).not.toHaveProperty("error");
   });
 
-  test("[CO-9] two who ask at once make it once", async () => {
+  test("[CO-9] two simultaneous requests create it once", async () => {
     at.write("race/.devcontainer.json", "{}");
     const id = await idOf("race");
     const gate = Promise.withResolvers<void>();
@@ -127,7 +127,7 @@ describe("devcontainers", () => {
     expect(at.docker.containers.size).toBe(1);
   });
 
-  test("[CO-10] a failure is told in the tool's own words, and the next try may do better", async () => {
+  test("[CO-10] a failure is reported in the tool's own words, and the next attempt may succeed", async () => {
     at.write("broken/.devcontainer.json", "{}");
     const flag = at.write("broken/fail", "");
     const id = await idOf("broken");
@@ -140,7 +140,7 @@ describe("devcontainers", () => {
     expect(await listedUntil(socket, id, (one) => one?.status === "running")).not.toHaveProperty("error");
   });
 
-  test("[CO-17] a command of the lifecycle that fails keeps the container, and what it printed is in the workspace's log", async () => {
+  test("[CO-17] a failing lifecycle command keeps the container, and its output is in the workspace's log", async () => {
     at.write("late/.devcontainer.json", "{}");
     at.write("late/lifecycle", "");
     const id = await idOf("late");
@@ -182,7 +182,7 @@ describe("devcontainers", () => {
     expect(await named("waste")).toMatchObject({ status: "stopped" });
   });
 
-  test("[CO-12] are changed only by those who may change the workspace; what is not there is 404, what is no id 400", async () => {
+  test("[CO-12] can be changed only by people who may change the workspace; a missing one is 404, an invalid ID 400", async () => {
     const member = await seedUser(at.world.server, { organization_id: at.world.seeded.organization_id });
     const id = "6ba7b810-9dad-41d1-80b4-00c04fd430c8";
     const calls = (client: typeof at.world.owner, devcontainer = id) =>

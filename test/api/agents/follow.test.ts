@@ -1,4 +1,4 @@
-// Following an agent's lines over real WebSockets: no gap, no doubles, an end with a reason.
+// Following an agent's log over real WebSockets: no gaps, no duplicates, and an end with a reason.
 import { describe, expect, spyOn, test } from "bun:test";
 import type { AgentLog } from "#schema/agents/agent-log.ts";
 import { Client, type ClientSocket } from "#src/client.ts";
@@ -15,7 +15,7 @@ const stored = (server: TestServer, seeded: Seeded) =>
   ownerOf(server, seeded).get<AgentLog[]>(`/api/v2/workspaceagents/${seeded.agent_id}/logs`);
 const batch = (...outputs: string[]) => ({ logs: outputs.map((output) => ({ output })) });
 
-/** Reads arrays until `count` lines are there. */
+/** Reads arrays until there are `count` lines. */
 const collect = async (socket: ClientSocket, count: number): Promise<AgentLog[]> => {
   const logs: AgentLog[] = [];
   while (logs.length < count) logs.push(...(await socket.json<AgentLog[]>()));
@@ -37,7 +37,7 @@ describe("a follower", () => {
     }
   });
 
-  test("[LG-20] compression is negotiated with who offers it, and never with no_compression", async () => {
+  test("[LG-20] compression is negotiated with clients that offer it, and never with no_compression", async () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server);
     const extensions = async (query: string): Promise<string | null> => {
@@ -93,7 +93,7 @@ describe("a follower", () => {
     expect((await collect(socket, 1))[0]?.output.length).toBe(5000);
   });
 
-  test("[LG-7] who joins while lines pour in sees each line once and in order, whatever the cursor", async () => {
+  test("[LG-7] a follower that joins during writes sees each line once and in order, whatever the cursor", async () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server);
     const agent = agentOf(server, seeded);
@@ -118,7 +118,7 @@ describe("a follower", () => {
     for (const socket of [...sockets, late]) socket.close();
   });
 
-  test("[LG-7] who returns with the last id seen misses nothing and gets nothing twice", async () => {
+  test("[LG-7] a follower that reconnects with the last ID it saw misses nothing and gets nothing twice", async () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server);
     const agent = agentOf(server, seeded);
@@ -135,7 +135,7 @@ describe("a follower", () => {
     expect(all).toEqual(truth);
   });
 
-  test("[LG-8] a large history comes in several arrays of bounded size", async () => {
+  test("[LG-8] a large history arrives in several arrays of bounded size", async () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server);
     await agentOf(server, seeded).patch(
@@ -152,7 +152,7 @@ describe("a follower", () => {
     expect(logs).toEqual(await stored(server, seeded));
   });
 
-  test("[LG-24] a crowd that joins at the same time, while lines pour in, reads a long history whole and in order", async () => {
+  test("[LG-24] many followers that join together during writes read a long history completely and in order", async () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server);
     const agent = agentOf(server, seeded);
@@ -168,7 +168,7 @@ describe("a follower", () => {
     const truth = await stored(server, seeded);
     expect(truth).toHaveLength(3100);
     for (const logs of seen) expect(logs).toEqual(truth);
-    // Thirty that read for themselves would have asked for six or seven pages each.
+    // Thirty separate readers would have requested six or seven pages each.
     expect(pagesRead).toBeLessThan(90);
     for (const socket of sockets) socket.close();
   }, 60_000);
@@ -186,7 +186,7 @@ describe("a follower", () => {
     expect(await socket.next()).toBeUndefined();
   });
 
-  test("[LG-10] ends with 1000 when the agent is no longer in use, after the last line", async () => {
+  test("[LG-10] closes with 1000 after the last line when the agent is no longer in use", async () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server);
     using socket = await ownerOf(server, seeded).socket(pathOf(seeded));
@@ -201,7 +201,7 @@ describe("a follower", () => {
     expect((await late.closed).code).toBe(1000);
   });
 
-  test("[SK-1] who speaks on a stream that takes no messages is closed with 1008", async () => {
+  test("[SK-1] a client that sends a message on a stream that accepts none is closed with 1008", async () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server);
     using socket = await ownerOf(server, seeded).socket(pathOf(seeded));
@@ -210,7 +210,7 @@ describe("a follower", () => {
     expect((await socket.closed).code).toBe(1008);
   });
 
-  test("[SK-2] more sockets than allowed are refused with 503, and a closed one makes room", async () => {
+  test("[SK-2] sockets above the limit are refused with 503, and closing one makes room", async () => {
     await using server = await startTestServer({ env: { SLIPWAY_MAX_CONNECTIONS: "4" } });
     const seeded = await seedAgent(server);
     const owner = ownerOf(server, seeded);
@@ -229,7 +229,7 @@ describe("a follower", () => {
     for (const socket of sockets) socket.close();
   });
 
-  test("[SK-3] a reader that stops reading is closed with 1013 and learns why when it reads again; the others lose nothing", async () => {
+  test("[SK-3] a reader that stops reading is closed with 1013 and gets the reason when it reads again; the others lose nothing", async () => {
     await using server = await startTestServer({ env: { SLIPWAY_AGENT_LOG_LIMIT: "100000000" } });
     const seeded = await seedAgent(server);
     const agent = agentOf(server, seeded);
@@ -250,7 +250,7 @@ describe("a follower", () => {
     const end = await readLogs(stalled);
     expect(end.close).toEqual({ code: 1013, reason: "reader too slow, resume from the last id seen" });
     const truth = await stored(server, seeded);
-    // Through a node it may be more, by what lies in the sockets between, than one answer holds.
+    // Through a node it may be more than one response holds, by what the sockets in between buffer.
     expect(end.logs.slice(0, truth.length)).toEqual(truth.slice(0, end.logs.length));
     using resumed = await ownerOf(server, seeded).socket(pathOf(seeded, `&after=${end.logs.at(-1)?.id}`));
     expect([...end.logs, ...(await collect(resumed, sent - end.logs.length))].length).toBe(sent);

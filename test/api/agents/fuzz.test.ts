@@ -1,5 +1,5 @@
-// Nonsense into the sockets of agents and terminals of a running server: random, cut off, too large, out of order. Anyone who sends it is
-// closed with a reason; memory stays flat, and another agent, its tunnel and a terminal go on.
+// Invalid data on the sockets of agents and terminals of a running server: random, truncated, too large, out of order. The sender is closed
+// with a reason; memory stays flat, and another agent, its tunnel and a terminal continue.
 import { describe, expect, test } from "bun:test";
 import { uuid } from "#base/ids.ts";
 import { encodeHeader, FLAG, FRAME } from "#src/wire/yamux-frame.ts";
@@ -13,7 +13,7 @@ const ROUNDS = 24;
 const world = await forFile(startReachable());
 const victim = await seedAgent(world.server);
 
-// A generator of its own, so that a failure can be run again.
+// A separate generator, so that a failure can be reproduced.
 const chance = (seed: number) => {
   let state = seed;
   return (below: number): number => {
@@ -29,15 +29,15 @@ const bytesOf = (next: Chance, most: number): Uint8Array<ArrayBuffer> => {
   return bytes;
 };
 
-/** Nothing can be made of this: a header of a version there is none of. */
+/** Cannot be parsed: a header with an unknown version. */
 const NO_VERSION = new Uint8Array(12).fill(0xee);
 const frame = (type: number, flags: number, stream: number, length: number): Uint8Array<ArrayBuffer> =>
   new Uint8Array(encodeHeader(type as 0, flags, stream, length));
 
-/** Each way to misbehave, as the messages that are sent. */
+/** Each kind of violation, as messages to send. */
 const KINDS: Record<string, (next: Chance) => (Uint8Array<ArrayBuffer> | string)[]> = {
   "random bytes": (next) => [bytesOf(next, 400), NO_VERSION, bytesOf(next, 400), NO_VERSION],
-  // Of the first frame only its version comes, so that the rest of its header is the beginning of the next.
+  // Only the version of the first frame arrives, so that the rest of its header is the beginning of the next.
   "a frame cut off, then another": () => [frame(FRAME.data, FLAG.syn, 1, 100).slice(0, 1), NO_VERSION, NO_VERSION],
   "more than any window": () => {
     const head = frame(FRAME.data, FLAG.syn, 1, 0xffff_fff0);
@@ -58,7 +58,7 @@ const KINDS: Record<string, (next: Chance) => (Uint8Array<ArrayBuffer> | string)
   "text where bytes are due": () => ["hello", NO_VERSION],
 };
 
-/** Sends all of it to this socket; answers how the server closed it. */
+/** Sends everything to this socket and returns how the server closed it. */
 const attack = async (path: string, token: string, messages: readonly (Uint8Array<ArrayBuffer> | string)[]) => {
   const url = Object.assign(new URL(path, world.server.url), { protocol: "ws:" });
   const socket = new WebSocket(url, { headers: { "Service-Session-Token": token } } as never);
@@ -73,7 +73,7 @@ const attack = async (path: string, token: string, messages: readonly (Uint8Arra
   return closed;
 };
 
-/** A terminal of the other agent that answers all the while. */
+/** Checks that a terminal of the other agent keeps responding. */
 const undisturbed = async (during: () => Promise<void>): Promise<void> => {
   using terminal = await TestTerminal.open(world, { command: "cat" });
   await during();
@@ -118,7 +118,7 @@ describe("nonsense", () => {
     30_000,
   );
 
-  test("[AG-21] calls that are none end their stream and not the connection", async () => {
+  test("[AG-21] invalid calls end their stream and not the connection", async () => {
     await using agent = await connectAgent(world.server, victim.agent_token);
     for (let seed = 1; seed <= ROUNDS; seed += 1) {
       const next = chance(seed);
@@ -138,7 +138,7 @@ describe("nonsense", () => {
     expect((await agent.agent.getManifest({})).agentName).toBe("main");
   }, 30_000);
 
-  test("[TM-13] into a terminal closes that client with a reason; who looks at the same terminal goes on", async () => {
+  test("[TM-13] into a terminal closes that client with a reason; other clients of the same terminal continue", async () => {
     using calm = await TestTerminal.open(world, { command: "cat" });
     const path = world.path(`pty?reconnect=${calm.id}`);
     const kinds: ((next: Chance) => (Uint8Array<ArrayBuffer> | string)[])[] = [

@@ -1,4 +1,4 @@
-// What the server does in a workspace whose agent speaks the private network only: the same as with a daemon of ours.
+// The server's functions in a workspace whose agent uses only the private network: the same as with our daemon.
 import { describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -10,14 +10,14 @@ import { until } from "#test/support/until.ts";
 import { startGenuine } from "./genuine.ts";
 import { TestTerminal } from "./reach.ts";
 
-/** Programs are started, keys made, and a machine may be busy. */
+/** Programs are started and keys generated, possibly on a busy machine. */
 const LONG = 60_000;
 const world = await forFile(startGenuine());
 
 const context = () => contextOf(world.server);
 const agent = (): string => world.seeded.agent_id;
 
-/** A program of the workspace, which says where it listens. */
+/** Starts a program of the workspace and returns the port it listens on. */
 const listening = async (program: string): Promise<{ port: number } & Disposable> => {
   writeFileSync(join(world.home, "listen.mjs"), program);
   const terminal = await TestTerminal.open(world, { command: `exec ${process.execPath} listen.mjs` });
@@ -27,7 +27,7 @@ const listening = async (program: string): Promise<{ port: number } & Disposable
 
 describe("a genuine agent", () => {
   test(
-    "[TN-10] has a terminal that is there again for anyone who returns, and no tunnel to the server",
+    "[TN-10] has a terminal that clients can return to, and no tunnel to the server",
     async () => {
       using first = await TestTerminal.open(world, {});
       first.say({ data: "echo $((20 + 3))-there\r" });
@@ -43,7 +43,7 @@ describe("a genuine agent", () => {
   );
 
   test(
-    "[TN-10] answers for its ports, its programs' pages and what chats' tools ask",
+    "[TN-10] serves its ports, its programs' pages and the tools of chats",
     async () => {
       using program = await listening(
         `const s = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: (r) => new Response("from " + new URL(r.url).pathname) });
@@ -65,7 +65,7 @@ describe("a genuine agent", () => {
   );
 
   test(
-    "[TN-10] is spoken TLS with by the server, where a program asks for it",
+    "[TN-10] gets TLS from the server if a program requires it",
     async () => {
       using program = await listening(
         `import { spawnSync } from "node:child_process";
@@ -86,7 +86,7 @@ describe("a genuine agent", () => {
   );
 
   test(
-    "[TN-2][TN-10] refuses what is not offered, and is refused with its state once it is not connected",
+    "[TN-2][TN-10] refuses ports that are not offered, and is refused with its state once it is disconnected",
     async () => {
       await expect(context().dialer.dial(agent(), 5)).rejects.toMatchObject({ failure: "refused" });
       await expect(context().dialer.dial(agent(), 70_000)).rejects.toMatchObject({ failure: "refused" });
@@ -95,7 +95,7 @@ describe("a genuine agent", () => {
   );
 
   test(
-    "[TN-12] that is killed and starts over is reached at once; what ran with the one before breaks",
+    "[TN-12] that is killed and restarts is reached immediately; connections to the previous one break",
     async () => {
       const before = await context().dialer.dial(agent(), 4);
       await world.replace();
@@ -107,7 +107,7 @@ describe("a genuine agent", () => {
   );
 
   test(
-    "[TN-12] of a build that is not the latest any more is cut off immediately",
+    "[TN-12] of a build that is no longer the latest is disconnected immediately",
     async () => {
       const { dialer, topics } = context();
       const stream = await dialer.dial(agent(), 4);

@@ -1,5 +1,5 @@
-// A workspace whose agent is known to the server as genuine ones are: it uses their name for the token and opens no tunnel, so that the private
-// network is the only way to it. What runs is a real `slipway agent` behind a proxy that takes both away.
+// A workspace whose agent appears as a genuine one: it uses the genuine token header and opens no tunnel, so that it can be reached only
+// through the private network. A real `slipway agent` runs behind a proxy that removes both.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -29,7 +29,7 @@ const flush = ({ to, waiting }: Side): void => {
   }
 };
 
-/** Passes connections on to the server as a genuine agent would make them. */
+/** Forwards connections to the server as a genuine agent would make them. */
 const passing = (server: URL): { url: URL } & Disposable => {
   const listener = Bun.listen<Side>({
     hostname: "127.0.0.1",
@@ -81,7 +81,7 @@ const passing = (server: URL): { url: URL } & Disposable => {
 };
 
 export type Genuine = Reachable & {
-  /** The agent is killed, and another begins in its place. */
+  /** Kills the agent and starts another in its place. */
   replace(): Promise<void>;
 };
 

@@ -1,4 +1,4 @@
-// The git key pair: one for each user, made on first need, read by the real OpenSSH, and nowhere in the clear.
+// The git key pair: one per user, created on first use, readable by the real OpenSSH, and never stored unencrypted.
 import { expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -15,7 +15,7 @@ import { storedTexts } from "#test/support/stored.ts";
 const ME = "/api/v2/workspaceagents/me/gitsshkey";
 const pairOf = (server: TestServer, token: string) => new Client(server.url, token).get<AgentGitSshKey>(ME);
 
-/** Runs a program to its end and gives what it wrote. */
+/** Runs a program and returns its output. */
 const run = async (command: string[], input = ""): Promise<string> => {
   const child = Bun.spawn(command, { stdin: new Blob([input]), stdout: "pipe", stderr: "pipe" });
   const [out, errors] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
@@ -23,7 +23,7 @@ const run = async (command: string[], input = ""): Promise<string> => {
   return out.trim();
 };
 
-test("[GK-1] every agent of a user gets the same pair, another user's another; it is made once, however many ask first", async () => {
+test("[GK-1] every agent of a user gets the same pair, another user's a different one; it is created once, however many ask first", async () => {
   await using server = await startTestServer();
   const one = await seedAgent(server);
   const other = await seedAgent(server);
@@ -61,7 +61,7 @@ test("[GK-3] an agent that may not read personal data is refused", async () => {
   expect(await statusOf(pairOf(server, agent_token))).toBe(403);
 });
 
-test("[GK-4] people see the public half and make a new pair, of themselves or as the owner of the site; others do not", async () => {
+test("[GK-4] users see the public key and regenerate the pair, their own or as the deployment's owner; others cannot", async () => {
   const clock = new ManualClock();
   await using server = await startTestServer({ clock });
   const { owner_id, owner_token, agent_token } = await seedAgent(server);
@@ -89,7 +89,7 @@ test("[GK-4] people see the public half and make a new pair, of themselves or as
   expect((await pairOf(server, agent_token)).public_key).toBe(second.public_key);
 });
 
-test("[GK-5] the private half is in no file of the data directory, and survives a restart", async () => {
+test("[GK-5] the private key is in no file of the data directory, and survives a restart", async () => {
   using directory = tempDirectory();
   const data = `${directory.path}/data`;
   const { agent_token, pair } = await (async () => {

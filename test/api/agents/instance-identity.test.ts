@@ -1,4 +1,4 @@
-// Signing in with a cloud's word for the machine: which agent it is, what its token is worth, and for how long.
+// Signing in with a cloud's machine identity: which agent it is for, what its token allows, and for how long.
 import { describe, expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
@@ -16,14 +16,14 @@ const BASE = "/api/v2/workspaceagents";
 const PATH = `${BASE}/cloud-c-instance-identity`;
 const pair = await generateKeyPair("RS256", { extractable: true });
 
-/** A token as cloud c gives it to this machine. */
+/** Returns an identity token as cloud c issues it to this machine. */
 const identity = (instance_id: string, now: number) =>
   new SignJWT({ google: { compute_engine: { instance_id } } })
     .setProtectedHeader({ alg: "RS256", kid: "one" })
     .setExpirationTime(now / 1000 + 3600)
     .sign(pair.privateKey);
 
-/** The files that the server trusts. */
+/** Creates the files that the server trusts. */
 const trust = async (): Promise<{ path: string; env: Record<string, string> } & Disposable> => {
   const directory = tempDirectory();
   mkdirSync(`${directory.path}/c`);
@@ -59,7 +59,7 @@ const open = async () => {
 };
 
 describe("signing in", () => {
-  test("[II-5] gives the agent's token, the same each time, which takes the place of the build's and dies with the build", async () => {
+  test("[II-5] returns the agent's token, the same each time, which replaces the build's and is revoked with the build", async () => {
     await using at = await open();
     const seeded = await seedAgent(at.server, { agent: { instance_id: "4711" } });
     expect(await at.works(seeded.agent_token)).toBe(true);
@@ -81,7 +81,7 @@ describe("signing in", () => {
     expect(await at.works(other.agent_token)).toBe(false);
   });
 
-  test("[II-6] no agent is 404 with the instance id, several are 409 with their names unless one is meant", async () => {
+  test("[II-6] no agent is 404 with the instance ID, several are 409 with their names unless one is selected", async () => {
     await using at = await open();
     const { store } = contextOf(at.server);
     const rename = (seeded: Seeded, name: string) =>
@@ -100,14 +100,14 @@ describe("signing in", () => {
     const named = await at.signIn("i-1", { agent_name: "alpha" });
     expect(named.status).toBe(200);
     await contextOf(at.server).agents.ask(two.agent_id, "settle", {});
-    // Children, older builds and the empty id are nobody's candidates.
+    // Child agents, older builds and the empty ID never match.
     await seedAgent(at.server, { agent: { instance_id: "i-3", parent_id: one.agent_id } });
     expect((await at.signIn("i-3")).status).toBe(404);
     await supersede(at.server, one);
     expect((await at.signIn("i-1")).status).toBe(200);
   });
 
-  test("[II-7] is open to strangers, under both names of each cloud; what is no identity is 401 and names the cloud", async () => {
+  test("[II-7] is open to anonymous callers, under both names of each cloud; an invalid identity is 401 and names the cloud", async () => {
     await using at = await open();
     await seedAgent(at.server, { agent: { instance_id: "" } });
     const client = new Client(at.server.url);
@@ -135,7 +135,7 @@ describe("signing in", () => {
   });
 });
 
-test("[II-8] a template names the machine of its agent, and each build asks again", async () => {
+test("[II-8] a template names the machine of its agent, and each build evaluates it again", async () => {
   using files = await trust();
   await using world = await openWorld({ env: files.env });
   const manifest = {

@@ -1,4 +1,4 @@
-// Addresses that people click, and that anyone who uses a template can choose: none of them is code.
+// Links that people click and that users of a template can choose: none of them may be code.
 import { expect, test } from "bun:test";
 import type { WorkspaceAgent } from "#schema/agents/agent.ts";
 import { Client } from "#src/client.ts";
@@ -26,7 +26,7 @@ const CODE = [
   "data:text/html,x",
 ];
 
-test("[TP-34] an address that a value makes is dropped where it is code; others stay as they are", async () => {
+test("[TP-34] an address built from a value is dropped if it is code; others are unchanged", async () => {
   await using world = await openWorld();
   const { id: template } = await makeTemplate(world.admin, unique() + YAML);
   const agentWith = async (p: string, name: string) => {
@@ -43,7 +43,7 @@ test("[TP-34] an address that a value makes is dropped where it is code; others 
   expect([editor?.apps[0]?.url, editor?.troubleshooting_url]).toEqual(["vscode://open?a=b", "vscode://open?a=b"]);
 });
 
-test("[AP-3] an address that an app sends is dropped where it is code", async () => {
+test("[AP-3] an address that an app sends is dropped if it is code", async () => {
   await using server = await startTestServer();
   const seeded = await seedAgent(server, { apps: [{ slug: "web" }] });
   const agent = new Client(server.url, seeded.agent_token);

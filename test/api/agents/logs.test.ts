@@ -1,4 +1,4 @@
-// What an agent writes and what people read back, over real HTTP.
+// Log lines written by an agent and read by people, over real HTTP.
 import { describe, expect, test } from "bun:test";
 import { findAgent } from "#db/agents/agents.ts";
 import type { AgentLog } from "#schema/agents/agent-log.ts";
@@ -17,7 +17,7 @@ const lines = (...outputs: string[]) => ({ logs: outputs.map((output) => ({ outp
 const outputs = (logs: AgentLog[]) => logs.map(({ output }) => output);
 
 describe("writing", () => {
-  test("[LG-1] a batch is answered with a message, stored in order with consecutive ids, and read back whole", async () => {
+  test("[LG-1] a batch is acknowledged with a message, stored in order with consecutive IDs, and read back completely", async () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server);
     const answer = await agentOf(server, seeded).patch<{ message: string }>(PATCH, {
@@ -31,7 +31,7 @@ describe("writing", () => {
     expect(logs.map(({ id }) => id - first)).toEqual([0, 1, 2]);
   });
 
-  test("[LG-2] NUL and broken characters are replaced, and bytes are counted after that", async () => {
+  test("[LG-2] NUL and invalid characters are replaced, and bytes are counted afterwards", async () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server);
     await agentOf(server, seeded).patch(PATCH, lines("a\0b", "\ud800x", "é"));
@@ -40,7 +40,7 @@ describe("writing", () => {
     expect((await row(server, seeded))?.logs_length).toBe(5 + 4 + 2);
   });
 
-  test("[LG-3] the time of a line is the agent's when it is within a day, else the server's", async () => {
+  test("[LG-3] the time of a line is the agent's if it is within a day, else the server's", async () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server);
     const near = new Date(contextOf(server).clock.now() - 3_600_000).toISOString();
@@ -52,7 +52,7 @@ describe("writing", () => {
     expect(Math.abs(Date.parse(logs[1]?.created_at ?? "") - contextOf(server).clock.now())).toBeLessThan(60_000);
   });
 
-  test("[LG-4] malformed batches are 400 with the field named, and nothing of them is stored", async () => {
+  test("[LG-4] malformed batches return 400 with the field named and store nothing", async () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server);
     const cases: [unknown, string][] = [
@@ -70,7 +70,7 @@ describe("writing", () => {
     for (const [body, field] of cases) {
       const response = await agentOf(server, seeded).fetch("PATCH", PATCH, body);
       const answer = (await response.json()) as { validations?: { field: string }[] };
-      // What is no list at all may be named by its first element.
+      // For a value that is not a list, the error may name its first element.
       const named = answer.validations?.[0]?.field ?? "";
       expect([response.status, named === field || named.startsWith(`${field}.0`)]).toEqual([400, true]);
     }
@@ -78,7 +78,7 @@ describe("writing", () => {
     expect((await row(server, seeded))?.logs_length).toBe(0);
   });
 
-  test("[LG-5] the limit is exact; a batch that passes it is refused whole, and so is every later one", async () => {
+  test("[LG-5] the limit is exact; a batch that exceeds it is refused whole, and so is every later one", async () => {
     await using server = await startTestServer({ env: { SLIPWAY_AGENT_LOG_LIMIT: "100" } });
     const seeded = await seedAgent(server);
     const seen: string[] = [];
@@ -95,7 +95,7 @@ describe("writing", () => {
     expect(outputs(await ownerOf(server, seeded).get<AgentLog[]>(logsOf(seeded))).join("").length).toBe(100);
   });
 
-  test("[LG-22] empty lines count, so that there is an end to them; an agent has at most 1,000 sources", async () => {
+  test("[LG-22] empty lines are charged, so that they are bounded; an agent has at most 1,000 sources", async () => {
     await using server = await startTestServer({ env: { SLIPWAY_AGENT_LOG_LIMIT: "10" } });
     const seeded = await seedAgent(server);
     const agent = agentOf(server, seeded);
@@ -104,13 +104,13 @@ describe("writing", () => {
     expect([await send(10), await send(1)]).toEqual([200, 413]);
     const { agents } = contextOf(server);
     const ids = Array.from({ length: 1000 }, () => crypto.randomUUID());
-    // One is there already: External.
+    // The source External already exists.
     for (const id of ids.slice(1)) await agents.ask(seeded.agent_id, "createLogSource", { id });
     const make = async (id: string | undefined) => (await agent.fetch("POST", SOURCES, { id })).status;
     expect([await make(ids[0]), await make(ids[1])]).toEqual([400, 200]);
   });
 
-  test("[LG-5] many batches at once never pass the limit together, and every acknowledged one is there", async () => {
+  test("[LG-5] concurrent batches never exceed the limit together, and every acknowledged one is stored", async () => {
     await using server = await startTestServer({ env: { SLIPWAY_AGENT_LOG_LIMIT: "1000" } });
     const seeded = await seedAgent(server);
     const agent = agentOf(server, seeded);
@@ -124,7 +124,7 @@ describe("writing", () => {
     expect(outputs(await ownerOf(server, seeded).get<AgentLog[]>(logsOf(seeded))).sort()).toEqual(stored.sort());
   });
 
-  test("[LG-21] of batches sent immediately, the one that breaks a rule is refused alone", async () => {
+  test("[LG-21] of concurrent batches, the one that breaks a rule is refused alone", async () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server);
     const agent = agentOf(server, seeded);
@@ -137,7 +137,7 @@ describe("writing", () => {
     expect(stored.sort()).toEqual(bodies.flatMap((_, i) => (i % 5 === 2 ? [] : [`${i}`])).sort());
   });
 
-  test("[LG-13] lines without a source belong to External; a source is made once and may be made again", async () => {
+  test("[LG-13] lines without a source belong to External; a source is created once and may be created again", async () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server);
     const agent = agentOf(server, seeded);
@@ -169,7 +169,7 @@ describe("writing", () => {
     expect(compat.status).toBe(201);
   });
 
-  test("[LG-14] only the agent of the latest build writes: users, strangers and old agents get 401", async () => {
+  test("[LG-14] only the agent of the latest build can write: users, anonymous callers and old agents get 401", async () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server);
     expect((await ownerOf(server, seeded).fetch("PATCH", PATCH, lines("x"))).status).toBe(401);
@@ -194,7 +194,7 @@ describe("reading", () => {
     expect(await read(`?after=${id(4)}`)).toEqual([]);
   });
 
-  test("[LG-15] more lines than one page return whole and in order", async () => {
+  test("[LG-15] more lines than one page are returned completely and in order", async () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server);
     const many = Array.from({ length: 1700 }, (_, i) => `line ${i}`);
@@ -217,7 +217,7 @@ describe("reading", () => {
     expect(await plain.text()).toMatch(new RegExp(String.raw`^${time} \[error\] ${rest}`));
   });
 
-  test("[LG-17] bad queries are 400 with the parameter named", async () => {
+  test("[LG-17] invalid queries return 400 with the parameter named", async () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server);
     const owner = ownerOf(server, seeded);
@@ -238,7 +238,7 @@ describe("reading", () => {
     expect((await owner.fetch("GET", logsOf(seeded, "?follow=false"))).status).toBe(200);
   });
 
-  test("[LG-18] anyone who may not see the workspace gets 404, as for an agent that does not exist", async () => {
+  test("[LG-18] a caller who may not see the workspace gets 404, as for a missing agent", async () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server);
     const stranger = new Client(server.url, (await seedUser(server)).token);
@@ -249,7 +249,7 @@ describe("reading", () => {
     expect((await agentOf(server, seeded).fetch("GET", logsOf(seeded))).status).toBe(401);
   });
 
-  test("[LG-19] what was removed says so and names what took its place", async () => {
+  test("[LG-19] removed endpoints say so and name their replacement", async () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server);
     const old = await ownerOf(server, seeded).fetch("GET", `/api/v2/workspaceagents/${seeded.agent_id}/startup-logs`);

@@ -1,4 +1,4 @@
-// Watching what a workspace measures, over server-sent events and over a WebSocket, on a clock that stands still.
+// Watching workspace metadata over server-sent events and over a WebSocket, with a stopped clock.
 import { expect, test } from "bun:test";
 import type { WorkspaceAgent } from "#schema/agents/agent.ts";
 import { Client } from "#src/client.ts";
@@ -26,7 +26,7 @@ const open = async (server: TestServer, seeded: Seeded) => {
   return new Client(server.url, seeded.owner_token).socket(pathOf(seeded, "watch-metadata-ws"));
 };
 
-test("[MD-1] both streams begin with everything, the events after a ping, by display order and then key, with the age in seconds", async () => {
+test("[MD-1] both streams start with all values, the events after a ping, by display order and then key, with the age in seconds", async () => {
   const clock = new ManualClock();
   await using server = await startTestServer({ clock });
   const seeded = await seedAgent(server, { metadata: METADATA });
@@ -47,7 +47,7 @@ test("[MD-1] both streams begin with everything, the events after a ping, by dis
   abort.abort();
 });
 
-test("[MD-2] changes come together at most once a second, and nothing new is told every five", async () => {
+test("[MD-2] changes are sent together at most once a second, and unchanged values every five", async () => {
   const clock = new ManualClock();
   await using server = await startTestServer({ clock });
   const seeded = await seedAgent(server, { metadata: METADATA });
@@ -56,7 +56,7 @@ test("[MD-2] changes come together at most once a second, and nothing new is tol
   for (const value of ["1", "2", "3"]) await report(server, seeded, value);
   clock.advance(1_000);
   expect(measured((await socket.json<Message>()).data)).toBe("3");
-  // Nothing happens for four seconds; were anything sent, it would be the next message.
+  // Nothing happens for four seconds; anything sent would be the next message.
   clock.advance(4_000);
   await report(server, seeded, "4");
   clock.advance(1_000);
@@ -67,7 +67,7 @@ test("[MD-2] changes come together at most once a second, and nothing new is tol
   expect([measured(data), data[1]?.result.age]).toEqual(["4", 6]);
 });
 
-test("[MD-3] a crowd of watchers costs one timer and leaves nothing behind", async () => {
+test("[MD-3] many watchers cost one timer and leave nothing behind", async () => {
   const clock = new ManualClock();
   await using server = await startTestServer({ clock });
   const seeded = await seedAgent(server, { metadata: METADATA });
@@ -88,7 +88,7 @@ test("[MD-3] a crowd of watchers costs one timer and leaves nothing behind", asy
   await until(() => !topics.heard("agent_metadata", seeded.agent_id));
 });
 
-test("[MD-4] strangers get 404; a newer build ends the streams, and so does a client that talks", async () => {
+test("[MD-4] users without access get 404; a newer build ends the streams, and so does a client that sends a message", async () => {
   await using server = await startTestServer({ clock: new ManualClock() });
   const seeded = await seedAgent(server, { metadata: METADATA });
   const stranger = new Client(server.url, (await seedUser(server)).token);

@@ -1,4 +1,4 @@
-// How much the server holds for agents it reaches through the private network, and when it lets go.
+// Connections that the server keeps open to agents in the private network, and their release.
 import { expect, test } from "bun:test";
 import type { Events } from "#actors/runtime/events.ts";
 import { uuid } from "#base/ids.ts";
@@ -15,7 +15,7 @@ import { Relay } from "#src/tailnet/relay.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { until } from "#test/support/until.ts";
 
-/** A server's dialer and an agent in the same process, which is in the network; `isLate`: once it joins. */
+/** A server's dialer and an agent in the same process, which is in the network; `isLate`: only after it joins. */
 const network = ({ isLate = false } = {}) => {
   const clock = new ManualClock();
   const tailnet = { coordinator: new Coordinator(), relay: new Relay(clock) };
@@ -44,7 +44,7 @@ const network = ({ isLate = false } = {}) => {
   return { joins, clock, tailnet, topics, agent_id, agent, dialer: new NetworkDialer({ clock, topics, tailnet }) };
 };
 
-test("[TN-11][TL-30] a tunnel is given up when nothing has run in it for a minute, and made again by the next who dials", async () => {
+test("[TN-11][TL-30] a tunnel is closed after a minute without connections and reopened by the next dial", async () => {
   const { clock, dialer, agent, agent_id } = network();
   const first = await dialer.dial(agent_id, 80);
   clock.advance(10 * 60_000);
@@ -64,7 +64,7 @@ test("[TN-11][TL-30] a tunnel is given up when nothing has run in it for a minut
   expect(await second.closed).toMatchObject({ failure: "closed" });
 });
 
-test("[TN-1] anyone who dials a daemon that has just connected waits for its tunnel, though it is in the private network already", async () => {
+test("[TN-1] dialing a daemon that has just connected waits for its tunnel, although it is already in the private network", async () => {
   const { joins, clock, tailnet, topics, agent_id } = network({ isLate: true });
   const row = { first_connected_at: clock.now(), last_connected_at: clock.now(), disconnected_at: null };
   const dialer = new AgentsDialer({ clock, topics, tailnet, store: { get: async () => row } as never });
@@ -78,10 +78,10 @@ test("[TN-1] anyone who dials a daemon that has just connected waits for its tun
   daemon.gone();
 });
 
-test("[TN-11] one agent has so many streams and no more; those that end make room", async () => {
+test("[TN-11] the number of streams per agent is limited; closed ones make room", async () => {
   const { dialer, agent_id } = network();
   const dial = () => dialer.dial(agent_id, 80);
-  // The first brings the tunnel up; the rest fits into what an agent accepts at a time.
+  // The first stream brings the tunnel up; the rest stay below the agent's limit.
   const streams = [await dial()];
   while (streams.length < MAX_STREAMS) streams.push(...(await Promise.all(Array.from({ length: 51 }, dial))));
   await expect(dial()).rejects.toMatchObject({ failure: "too_large" });
@@ -90,7 +90,7 @@ test("[TN-11] one agent has so many streams and no more; those that end make roo
   await (await dial()).end();
 });
 
-test("[TN-11] an agent that does not answer is given up after a while, one that refuses at once, and a caller may leave", async () => {
+test("[TN-11] an agent that does not answer is given up after the timeout, one that refuses immediately, and a caller may cancel", async () => {
   const { clock, dialer, agent_id, agent } = network();
   await expect(dialer.dial(agent_id, 9)).rejects.toMatchObject({ failure: "refused" });
   const silent = dialer.dial(agent_id, 10).catch((error) => error);
@@ -105,7 +105,7 @@ test("[TN-11] an agent that does not answer is given up after a while, one that 
   expect(dialer.size).toBe(0);
 });
 
-test("[TN-12] nobody in the network can open a connection to the server", async () => {
+test("[TN-12] no peer in the network can open a connection to the server", async () => {
   const { dialer, agent, agent_id } = network();
   const stream = await dialer.dial(agent_id, 80);
   const [server] = agent.remotes;

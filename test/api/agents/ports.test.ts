@@ -1,4 +1,4 @@
-// What the server asks of a daemon's HTTP API: ports, files and processes of a real workspace.
+// The server's requests to a daemon's HTTP API: ports, files and processes of a real workspace.
 import { describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -28,7 +28,7 @@ const ask = async <T>(
 
 const inHome = (name: string): string => join(world.home, name);
 
-/** A program of the workspace that listens on these ports until it is killed. */
+/** Starts a program of the workspace that listens on these ports until it is killed. */
 const listen = async (ports: readonly number[]): Promise<TestTerminal> => {
   writeFileSync(
     inHome("listen.mjs"),
@@ -41,7 +41,7 @@ const listen = async (ports: readonly number[]): Promise<TestTerminal> => {
 };
 
 describe("listening ports", () => {
-  test("[PT-1][PT-2] are those of the workspace's programs, with their names; its own apps, the server, common services and others' are not shown", async () => {
+  test("[PT-1][PT-2] are those of the workspace's programs, with their names, without its own apps, the server, common services and others'", async () => {
     using program = await listen([43_111, 43_112, APP_PORT, 27_017]);
     using foreign = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
     const { ports } = await world.owner.get<ListeningPorts>(world.path("listening-ports"));
@@ -54,7 +54,7 @@ describe("listening ports", () => {
     expect(numbers).not.toContain(27_017);
     expect(numbers).not.toContain(Number(world.server.url.port));
     expect(numbers).toEqual([...new Set(numbers)].sort((a, b) => a - b));
-    // Of the same user and on the same machine, but not started by the workspace.
+    // It belongs to the same user on the same machine, but was not started by the workspace.
     expect(ports.find(({ port }) => port === foreign.port)).toMatchObject({ is_own: false });
     program.say({ data: "\x03" });
     await program.socket.closed;
@@ -62,7 +62,7 @@ describe("listening ports", () => {
     expect(after.ports.map(({ port }) => port)).not.toContain(43_111);
   });
 
-  test("[PT-3] need a connected agent and the right to use the workspace", async () => {
+  test("[PT-3] require a connected agent and permission to use the workspace", async () => {
     const statusOf = async (client: Client, path = world.path("listening-ports")) =>
       (await client.fetch("GET", path)).status;
     const member = await seedUser(world.server, { organization_id: world.seeded.organization_id });
@@ -81,7 +81,7 @@ describe("listening ports", () => {
 });
 
 describe("the daemon's HTTP API", () => {
-  test("[PT-4] listens where only its own user gets in, and is gone with the daemon", async () => {
+  test("[PT-4] listens where only its own user can connect, and ends with the daemon", async () => {
     const mine = readdirSync(tmpdir()).filter((name) => name.startsWith("slipway-agent-"));
     expect(mine.length).toBeGreaterThan(0);
     for (const name of mine) expect(statSync(join(tmpdir(), name)).mode & 0o777).toBe(0o700);
@@ -89,7 +89,7 @@ describe("the daemon's HTTP API", () => {
     expect((await ask("DELETE", "listening-ports")).status).toBe(404);
   });
 
-  test("[PT-5] reads and lists files; what is no regular file or not there is an error in words", async () => {
+  test("[PT-5] reads and lists files; a missing path or one that is not a regular file is an error message", async () => {
     mkdirSync(inHome("folder"));
     writeFileSync(inHome("folder/b.txt"), "one\ntwo\nthree\n");
     writeFileSync(inHome("folder/a.bin"), new Uint8Array(200_000).fill(7));
@@ -130,7 +130,7 @@ describe("the daemon's HTTP API", () => {
     expect((await ask("POST", "list-directory", { json: { path: 7 } })).status).toBe(400);
   });
 
-  test("[PT-6] a write replaces the whole file at once, keeps its mode, and follows a link", async () => {
+  test("[PT-6] a write replaces the whole file atomically, keeps its mode, and follows a link", async () => {
     const write = (path: string, text: string) =>
       ask("POST", `write-file?path=${path}`, { body: new TextEncoder().encode(text) });
     expect((await write("new/deep/file.txt", "first")).status).toBe(200);
@@ -144,7 +144,7 @@ describe("the daemon's HTTP API", () => {
     expect(readdirSync(world.home).filter((name) => name.endsWith(".tmp"))).toEqual([]);
   });
 
-  test("[PT-6] edits are all checked before any file is written", async () => {
+  test("[PT-6] all edits are validated before any file is written", async () => {
     writeFileSync(inHome("one.txt"), "a b a\n");
     writeFileSync(inHome("two.txt"), "x y z\n");
     const edit = (...files: unknown[]) =>
@@ -171,7 +171,7 @@ describe("the daemon's HTTP API", () => {
     expect((await edit()).status).toBe(400);
   });
 
-  test("[PT-7] runs programs in groups of their own, with their output, and signals them", async () => {
+  test("[PT-7] runs programs in their own process groups, with their output, and signals them", async () => {
     const start = async (json: unknown) => (await ask<ProcessInfo>("POST", "processes/start", { json })).body;
     const output = async (id: string, query = "wait_ms=10000") =>
       (await ask<ProcessOutput>("GET", `processes/${id}/output?${query}`)).body;
@@ -218,8 +218,8 @@ describe("the daemon's HTTP API", () => {
   });
 });
 
-describe("looking for a fault", () => {
-  test("[PT-9] is told the way to the server, the interfaces, figures, and the manifest without what is secret", async () => {
+describe("diagnostics", () => {
+  test("[PT-9] show the route to the server, the interfaces, metrics, and the manifest without secrets", async () => {
     const { body } = await ask<Record<string, unknown>>("GET", "netcheck");
     expect(body).toMatchObject({ severity: "ok", dismissed: false, net_info: { UDP: false, PreferredDERP: 999 } });
     const { net_info, interfaces } = body as {

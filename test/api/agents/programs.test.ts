@@ -1,4 +1,4 @@
-// What a machine fetches to become an agent: the program by the name of its system, with a digest, and the script that brings it there.
+// Downloads for a machine to become an agent: the program by system name, with a digest, and the script that installs it.
 import { expect, test } from "bun:test";
 import { chmodSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -18,7 +18,7 @@ const serving = async (folder: string) => {
   return startTestServer({ env: { SLIPWAY_AGENT_BINARY: own, SLIPWAY_AGENT_BINARIES: binaries } });
 };
 
-test("[TF-13] the program of a system is served under both names, with its digest, and only once", async () => {
+test("[TF-13] the program for a system is served under both names, with its digest, and only once", async () => {
   using folder = tempDirectory();
   await using server = await serving(folder.path);
   const get = (path: string, headers: Record<string, string> = {}) => fetch(new URL(path, server.url), { headers });
@@ -37,13 +37,13 @@ test("[TF-13] the program of a system is served under both names, with its diges
   }
 });
 
-test("[TF-14] the script for a machine names this server's address, fetches the program and starts it", async () => {
+test("[TF-14] a machine's script names this server's address, downloads the program and starts it", async () => {
   using folder = tempDirectory();
   await using server = await serving(folder.path);
   for (const path of [`/init-script/${here.replace("-", "/")}`, `/api/v2/init-script/${here.replace("-", "/")}`]) {
     const script = await (await fetch(new URL(path, server.url))).text();
     expect(script).toContain(`CODER_AGENT_URL="${server.url.href}"`);
-    // Run with nothing but a path: what it starts is the program that the server serves.
+    // Runs with only a PATH: the script starts the program that the server serves.
     const run = Bun.spawn(["sh", "-c", script], {
       env: { PATH: process.env.PATH ?? "", BINARY_DIR: join(folder.path, "fetched") },
       stdout: "pipe",
@@ -54,7 +54,7 @@ test("[TF-14] the script for a machine names this server's address, fetches the 
   expect((await fetch(new URL("/init-script/plan9/amd64", server.url))).status).toBe(400);
 });
 
-test("[TF-14] all starts on a machine share one place for the program, and none that someone else has made", async () => {
+test("[TF-14] all starts on a machine share one folder for the program, never one that another user has created", async () => {
   using folder = tempDirectory();
   await using server = await serving(folder.path);
   const script = await (await fetch(new URL(`/init-script/${here.replace("-", "/")}`, server.url))).text();
@@ -67,7 +67,7 @@ test("[TF-14] all starts on a machine share one place for the program, and none 
   expect(await Promise.all([run(), run(), run()])).toEqual(["ran\n", "ran\n", "ran\n"]);
   const [shared = "", ...others] = readdirSync(temp);
   expect([others, readdirSync(join(temp, shared))]).toEqual([[], ["slipway"]]);
-  // A link may lead into a folder that others write to.
+  // A link may point to a folder that others can write to.
   const elsewhere = join(folder.path, "elsewhere");
   mkdirSync(elsewhere);
   const away = join(folder.path, "away");

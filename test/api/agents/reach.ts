@@ -1,4 +1,4 @@
-// A workspace that can be reached, for tests: a real server, a seeded agent, and a real `slipway agent` process that is connected.
+// A reachable workspace: a real server, a seeded agent, and a connected real `slipway agent` process.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -19,11 +19,11 @@ export type Reachable = AsyncDisposable & {
   /** The daemon's home folder, which is also the agent's folder. */
   readonly home: string;
   readonly daemon: Daemon;
-  /** `/api/v2/workspaceagents/{id}/` and what follows. */
+  /** Returns the path `/api/v2/workspaceagents/{id}/` and the rest. */
   path(rest: string): string;
 };
 
-/** Starts the daemon of this agent; resolves when the server hears it. `url` is where it finds the server. */
+/** Starts the daemon of this agent; resolves when it has connected. `url` is the server's address for it. */
 export const startAgentProcess = async (
   server: TestServer,
   seeded: Pick<Seeded, "agent_id" | "agent_token">,
@@ -60,7 +60,7 @@ export const startAgentProcess = async (
 };
 
 export const startReachable = async (options: SeedOptions = {}): Promise<Reachable> => {
-  // A clock of its own keeps the server in this process, where agents can be seeded; the daemon may be the compiled binary.
+  // An explicit clock keeps the server in this process, where agents can be seeded; the daemon may be the compiled binary.
   const server = await startTestServer({ clock: systemClock });
   const seeded = await seedAgent(server, options);
   const home = mkdtempSync(join(tmpdir(), "slipway-home-"));
@@ -113,7 +113,7 @@ export class TestTerminal implements Disposable {
     this.socket.send(JSON.stringify(input));
   }
 
-  /** Everything shown so far, once it matches. Rejects when the terminal ends before. */
+  /** Resolves with everything shown so far, once it matches. Rejects if the terminal ends first. */
   async until(pattern: RegExp): Promise<string> {
     while (!pattern.test(this.#seen)) {
       const chunk = await this.socket.next();
@@ -126,7 +126,7 @@ export class TestTerminal implements Disposable {
     return this.#seen;
   }
 
-  /** Forgets what was shown. */
+  /** Clears the recorded output. */
   forget(): void {
     this.#seen = "";
   }

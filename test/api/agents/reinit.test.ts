@@ -1,4 +1,4 @@
-// Waiting to be given to someone, and the snapshot of a task's messages: what agents of today's workspaces are answered.
+// Waiting for a claim, and the snapshot of a task's messages: the responses to agents of existing workspaces.
 import { describe, expect, test } from "bun:test";
 import { uuid } from "#base/ids.ts";
 import { updateBy } from "#db/engine/sql.ts";
@@ -14,7 +14,7 @@ const REINIT = "/api/v2/workspaceagents/me/reinit";
 const updateWorkspace = updateBy(workspaces, workspaces.id);
 const events = { headers: { Accept: "text/event-stream" } };
 
-/** An agent of a workspace that is kept ready. */
+/** Seeds an agent of a prebuilt workspace. */
 const seedPrepared = async (server: TestServer) => {
   const seeded = await seedAgent(server);
   await contextOf(server).store.commit([
@@ -29,7 +29,7 @@ const heard = async (server: TestServer, workspace_id: string): Promise<void> =>
 };
 
 describe("ordinary workspaces", () => {
-  test("[RI-1] are answered 409 at once, waiting or not, as events or as JSON, and nothing stays open", async () => {
+  test("[RI-1] get 409 immediately, with or without waiting, as events or as JSON, and nothing stays open", async () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server);
     const agent = new Client(server.url, seeded.agent_token);
@@ -47,8 +47,8 @@ describe("ordinary workspaces", () => {
   });
 });
 
-describe("workspaces that are kept ready", () => {
-  test("[RI-2] an event stream gives one event when the workspace is claimed, and ends", async () => {
+describe("prebuilt workspaces", () => {
+  test("[RI-2] an event stream sends one event when the workspace is claimed, and ends", async () => {
     await using server = await startTestServer();
     const { agent, workspace_id } = await seedPrepared(server);
     const response = await agent.fetch("GET", `${REINIT}?wait=true`, undefined, events);
@@ -66,7 +66,7 @@ describe("workspaces that are kept ready", () => {
     expect(contextOf(server).topics.heard("reinit", workspace_id)).toBe(false);
   });
 
-  test("[RI-3] without events it is one JSON answer, once it happens; a genuine agent always reads events", async () => {
+  test("[RI-3] without events it is one JSON response when it happens; a genuine agent always reads events", async () => {
     await using server = await startTestServer();
     const { agent, workspace_id, agent_token } = await seedPrepared(server);
     const owner_id = uuid();
@@ -83,7 +83,7 @@ describe("workspaces that are kept ready", () => {
     await until(() => !topics.heard("reinit", workspace_id));
   });
 
-  test("[RI-4] the wait ends when a newer build takes over, when the caller hangs up and when the server stops", async () => {
+  test("[RI-4] the wait ends when a newer build takes over, when the caller disconnects and when the server stops", async () => {
     await using server = await startTestServer();
     const { topics, streams } = contextOf(server);
     const replaced = await seedPrepared(server);
@@ -114,7 +114,7 @@ describe("the snapshot of a task's messages", () => {
   const path = (task: string, query = "?format=agentapi") =>
     `/api/v2/workspaceagents/me/tasks/${task}/log-snapshot${query}`;
 
-  test("[RI-5] a malformed call is 400, more than 64 KiB is 413 in fixed words, and an unknown task 404", async () => {
+  test("[RI-5] a malformed call is 400, more than 64 KiB is 413 with a fixed message, and an unknown task 404", async () => {
     await using server = await startTestServer();
     const agent = new Client(server.url, (await seedAgent(server)).agent_token);
     const send = async (where: string, body: unknown) => {

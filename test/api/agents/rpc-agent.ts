@@ -1,4 +1,4 @@
-// An agent for tests: the real client side of the wire over a real WebSocket.
+// A test agent: the real client side of the protocol over a real WebSocket.
 import { systemClock } from "#base/clock.ts";
 import { agentClient } from "#src/wire/agent-api.ts";
 import type { ByteStream } from "#src/wire/byte-stream.ts";
@@ -15,7 +15,7 @@ export type RpcAgent = AsyncDisposable & {
   closed: Promise<{ code: number; reason: string }>;
 };
 
-/** Connects with this agent token; rejects when the server refuses. */
+/** Connects with this agent token; rejects if the server refuses. */
 export const connectAgent = async (
   server: Pick<TestServer, "url">,
   token: string,

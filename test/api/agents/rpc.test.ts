@@ -1,4 +1,4 @@
-// An agent's one connection, end to end: a real WebSocket, the real wire client, the real store.
+// An agent's connection, end to end: a real WebSocket, the real client, the real store.
 import { describe, expect, test } from "bun:test";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { NIL_UUID, uuid, uuidBytes, uuidFromBytes } from "#base/ids.ts";
@@ -17,7 +17,7 @@ const logs = (server: TestServer, seeded: Seeded) =>
   new Client(server.url, seeded.owner_token).get<AgentLog[]>(`/api/v2/workspaceagents/${seeded.agent_id}/logs`);
 
 describe("connecting", () => {
-  test("[AG-5] a connection makes the agent connected, its end disconnected", async () => {
+  test("[AG-5] opening a connection makes the agent connected, closing it disconnected", async () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server);
     expect((await shown(server, seeded)).status).toBe("connecting");
@@ -40,13 +40,13 @@ describe("connecting", () => {
     expect(seen.length).toBe(2);
   });
 
-  test("[AG-23] what changes about an agent moves its `updated_at`, a sign of life does not", async () => {
+  test("[AG-23] changes of an agent update its `updated_at`, heartbeats do not", async () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server);
     const seen = async (): Promise<number> => Date.parse((await shown(server, seeded)).updated_at);
     const moved = async (what: () => Promise<unknown>): Promise<boolean> => {
       const before = await seen();
-      // A later millisecond than the one before.
+      // Waits for the next millisecond.
       await until(() => Date.now() > before);
       await what();
       return (await seen()) > before;
@@ -65,7 +65,7 @@ describe("connecting", () => {
     expect(await moved(gone)).toBe(true);
   });
 
-  test("[AG-6] any 2.x is served; other versions, strangers, users and old agents are refused", async () => {
+  test("[AG-6] any 2.x is served; other versions, anonymous callers, users and old agents are refused", async () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server);
     const ask = async (query: string, token: string) => {
@@ -96,7 +96,7 @@ describe("connecting", () => {
     expect((await ask("", seeded.agent_token)).status).toBe(401);
   });
 
-  test("[AG-7] a second connection takes the place of the first, whose end changes nothing", async () => {
+  test("[AG-7] a second connection replaces the first, whose end changes nothing", async () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server);
     await using first = await connectAgent(server, seeded.agent_token);
@@ -108,7 +108,7 @@ describe("connecting", () => {
     await second.agent.getServiceBanner({});
   });
 
-  test("[AG-8] a passive user of the token changes nothing about the status", async () => {
+  test("[AG-8] a passive connection with the token does not affect the status", async () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server);
     await using speaking = await connectAgent(server, seeded.agent_token);
@@ -133,7 +133,7 @@ describe("connecting", () => {
     expect(await connection.closed).toEqual({ code: 1001, reason: "a newer build has taken over" });
   });
 
-  test("[SK-4] anyone who sends text where bytes belong is closed with 1003", async () => {
+  test("[SK-4] a client that sends text on a binary connection is closed with 1003", async () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server);
     using socket = await new Client(server.url, seeded.agent_token).socket("/api/v2/workspaceagents/me/rpc");
@@ -143,7 +143,7 @@ describe("connecting", () => {
 });
 
 describe("calling", () => {
-  test("[AG-10] [AG-24] the manifest has everything of the template, and all that genuine agents cannot do without", async () => {
+  test("[AG-10] [AG-24] the manifest has everything from the template, and all that genuine agents require", async () => {
     await using server = await startTestServer({ env: { SLIPWAY_WILDCARD_ACCESS_URL: "*.apps.example.com" } });
     const devcontainers = [{ id: uuid(), name: "app", workspace_folder: "app", config_path: "" }];
     const seeded = await seedAgent(server, {
@@ -184,7 +184,7 @@ describe("calling", () => {
     });
   });
 
-  test("[AG-11] what an agent reports is what people see", async () => {
+  test("[AG-11] people see what an agent reports", async () => {
     await using server = await startTestServer();
     const app = crypto.randomUUID();
     const script = crypto.randomUUID();
@@ -229,7 +229,7 @@ describe("calling", () => {
     });
   });
 
-  test("[AG-12] every question of a genuine agent has an answer; what does not exist is unimplemented, code 12", async () => {
+  test("[AG-12] every call of a genuine agent is answered; unknown methods are unimplemented, code 12", async () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server);
     await using connection = await connectAgent(server, seeded.agent_token);
@@ -255,7 +255,7 @@ describe("calling", () => {
       ).toBe(12);
   });
 
-  test("[AG-13] a report that breaks a rule is answered with an error and changes nothing; the connection goes on", async () => {
+  test("[AG-13] a report that breaks a rule is answered with an error and changes nothing; the connection continues", async () => {
     await using server = await startTestServer();
     const plain = crypto.randomUUID();
     const seeded = await seedAgent(server, { apps: [{ id: plain }] });
@@ -286,7 +286,7 @@ describe("calling", () => {
     expect({ ...after, last_connected_at: "" }).toEqual({ ...before, last_connected_at: "" });
   });
 
-  test("[LG-11] lines over the connection are the same lines: sources, levels, limit, and a named batch is stored once", async () => {
+  test("[LG-11] lines over the connection follow the same rules: sources, levels, limit, and a batch with an ID is stored once", async () => {
     await using server = await startTestServer({ env: { SLIPWAY_AGENT_LOG_LIMIT: "50000" } });
     const seeded = await seedAgent(server);
     const { agents } = contextOf(server);

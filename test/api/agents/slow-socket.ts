@@ -1,13 +1,13 @@
-// A terminal that is read slowly, as over a poor line.
+// A terminal that is read slowly, as over a slow line.
 import { type BareSocket, type CloseFrame, closeFrame } from "#test/support/net/bare-socket.ts";
 
-/** Waits until nothing more fits between the server and us. */
+/** Waits until all buffers between the server and the test are full. */
 export const stalled = async (): Promise<void> => {
-  // The kernel alone knows; a second without reading fills every buffer on this machine.
+  // Only the kernel knows; a second without reading fills every buffer on this machine.
   await new Promise((resolve) => setTimeout(resolve, 1_000));
 };
 
-/** Reads to the close frame in small steps, checking that the payload is `size` bytes of `pattern` over and over. */
+/** Reads to the close frame in small steps and checks that the payload is `size` bytes of repeated `pattern`. */
 export const readSlowly = async (
   socket: BareSocket,
   size: number,
@@ -15,7 +15,7 @@ export const readSlowly = async (
 ): Promise<{ bytes: number; right: boolean; close: CloseFrame | undefined }> => {
   let at = 0;
   let right = true;
-  // Frames are compared as a whole: byte for byte here takes longer than everything they have come through.
+  // Compares whole frames: comparing byte by byte would take longer than the transfer.
   let repeated = Buffer.alloc(64 * 1024, pattern);
   for await (const frame of socket.frames()) {
     if (frame.opcode === 8) return { bytes: at, right, close: closeFrame(frame) };

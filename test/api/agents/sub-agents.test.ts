@@ -1,4 +1,4 @@
-// Agents inside agents over the agents' own protocol: made, shown, connected, deleted, and ended with their parents.
+// Agents inside agents over the agent protocol: created, shown, connected, deleted, and ended with their parents.
 import { describe, expect, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import { uuidBytes, uuidFromBytes } from "#base/ids.ts";
@@ -28,8 +28,8 @@ const codeOf = (call: Promise<unknown>): Promise<string> =>
 const keyStatus = async (token: string): Promise<number> =>
   (await new Client(server.url, token).fetch("GET", "/api/v2/workspaceagents/me/gitsshkey")).status;
 
-describe("an agent inside an agent", () => {
-  test("[SA-1] is made with a token and apps of its own, and knows and shows its parent", async () => {
+describe("a child agent", () => {
+  test("[SA-1] is created with its own token and apps, and knows and shows its parent", async () => {
     const seeded = await seedAgent(server);
     await using parent = await connectAgent(server, seeded.agent_token);
     const apps = [
@@ -73,7 +73,7 @@ describe("an agent inside an agent", () => {
     ]);
   });
 
-  test("[SA-2] needs a name that is one and free, and no parent inside another; apps that cannot be are named", async () => {
+  test("[SA-2] needs a valid, unused name, and a parent that is not a child; invalid apps are named", async () => {
     const seeded = await seedAgent(server);
     await using parent = await connectAgent(server, seeded.agent_token);
     const { agent } = parent;
@@ -96,7 +96,7 @@ describe("an agent inside an agent", () => {
     expect(await codeOf(inside.agent.createSubAgent({ ...WISH, name: "deeper" }))).toMatch(/sub-agents of its own/);
   });
 
-  test("[SA-3] is deleted by its parent alone: gone from sight, its token void, its connection closed", async () => {
+  test("[SA-3] can be deleted by its parent alone: not listed, its token revoked, its connection closed", async () => {
     const [seeded, stranger] = [await seedAgent(server), await seedAgent(server)];
     await using parent = await connectAgent(server, seeded.agent_token);
     await using other = await connectAgent(server, stranger.agent_token);

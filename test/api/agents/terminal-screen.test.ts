@@ -1,4 +1,4 @@
-// Terminals that the program `screen` keeps: a real server, real daemon processes that come and go, the real program.
+// Terminals kept by the program `screen`: a real server, real daemon processes that come and go, the real program.
 import { expect } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -19,14 +19,14 @@ testNeeding(
     const id = uuid();
     const pidIn = (name: string) => Number(readFileSync(join(world.home, name), "utf8"));
     using one = await TestTerminal.open(world, { id, backend_type, height: 24, width: 100 });
-    // Ctrl-A is screen's own key elsewhere; here it reaches the shell and moves to the beginning of the line.
+    // Ctrl-A is normally screen's command key; here it reaches the shell and moves to the beginning of the line.
     await one.until(/[#$] /);
     one.say({ data: '$((40+2)) "on $TERM"\x01echo ' });
     one.say({ data: "\n" });
     await one.until(/42 on screen-256color/);
     using two = await TestTerminal.open(world, { id, backend_type: "screen", height: 30, width: 90 });
     await two.until(/42 on screen-256color/);
-    // Screen hears of the new size a little later.
+    // Screen learns of the new size slightly later.
     one.say({ data: 'while [ "$(stty size)" != "24 90" ]; do sleep 0.05; done; echo in $PWD\n' });
     await two.until(new RegExp(`in ${world.home}`));
     two.say({ data: "(trap '' HUP; exec sleep 1000) & echo $! > job; echo $$ > shell; disown -a; echo ok$((1+1))\n" });

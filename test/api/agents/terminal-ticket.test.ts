@@ -1,4 +1,4 @@
-// Tickets for terminals: a real server, whose sockets are opened as a page of another host would.
+// Terminal tickets: a real server, whose sockets are opened as by a page of another host.
 import { expect, test } from "bun:test";
 import { uuid } from "#base/ids.ts";
 import { Client } from "#src/client.ts";
@@ -9,7 +9,7 @@ import { call, handshake } from "../edge/raw-http.ts";
 
 const TICKETS = "/api/v2/applications/reconnecting-pty-signed-token";
 
-test("[TM-17] a ticket opens one agent's terminal for a minute, whatever page asks, and no longer than the session", async () => {
+test("[TM-17] a ticket opens one agent's terminal for a minute, from any page, and no longer than the session", async () => {
   const clock = new ManualClock();
   await using server = await startTestServer({ clock });
   const [agent, other] = [await seedAgent(server), await seedAgent(server)];
@@ -27,7 +27,7 @@ test("[TM-17] a ticket opens one agent's terminal for a minute, whatever page as
 
   const ticket = await ticketFor(owner, agent.agent_id);
   expect(await open(terminal(agent.agent_id), ticket)).toBe(101);
-  // A cookie that comes along counts for nothing.
+  // A cookie sent along is ignored.
   const cookie = { Cookie: `service_session_token=${agent.owner_token}` };
   expect(await open(terminal(agent.agent_id), ticket.slice(0, -2), cookie)).toBe(401);
   expect(await open(terminal(other.agent_id), ticket)).toBe(401);

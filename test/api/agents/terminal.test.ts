@@ -1,4 +1,4 @@
-// Terminals from end to end: a real server, a real daemon process, a real shell on a real pseudo-terminal.
+// Terminals end to end: a real server, a real daemon process, a real shell on a real pseudo-terminal.
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -18,11 +18,11 @@ const world = await forFile(startReachable());
 const open = (options: Parameters<typeof TestTerminal.open>[1] = {}) => TestTerminal.open(world, options);
 const READY = /# $|\$ $/;
 
-/** The id of a process that a command has written into this file of the home folder. */
+/** Returns the process ID that a command has written into this file of the home folder. */
 const pidIn = (name: string): number => Number(readFileSync(join(world.home, name), "utf8"));
 
 describe("a terminal", () => {
-  test("[TM-1] is a login shell with a known kind of terminal and a UTF-8 character set, in the agent's folder", async () => {
+  test("[TM-1] is a login shell with a known terminal type and a UTF-8 character set, in the agent's folder", async () => {
     using terminal = await open();
     terminal.say({
       data: "echo [$TERM] [$(locale charmap)] [$PWD] [$SLIPWAY_AGENT_TOKEN]; shopt -q login_shell && echo log''in\n",
@@ -34,7 +34,7 @@ describe("a terminal", () => {
     expect(await terminal.socket.closed).toEqual({ code: 1000, reason: "the command has ended" });
   });
 
-  test("[TM-1] a command is run through the shell, and its end closes normally with everything shown", async () => {
+  test("[TM-1] a command runs through the shell, and its exit closes normally after all output", async () => {
     using terminal = await open({ command: "printf 'héllo %s' $((40+2)); exit 3" });
     expect(await terminal.until(/42/)).toBe("héllo 42");
     expect(await terminal.socket.closed).toEqual({ code: 1000, reason: "the command has ended" });
@@ -57,7 +57,7 @@ describe("a terminal", () => {
     await terminal.socket.closed;
   });
 
-  test("[TM-3] has the size it was opened with, and never more than any of its clients has room for", async () => {
+  test("[TM-3] has the size it was opened with, and never more than the smallest of its clients", async () => {
     const id = uuid();
     const command = "while stty size; do sleep 0.05; done";
     using one = await open({ id, height: 24, width: 100, command });
@@ -69,11 +69,11 @@ describe("a terminal", () => {
     one.say({ height: 51, width: 132 });
     await two.until(/30 90/);
     two[Symbol.dispose]();
-    // The larger one has its room back without a word of its own.
+    // The larger client gets its full size back automatically.
     expect(await one.until(/51 132/)).not.toMatch(/^(50|10) /m);
   }, 30_000);
 
-  test("[TM-4] shows its screen and 1,000 lines above it to anyone who returns with its id, and everything to all that look", async () => {
+  test("[TM-4] shows its screen and 1,000 lines above it to clients that return with its ID, and all output to every client", async () => {
     const id = uuid();
     const command = "seq 1 30000; echo the end of it; read x; echo got $x; read y";
     const first = await open({ id, command });
@@ -98,7 +98,7 @@ describe("a terminal", () => {
     expect(await again.until(/one/)).toStartWith("a new one");
   });
 
-  test("[TM-8] takes what it started along when it ends, jobs in the background too", async () => {
+  test("[TM-8] ends its processes when it ends, including background jobs", async () => {
     using terminal = await open();
     await terminal.until(READY);
     terminal.say({
@@ -113,7 +113,7 @@ describe("a terminal", () => {
   });
 });
 
-describe("a reader that is slow", () => {
+describe("a slow reader", () => {
   test("[TM-6] gets every byte, while the program waits and memory stays flat", async () => {
     const lines = 40_000_000;
     const path = world.path(
@@ -122,7 +122,7 @@ describe("a reader that is slow", () => {
     await using slow = await BareSocket.open(world.server.url, path, world.seeded.owner_token);
     await stalled();
     const before = residentOf(world.daemon.process.pid);
-    // Looked at in the daemon, where it would pile up: this process holds the server, the reader and every test before.
+    // Measured in the daemon, where it would accumulate: this process contains the server, the reader and all earlier tests.
     const { bytes, right, close } = await readSlowly(slow, 2 * lines, "y\n");
     const grown = residentOf(world.daemon.process.pid) - before;
     expect([bytes, right]).toEqual([2 * lines, true]);
@@ -130,7 +130,7 @@ describe("a reader that is slow", () => {
     expect(grown).toBeLessThan(48 * 1024 * 1024);
   }, 120_000);
 
-  test("[TM-6] holds back the program, which still hears Ctrl-C", async () => {
+  test("[TM-6] holds back the program, which still receives Ctrl-C", async () => {
     const query = new URLSearchParams({ reconnect: uuid(), command: "echo $$ > loud; exec yes" });
     await using slow = await BareSocket.open(world.server.url, world.path(`pty?${query}`), world.seeded.owner_token);
     await stalled();
@@ -140,7 +140,7 @@ describe("a reader that is slow", () => {
   });
 });
 
-describe("what goes wrong", () => {
+describe("failures", () => {
   test("[TM-7] an agent that is not connected is named in the close reason", async () => {
     const never = await seedAgent(world.server);
     const owner = new Client(world.server.url, never.owner_token);
@@ -154,7 +154,7 @@ describe("what goes wrong", () => {
     });
   });
 
-  test("[TM-7] a daemon that is killed in the middle ends the terminal with a reason", async () => {
+  test("[TM-7] killing the daemon ends the terminal with a reason", async () => {
     await using other = await startReachable();
     using terminal = await TestTerminal.open(other, { command: "echo up; sleep 1000" });
     await terminal.until(/up/);
@@ -168,7 +168,7 @@ describe("what goes wrong", () => {
     await fresh.until(/back/);
   });
 
-  test("[TM-5] a daemon that stops in order ends its terminals in order, with their programs", async () => {
+  test("[TM-5] a daemon that stops cleanly closes its terminals cleanly, with their programs", async () => {
     await using other = await startReachable();
     using terminal = await TestTerminal.open(other, { command: "echo $$ > shell; echo up; sleep 1000; true" });
     await terminal.until(/up/);
@@ -178,7 +178,7 @@ describe("what goes wrong", () => {
     expect(isAlive(pid)).toBe(false);
   });
 
-  test("[TM-9] requests that make no sense are refused, and those without the right see nothing", async () => {
+  test("[TM-9] invalid requests are refused, and callers without permission see nothing", async () => {
     const { status } = await world.owner.fetch("GET", world.path("pty"));
     expect(status).toBe(400);
     const statusOf = async (query: string, client = world.owner) => {
@@ -232,7 +232,7 @@ describe("what goes wrong", () => {
     },
   );
 
-  test("[TM-9] odd members are ignored, objects may come in pieces or together", async () => {
+  test("[TM-9] unknown members are ignored, objects may arrive in pieces or together", async () => {
     using terminal = await open({ command: "read x; read y; echo [$x] [$y]" });
     for (const part of [
       '{"da',
@@ -245,7 +245,7 @@ describe("what goes wrong", () => {
     await terminal.until(/\[a\}\{"b\] \[c\]/);
   });
 
-  test("[TM-9] a paste of any size waits for its program and arrives whole, while memory stays flat", async () => {
+  test("[TM-9] a paste of any size waits for its program and arrives complete, while memory stays flat", async () => {
     const piece = "0123456789abcdef".repeat(1_024);
     const count = 1_280;
     const command = `stty raw -echo; echo up; sleep 1; head -c ${piece.length * count} | sha256sum`;
@@ -259,7 +259,7 @@ describe("what goes wrong", () => {
     expect(await terminal.socket.closed).toMatchObject({ code: 1000 });
   }, 30_000);
 
-  test("[TM-17] one that a ticket has opened works, and ends with the session that asked for the ticket", async () => {
+  test("[TM-17] a terminal opened with a ticket works, and ends with the session that requested the ticket", async () => {
     const session = await new Client(world.server.url).signIn(ADMIN.email, ADMIN.password);
     const url = new URL(world.path("pty"), world.server.url).href;
     const agentID = /[0-9a-f-]{36}/.exec(url)?.[0];
@@ -277,7 +277,7 @@ describe("what goes wrong", () => {
     expect(await terminal.socket.closed).toMatchObject({ code: 1008 });
   });
 
-  test("[TM-10] ends when the key that opened it is revoked", async () => {
+  test("[TM-10] closes when the key that opened it is revoked", async () => {
     using terminal = await open({ command: "echo up; sleep 1000" });
     await terminal.until(/up/);
     contextOf(world.server).topics.publish("key_gone", world.seeded.owner_token.slice(0, 10), {});
@@ -288,7 +288,7 @@ describe("what goes wrong", () => {
 const residentOf = (pid: number): number =>
   Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? 0) * 1024;
 
-/** Looks until it holds; the file that tells may not be there yet. */
+/** Polls until it holds; the file may not exist yet. */
 const untilSo = (holds: () => boolean): Promise<true> =>
   until(() => {
     try {

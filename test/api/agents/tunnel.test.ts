@@ -1,4 +1,4 @@
-// The tunnel from end to end: a real server, a real daemon process, real programs listening alongside it.
+// The tunnel end to end: a real server, a real daemon process, and real programs listening next to it.
 import { describe, expect, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import type { WorkspaceAgent } from "#schema/agents/agent.ts";
@@ -13,7 +13,7 @@ import { startAgentProcess, startReachable } from "./reach.ts";
 
 const world = await forFile(startReachable());
 
-/** A program of the workspace that sends back what it gets, and ends when that is done. */
+/** A program of the workspace that echoes its input and ends with it. */
 const echoServer = (hostname = "127.0.0.1") => {
   type Data = { queue: Uint8Array[]; ended: boolean };
   const flush = (socket: Bun.Socket<Data>): void => {
@@ -64,7 +64,7 @@ const readAll = async (stream: Duplex): Promise<Buffer> => {
   return Buffer.concat(chunks);
 };
 
-/** Sends everything and ends; answers what returned. */
+/** Sends everything, ends, and returns the response. */
 const exchange = async (port: number, bytes: Uint8Array): Promise<Buffer> => {
   const stream = await dial(port);
   const [back] = await Promise.all([readAll(stream), stream.write(bytes).then(() => stream.end())]);
@@ -81,7 +81,7 @@ const reasonOf = async (work: Promise<unknown>): Promise<string> => {
 };
 
 describe("streams through the tunnel", () => {
-  test("[TN-1] reach TCP ports of the workspace on either loopback address, bytes complete and in order both ways", async () => {
+  test("[TN-1] reach TCP ports of the workspace on either loopback address, with bytes complete and in order both ways", async () => {
     using four = echoServer();
     using six = echoServer("::1");
     const bytes = pattern(5_000_000, 3);
@@ -89,7 +89,7 @@ describe("streams through the tunnel", () => {
     expect((await exchange(six.port, bytes.subarray(0, 1000))).equals(bytes.subarray(0, 1000))).toBe(true);
   });
 
-  test("[TN-2] what is not offered or not there is refused with the reason", async () => {
+  test("[TN-2] a port that is not offered or not listening is refused with the reason", async () => {
     for (const port of [1, 3, 5, 8]) expect(await reasonOf(dial(port))).toContain(`does not offer port ${port}`);
     const free = echoServer();
     free[Symbol.dispose]();
@@ -99,10 +99,10 @@ describe("streams through the tunnel", () => {
     expect(await reasonOf(dial(4, never.agent_id))).toContain('its state is "connecting"');
   });
 
-  test("[TN-3] 300 run side by side, and one that nobody reads stalls no other", async () => {
+  test("[TN-3] 300 run concurrently, and one that is not read stalls no other", async () => {
     using echo = echoServer();
     const stalled = await dial(echo.port);
-    // More than every window and buffer on the way takes: this write ends only when the stream does.
+    // More than all windows and buffers in between: this write ends only with the stream.
     const stuck = stalled.write(pattern(64 * 1024 * 1024, 1)).catch((error: Error) => error.message);
     const begun = performance.now();
     const sizes = Array.from({ length: 299 }, (_, i) => 1_000 + i * 100);
@@ -118,7 +118,7 @@ describe("streams through the tunnel", () => {
 });
 
 describe("the life of a tunnel", () => {
-  test("[TN-4] the newest of an agent counts, and a newer build ends it with 1001", async () => {
+  test("[TN-4] an agent's newest tunnel is used, and a newer build closes it with 1001", async () => {
     await using server = await startTestServer({ clock: systemClock });
     const seeded = await seedAgent(server);
     const first = await openTunnel(server, seeded.agent_token);
@@ -135,7 +135,7 @@ describe("the life of a tunnel", () => {
     expect(contextOf(server).dialer.size).toBe(0);
   });
 
-  test("[TN-6] an agent that goes away in the middle ends its streams with a reason; one that says nothing is given up", async () => {
+  test("[TN-6] an agent that disconnects midway ends its streams with a reason; a silent one is given up", async () => {
     await using server = await startTestServer({ clock: systemClock });
     const seeded = await seedAgent(server);
     const { dialer } = contextOf(server);
@@ -159,7 +159,7 @@ describe("the life of a tunnel", () => {
     expect(await unanswered).toBe("The caller has gone.");
   });
 
-  test("[TN-5] the daemon brings it back after it broke", async () => {
+  test("[TN-5] the daemon reconnects it after it broke", async () => {
     await using server = await startTestServer({ clock: systemClock });
     const seeded = await seedAgent(server);
     await using daemon = await startAgentProcess(server, seeded, world.home);
@@ -169,7 +169,7 @@ describe("the life of a tunnel", () => {
     const broken = reasonOf(stream.read());
     sockets.closeAll("the test cuts every connection");
     expect(await broken).not.toBe("none");
-    // Until the agent counts as connected again, who dials is told that it is not; from then on dialling waits for the tunnel.
+    // Until the agent counts as connected again, dialing fails; from then on it waits for the tunnel.
     const again = await until(() => dialer.dial(seeded.agent_id, echo.port).catch(() => undefined));
     await again.write(pattern(10, 1));
     expect([...((await again.read()) as Uint8Array)]).toEqual([...pattern(10, 1)]);
@@ -178,7 +178,7 @@ describe("the life of a tunnel", () => {
   });
 });
 
-describe("a tunnel that lies", () => {
+describe("a tunnel that sends false data", () => {
   // biome-ignore format: a table of cases
   const broken: [string, (Uint8Array | string)[], number][] = [
     ["random bytes", [crypto.getRandomValues(new Uint8Array(5_000)).fill(0xee, 0, 1)], 1002],
@@ -211,7 +211,7 @@ describe("a tunnel that lies", () => {
     expect(contextOf(server).dialer.size).toBe(0);
   });
 
-  test("[TN-7] an answer about a target that makes no sense ends the stream, not the tunnel", async () => {
+  test("[TN-7] an invalid answer about a target ends the stream, not the tunnel", async () => {
     await using server = await startTestServer({ clock: systemClock });
     const seeded = await seedAgent(server);
     await using tunnel = await openTunnel(server, seeded.agent_token);
@@ -231,7 +231,7 @@ describe("a tunnel that lies", () => {
   });
 });
 
-/** The daemon's end of a tunnel, in the hands of the test. */
+/** Opens the daemon's end of a tunnel, controlled by the test. */
 const openTunnel = async (server: TestServer, token: string) => {
   const url = new URL("/api/v2/workspaceagents/me/tunnel", server.url);
   url.protocol = "ws:";

@@ -1,4 +1,4 @@
-// A file that a person brings into a workspace, as the terminal's page does when one is dropped on it.
+// A person's upload to a workspace, as the terminal page does for dropped files.
 import { expect, test } from "bun:test";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { userInfo } from "node:os";
@@ -28,7 +28,7 @@ const bring = async (
   return { status: response.status, ...answer };
 };
 
-test("[PT-8] a file goes to the folder the terminal is in, byte for byte, and replaces another only when told to", async () => {
+test("[PT-8] a file is uploaded to the terminal's current folder, byte for byte, and replaces another only on request", async () => {
   mkdirSync(join(world.home, "deep/er"), { recursive: true });
   using terminal = await TestTerminal.open(world);
   terminal.say({ data: "cd deep/er && echo he''re\n" });
@@ -43,7 +43,7 @@ test("[PT-8] a file goes to the folder the terminal is in, byte for byte, and re
   expect(await bring({ ...query, replace: "true" }, "other")).toMatchObject({ status: 201 });
   expect(readFileSync(path, "utf8")).toBe("other");
   expect(readdirSync(join(world.home, "deep/er"))).toEqual(["büro 1.bin"]);
-  // What runs in the foreground counts, and a terminal that no longer exists or was never there leads to the agent's folder.
+  // The foreground program's folder is used; for a terminal that has ended or never existed, the agent's folder is.
   terminal.say({ data: "sh -c 'cd ..; echo of-''the-child; cat'\n" });
   await terminal.until(/of-the-child/);
   expect(await bring({ name: "b.txt", terminal: terminal.id }, "x")).toMatchObject({
@@ -55,14 +55,14 @@ test("[PT-8] a file goes to the folder the terminal is in, byte for byte, and re
   });
 });
 
-test("[PT-8] names with folders, more than 32 MiB, folders of the name and strangers are refused", async () => {
+test("[PT-8] names with folders, more than 32 MiB, folders with that name and users without access are refused", async () => {
   for (const name of ["", ".", "..", "../a", "a/b", "a\\b", "a\nb", "ä".repeat(200)])
     expect([name, (await bring({ name }, "x")).status]).toEqual([name, 400]);
   mkdirSync(join(world.home, "folder"));
   expect((await bring({ name: "folder", replace: "true" }, "x")).status).toBe(400);
   const before = readdirSync(world.home);
   expect((await bring({ name: "big" }, new Uint8Array(AGENT_FILE_LIMIT + 1))).status).toBe(413);
-  // Without a declared length it is noticed on the way, and nothing of it is kept.
+  // Without a declared length, it is detected during the upload, and nothing is stored.
   const endless = new ReadableStream({ pull: (to) => to.enqueue(new Uint8Array(1_000_000)) });
   const streamed = await fetch(new URL(world.path("files?name=big"), world.server.url), {
     method: "POST",
@@ -78,7 +78,7 @@ test("[PT-8] names with folders, more than 32 MiB, folders of the name and stran
   expect(readdirSync(world.home)).toEqual(before);
 });
 
-test("[PT-10] folders are listed, files are read as bytes, and a file is brought into a named folder", async () => {
+test("[PT-10] folders are listed, files are read as bytes, and a file is uploaded into a named folder", async () => {
   mkdirSync(join(world.home, "looked/at"), { recursive: true });
   expect(await bring({ name: "page.html", folder: "looked" }, "<h1>no page</h1>")).toEqual({
     status: 201,
@@ -112,7 +112,7 @@ test("[PT-10] folders are listed, files are read as bytes, and a file is brought
   expect(status).toBe(404);
 });
 
-test("[HT-43] a file that the daemon's user may not read is 403 and no error in the log", async () => {
+test("[HT-43] a file that the daemon's user may not read is 403 and not logged as an error", async () => {
   const lines: string[] = [];
   configureLogging({ level: "info", format: "json", write: (line) => void lines.push(line) });
   using _quiet = { [Symbol.dispose]: resetLogging };
@@ -122,7 +122,7 @@ test("[HT-43] a file that the daemon's user may not read is 403 and no error in 
   };
   const closed = join(world.home, "closed");
   writeFileSync(closed, "secret", { mode: 0o000 });
-  // Not even root may read the other one.
+  // Not even root can read the other file.
   const path = userInfo().uid === 0 ? "/proc/sys/vm/compact_memory" : closed;
   for (const rest of [`files/content?path=${path}`, `files/content?path=${path}&limit=4`])
     expect(await ask(rest)).toEqual([403, "The user may not do this."]);

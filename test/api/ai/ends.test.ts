@@ -1,4 +1,4 @@
-// Calls of the AI gateway that end otherwise than their provider meant: left, cut, unreadable, beyond belief, or without their token.
+// AI gateway calls that end abnormally: abandoned, cut off, unreadable, implausible, or with their token revoked.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import type { AiUsage } from "#schema/ai/gateway.ts";
 import { Client } from "#src/client.ts";
@@ -32,7 +32,7 @@ const ask = (world: World, { signal, token = world.token }: { signal?: AbortSign
 const row = (world: World, outcome: string) =>
   until(async () => (await gatewayCalls(world.owner)).find((one) => one.outcome === outcome));
 
-test("[GW-5] a caller that leaves before the first byte pays for the prompt, and for all text once it came", async () => {
+test("[GW-5] a caller that disconnects before the first byte is charged for the prompt, and for all text received later", async () => {
   await using world = await openGatewayWorld();
   await addModel(world, "openai", PRICE);
   const early = new AbortController();
@@ -62,7 +62,7 @@ test("[GW-5] a caller that leaves before the first byte pays for the prompt, and
   expect(seen).toMatchObject({ outcome: "aborted", output_tokens: 2_000, is_estimated: true });
 });
 
-test("[GW-5] [GW-11] an answer that is cut costs its estimate; one without a readable byte is a 502 in words of the dialect", async () => {
+test("[GW-5] [GW-11] a truncated response is charged by estimate; one without a readable byte is a 502 in the dialect", async () => {
   await using world = await openGatewayWorld();
   await addModel(world, "openai", PRICE);
   const halved = ask(world);
@@ -87,7 +87,7 @@ test("[GW-5] [GW-11] an answer that is cut costs its estimate; one without a rea
   expect((await nothing).status).toBe(502);
 });
 
-test("[GW-5] figures beyond belief are estimated, and sums stay sums", async () => {
+test("[GW-5] implausible figures are replaced by estimates, and sums remain sums", async () => {
   await using world = await openGatewayWorld();
   await addModel(world, "openai", PRICE);
   const asked = ask(world);
@@ -99,7 +99,7 @@ test("[GW-5] figures beyond belief are estimated, and sums stay sums", async () 
   expect(total.total_cost_micros).toBeLessThan(10_000);
 });
 
-test("[GW-3] no header of a provider has its key or leads elsewhere, and a redirect becomes a 502", async () => {
+test("[GW-3] no provider header leaks its key or redirects elsewhere, and a redirect becomes a 502", async () => {
   await using world = await openGatewayWorld();
   await addModel(world, "openai", PRICE);
   const odd = {
@@ -132,7 +132,7 @@ test("[GW-3] no header of a provider has its key or leads elsewhere, and a redir
   expect(JSON.stringify(await gatewayCalls(world.owner))).not.toContain(MODEL_KEY);
 });
 
-test("[GW-13] a stream ends with the token that asked for it, before its first byte and after", async () => {
+test("[GW-13] a stream ends with its token, before its first byte and after", async () => {
   await using world = await openGatewayWorld();
   await addModel(world, "openai", PRICE);
   const token = await gatewayToken(world.owner);

@@ -1,4 +1,4 @@
-// The AI gateway as its callers use it: through the SDKs that the providers themselves publish, and by plain HTTP where those are too polite.
+// The AI gateway from its callers' view: through the providers' own SDKs, and by plain HTTP where the SDKs are too well-behaved.
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import Anthropic from "@anthropic-ai/sdk";
 import { GoogleGenAI } from "@google/genai";
@@ -32,7 +32,7 @@ const PRICE = { model_config: { cost: { input: 1_000_000, output: 10_000_000 } }
 
 type Way = { readonly url: string; readonly token: string; readonly fetch: typeof fetch };
 
-/** A stream by each API, as its own SDK asks for it. Google's takes no fetch: its bytes stay unseen. */
+/** A stream by each API, as requested by its own SDK. Google's SDK accepts no fetch, so its bytes are not compared. */
 const STREAMS: readonly {
   readonly api: string;
   readonly kind: "openai-compat" | "openai" | "anthropic" | "google";
@@ -86,7 +86,7 @@ const STREAMS: readonly {
 ];
 
 describe("SDKs", () => {
-  test("[GW-1] [GW-2] [GW-5] OpenAI's streams chat completions, and the ledger has what they used", async () => {
+  test("[GW-1] [GW-2] [GW-5] OpenAI's streams chat completions, and the ledger has their usage", async () => {
     await using world = await openGatewayWorld();
     await addModel(world, "openai", PRICE);
     const asked = openai(world).chat.completions.create({
@@ -126,7 +126,7 @@ describe("SDKs", () => {
     ]);
   });
 
-  test("[GW-2] a caller that asks for the usage of its stream gets every byte of the provider's", async () => {
+  test("[GW-2] a caller that requests its stream's usage gets every byte of the provider's response", async () => {
     await using world = await openGatewayWorld();
     await addModel(world, "openai-compat");
     const body = {
@@ -167,13 +167,13 @@ describe("SDKs", () => {
         }, fetch);
         const events: unknown[] = [];
         for await (const event of await open({ url, token, fetch: recording })) {
-          // Headers are those of the hop.
+          // These headers are hop-specific.
           events.push(Object.assign({}, event, { sdkHttpResponse: undefined }));
         }
         return { events, bytes: await Promise.all(bytes) };
       };
       const through = await read(`${world.base}${base}`, world.token);
-      // The SDKs of Anthropic and Google name the version of the API themselves.
+      // The SDKs of Anthropic and Google add the API version themselves.
       const direct = await read(
         base.endsWith("/v1") ? provider.base_url : provider.base_url.replace(/\/v1(beta)?$/, ""),
         MODEL_KEY,
@@ -248,7 +248,7 @@ describe("SDKs", () => {
     expect(await gatewayCalls(world.owner)).toMatchObject([{ input_tokens: 4, output_tokens: 6, outcome: "ok" }]);
   });
 
-  test("[GW-2] Google's is not asked for an answer without its usage, and no dialect takes a compressed body", async () => {
+  test("[GW-2] Google's refuses parameters that omit usage, and no dialect accepts a compressed body", async () => {
     await using world = await openGatewayWorld();
     await addModel(world, "google");
     const body = JSON.stringify({ contents: [{ role: "user", parts: [{ text: "hello" }] }] });
@@ -366,7 +366,7 @@ describe("who may call", () => {
       body: JSON.stringify({ model: "test-model", messages: [{ role: "user", content: "hello" }] }),
     });
 
-  test("[GW-1] no token, a wrong one, a narrower one and an agent's own are refused in the words of each dialect", async () => {
+  test("[GW-1] no token, a wrong one, a narrower one and an agent's own are refused in each dialect", async () => {
     await using world = await openGatewayWorld();
     const narrow = await gatewayToken(world.owner, ["workspace:read"]);
     const none = await post(world, {});
@@ -396,14 +396,14 @@ describe("who may call", () => {
     expect(world.upstream.connections).toBe(0);
   });
 
-  test("[GW-1] a key for models alone may do nothing else", async () => {
+  test("[GW-1] a key for models alone allows nothing else", async () => {
     await using world = await openGatewayWorld();
     const client = new Client(world.server.url, world.token);
     expect((await client.fetch("GET", "/api/v2/workspaces")).status).toBe(403);
     expect((await client.fetch("GET", "/api/v2/ai/settings")).status).toBe(403);
   });
 
-  test("[GW-4] [GW-8] while it is disabled, for a name that leads nowhere and for a path that is not forwarded nothing is asked", async () => {
+  test("[GW-4] [GW-8] no provider is called while it is disabled, for an unknown name or for a path that is not forwarded", async () => {
     await using world = await openGatewayWorld();
     await addModel(world, "openai");
     const client = openai(world);
@@ -422,7 +422,7 @@ describe("who may call", () => {
     expect(world.upstream.connections).toBe(0);
   });
 
-  test("[GW-10] only owners set it up and see all calls", async () => {
+  test("[GW-10] only owners configure it and see all calls", async () => {
     await using world = await openGatewayWorld();
     const { owner, server, organization_id } = world;
     await addModel(world, "openai");
@@ -486,7 +486,7 @@ describe("who may call", () => {
 });
 
 describe("providers that fail", () => {
-  test("[GW-4] the next target is asked when one is overloaded or away, and the ledger names the one that answered", async () => {
+  test("[GW-4] the next target is called when one is overloaded or unreachable, and the ledger names the one that answered", async () => {
     await using world = await openGatewayWorld();
     const { provider } = await addModel(world, "openai");
     const away = await world.owner.post<{ id: string }>("/api/v2/chats/providers", {
@@ -517,7 +517,7 @@ describe("providers that fail", () => {
     ]);
   });
 
-  test("[GW-3] errors pass with their status and without the key; refused credentials become the server's problem", async () => {
+  test("[GW-3] errors pass with their status and without the key; refused credentials become a server error", async () => {
     await using world = await openGatewayWorld();
     await addModel(world, "openai");
     const client = openai(world);
@@ -544,7 +544,7 @@ describe("providers that fail", () => {
     ]);
   });
 
-  test("[GW-2] a server that refuses to tell usage is asked as the caller asked, and the use is estimated", async () => {
+  test("[GW-2] a server that does not report usage is called as the caller asked, and the usage is estimated", async () => {
     await using world = await openGatewayWorld();
     await addModel(world, "openai-compat");
     const asked = openai(world).chat.completions.create({
@@ -562,7 +562,7 @@ describe("providers that fail", () => {
     expect(row?.output_tokens).toBeGreaterThan(0);
   });
 
-  test("[GW-5] a caller that leaves ends the provider's stream and is charged what was told until then", async () => {
+  test("[GW-5] a caller that disconnects ends the provider's stream and is charged the usage reported so far", async () => {
     await using world = await openGatewayWorld();
     await addModel(world, "anthropic", PRICE);
     const leaving = new AbortController();
@@ -588,7 +588,7 @@ describe("providers that fail", () => {
     expect(row).toMatchObject({ outcome: "aborted", input_tokens: 50, is_estimated: false });
   });
 
-  test("[GW-5] a stream that breaks off ends the caller's, too, and counts as failed", async () => {
+  test("[GW-5] a stream that breaks off ends the caller's too, and is recorded as failed", async () => {
     await using world = await openGatewayWorld();
     await addModel(world, "openai", PRICE);
     const asked = openai(world).chat.completions.create({
@@ -612,7 +612,7 @@ describe("limits", () => {
   const limit = (world: World, micros: number) =>
     world.owner.put("/api/v2/chats/usage-limits", { spend_limit_micros: micros, period: "month" });
 
-  test("[GW-6] of twenty calls at once only as many begin as the limit carries, and at most one goes beyond it", async () => {
+  test("[GW-6] of twenty concurrent calls only as many start as the limit allows, and at most one exceeds it", async () => {
     await using world = await openGatewayWorld();
     await addModel(world, "openai", PRICE);
     await limit(world, 1_000);
@@ -635,12 +635,12 @@ describe("limits", () => {
     expect(new Set(refused.map(({ status, code }) => `${status} ${code}`))).toEqual(new Set(["429 budget_exceeded"]));
     const { total } = await world.owner.get<AiUsage>("/api/v2/ai/usage?by=model");
     expect(total.request_count).toBe(20 - refused.length);
-    // A call costs 300 and reserves some more.
+    // A call costs 300 and reserves somewhat more.
     expect(total.total_cost_micros).toBeGreaterThan(0);
     expect(total.total_cost_micros).toBeLessThanOrEqual(1_000 + 330);
   });
 
-  test("[GW-9] a body that is too large is refused before a provider is asked", async () => {
+  test("[GW-9] a body that is too large is refused before a provider is called", async () => {
     await using world = await openGatewayWorld();
     await addModel(world, "anthropic");
     const response = await fetch(`${world.base}/anthropic/v1/messages`, {

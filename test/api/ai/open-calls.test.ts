@@ -7,7 +7,7 @@ const taken = (place: ReturnType<OpenCalls["open"]>) => {
   return place;
 };
 
-test("[GW-9] refuses a person's fifth request of 64 MiB, and accepts those of others", () => {
+test("[GW-9] refuses a user's fifth request of 64 MiB, and accepts those of others", () => {
   const calls = new OpenCalls();
   const places = Array.from({ length: 4 }, () => taken(calls.open("ann", 64 * MIB)));
   expect(calls.open("ann", 1)).toMatchObject({ status: 429, code: "too_many_calls" });
@@ -18,7 +18,7 @@ test("[GW-9] refuses a person's fifth request of 64 MiB, and accepts those of ot
   expect(calls.open("ann", 1)).toHaveProperty("status", 429);
 });
 
-test("[GW-9] counts a request without a declared length by what it weighs once it is read", () => {
+test("[GW-9] counts a request without a declared length by its size once it is read", () => {
   const calls = new OpenCalls();
   for (let i = 0; i < 100; i++) taken(calls.open("ann", 64 * MIB)).weigh(1_000);
   expect(calls.open("ann", 1)).toHaveProperty("status", 429);

@@ -1,4 +1,4 @@
-// The SDKs of OpenAI, Anthropic and Google for Python, as their first examples use them, with and without the gateway.
+// The Python SDKs of OpenAI, Anthropic and Google, as in their first examples, with and without the gateway.
 import { expect } from "bun:test";
 import { join } from "node:path";
 import { openGatewayWorld } from "#test/support/models/gateway-world.ts";

@@ -1,4 +1,4 @@
-// Recorded prompts and answers of the gateway's calls: off by default, sealed, read by owners with an entry in the audit log, deleted in time.
+// Recorded prompts and answers of gateway calls: off by default, encrypted, readable by owners with an audit log entry, deleted in time.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import type { GatewayRecording, GatewaySettings } from "#schema/ai/gateway.ts";
@@ -41,7 +41,7 @@ const ask = (content = PROMPT, token = world.token): Promise<Response> =>
     headers: { "x-api-key": token },
     body: JSON.stringify({ model: "test-model", stream: true, max_tokens: 9, messages: [{ role: "user", content }] }),
   });
-/** One whole call; the server hears of its end before its caller does. */
+/** Makes one complete call; the server registers its end before the caller does. */
 const callOnce = async (content?: string, token?: string) => {
   const asked = ask(content, token);
   (await upstream.next()).raw(delta(ANSWER)).raw(delta(MODEL_KEY)).end();
@@ -56,7 +56,7 @@ const statusOf = async (id: number | string, client = owner): Promise<number> =>
   (await fetch(new URL(pathOf(id as number), server.url), { headers: { "Service-Session-Token": client.token ?? "" } }))
     .status;
 
-test("[GW-15] nothing is recorded unless an owner has turned it on, and a change of settings that leaves it out turns it off", async () => {
+test("[GW-15] nothing is recorded unless an owner has enabled it, and a settings change that omits it disables it", async () => {
   expect(await owner.get<GatewaySettings>(SETTINGS)).toMatchObject({ recording: { enabled: false, days: 30 } });
   const off = await callOnce();
   expect([off.is_recorded, await statusOf(off.id)]).toEqual([false, 404]);
@@ -67,14 +67,14 @@ test("[GW-15] nothing is recorded unless an owner has turned it on, and a change
   expect(await statusOf("none")).toBe(404);
 });
 
-test("[GW-15] a recording has what the caller sent and got, is stored sealed, and each reading is in the audit log", async () => {
+test("[GW-15] a recording has the request and response, is stored encrypted, and each read is in the audit log", async () => {
   await setGateway(owner, ON);
   const { id } = await callOnce();
   const recording = await read(id);
   expect(recording).toMatchObject({ call_id: id, username: "admin" });
   expect(JSON.parse(recording.prompt)).toMatchObject({ model: "test-model", messages: [{ content: PROMPT }] });
   expect(recording.answer).toContain(ANSWER);
-  // The key that a provider repeats is in neither.
+  // The API key that a provider echoes appears in neither.
   expect(JSON.stringify(recording)).not.toContain(MODEL_KEY);
   expect(recording.prompt_bytes).toBe(Buffer.byteLength(recording.prompt));
   for (const text of await storedTexts(server.directory)) {
@@ -91,7 +91,7 @@ test("[GW-15] a recording has what the caller sent and got, is stored sealed, an
   });
 });
 
-test("[GW-15] only owners read recordings, while their person sees that one exists; they are deleted with the person", async () => {
+test("[GW-15] only owners read recordings, while their user sees that one exists; they are deleted with the user", async () => {
   const mia = { email: "m@example.com", username: "mia", password: "correct-horse-battery" };
   const { id: user_id } = await owner.post<{ id: string }>("/api/v2/users", {
     ...mia,
@@ -102,7 +102,7 @@ test("[GW-15] only owners read recordings, while their person sees that one exis
   expect(await gatewayCalls(client)).toMatchObject([{ id: call.id, is_recorded: true }]);
   expect(await statusOf(call.id, client)).toBe(403);
   expect(await statusOf(call.id)).toBe(200);
-  // A call that ends after its person was deleted leaves no recording.
+  // A call that ends after its user was deleted leaves no recording.
   const late = ask(PROMPT, await gatewayToken(client));
   const answering = await upstream.next();
   answering.raw(delta(ANSWER));
@@ -115,7 +115,7 @@ test("[GW-15] only owners read recordings, while their person sees that one exis
   expect(await stored.rows(`select count(*) from model_recordings where user_id = '${user_id}'`)).toEqual([[0]]);
 });
 
-test("[GW-15] what is kept of a call is bounded, calls that fail or break off are recorded, too", async () => {
+test("[GW-15] the recorded size of a call is bounded; calls that fail or break off are recorded too", async () => {
   const long = await callOnce(`first ${"x".repeat(2 * MAX_RECORDED_BYTES)} last`);
   const { prompt, prompt_bytes } = await read(long.id);
   expect(prompt_bytes).toBeGreaterThan(2 * MAX_RECORDED_BYTES);
@@ -140,7 +140,7 @@ test("[GW-15] what is kept of a call is bounded, calls that fail or break off ar
   expect(answer).not.toContain(MODEL_KEY);
 });
 
-test("[GW-17] the oldest recordings are deleted when all of them together are larger than the limit", async () => {
+test("[GW-17] the oldest recordings are deleted when their total size exceeds the limit", async () => {
   expect(await owner.get<GatewaySettings>(SETTINGS)).toMatchObject({ recording: { max_mib: 1_024 } });
   for (const max_mib of [0, 1.5, 102_401]) {
     await expect(setGateway(owner, { recording: { enabled: true, days: 7, max_mib } })).rejects.toMatchObject({
@@ -163,7 +163,7 @@ test("[GW-17] the oldest recordings are deleted when all of them together are la
   expect(bytes).toBeLessThanOrEqual(1024 ** 2);
 });
 
-test("[GW-15] recordings are deleted when their time is over, also after recording was turned off; the ledger stays", async () => {
+test("[GW-15] recordings are deleted after their retention period, also after recording was disabled; the ledger is kept", async () => {
   const { id } = await callOnce();
   await setGateway(owner, { recording: { enabled: false, days: 2 } });
   const afterDays = async (days: number): Promise<Client> => {

@@ -1,4 +1,4 @@
-// The model gateway inside workspaces: what programs find there, and how long it counts.
+// The AI gateway inside workspaces: the environment of programs, and how long it is valid.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { knownSecrets } from "#domain/chats/known-secrets.ts";
 import { SecretMask } from "#src/tools/mask.ts";
@@ -52,7 +52,7 @@ const ask = (base: string | undefined, token: string | undefined) =>
     body: JSON.stringify({ model: "test-model", max_tokens: 5, messages: [{ role: "user", content: "hello" }] }),
   });
 
-testInside("[GW-7] its programs find addresses and a token that works, and what the template sets stays", async () => {
+testInside("[GW-7] its programs find addresses and a working token, and the template's variables are kept", async () => {
   await using world = await openWorkspace();
   const found = await world.environment();
   const token = found.ANTHROPIC_AUTH_TOKEN ?? "";
@@ -62,7 +62,7 @@ testInside("[GW-7] its programs find addresses and a token that works, and what 
     ANTHROPIC_AUTH_TOKEN: token,
     GOOGLE_GEMINI_BASE_URL: `${world.base}/google`,
     GEMINI_API_KEY: token,
-    // Without a token: the template's own address must not get it.
+    // Without a token, because the template's own address must not receive it.
     OPENAI_BASE_URL: "https://own.example/v1",
   });
   const asked = ask(found.ANTHROPIC_BASE_URL, found.ANTHROPIC_AUTH_TOKEN);
@@ -72,7 +72,7 @@ testInside("[GW-7] its programs find addresses and a token that works, and what 
   expect(await gatewayCalls(world.owner, `?workspace_id=${world.workspace.id}`)).toHaveLength(1);
 });
 
-testInside("[GW-7] the token ends with the build; it is stored nowhere and hidden from chats", async () => {
+testInside("[GW-7] the token is revoked with the build; it is not stored and is hidden from chats", async () => {
   await using world = await openWorkspace();
   const { ANTHROPIC_BASE_URL: base, ANTHROPIC_AUTH_TOKEN: token = "" } = await world.environment();
   expect(token.length).toBeGreaterThan(60);
@@ -94,7 +94,7 @@ testInside("[GW-7] the token ends with the build; it is stored nowhere and hidde
   expect(world.upstream.connections).toBe(0);
 });
 
-testInside("[GW-13] a call under way ends when its workspace stops", async () => {
+testInside("[GW-13] a call in progress ends when its workspace stops", async () => {
   await using world = await openWorkspace();
   const { ANTHROPIC_BASE_URL: base, ANTHROPIC_AUTH_TOKEN: token } = await world.environment();
   const asked = ask(base, token);
@@ -105,7 +105,7 @@ testInside("[GW-13] a call under way ends when its workspace stops", async () =>
   await awaitBuild(world.owner, world.workspace.id);
 });
 
-testInside("[GW-16] the token of a workspace counts while its owner is a member of its organization", async () => {
+testInside("[GW-16] a workspace's token is valid while its owner is a member of its organization", async () => {
   await using world = await openWorkspace();
   const { ANTHROPIC_BASE_URL: base, ANTHROPIC_AUTH_TOKEN: token } = await world.environment();
   await world.owner.post("/api/v2/organizations", { name: "other" });
@@ -118,7 +118,7 @@ testInside("[GW-16] the token of a workspace counts while its owner is a member 
   expect((await ask(base, token)).status).toBe(403);
 });
 
-testInside("[GW-3] [GW-7] nothing of it is there while it is disabled, and the provider's key never is", async () => {
+testInside("[GW-3] [GW-7] none of it exists while it is disabled, and the provider's key never does", async () => {
   await using world = await openWorkspace();
   expect(JSON.stringify(await world.environment())).not.toContain(MODEL_KEY);
   await setGateway(world.owner, { in_workspaces: false });
@@ -127,7 +127,7 @@ testInside("[GW-3] [GW-7] nothing of it is there while it is disabled, and the p
   expect(Object.keys(await world.environment())).toEqual(["OPENAI_BASE_URL"]);
 });
 
-test("[GW-4] a name for one template is there for its workspaces and for no token of a person", async () => {
+test("[GW-4] a name for one template works for its workspaces and for no user's token", async () => {
   await using world = await openWorkspace();
   const [provider] = await world.owner.get<{ id: string }[]>("/api/v2/chats/providers");
   const name = { name: "test-model", targets: [{ provider_id: provider?.id ?? "" }] };

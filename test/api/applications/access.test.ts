@@ -1,4 +1,4 @@
-// Who may open apps and shared ports of a workspace, what they are told otherwise, and what of theirs ends when they no longer may.
+// Who may open apps and shared ports of a workspace, what others see instead, and which connections end when access is revoked.
 import { describe, expect, test } from "bun:test";
 import type { WorkspaceAgent } from "#schema/agents/agent.ts";
 import { forFile } from "#test/support/for-file.ts";
@@ -23,7 +23,7 @@ const share = (share_level: string, port = world.app.port, protocol = "http") =>
   world.owner.post(`${world.cast.path}/port-share`, { agent_name: "dev", port, protocol, share_level });
 const page = { accept: "text/html,application/xhtml+xml" };
 
-/** Every caller's status, below the access URL and on the app's host, which must agree. */
+/** Returns every caller's status, below the access URL and on the app's host, which must be equal. */
 const statuses = async (app: string): Promise<Record<string, number>> => {
   const all: Record<string, number> = {};
   for (const name of [
@@ -49,14 +49,14 @@ const OTHERS = { member: 404, "template admin": 404, auditor: 404, agent: 401, g
 const MEMBERS = { member: 200, "template admin": 200, auditor: 200 };
 
 describe("an app or a port", () => {
-  test("[AX-4] is opened by those its level lets in, and by nobody else", async () => {
+  test("[AX-4] is opened by the people its level admits, and by nobody else", async () => {
     expect(await statuses("owner")).toEqual({ ...USERS, ...OTHERS });
     expect(await statuses("organization")).toEqual({ ...USERS, ...OTHERS, ...MEMBERS });
     expect(await statuses("authenticated")).toEqual({ ...USERS, ...OTHERS, ...MEMBERS });
     expect(await statuses("public")).toEqual({ ...USERS, ...MEMBERS, agent: 200, guest: 200 });
   });
 
-  test("[AX-4] that is a port without a share is for those who use the workspace; a share opens it, unsharing closes it", async () => {
+  test("[AX-4] that is a port without a share is for people who use the workspace; sharing opens it, unsharing closes it", async () => {
     const port = String(world.app.port);
     expect(await statuses(port)).toEqual({ ...USERS, ...OTHERS });
     await share("organization");
@@ -71,7 +71,7 @@ describe("an app or a port", () => {
     expect(await statuses(port)).toEqual({ ...USERS, ...OTHERS });
   });
 
-  test("[AX-3] asks a person without a session to sign in, whether it is there or not", async () => {
+  test("[AX-3] asks a person without a session to sign in, whether it exists or not", async () => {
     for (const app of ["owner", "none"]) {
       const below = await world.get(world.path(app, "/x?y=1"), { headers: page });
       const back = new URLSearchParams({ redirect: world.path(app, "/x?y=1") });
@@ -89,7 +89,7 @@ describe("an app or a port", () => {
     expect([program.status, program.headers.get("www-authenticate")]).toEqual([401, "Bearer"]);
   });
 
-  test("[AX-4] takes writes and WebSockets with the cookie from its own pages only", async () => {
+  test("[AX-4] accepts writes and WebSockets with the cookie from its own pages only", async () => {
     const cookie = `service_session_token=${world.token}`;
     const post = async (headers: Record<string, string>) =>
       (await world.get(world.path("owner"), { method: "POST", headers: { cookie, ...headers } })).status;
@@ -122,7 +122,7 @@ describe("an app or a port", () => {
     for (const host of wrong) expect([host, await to(host)]).toEqual([host, 421]);
   });
 
-  test("[AX-5] of a workspace that cannot be reached says why to its users alone, as a page or as the generic body", async () => {
+  test("[AX-5] of an unreachable workspace says why to its users alone, as a page or as the generic body", async () => {
     await using other = await startAppWorld({
       apps: (port) => [{ slug: "mine", url: `http://localhost:${port}`, share: "public" }],
     });
@@ -137,7 +137,7 @@ describe("an app or a port", () => {
     await other.app[Symbol.asyncDispose]();
     const agent = () => other.owner.get<WorkspaceAgent>(`/api/v2/workspaceagents/${other.agent_id}`);
     await until(async () => (await agent()).lifecycle_state === "ready");
-    // Not just started: nothing may still come up.
+    // Not just started, so that nothing is considered still starting.
     await contextOf(other.server).store.commit([{ sql: "update agents set ready_at = 1", rows: [[]] }]);
     const silent = await look();
     expect(silent).toMatchObject({ status: 502, message: "The app is not responding." });

@@ -1,10 +1,10 @@
-// What use of apps tells the workspace, and how often.
+// Activity reports of apps to their workspace, and their rate.
 import { expect, test } from "bun:test";
 import type { AppPlace } from "#domain/applications/find.ts";
 import { AppActivity } from "#src/api/applications/activity.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 
-test("[AX-14] traffic is told once a minute for each workspace, ports of a person apart; strangers move no deadline", () => {
+test("[AX-14] traffic is reported once a minute per workspace, a person's ports separately; anonymous visitors move no deadline", () => {
   const clock = new ManualClock();
   const told: string[] = [];
   const ask = (id: string, _kind: string, { reason, by }: { reason: string; by?: { name: string } }) => {

@@ -1,5 +1,5 @@
-// A small HTTP and WebSocket program, started inside a workspace by its terminal or as a process of its own: what an app is. Says on
-// which port it listens. Speaks TLS when it is given a certificate and a key.
+// A small HTTP and WebSocket program that serves as an app, started from a workspace's terminal or as a separate process. Prints the port
+// it listens on. Uses TLS if given a certificate and a key.
 import { readFileSync } from "node:fs";
 
 const [, , port = "0", cert, key] = process.argv;

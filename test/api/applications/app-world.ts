@@ -1,5 +1,5 @@
-// A workspace with apps that run, for tests: everyone who may knock (cast.ts), a connected daemon, and a real program that it reaches
-// over loopback. Requests are addressed to app hosts by their Host header.
+// A workspace with running apps: all callers (cast.ts), a connected daemon, and a real program that it reaches over loopback. Requests
+// address app hosts by their Host header.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -16,7 +16,7 @@ export const SUFFIX = "apps.example.test";
 
 export type AppProcess = AsyncDisposable & { readonly port: number; readonly process: Bun.Subprocess };
 
-/** Starts the program; with two more arguments, a certificate and a key, it speaks TLS. */
+/** Starts the program; with two more arguments, a certificate and a key, it uses TLS. */
 export const startApp = async (args: readonly string[] = ["0"]): Promise<AppProcess> => {
   const child = Bun.spawn([process.execPath, "--no-env-file", PROGRAM, ...args], { stdout: "pipe", stderr: "inherit" });
   const reader = child.stdout.getReader();
@@ -41,12 +41,12 @@ export type Asked = Omit<RequestInit, "headers"> & { token?: string | undefined;
 type Options = {
   apps?: (port: number) => Static<typeof ManifestApp>[];
   env?: Record<string, string>;
-  /** False: the server is as it is without any setting. */
+  /** False: the server has no such setting. */
   hasWildcard?: boolean;
   clock?: Clock;
 };
 
-/** What an app said of the request it got. */
+/** The request as the app received it. */
 export type Echo = { method: string; path: string; headers: Record<string, string> };
 
 export const startAppWorld = async ({
@@ -82,11 +82,11 @@ export const startAppWorld = async ({
     agent_id,
     owner: clients.owner,
     token: clients.owner.token as string,
-    /** Below the access URL: `/@ada/dev.dev/apps/{app}` and the rest. */
+    /** Returns the path `/@ada/dev.dev/apps/{app}` and the rest, below the access URL. */
     path: (name: string, rest = "/"): string => `/@ada/dev.dev/apps/${name}${rest}`,
-    /** A request below the access URL. Redirects are not followed. */
+    /** Requests a path below the access URL without following redirects. */
     get,
-    /** A request to an app's own host. */
+    /** Sends a request to an app's own host. */
     at: (name: string, path: string, init: Asked = {}): Promise<Response> =>
       get(path, { ...init, headers: { ...init.headers, host: host(name) } }),
     async [Symbol.asyncDispose]() {

@@ -1,4 +1,4 @@
-// The same app as echo.go in Node: pages of any length, bodies that come back, and a WebSocket that returns every frame.
+// The same app as echo.go in Node: pages of any length, echoed bodies, and a WebSocket that returns every frame.
 import { createHash } from "node:crypto";
 import { createServer } from "node:http";
 import { Readable, Transform } from "node:stream";
@@ -32,7 +32,7 @@ const server = createServer((request, response) => {
   } else response.writeHead(404).end("not found");
 });
 
-/** Returns each frame without its mask; a ping comes back as a pong. A frame is passed on as it arrives, not held until it is whole. */
+/** Returns each frame without its mask; a ping becomes a pong. Forwards a frame as it arrives instead of buffering it. */
 const unmasking = () => {
   let head = Buffer.alloc(0);
   let mask;

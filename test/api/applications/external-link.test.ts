@@ -1,4 +1,4 @@
-// External apps that want a key: who gets one, for what, and when it ends.
+// External apps that receive a key: who gets one, what it allows, and when it ends.
 import { describe, expect, test } from "bun:test";
 import { uuidFromBytes } from "#base/ids.ts";
 import { linkTarget } from "#base/links/external-link.ts";
@@ -64,7 +64,7 @@ describe("the link of an external app", () => {
     });
   });
 
-  test("[AX-18] gets none for a scheme that is not allowed, for a web page, and where there is no place for one", async () => {
+  test("[AX-18] gets none for a scheme that is not allowed, for a web page, and without a placeholder for one", async () => {
     expect(await refusal(owner, "bridge")).toEqual([403, expect.stringContaining("external_app_schemes")]);
     for (const slug of ["page", "plain", "inside"]) {
       expect([slug, ...(await refusal(owner, slug))]).toEqual([
@@ -76,7 +76,7 @@ describe("the link of an external app", () => {
     expect((await refusal(owner, "nothing"))[0]).toBe(404);
   });
 
-  test("[AX-18] gets none when a program in the workspace declared the app, however it came to be", async () => {
+  test("[AX-18] gets none if a program in the workspace declared the app, however it was created", async () => {
     await using parent = await connectAgent(server, cast.token);
     const { agent: child, appCreationErrors } = await parent.agent.createSubAgent({
       name: "devcontainer",
@@ -89,7 +89,7 @@ describe("the link of an external app", () => {
       { index: 0, field: "url", error: expect.stringContaining("$SESSION_TOKEN") },
     ]);
     const child_id = uuidFromBytes(child?.id as Uint8Array);
-    // As a server of an earlier version has stored it.
+    // As stored by a server of an earlier version.
     const { store } = contextOf(server);
     const row = {
       agent_id: child_id,
@@ -106,8 +106,8 @@ describe("the link of an external app", () => {
   });
 });
 
-describe("the key in it", () => {
-  test("[ID-28] reaches its workspace and nothing else of its user", async () => {
+describe("its key", () => {
+  test("[ID-28] gives access to its workspace and nothing else of its user", async () => {
     const other = await createWorkspace(owner, cast.template_id, "other");
     const other_agent = (await awaitBuild(owner, other.id)).latest_build.resources[0]?.agents?.[0];
     const client = owner.as(await newKey());
@@ -147,7 +147,7 @@ describe("the key in it", () => {
     expect(app.status).toBe(404);
   });
 
-  test("[ID-28] is of an owner of the site for this workspace only, too", async () => {
+  test("[ID-28] of a deployment owner is also valid for this workspace only", async () => {
     const { template_id } = cast;
     const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
     const { id } = await createWorkspace(admin, template_id, "bosses");
@@ -163,7 +163,7 @@ describe("the key in it", () => {
     expect((await client.fetch("GET", "/api/v2/users")).status).toBe(403);
   });
 
-  test("[ID-28] ends when its user signs out, with what it has open, and after 8 hours however much it is used", async () => {
+  test("[ID-28] ends when its user signs out, with its open connections, and after 8 hours regardless of use", async () => {
     const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
     const make = async () => (await admin.post<{ key: string }>(`/api/v2/workspaceagents/${agent_id}/keys`)).key;
     const [first, second] = [await make(), await make()];

@@ -1,4 +1,4 @@
-// Requests to apps and ports of a workspace, from end to end: a real server, a real daemon process and a real program alongside it.
+// Requests to apps and ports of a workspace, end to end: a real server, a real daemon process and a real program next to it.
 import { describe, expect, test } from "bun:test";
 import { forFile } from "#test/support/for-file.ts";
 import { type Echo, startAppWorld } from "./app-world.ts";
@@ -23,7 +23,7 @@ const echo = async (response: Response): Promise<Echo> => {
 };
 
 describe("an app", () => {
-  test("[AX-1] is reached below the access URL and on a host of its own, with its path, query and own base", async () => {
+  test("[AX-1] is reached below the access URL and on its own host, with its path, query and own base", async () => {
     const { token } = world;
     const below = await echo(await world.get(world.path("mine", "/a%20b/c?x=1&y=%26"), { token }));
     expect(below).toMatchObject({ method: "GET", path: "/a%20b/c?x=1&y=%26" });
@@ -32,11 +32,11 @@ describe("an app", () => {
     expect(onHost.path).toBe("/c?z");
     expect(onHost.headers.host).toBe(world.host("mine"));
     expect((await echo(await world.get(world.path("based", "/x?q=2"), { token }))).path).toBe("/base/x?q=2");
-    // The one agent of a workspace need not be named, and one's own name may be `me`.
+    // A workspace's only agent need not be named, and one's own name may be `me`.
     expect((await echo(await world.get("/@me/DEV/apps/mine/who", { token }))).path).toBe("/who");
   });
 
-  test("[AX-1] is sent to its own folder and query first", async () => {
+  test("[AX-1] redirects to its own folder and query first", async () => {
     const { token } = world;
     const bare = await world.get(world.path("mine", "?a=1"), { token });
     expect([bare.status, bare.headers.get("location")]).toEqual([307, `${world.path("mine")}?a=1`]);
@@ -44,7 +44,7 @@ describe("an app", () => {
     expect([based.status, based.headers.get("location")]).toEqual([307, `${world.path("based")}?folder=/home`]);
   });
 
-  test("[AX-20] that leads back to the server is found after a few rounds", async () => {
+  test("[AX-20] that leads back to the server is detected after a few rounds", async () => {
     const { port } = world.server.url;
     const shared = { agent_name: "dev", port: Number(port), protocol: "http", share_level: "public" };
     await world.owner.post(`${world.cast.path}/port-share`, shared);
@@ -52,11 +52,11 @@ describe("an app", () => {
     const answer = await world.at(port, "/x");
     expect([answer.status, ((await answer.json()) as { message: string }).message]).toEqual([508, "Redirect loop."]);
     expect(world.server.context?.streams.size).toBe(before);
-    // What a client says of it does not lengthen the way.
+    // A client cannot extend the limit by what it sends.
     expect((await world.at(port, "/x", { headers: { "slipway-hops": "-1" } })).status).toBe(508);
   });
 
-  test("[AX-3] that is a command, elsewhere, or unknown cannot be opened, and paths that are no app's lead nowhere", async () => {
+  test("[AX-3] that is a command, elsewhere, or unknown cannot be opened, and other paths lead nowhere", async () => {
     const { token } = world;
     for (const name of ["shell", "far", "none", "8", "65536"]) {
       const answer = await world.get(world.path(name), { token });
@@ -74,7 +74,7 @@ describe("an app", () => {
     }
   });
 
-  test("[AX-6] gets every method and body, with its length or in chunks, and answers with any status", async () => {
+  test("[AX-6] gets every method and body, with its length or in chunks, and returns any status", async () => {
     const { token } = world;
     const body = new Uint8Array(3_000_000).map((_, i) => i % 251);
     const digest = new Bun.CryptoHasher("sha256").update(body).digest("hex");
@@ -98,7 +98,7 @@ describe("an app", () => {
     }
   });
 
-  test("[AX-6] redirects as it says, and its stream of events comes as it goes", async () => {
+  test("[AX-6] redirects as it says, and streams its events live", async () => {
     const { token } = world;
     const there = await world.get(world.path("mine", "/redirect?to=/elsewhere"), { token });
     expect([there.status, there.headers.get("location")]).toEqual([302, "/elsewhere"]);
@@ -108,7 +108,7 @@ describe("an app", () => {
     await reader?.cancel();
   });
 
-  test("[AX-7] never gets what signs its user in; its own cookies, tokens and queries pass", async () => {
+  test("[AX-7] never gets its user's credentials; its own cookies, tokens and queries pass", async () => {
     const { token } = world;
     const cookies = `a=1; service_session_token=${token}; coder_session_token=x; service_app_session=y; b=2`;
     const path = `/q?service_session_token=${token}&keep=1&coder_session_token=${token}&access_token=${token}&access_token=own`;
@@ -161,16 +161,16 @@ describe("an app", () => {
       "b=2; SameSite=Lax; Path=/@ada/dev.dev/apps/mine/",
     ]);
     const kept = ["clear-site-data", "strict-transport-security", "service-worker-allowed", "alt-svc", "x-own"];
-    // A service worker reaches as far as the app, and no further.
+    // A service worker's scope is limited to the app.
     expect(kept.map((name) => below.headers.get(name))).toEqual([null, null, "/@ada/dev.dev/apps/mine/", null, "yes"]);
-    // What nodes say to each other an app cannot.
+    // Apps cannot set the headers that nodes use among themselves.
     expect(["x-slipway-node", "x-slipway-part"].map((name) => below.headers.get(name))).toEqual([null, null]);
     const onHost = await world.at("mine", path, { token });
     expect(onHost.headers.getSetCookie()).toEqual(["a=1; Path=/; HttpOnly", "b=2; SameSite=Lax"]);
     expect(kept.map((name) => onHost.headers.get(name))).toEqual(["*", "max-age=1", "/", null, "yes"]);
   });
 
-  test("[AX-8] has no origin below the access URL, for nobody, but its own on its host", async () => {
+  test("[AX-8] has an opaque origin below the access URL, for everyone, but its own on its host", async () => {
     const site = world.cast.clients.member.token;
     for (const token of [world.token, site, undefined]) {
       const answer = await world.get(world.path("open"), token === undefined ? {} : { token });
@@ -180,7 +180,7 @@ describe("an app", () => {
     expect(policy(await world.at("open", "/"))).toBe("");
   });
 
-  test("[AX-17] that someone signed in for is kept by no shared cache, whatever it says itself", async () => {
+  test("[AX-17] for a signed-in user is stored by no shared cache, whatever it says itself", async () => {
     const { token } = world;
     const saying = (value: string) => `/headers?h=${encodeURIComponent(`cache-control:${value}`)}`;
     const kept = async (answer: Response | Promise<Response>): Promise<(string | null)[]> => {
@@ -194,7 +194,7 @@ describe("an app", () => {
       "private, no-store",
       "Cookie",
     ]);
-    // What everyone may see, everyone's cache may keep, apart from what those who are signed in see.
+    // Shared caches may store public content, separately from the content for signed-in users.
     expect(await kept(world.get(world.path("open", long)))).toEqual(["public, max-age=3600, s-maxage=7200", "Cookie"]);
   });
 });
@@ -211,7 +211,7 @@ describe("an administrator", () => {
     expect(policy(await lenient.get(lenient.path("open")))).toMatch(/^sandbox /);
   });
 
-  test("[AX-16] may switch apps below the access URL off", async () => {
+  test("[AX-16] may disable apps below the access URL", async () => {
     await using strict = await startAppWorld({
       apps: (port) => [{ slug: "open", url: `http://localhost:${port}/`, share: "public", subdomain: true }],
       env: { SLIPWAY_DISABLE_PATH_APPS: "true" },

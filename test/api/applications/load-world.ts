@@ -1,4 +1,4 @@
-// A server without any setting as a process of its own, and a workspace with its daemon: the place where apps are put under load.
+// A server with default settings as a separate process, and a workspace with its daemon, for load tests of apps.
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { uuid } from "#base/ids.ts";
@@ -51,11 +51,14 @@ export const openLoadWorld = async () => {
     home,
     daemon,
     pids: [server.child.pid, daemon.pid] as const,
-    /** Both ways to an app on a port of this machine. The server's is the app's host, which a default installation has below apps.localhost. */
+    /**
+     * Returns both routes to an app on a port of this machine. On the server it is the app's host, which a default installation has below
+     * apps.localhost.
+     */
     sides: (port: number): { direct: Side; through: Side } => {
       const host = `${port}--main--dev--${owner_name}.apps.localhost:${place.port}`;
       return {
-        // Both sides see the same host, as apps write it into their answers.
+        // Both routes use the same host, as apps include it in their responses.
         direct: { origin: `http://127.0.0.1:${port}`, headers: { host } },
         through: {
           origin: `http://127.0.0.1:${place.port}`,
@@ -67,7 +70,7 @@ export const openLoadWorld = async () => {
   };
 };
 
-/** Starts a program that says on which port it listens. */
+/** Starts a program that prints the port it listens on. */
 export const startListening = async (command: string[]) => {
   const child = Bun.spawn(command, { stdout: "pipe", stderr: "inherit", stdin: "ignore" });
   let text = "";

@@ -1,4 +1,4 @@
-// Apps under load at their own hosts on a server without any setting: every answer is compared with the app's own.
+// Apps under load at their own hosts, on a server with default settings: every response is compared with the app's own.
 import { describe, expect } from "bun:test";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -46,7 +46,7 @@ describe("at the host of an app", () => {
       async () => {
         await using app = await start(language);
         const sides = world.sides(app.port);
-        // Code is compiled, and buffers have the size they keep.
+        // Warms up: code gets compiled and buffers reach their final size.
         await loadApp(sides, ASKS, { connections: 8, ms: 200 });
         using memory = new MemoryWatch(world.pids);
         const [load] = await Promise.all([

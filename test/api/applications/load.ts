@@ -1,7 +1,7 @@
-// Load on an app through the server, with every answer compared with that of the app itself, and bytes through its WebSocket.
+// Generates load on an app through the server, comparing every response with the app's own, and sends data through its WebSocket.
 import { readFileSync } from "node:fs";
 
-/** Where an app is asked: at its own port, or at its host on the server. */
+/** Where an app is called: at its own port, or at its host on the server. */
 export type Side = { readonly origin: string; readonly headers: Readonly<Record<string, string>> };
 
 export type Ask = { readonly path: string; readonly method?: string; readonly body?: Buffer; readonly type?: string };
@@ -9,8 +9,8 @@ export type Ask = { readonly path: string; readonly method?: string; readonly bo
 type Answer = { readonly status: number; readonly headers: string; readonly body: Uint8Array };
 
 /**
- * What belongs to one connection (how the body is framed, too), what names the moment of the answer, and what the server adds so that no shared
- * cache keeps a private answer.
+ * Headers of a single connection (including body framing), headers with the response time, and those the server adds so that no shared
+ * cache stores a private response.
  */
 const OF_THE_WAY = new Set([
   ...["connection", "keep-alive", "transfer-encoding", "content-length", "date", "expires", "vary", "cache-control"],
@@ -39,13 +39,13 @@ export type Load = {
   readonly answers: number;
   readonly bytes: number;
   readonly seconds: number;
-  /** Each answer that was not as the app's own. */
+  /** Responses that differ from the app's own. */
   readonly different: readonly string[];
-  /** Paths that the app itself answers differently each time, which are left out. */
+  /** Paths for which the app's own responses vary, which are skipped. */
   readonly unsteady: readonly string[];
 };
 
-/** Sends these requests again and again over so many connections until the time is over. */
+/** Repeats these requests over several connections until the time is over. */
 export const loadApp = async (
   { direct, through }: { direct: Side; through: Side },
   asks: readonly Ask[],
@@ -77,7 +77,7 @@ export const loadApp = async (
   return { answers, bytes, seconds: (performance.now() - begun) / 1000, different, unsteady };
 };
 
-/** Opens the WebSocket of an app. */
+/** Opens an app's WebSocket. */
 export const openSocket = async (
   { origin, headers }: Side,
   path: string,
@@ -95,10 +95,10 @@ export const openSocket = async (
   return socket;
 };
 
-/** Messages on the way at a time: enough to keep both directions busy, and few enough for the memory of this process. */
+/** Number of messages in flight: enough to keep both directions busy, and few enough for this process's memory. */
 const AT_ONCE = 8;
 
-/** Sends so many bytes through a WebSocket that echoes, in messages of this size, and compares what returns. Resolves with seconds. */
+/** Sends this many bytes through an echoing WebSocket, in messages of this size, and compares the response. Resolves with seconds. */
 export const echoBytes = async (side: Side, path: string, total: number, size: number): Promise<number> => {
   const socket = await openSocket(side, path);
   const noise = Buffer.alloc(size + 256);
@@ -106,7 +106,7 @@ export const echoBytes = async (side: Side, path: string, total: number, size: n
     seed = (seed * 1_103_515_245 + 12_345) & 0x7fffffff;
     noise[at] = seed >> 16;
   }
-  /** No two neighbors are the same, so that a lost or doubled message shows. */
+  /** Consecutive messages differ, so that a lost or duplicated message is detected. */
   const message = (n: number): Buffer => noise.subarray(n % 256, (n % 256) + size);
   const count = Math.ceil(total / size);
   let [sent, got] = [0, 0];
@@ -129,11 +129,11 @@ export const echoBytes = async (side: Side, path: string, total: number, size: n
   return (performance.now() - begun) / 1000;
 };
 
-/** Resident memory of a process in MiB. */
+/** Returns a process's resident memory in MiB. */
 const residentMiB = (pid: number): number =>
   Number(/^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? 0) / 1024;
 
-/** Looks at the memory of processes now and then. */
+/** Samples the memory of processes. */
 export class MemoryWatch implements Disposable {
   readonly #pids: readonly number[];
   readonly #timer: ReturnType<typeof setInterval>;
@@ -149,7 +149,7 @@ export class MemoryWatch implements Disposable {
     this.#samples.push(this.#pids.map(residentMiB));
   }
 
-  /** For each process the mean of the first and of the last third of the samples, and the highest, in MiB. */
+  /** Returns for each process the mean of the first and last third of the samples, and the peak, in MiB. */
   read(): { first: number; last: number; peak: number }[] {
     this.#look();
     const third = Math.max(1, Math.floor(this.#samples.length / 3));

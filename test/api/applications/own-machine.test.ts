@@ -1,4 +1,4 @@
-// Apps where nothing is configured: hosts below `apps.localhost` on a machine of one's own, and a page that explains what is missing elsewhere.
+// Apps without configuration: hosts below `apps.localhost` on one's own machine, and elsewhere a page that explains what is missing.
 import { describe, expect, test } from "bun:test";
 import { AppHosts, appHosts } from "#domain/applications/names.ts";
 import { forFile } from "#test/support/for-file.ts";
@@ -22,8 +22,8 @@ const hostOf = async (host: string): Promise<string> =>
 const locationOf = (answer: Response): URL => new URL(answer.headers.get("location") ?? "", "http://nowhere.invalid");
 const cookieOf = (answer: Response): string => answer.headers.getSetCookie()[0]?.split(";")[0] ?? "";
 
-describe("on a machine of one's own", () => {
-  test("[AX-21] apps and ports have hosts below apps.localhost, which pages, agents and programs are told", async () => {
+describe("on the user's own machine", () => {
+  test("[AX-21] apps and ports have hosts below apps.localhost, which pages, agents and programs get", async () => {
     expect(await hostOf(`127.0.0.1:${port}`)).toBe(`*.apps.localhost:${port}`);
     const echo = (await (await world.get("/x?y", { token: world.token, headers: { host: APP } })).json()) as Echo;
     expect([echo.path, echo.headers.host]).toEqual(["/x?y", APP]);
@@ -34,7 +34,7 @@ describe("on a machine of one's own", () => {
     );
   });
 
-  test("[AX-21] a page below the access URL goes to the app's host and is signed in there; a program stays", async () => {
+  test("[AX-21] a page below the access URL redirects to the app's host and is signed in there; a program does not", async () => {
     const first = await world.get(world.path("mine", "/deep?a=1&&b=%20"), { headers: { ...page, ...session } });
     const there = locationOf(first);
     expect([first.status, there.host, there.pathname]).toEqual([307, APP, "/deep"]);
@@ -49,12 +49,12 @@ describe("on a machine of one's own", () => {
     expect(locationOf(stranger).search).toBe("");
   });
 
-  test("[AX-21] a person is asked for the session at localhost and at 127.0.0.1 before they sign in", async () => {
+  test("[AX-21] the session at localhost and at 127.0.0.1 is checked before a person must sign in", async () => {
     const first = locationOf(await world.get("/deep?x=1", { headers: { ...page, host: APP } }));
     expect([first.origin, first.pathname]).toEqual([`http://localhost:${port}`, "/api/v2/applications/auth-redirect"]);
     const ask = (url: URL, headers: Record<string, string>) =>
       world.get(`${url.pathname}${url.search}`, { headers: { ...page, host: url.host, ...headers } });
-    // Signed in there: back to the app with a key.
+    // After signing in there, it redirects back to the app with a key.
     expect(locationOf(await ask(first, session)).host).toBe(APP);
     const second = locationOf(await ask(first, {}));
     expect(second.host).toBe(`127.0.0.1:${port}`);
@@ -75,7 +75,7 @@ describe("on a machine of one's own", () => {
     expect((await redirect(at(port), "localhost:9999")).status).toBe(400);
   });
 
-  test("[AX-4] a page of another program of this machine writes to no app, whatever its name", async () => {
+  test("[AX-4] a page of another program on this machine writes to no app, whatever its name", async () => {
     const first = await world.get(world.path("mine"), { headers: { ...page, ...session } });
     const there = locationOf(first);
     const second = await world.get(`${there.pathname}${there.search}`, { headers: { ...page, host: APP } });
@@ -93,7 +93,7 @@ describe("on a machine of one's own", () => {
     ]) {
       expect([foreign, await write(foreign)]).toEqual([foreign, 403]);
     }
-    // Nor does an app write to the server's API.
+    // Nor may an app write to the server's API.
     const api = await world.get("/api/v2/users/me/keys", {
       method: "POST",
       headers: { ...session, origin: `http://${APP}` },
@@ -116,7 +116,7 @@ test("[AX-21] only a loopback access URL without TLS has such hosts, and only fo
 });
 
 describe("where apps have no hosts", () => {
-  test("[AX-22] a person gets a page that says what is missing, and the app all the same when they ask for it", async () => {
+  test("[AX-22] a person gets a page that says what is missing, and the app anyway on request", async () => {
     await using far = await startAppWorld({
       hasWildcard: false,
       apps,
@@ -139,7 +139,7 @@ describe("where apps have no hosts", () => {
     const echo = (await shown.json()) as Echo;
     expect([echo.path, echo.headers.cookie]).toEqual(["/deep?a=1", "own=2"]);
     expect(shown.headers.get("content-security-policy")).toContain("sandbox");
-    // Parts of a page, programs, and what everyone may open are not asked.
+    // Subresources, programs, and public apps are not affected.
     expect((await look("/x", { "sec-fetch-dest": "script" })).status).toBe(200);
     expect((await far.get(far.path("mine", "/x"), { token: far.token })).status).toBe(200);
     expect((await far.get(far.path("open", "/x"), { headers: page })).status).toBe(200);

@@ -1,5 +1,4 @@
-// How openly apps are shared, whether the template or a program inside a workspace declares them: never more than the template's settings
-// allow.
+// How widely apps are shared, declared by the template or by a program inside a workspace: never beyond the template's settings.
 
 import { expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -16,7 +15,7 @@ const world = await forFile(
   startAppWorld({ apps: (port) => [{ slug: "declared", url: `http://localhost:${port}`, share: "public" }] }),
 );
 
-/** A dev container's agent with a public app, connected. */
+/** A devcontainer's agent with a public app, connected. */
 const startChild = async () => {
   const [id, agent_token] = [uuid(), uuid()];
   const app = {
@@ -65,7 +64,7 @@ const allow = (max_port_share_level: string) =>
     max_port_share_level,
   });
 
-test("[AX-19] an app of the template is shared as its settings allow at most, and what is open ends", async () => {
+test("[AX-19] a template's app is shared at most as its settings allow, and open connections end", async () => {
   const status = async (): Promise<number[]> => {
     const onHost = await world.get("/", { headers: { host: `declared--dev--dev--ada.${SUFFIX}` } });
     return [(await world.get(world.path("declared"))).status, onHost.status];
@@ -82,7 +81,7 @@ test("[AX-19] an app of the template is shared as its settings allow at most, an
   expect([await status(), await shown()]).toEqual([[200, 200], "public"]);
 }, 30_000);
 
-/** How a stream ends. */
+/** Returns how a stream ends. */
 const cut = async (reader: { read(): Promise<{ done: boolean }> } | undefined): Promise<string> => {
   try {
     while (!(await reader?.read())?.done);
@@ -92,9 +91,9 @@ const cut = async (reader: { read(): Promise<{ done: boolean }> } | undefined): 
   }
 };
 
-test("[AX-19] the app of a dev container is shared by host and by path as the template allows at most, at once", async () => {
+test("[AX-19] a dev container's app is shared by host and by path at most as the template allows, immediately", async () => {
   const { member } = world.cast.clients;
-  // The workspace's own daemon removes agents of dev containers that it does not know when it has connected.
+  // The workspace's own daemon would delete devcontainer agents that it does not know when it connects.
   await world.daemon[Symbol.asyncDispose]();
   await using child = await startChild();
   const statuses = async (): Promise<number[]> => {

@@ -1,4 +1,4 @@
-// How a sign-in reaches an app's own host, and where nobody is ever sent (facts/platform 8.4).
+// How a sign-in is passed to an app's own host, and where redirects never lead (facts/platform 8.4).
 import { describe, expect, test } from "bun:test";
 import { AppHosts } from "#domain/applications/names.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
@@ -24,7 +24,7 @@ const authRedirect = (
   redirect_uri: string,
   asked: { token?: string | undefined; headers?: Record<string, string> } = {},
 ) => world.get(`/api/v2/applications/auth-redirect?${new URLSearchParams({ redirect_uri })}`, asked);
-/** Where the server sends the caller, as path and query of the app's host. */
+/** Returns where the server redirects the caller, as path and query of the app's host. */
 const keyed = async (app: string, path = "/", token: string | undefined = world.token): Promise<string> => {
   const answer = await authRedirect(urlOf(app, path), { token });
   expect(answer.status).toBe(307);
@@ -35,7 +35,7 @@ const keyed = async (app: string, path = "/", token: string | undefined = world.
 const cookieOf = (response: Response): string => response.headers.getSetCookie()[0]?.split(";")[0] ?? "";
 
 describe("signing in to an app", () => {
-  test("[AX-13] leads from the app over the server back to the app, with a cookie for this host alone", async () => {
+  test("[AX-13] leads from the app through the server back to the app, with a cookie for this host alone", async () => {
     const first = await world.at("mine", "/deep?x=1", { headers: page });
     const server = new URL(first.headers.get("location") ?? "");
     const session = { cookie: `service_session_token=${world.token}`, ...page };
@@ -57,11 +57,11 @@ describe("signing in to an app", () => {
     expect((await world.get("/api/v2/users/me", { headers: { cookie } })).status).toBe(401);
   });
 
-  test("[AX-13] takes a key once, on its own host, unaltered, and not the cookie of the server's host", async () => {
+  test("[AX-13] accepts a key once, on its own host, unaltered, and not the cookie of the server's host", async () => {
     const path = await keyed("mine");
     expect((await world.at("other", path)).status).toBe(400);
     expect((await world.at("mine", `${path.slice(0, -2)}xx`)).status).toBe(400);
-    // Of many at the same moment one may.
+    // Only one of several concurrent requests succeeds.
     const all = await Promise.all(Array.from({ length: 8 }, () => world.at("mine", path)));
     expect(all.map(({ status }) => status).sort()).toEqual([307, 400, 400, 400, 400, 400, 400, 400]);
     const again = await world.at("mine", path, { headers: page });
@@ -71,7 +71,7 @@ describe("signing in to an app", () => {
     expect(wrong.status).toBe(401);
   });
 
-  test("[AX-13] ends with the sign-in it came from", async () => {
+  test("[AX-13] ends with the session that issued it", async () => {
     const admin = await new Client(world.server.url).signIn(ADMIN.email, ADMIN.password);
     const cookie = cookieOf(await world.at("mine", await keyed("mine", "/", admin.token)));
     expect((await world.at("mine", "/", { headers: { cookie } })).status).toBe(200);
@@ -81,7 +81,7 @@ describe("signing in to an app", () => {
     expect((await world.at("mine", unused)).status).toBe(400);
   });
 
-  test("[AX-13] sends a person without a session to the sign-in page first; a program is told 401", async () => {
+  test("[AX-13] redirects a person without a session to the sign-in page first; a program gets 401", async () => {
     const answer = await authRedirect(urlOf("mine"), { headers: page });
     const asked = `/api/v2/applications/auth-redirect?${new URLSearchParams({ redirect_uri: urlOf("mine") })}`;
     const expected = `/login?${new URLSearchParams({ redirect: asked })}`;
@@ -184,10 +184,10 @@ describe("signing in to an app", () => {
   });
 });
 
-describe("behind TLS and as time passes", () => {
+describe("with TLS and over time", () => {
   const clock = new ManualClock();
 
-  test("[AX-13] the cookie is Secure and has a name no other host can set; the key is worth nothing after a minute", async () => {
+  test("[AX-13] the cookie is Secure and has a name no other host can set; the key expires after a minute", async () => {
     await using server = await startTestServer({
       clock,
       env: {

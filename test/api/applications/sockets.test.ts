@@ -1,4 +1,4 @@
-// WebSockets of apps through the server, and everything open that ends when its user may no longer have it.
+// WebSockets of apps through the server, and all open connections that end when access is revoked.
 import { afterEach, describe, expect, test } from "bun:test";
 import { deflateRawSync } from "node:zlib";
 import { Client } from "#src/client.ts";
@@ -10,9 +10,9 @@ import { closeCode, frame } from "../edge/frames.ts";
 import { handshake } from "../edge/raw-http.ts";
 import { startAppWorld } from "./app-world.ts";
 
-/** Bytes of the longest message; the setting counts in MiB. */
+/** Maximum message size in bytes; the setting is in MiB. */
 const LONGEST = 8 * 1024 * 1024;
-/** Bytes that are sent to who does not read. */
+/** Bytes sent to a client that does not read. */
 const FLOOD = 96 * 1024 * 1024;
 
 const world = await forFile(
@@ -26,7 +26,7 @@ const world = await forFile(
   }),
 );
 
-/** A client's WebSocket with its messages in order. */
+/** Opens a client WebSocket with its messages in order. */
 const connect = async (path: string, headers: Record<string, string>, protocols?: string[]) => {
   const url = new URL(path, world.server.url);
   url.protocol = "ws:";
@@ -94,14 +94,14 @@ describe("a WebSocket", () => {
     socket.close(1000, "done");
   });
 
-  test("[AX-10] keeps the protocol chosen, and tells each side with which code and words the other has gone", async () => {
+  test("[AX-10] keeps the chosen protocol, and passes each side's close code and reason to the other", async () => {
     const { socket, closed } = await connect(world.path("mine", "/"), withToken(world.token), ["one", "two"]);
     expect(socket.protocol).toBe("one");
     socket.send("leave");
     expect(await closed).toEqual({ code: 4001, reason: "as you wish" });
   });
 
-  test("[AX-10] that the app refuses is refused with the app's own answer", async () => {
+  test("[AX-10] that the app refuses is refused with the app's own response", async () => {
     const answer = await world.get(world.path("mine", "/refuse"), {
       token: world.token,
       headers: {
@@ -114,7 +114,7 @@ describe("a WebSocket", () => {
     expect([answer.status, await answer.text()]).toEqual([418, "no sockets here"]);
   });
 
-  test("[AX-10] brings a hundred megabytes of an app that does not wait, every message of them", async () => {
+  test("[AX-10] delivers every message of a hundred megabytes from an app that does not wait", async () => {
     const { socket, next } = await connect(world.path("mine", "/"), withToken(world.token));
     socket.send("send 400 262144");
     let size = 0;
@@ -133,7 +133,7 @@ describe("a WebSocket", () => {
     socket.close();
   }, 60_000);
 
-  test("[AX-10] ends with 1009 when a message is longer than app_message_mb, whoever sends it", async () => {
+  test("[AX-10] closes with 1009 when a message is longer than app_message_mb, whoever sends it", async () => {
     const sending = await connect(world.path("mine", "/"), withToken(world.token));
     sending.socket.send(new Uint8Array(LONGEST + 1));
     expect((await sending.closed).code).toBe(1009);
@@ -145,8 +145,8 @@ describe("a WebSocket", () => {
     });
   }, 60_000);
 
-  test("[AX-10] waits for an app that does not read, in bounded memory, and loses nothing of what was sent", async () => {
-    // A program that takes the WebSocket and reads nothing more until it is told to.
+  test("[AX-10] applies backpressure to an app that does not read, in bounded memory, and loses nothing", async () => {
+    // A program that accepts the WebSocket and reads nothing until told to.
     const upgraded = Promise.withResolvers<Bun.Socket>();
     let read = 0;
     using app = Bun.listen({
@@ -172,11 +172,11 @@ describe("a WebSocket", () => {
     const message = new Uint8Array(64 * 1024).fill(7);
     for (let sent = 0; sent < FLOOD; sent += message.byteLength) socket.send(message);
     await steadily(() => socket.bufferedAmount);
-    // Whatever is sent, no more than this is anywhere between the two: the server's own buffers and those of the system.
+    // All buffers between the two sides, of the server and the system, hold at most this much.
     expect(FLOOD - socket.bufferedAmount).toBeLessThan(48 * 1024 * 1024);
-    // The client's side is in this process, too: what waits there is not the server's.
+    // The client is also in this process; its pending data does not count as the server's.
     expect(process.memoryUsage.rss() - before - socket.bufferedAmount).toBeLessThan(160 * 1024 * 1024);
-    // Nobody else waits.
+    // Other requests are not delayed.
     expect((await world.get(world.path("mine", "/x"), { token: world.token })).status).toBe(200);
     reading.resume();
     await until(() => read >= FLOOD);
@@ -199,7 +199,7 @@ describe("a WebSocket", () => {
     await connection.until((text) => text.length - had >= FLOOD);
   }, 60_000);
 
-  test("[AX-10] a compressed bomb ends its own connection", async () => {
+  test("[AX-10] a decompression bomb ends its own connection", async () => {
     using connection = new RawConnection(world.server.url);
     const asked = { ...withToken(world.token), "Sec-WebSocket-Extensions": "permessage-deflate" };
     connection.send(handshake(world.path("mine", "/"), asked));
@@ -211,7 +211,7 @@ describe("a WebSocket", () => {
     expect((await world.get(world.path("mine", "/x"), { token: world.token })).status).toBe(200);
   }, 30_000);
 
-  test("[AX-4] from a foreign page is refused when the cookie vouches for it, and passes from its own or from a program", async () => {
+  test("[AX-4] from a cross-site page is refused with the cookie, and passes from its own page or from a program", async () => {
     const cookie = `service_session_token=${world.token}`;
     const { origin, host } = world.server.url;
     for (const foreign of [
@@ -234,13 +234,13 @@ describe("a WebSocket", () => {
   });
 });
 
-describe("what is open", () => {
+describe("open connections", () => {
   const stops: (() => void)[] = [];
   afterEach(() => {
     for (const stop of stops.splice(0)) stop();
   });
 
-  /** A WebSocket and a stream of events of this caller; `ended` resolves when both have ended. */
+  /** Opens a WebSocket and an event stream as this caller; `ended` resolves when both have ended. */
   const openBoth = async (app: string, token: string | undefined) => {
     const { socket, closed } = await connect(world.path(app), withToken(token));
     const response = await world.get(world.path(app, "/events"), { token });
@@ -259,7 +259,7 @@ describe("what is open", () => {
   };
   const LOST = [{ code: 1008, reason: expect.stringMatching(/^(you may no longer|the session has ended)/) }, "cut"];
 
-  test("[AX-9] ends when the key is revoked", async () => {
+  test("[AX-9] end when the key is revoked", async () => {
     const { token } = await seedUser(world.server, { organization_id: world.cast.organization_id });
     const client = new Client(world.server.url, token);
     const { ended } = await openBoth("all", token);
@@ -267,7 +267,7 @@ describe("what is open", () => {
     expect(await ended).toEqual(LOST as never);
   });
 
-  test("[AX-9] ends when the port is no longer shared, also for strangers, and stays for those who use the workspace", async () => {
+  test("[AX-9] end when the port is no longer shared, also for anonymous visitors, and stay for people who use the workspace", async () => {
     const share = { agent_name: "dev", port: world.app.port, protocol: "http" };
     await world.owner.post(`${world.cast.path}/port-share`, { ...share, share_level: "public" });
     const port = String(world.app.port);
@@ -283,7 +283,7 @@ describe("what is open", () => {
     mine.socket.close();
   });
 
-  test("[AX-9] ends when the workspace is not shared any more", async () => {
+  test("[AX-9] end when the workspace is no longer shared", async () => {
     const { ended } = await openBoth("mine", world.cast.clients["shared use"].token);
     await world.owner.patch(`${world.cast.path}/acl`, { user_roles: { [world.cast.idOf("uma")]: "" } });
     expect(await ended).toEqual(LOST as never);

@@ -1,4 +1,4 @@
-// Large and stalled bodies of apps: bounded memory at the speed of the slower side, and nobody in anyone's way.
+// Large and stalled bodies of apps: bounded memory at the speed of the slower side, without blocking other requests.
 import { describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -9,7 +9,7 @@ import { RawConnection } from "#test/support/net/raw.ts";
 import { type Echo, startApp, startAppWorld } from "./app-world.ts";
 
 const MiB = 1024 * 1024;
-/** A soak asks for more, such as 2048. */
+/** A soak test sets more, such as 2048. */
 const DOWNLOAD = 64 * MiB;
 const world = await forFile(startAppWorld({ apps: (port) => [{ slug: "mine", url: `http://localhost:${port}` }] }));
 
@@ -22,14 +22,14 @@ const residentMiB = (): number => {
 };
 
 describe("a body", () => {
-  test("[AX-15] of any size comes whole", async () => {
+  test("[AX-15] of any size arrives complete", async () => {
     const response = await ask(`/bytes?n=${DOWNLOAD}`);
     let size = 0;
     for await (const part of response.body as unknown as AsyncIterable<Uint8Array>) size += part.byteLength;
     expect(size).toBe(DOWNLOAD);
   }, 60_000);
 
-  test("[AX-15] that nobody reads waits where it is: many of them cost a bounded amount of memory", async () => {
+  test("[AX-15] that is not read applies backpressure: many of them use a bounded amount of memory", async () => {
     const before = residentMiB();
     const stalled = Array.from({ length: 20 }, () => {
       const reader = new RawConnection(world.server.url);
@@ -40,14 +40,14 @@ describe("a body", () => {
       );
       return reader;
     });
-    // Everyone else is served in the meantime, which also gives the bodies the time to come.
+    // Other requests are served in the meantime, which also gives the bodies time to arrive.
     for (let i = 0; i < 300; i += 1) expect((await ask("/x")).status).toBe(200);
-    // 20 bodies of 512 MiB; each may have its windows and buffers full on the way.
+    // 20 bodies of 512 MiB; each may fill its windows and buffers.
     expect(residentMiB() - before).toBeLessThan(400);
     for (const reader of stalled) reader[Symbol.dispose]();
   }, 60_000);
 
-  test("[AX-15] of hundreds of requests at once comes to the right one, while others stall", async () => {
+  test("[AX-15] of hundreds of concurrent requests reaches the right one, while others stall", async () => {
     const late = new AbortController();
     const stalled = Array.from({ length: 5 }, () => ask("/stall", { signal: late.signal }).catch(() => "cut"));
     const paths = Array.from({ length: 300 }, (_, i) => `/n/${i}?${"q".repeat(i + 1)}`);
@@ -57,7 +57,7 @@ describe("a body", () => {
     expect(await Promise.all(stalled)).toEqual(Array.from({ length: 5 }, () => "cut"));
   }, 30_000);
 
-  test("[AX-15] that breaks off in the middle is cut off, never ended as if it were whole", async () => {
+  test("[AX-15] that breaks off midway is cut off, never ended as if it were complete", async () => {
     await using other = await startAppWorld({ apps: (port) => [{ slug: "mine", url: `http://localhost:${port}` }] });
     const response = await other.get(other.path("mine", `/bytes?n=${512 * MiB}`), { token: other.token });
     const reader = response.body?.getReader();
@@ -93,7 +93,7 @@ testNeeding([needs.openssl], "[AX-3] a port that speaks TLS is reached with any 
     for await (const part of bytes.body as unknown as AsyncIterable<Uint8Array>) size += part.byteLength;
     expect(size).toBe(8 * MiB);
   }
-  // A port that does not speak it says so instead of nonsense.
+  // A port that does not use TLS leads to a proper error.
   expect((await world.get(world.path(`${world.app.port}s`), { token })).status).toBe(502);
   rmSync(folder, { recursive: true });
 });

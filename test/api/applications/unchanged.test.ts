@@ -1,4 +1,4 @@
-// What passes between a browser and an app byte for byte: headers, queries, answers without a type, and preflights between apps.
+// Data that passes unchanged between a browser and an app: headers, queries, responses without a type, and preflights between apps.
 import { expect, test } from "bun:test";
 import { forFile } from "#test/support/for-file.ts";
 import { RawConnection } from "#test/support/net/raw.ts";
@@ -7,7 +7,7 @@ import { SUFFIX, startAppWorld } from "./app-world.ts";
 
 const world = await forFile(startAppWorld());
 
-/** A program that keeps the heads it is sent and answers each with these bytes. */
+/** A program that records request heads and answers each with these bytes. */
 const startRaw = (answer: string) => {
   const heads: string[] = [];
   const server = Bun.listen({
@@ -24,7 +24,7 @@ const startRaw = (answer: string) => {
 };
 const SHORT = "HTTP/1.1 200 OK\r\nContent-Length: 14\r\n\r\n<h1>hello</h1>";
 
-test("[AX-23] an answer without a content type stays without one, and keeps its length", async () => {
+test("[AX-23] a response without a content type stays without one, and keeps its length", async () => {
   using app = startRaw(SHORT);
   const answer = await world.at(app.port, "/", { token: world.token });
   expect([answer.headers.get("content-type"), answer.headers.get("content-length")]).toEqual([null, "14"]);
@@ -34,7 +34,7 @@ test("[AX-23] an answer without a content type stays without one, and keeps its 
   expect([nothing.status, nothing.headers.get("content-type"), await nothing.text()]).toEqual([404, null, ""]);
 });
 
-test("[AX-23] bytes of request headers and the query reach the app as they were sent", async () => {
+test("[AX-23] bytes of request headers and the query reach the app as sent", async () => {
   using app = startRaw(SHORT);
   using connection = new RawConnection(world.server.url);
   const head = [
@@ -74,7 +74,7 @@ test("[AX-24] the preflight of another app of the same owner reaches the app wit
   expect([below.status, app.heads.length]).toEqual([401, 1]);
 });
 
-test("[AX-25] a GET with a body is refused with what to do instead; QUERY passes its body", async () => {
+test("[AX-25] a GET with a body is refused with advice on what to do instead; QUERY passes its body", async () => {
   using app = startRaw(SHORT);
   const ask = async (method: string): Promise<string> => {
     using connection = new RawConnection(world.server.url);

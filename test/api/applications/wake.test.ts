@@ -1,4 +1,4 @@
-// A stopped workspace starts because a person connects to it, once for all of them, and never for background requests.
+// A stopped workspace starts when a person connects to it, once for concurrent requests, and never for background requests.
 import { describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -76,7 +76,7 @@ describe("opening an app of a stopped workspace", () => {
     expect([there.status, ((await there.json()) as { path: string }).path]).toEqual([200, "/x?y=1"]);
   }, 60_000);
 
-  test("[WO-3] is a person's doing: nothing in the background starts it", async () => {
+  test("[WO-3] requires a person: nothing in the background starts it", async () => {
     const { id } = await stop();
     const background: Record<string, string>[] = [
       { accept: "*/*" },
@@ -85,7 +85,7 @@ describe("opening an app of a stopped workspace", () => {
       { ...OPENS, "sec-purpose": "prefetch;prerender" },
       { ...OPENS, purpose: "prefetch" },
       { ...OPENS, "sec-fetch-dest": "iframe", "sec-fetch-user": "" },
-      // A page that loads itself again, as those of development servers do.
+      // A page that reloads itself, as with development servers.
       { ...OPENS, "sec-fetch-site": "same-origin", "sec-fetch-user": "" },
     ];
     for (const headers of background) {
@@ -98,7 +98,7 @@ describe("opening an app of a stopped workspace", () => {
     expect((await latest()).id).toBe(id);
   });
 
-  test("[WO-4] is for people who may start the workspace; visitors of a public app start it only where the template says so", async () => {
+  test("[WO-4] requires permission to start the workspace; visitors of a public app start it only if the template says so", async () => {
     const { id } = await stop();
     for (const who of ["shared use", "member", "guest"] as const) await open("public", who);
     expect((await latest()).id).toBe(id);
@@ -116,7 +116,7 @@ describe("opening an app of a stopped workspace", () => {
     expect((await awaitBuild(owner, cast.id)).latest_build.initiator_name).toBe("amy");
   });
 
-  test("[WO-6] a page that waits starts nothing again: stopped in the meantime, the workspace stays so until it is pressed for", async () => {
+  test("[WO-6] a waiting page starts nothing again: stopped in the meantime, the workspace stays stopped until the button is pressed", async () => {
     await stop();
     const where = (await open("owner")).headers.get("location") ?? "";
     await awaitBuild(owner, cast.id);
@@ -125,12 +125,12 @@ describe("opening an app of a stopped workspace", () => {
     const answer = await open("owner", "owner", again, where);
     expect([answer.status, (await latest()).id]).toEqual([503, id]);
     expect(await answer.text()).toContain('<a href="/x?y=1">Start</a>');
-    // One that waits for the stop to end was opened by somebody, too.
+    // A request that waits for the stop to end was also made by a person.
     expect((await open("owner", "owner", again, `/x?${WAITS}=${id}`)).status).toBe(307);
     expect((await awaitBuild(owner, cast.id)).latest_build.status).toBe("running");
   });
 
-  test("[WO-7] neither a template that forbids it, nor a person who does not want it, nor a dormant workspace is started", async () => {
+  test("[WO-7] a workspace is not started against its template, against the user's preference, or while dormant", async () => {
     const { id } = await stop();
     await allow("off");
     expect(await (await open("owner")).text()).toContain("does not start workspaces on connect");
@@ -148,7 +148,7 @@ describe("opening an app of a stopped workspace", () => {
     expect((await latest()).id).toBe(id);
   });
 
-  test("[WO-1] [WO-4] programs start it by POST wake, once for all of them; people who may not start it are refused", async () => {
+  test("[WO-1] [WO-4] programs start it by POST wake, once for all of them; people without permission are refused", async () => {
     await stop();
     for (const who of ["shared use", "auditor", "member"] as const) {
       expect([who, (await wake(who)).status]).toEqual([who, who === "shared use" ? 403 : 404]);
@@ -162,11 +162,11 @@ describe("opening an app of a stopped workspace", () => {
     expect([running.id, running.status]).toEqual([latest_build.id, "running"]);
   });
 
-  test("[WO-1] chats and callers on several nodes that plan a start each for themselves get one build", async () => {
+  test("[WO-1] chats and callers on several nodes that each plan a start get one build", async () => {
     await stop();
     const ctx = contextOf(world.server);
     const caller = await asCaller(ctx.store, (await owner.get<{ id: string }>("/api/v2/users/me")).id);
-    // Nodes share the workspace's actor and the database, and know nothing of each other's plans.
+    // Nodes share the workspace's actor and the database, but not each other's pending wakes.
     const nodes = Array.from({ length: 3 }, () => Object.create(ctx, { wakes: { value: new Map() } }) as typeof ctx);
     const woken = await Promise.all(
       Array.from({ length: 100 }, (_, n) => wakeWorkspace(nodes[n % 3] as typeof ctx, cast.id, { caller })),

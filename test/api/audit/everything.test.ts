@@ -1,6 +1,5 @@
-// Every operation of the OpenAPI document that changes something leaves its entry in the audit log, when it is done and when it is
-// refused, or is listed with a reason. Made of the authorization matrix's calls, so that a new operation is asked about as soon as it is
-// described.
+// Every changing operation of the OpenAPI document leaves an audit log entry, when it succeeds and when it is rejected, or is listed with a
+// reason. Uses the authorization matrix's calls, so that a new operation is checked as soon as it is described.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { uuid } from "#base/ids.ts";
 import { Client } from "#src/client.ts";
@@ -34,7 +33,7 @@ describeInside("everything that changes something", () => {
   let town: Town;
   beforeAll(async () => {
     town = await openTown();
-    // Things that only a call makes, for those who are refused.
+    // Creates what only a call creates, for callers that are rejected.
     await new Client(town.server.url, town.tokens.colleague).get("/api/v2/users/me/gitsshkey");
     const ports = `/api/v2/workspaces/${town.things.workspace}/port-share`;
     await new Client(town.server.url, town.tokens.ada).post(ports, REFUSED_PORT);
@@ -56,7 +55,7 @@ describeInside("everything that changes something", () => {
       map: (row) => Object.fromEntries(COLUMNS.map((name, i) => [name, row[i]])) as Entry,
     });
 
-  /** The refusal of an operation for a caller, and what is notified of it. */
+  /** Rejects an operation for a caller, and returns the status and the audit entries. */
   const refusedFor = async (name: string, caller: CallerName): Promise<[number, Entry[]]> => {
     const operation = town.operations.find((one) => one.name === name);
     if (!operation) throw new Error("there is no such operation any more");
@@ -75,7 +74,7 @@ describeInside("everything that changes something", () => {
     for (const expected of [403, 404]) {
       const caller = CALLERS[statuses.indexOf(expected)];
       if (!caller) continue;
-      // No more than sixty a minute of each caller are notified of.
+      // At most sixty entries per minute and caller are written.
       town.clock.advance(2_000);
       const [status, entries] = await refusedFor(name, caller);
       expect(status).toBe(expected);
@@ -142,7 +141,7 @@ describeInside("everything that changes something", () => {
   });
 });
 
-/** The site's owner when the matrix lets them, else whose thing it is. */
+/** The site's owner if the matrix allows it, else the owner of the object. */
 const succeeding = (is: string): CallerName => {
   const statuses = is.split(" ").map(Number);
   const may = (who: CallerName): boolean => (statuses[CALLERS.indexOf(who)] ?? 0) < 300;

@@ -1,4 +1,4 @@
-// Linking an account at another service, and unlinking it, as the audit log tells it.
+// Audit log entries for linking and unlinking an account at another service.
 import { expect, test } from "bun:test";
 import type { AuditLog } from "#schema/audit.ts";
 import { Client } from "#src/client.ts";
@@ -6,7 +6,7 @@ import { ADMIN } from "#test/support/server.ts";
 import { FakeProvider } from "../external-auth/provider.ts";
 import { link, startWith } from "../external-auth/world.ts";
 
-test("[AU-2] linked, linked again, unlinked: each leaves its entry, without the tokens", async () => {
+test("[AU-2] linking, relinking and unlinking each write an entry without the tokens", async () => {
   using provider = new FakeProvider();
   await using server = await startWith([provider.setting("git")]);
   const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);

@@ -1,4 +1,4 @@
-// What an operation needs to be there before it can be shown in the audit log; each makes it in the town of the authorization matrix.
+// Preparations for operations in the audit log test; each creates what the operation needs in the town of the authorization matrix.
 import { Client } from "#src/client.ts";
 import { importVersion } from "#test/support/templates.ts";
 import { awaitBuild, createBuild, createWorkspace, ECHO, seedTemplate } from "#test/support/workspaces.ts";

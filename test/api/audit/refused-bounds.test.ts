@@ -1,4 +1,4 @@
-// When the entry of a refused change is written, that the answer never depends on it, and how many there can be.
+// When the entry of a rejected change is written, that the response never depends on it, and the limit on their number.
 import { afterEach, expect, test } from "bun:test";
 import { configureLogging, resetLogging } from "#base/log.ts";
 import { lazyOrigin, withOrigin } from "#base/origin.ts";
@@ -15,7 +15,7 @@ import { openStored } from "#test/support/stored.ts";
 
 afterEach(resetLogging);
 
-/** The words of the server's own log from now on. */
+/** Records the server's log messages from now on. */
 const listen = (): string[] => {
   const words: string[] = [];
   const write = (line: string): void => void words.push((JSON.parse(line) as { message: string }).message);
@@ -23,7 +23,7 @@ const listen = (): string[] => {
   return words;
 };
 
-/** A store that notes commits; the first `failing` of them fail. */
+/** A store that records commits; the first `failing` ones fail. */
 const openPlace = (failing = 0) => {
   const clock = new ManualClock();
   const place = { clock, commits: 0, failing };
@@ -41,7 +41,7 @@ const openPlace = (failing = 0) => {
   return Object.assign(place, { refused, refuse });
 };
 
-test("[AU-18] nothing is read or written before the answer has gone out; a disk that is full hurts nobody", async () => {
+test("[AU-18] nothing is read or written before the response is sent; a full disk harms nothing", async () => {
   const place = openPlace(1);
   place.refuse("ann");
   place.refuse("bob");
@@ -51,7 +51,7 @@ test("[AU-18] nothing is read or written before the answer has gone out; a disk 
   expect(place.commits).toBe(2);
 });
 
-test("[AU-19] sixty a minute for each caller, whoever else is refused", async () => {
+test("[AU-19] sixty a minute for each caller, independent of others", async () => {
   const words = listen();
   const place = openPlace();
   for (let i = 0; i < 100; i++) place.refuse("ann");
@@ -65,7 +65,7 @@ test("[AU-19] sixty a minute for each caller, whoever else is refused", async ()
   expect(place.commits).toBe(62);
 });
 
-test("[AU-19] of more than a thousand that wait the log tells the first, and goes on when they are written", async () => {
+test("[AU-19] beyond a thousand waiting entries the log reports the first, and recording resumes when they are written", async () => {
   const words = listen();
   const place = openPlace();
   for (let i = 0; i < 1_200; i++) place.refuse(`user-${i}`);
@@ -77,14 +77,14 @@ test("[AU-19] of more than a thousand that wait the log tells the first, and goe
   expect(place.commits).toBe(1_001);
 });
 
-test("[AU-17] neither faults of the server nor what came too often are notified of", async () => {
+test("[AU-17] server errors and rate-limited requests are not recorded", async () => {
   const place = openPlace();
   for (const status of [200, 303, 401, 405, 413, 415, 429, 500, 503, 507]) place.refuse("ann", status);
   await place.refused.settled();
   expect(place.commits).toBe(0);
 });
 
-test("[AU-17] an operation is known by its route, with what its path names", () => {
+test("[AU-17] an operation is identified by its route, with the objects in its path", () => {
   const routes = [
     "DELETE /api/v2/users/:user",
     "DELETE /api/v2/users/:user/keys/:key",
@@ -105,7 +105,7 @@ test("[AU-17] an operation is known by its route, with what its path names", () 
 });
 
 testInside(
-  "[AU-18] a server that stops first writes what it has refused",
+  "[AU-18] a server that stops writes its refusals first",
   async () => {
     using directory = tempDirectory();
     {

@@ -1,4 +1,4 @@
-// What auditors read of changes that were refused, and what leaves no entry: stories through the public client.
+// Audit log entries of rejected changes, and rejections without an entry: stories through the public client.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { uuid } from "#base/ids.ts";
 import type { AuditLog } from "#schema/audit.ts";
@@ -33,7 +33,7 @@ const found = async (q: string): Promise<AuditLog[]> =>
   (await auditor.client.get<{ audit_logs: AuditLog[] }>(`/api/v2/audit?limit=50&q=${encodeURIComponent(q)}`))
     .audit_logs;
 
-/** The status of the answer, and what the log tells of the request. */
+/** Returns the response status, and the log's entries for the request. */
 const asked = async (who: Client, method: string, path: string, body?: unknown): Promise<[number, AuditLog[]]> => {
   const request_id = uuid();
   const headers = { "x-request-id": request_id };
@@ -63,7 +63,7 @@ test("[AU-16] [AU-9] forbidden: a member tries to change a template", async () =
   expect(entries[0]?.resource_link).toBe(`/templates/${entries[0]?.resource_target}`);
 }, 30_000);
 
-test("[AU-16] hidden: others try to stop, share and open a workspace that they are told is not there", async () => {
+test("[AU-16] hidden: others try to stop, share and open a workspace that returns 404 for them", async () => {
   const path = `/workspaces/${workspace.id}`;
   const [status, [stopped]] = await asked(bob.client, "POST", `${path}/builds`, { transition: "stop" });
   expect(status).toBe(404);
@@ -87,7 +87,7 @@ test("[AU-16] hidden: others try to stop, share and open a workspace that they a
   expect(opened).toMatchObject({ action: "create", resource_type: "port_share", resource_target: "dev" });
 }, 30_000);
 
-test("[AU-16] what someone may do, but not now or not so: a conflict, a wrong password", async () => {
+test("[AU-16] permitted, but not now or not this way: a conflict, a wrong password", async () => {
   const deadline = "2040-01-01T00:00:00Z";
   const [late, [extended]] = await asked(ann.client, "PUT", `/workspaces/${workspace.id}/extend`, { deadline });
   expect(late).toBe(409);
@@ -99,7 +99,7 @@ test("[AU-16] what someone may do, but not now or not so: a conflict, a wrong pa
   expect(JSON.stringify(guessed)).not.toContain("canary");
 }, 30_000);
 
-test("[AU-16] a key that may not do it is refused with an entry, too, though the thing is its owner's", async () => {
+test("[AU-16] a key without the scope is refused with an entry too, although its owner owns the resource", async () => {
   const narrow = { token_name: "narrow", scope: "application_connect" };
   const { key } = await ann.client.post<{ key: string }>("/api/v2/users/me/keys/tokens", narrow);
   const [status, entries] = await asked(ann.client.as(key), "PUT", "/chats/config/user-prompt", {
@@ -110,7 +110,7 @@ test("[AU-16] a key that may not do it is refused with an entry, too, though the
   expect(entries).toMatchObject([{ ...about, user: { username: "ann" }, status_code: 403 }]);
 }, 30_000);
 
-test("[AU-17] nothing is notified of what is not there, only looked at, or recreated", async () => {
+test("[AU-17] missing resources, reads and creations are not recorded", async () => {
   const known = `/workspaces/${workspace.id}`;
   const calls: [number, Client, string, string, unknown?][] = [
     [404, bob.client, "PUT", `/workspaces/${uuid()}/ttl`, { ttl_ms: null }],
@@ -126,13 +126,13 @@ test("[AU-17] nothing is notified of what is not there, only looked at, or recre
     expect(await asked(who, method, path, body)).toEqual([status, []]);
 }, 30_000);
 
-test("[AU-17] whose account is suspended is nobody: no entry", async () => {
+test("[AU-17] a suspended account is treated as anonymous: no entry", async () => {
   const { client } = await newPerson(world.admin, "carl");
   await world.admin.put("/api/v2/users/carl/status/suspend");
   expect(await asked(client, "PATCH", `/templates/${template}`, { description: "mine" })).toEqual([401, []]);
 }, 30_000);
 
-test("[AU-16] [AU-10] [AU-13] found by the search as any other, and in the export", async () => {
+test("[AU-16] [AU-10] [AU-13] found by the search like any other, and in the export", async () => {
   const request_id = uuid();
   const headers = { "x-request-id": request_id };
   await bob.client.fetch("DELETE", "/api/v2/users/audrey", undefined, { headers });
@@ -147,7 +147,7 @@ test("[AU-16] [AU-10] [AU-13] found by the search as any other, and in the expor
   expect(JSON.parse(await file.text())).toEqual(entry);
 }, 30_000);
 
-test("[AU-16] anyone who may change a workspace and is refused a time to live, a deadline or a share leaves an entry as well", async () => {
+test("[AU-16] people who may change a workspace and are refused a time to live, a deadline or a share leave an entry too", async () => {
   const own = await seedTemplate(world.server, undefined, {
     allow_user_autostop: false,
     max_port_share_level: "owner",
@@ -180,7 +180,7 @@ test("[AU-16] anyone who may change a workspace and is refused a time to live, a
   }
 }, 30_000);
 
-test("[AU-9] an entry shows the organizations its user is in", async () => {
+test("[AU-9] an entry shows its user's organizations", async () => {
   const [, entries] = await asked(ann.client, "PATCH", `/templates/${template}`, { description: "again" });
   expect(entries[0]?.user?.organization_ids).toEqual([organization_id]);
 }, 30_000);

@@ -16,7 +16,7 @@ export type Told = {
   /** What differs in a call that is refused. */
   readonly refusedRow?: Partial<Row>;
   readonly who?: CallerName;
-  /** Makes what the call needs. */
+  /** Creates what the call needs. */
   readonly needs?: Preparation;
   readonly fresh?: MakerName;
 };
@@ -152,7 +152,7 @@ const FACTORS = "shown by the stories of test/api/factors";
 const INSIDE = "happens inside of the workspace, where whoever works there does as they like";
 const LINKED = "leaves an entry when an account is linked: shown by links.test.ts";
 
-/** Operations without an entry, and why. */
+/** Operations without an entry, with the reason. */
 export const UNTOLD: Readonly<Record<string, string>> = {
   "POST /api/v2/users/first": "makes a user: shown by without-request.test.ts",
   "POST /api/v2/users/validate-password": "changes nothing",

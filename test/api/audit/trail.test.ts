@@ -1,4 +1,4 @@
-// The audit log as auditors read it: who, what, from where; what has become of it; searching, pages, the export; who may look.
+// The audit log for auditors: who, what, from where, and the object's current state; search, pages, export, and access.
 import { describe, expect, test } from "bun:test";
 import { uuid } from "#base/ids.ts";
 import type { AuditLog } from "#schema/audit.ts";
@@ -33,8 +33,8 @@ const workspace = await createWorkspace(ann.client, template.template_id, "dev")
 await awaitBuild(ann.client, workspace.id);
 await ann.client.patch(`/api/v2/workspaces/${workspace.id}`, { name: "roof" });
 
-describe("what it says", () => {
-  test("[AU-4] [AU-6] the first user was made by the server itself; signing in is told, and so is a try with the wrong password", async () => {
+describe("entry contents", () => {
+  test("[AU-4] [AU-6] the server itself created the first user; sign-ins and attempts with a wrong password are recorded", async () => {
     const [first] = (await search(auditor.client, `resource_type:user action:create resource_target:${ADMIN.username}`))
       .audit_logs;
     expect(first).toMatchObject({ user: null, ip: null, additional_fields: { automatic: "true" }, status_code: 200 });
@@ -51,7 +51,7 @@ describe("what it says", () => {
     expect(audit_logs[0]?.description).toBe("{user} unsuccessfully attempted to login");
   }, 30_000);
 
-  test("[AU-7] a workspace: made, started, renamed, deleted; links lead to it until it no longer exists", async () => {
+  test("[AU-7] a workspace: created, started, renamed, deleted; links lead to it until it no longer exists", async () => {
     const before = await search(auditor.client, "username:ann resource_type:workspace");
     expect(said(before)).toEqual(["ann updated workspace roof", "ann created workspace dev"]);
     expect(before.audit_logs[0]).toMatchObject({
@@ -85,7 +85,7 @@ describe("what it says", () => {
     );
   }, 30_000);
 
-  test("[AU-8] a chat: made, shared, archived; not what is said in it", async () => {
+  test("[AU-8] a chat: created, shared, archived; not its messages", async () => {
     const content = [{ type: "text", text: "canary of a secret plan" }];
     const chat = await ann.client.post<{ id: string }>("/api/v2/chats", { organization_id, content });
     const path = `/api/v2/chats/${chat.id}`;
@@ -103,7 +103,7 @@ describe("what it says", () => {
     expect(audit_logs[1]?.diff).toEqual({ user_acl: { old: {}, new: { [auditor.user.id]: "read" }, secret: false } });
   }, 30_000);
 
-  test("[AU-5] no secret is in it: neither passwords nor tokens nor private keys", async () => {
+  test("[AU-5] it contains no secret: no passwords, tokens or private keys", async () => {
     const password = "canary-of-a-new-Password";
     await ann.client.put("/api/v2/users/me/password", { old_password: PASSWORD, password });
     const { key } = await ann.client.post<{ key: string }>("/api/v2/users/me/keys/tokens", { token_name: "ci" });
@@ -116,10 +116,10 @@ describe("what it says", () => {
 });
 
 describe("searching", () => {
-  test("[AU-10] by each key, by a word, by days; what cannot be understood is refused with every fault", async () => {
+  test("[AU-10] by each key, by a word, by days; an invalid query is refused with all of its errors", async () => {
     const found = async (q: string): Promise<number> => (await search(admin, q)).count;
     const later = "2099-12-31";
-    // Of one person, since the server continues with things of its own in the meantime.
+    // Filtered by person, since the server's own actions continue in the meantime.
     const everything = await found("username:admin");
     expect(await found(`username:admin date_from:2020-01-01 date_to:${later}`)).toBe(everything);
     expect(await found("date_to:2020-01-01")).toBe(0);
@@ -147,7 +147,7 @@ describe("searching", () => {
     }
   }, 30_000);
 
-  test("[HT-12] [AU-2] an entry has the request id that returned with the answer, also where the caller has sent none", async () => {
+  test("[HT-12] [AU-2] an entry has the request ID of the response, also if the caller has sent none", async () => {
     const sent = await admin.fetch("POST", "/api/v2/users/me/keys/tokens", { token_name: "by-id" });
     const request_id = sent.headers.get("x-request-id");
     const { audit_logs } = await search(admin, `request_id:${request_id}`);
@@ -155,7 +155,7 @@ describe("searching", () => {
     expect((await admin.fetch("GET", "/api/v2/users/me")).headers.get("x-request-id")).toBeNull();
   });
 
-  test("[AU-1] what was so already is no change, and leaves no entry", async () => {
+  test("[AU-1] a change without effect leaves no entry", async () => {
     const twice = await newPerson(admin, "twice");
     const path = `/api/v2/users/${twice.user.id}/status`;
     for (const status of ["suspend", "suspend", "activate", "activate"]) await admin.put(`${path}/${status}`);
@@ -163,7 +163,7 @@ describe("searching", () => {
     expect(written.audit_logs.map(({ diff }) => diff.status?.new)).toEqual(["active", "suspended"]);
   });
 
-  test("[AU-12] [AU-13] pages by offset and by the last entry seen are the same; the export is all of it, a line each", async () => {
+  test("[AU-12] [AU-13] pages by offset and by the last entry seen are the same; the export is all of it, one line each", async () => {
     const q = "organization username:admin";
     for (let n = 0; n < 12; n++) await admin.patch("/api/v2/organizations/default", { description: `${n}` });
     const whole = (await search(auditor.client, q, "limit=0")).audit_logs.map(({ id }) => id);
@@ -187,7 +187,7 @@ describe("searching", () => {
   }, 30_000);
 });
 
-test("[AU-15] auditors of an organization see its entries only, others none; only an owner says how long they are kept", async () => {
+test("[AU-15] auditors of an organization see only its entries, others none; only an owner sets the retention", async () => {
   const lead = await newPerson(admin, "lea");
   expect((await refusal(search(lead.client, ""))).status).toBe(403);
   const team = await admin.post<{ id: string }>("/api/v2/organizations", { name: "team" });
@@ -204,7 +204,7 @@ test("[AU-15] auditors of an organization see its entries only, others none; onl
   expect((await refusal(admin.put("/api/v2/audit/retention", { ...retention, kinds: { cake: 1 } }))).status).toBe(400);
   await admin.put("/api/v2/audit/retention", retention);
   expect(await auditor.client.get<typeof retention>("/api/v2/audit/retention")).toEqual(retention);
-  // What is refused is written a moment later, and may have the same millisecond.
+  // Entries of rejections are written slightly later, possibly in the same millisecond.
   expect(said(await search(admin, "audit_settings")).sort()).toEqual([
     "admin unsuccessfully attempted to write audit settings retention",
     "admin updated audit settings retention",

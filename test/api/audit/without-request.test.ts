@@ -1,5 +1,4 @@
-// What the audit log tells of changes that came with no request, and letting old entries go. Stores without a server: what is looked at
-// is in the tables.
+// Audit log entries of changes without a request, and the deletion of old entries. Uses stores without a server and checks the tables.
 import { Database } from "bun:sqlite";
 import { expect } from "bun:test";
 import { join } from "node:path";
@@ -40,7 +39,7 @@ const openPlace = () => {
 };
 
 testInside(
-  "[AU-4] what is done at the machine is told, by nobody who has an account, and says how it was done",
+  "[AU-4] actions on the machine are recorded without an account, with how they were done",
   async () => {
     await using world = openPlace();
     const { place, clock, store, eyes } = world;
@@ -73,7 +72,7 @@ testInside(
 );
 
 testInside(
-  "[AU-13] the export reads on as it is taken, past many pages, and ends when its reader's token does",
+  "[AU-13] the export reads page by page as it is consumed, and ends when its reader's token is revoked",
   async () => {
     await using world = openPlace();
     const { place, clock, store } = world;
@@ -90,7 +89,7 @@ testInside(
     await store.commit(many);
     let pages = 0;
     const scan = <T>(query: Query<T>): Promise<T[]> => {
-      // Each page is found first and then shown.
+      // Each page is first searched and then loaded.
       if (query.report === "audit") pages += 1;
       return store.scan(query);
     };
@@ -116,7 +115,7 @@ testInside(
 );
 
 testInside(
-  "[AU-14] old entries go kind by kind, within the hour, in slices; what is kept forever stays",
+  "[AU-14] old entries are deleted by kind, within the hour, in batches; entries kept forever stay",
   async () => {
     await using world = openPlace();
     const { clock, store, eyes } = world;

@@ -1,4 +1,5 @@
-// Budgets over the public API: who sets and sees them, what counts for them, who is told, and what callers of the gateway hear at their end.
+// Budgets over the public API: who sets and sees them, what is charged, who is notified, and what gateway callers get when they are used
+// up.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import Anthropic from "@anthropic-ai/sdk";
 import { GoogleGenAI } from "@google/genai";
@@ -30,7 +31,7 @@ const setBudget = (client: Client, more: Partial<Budget>): Promise<Budget> =>
   client.put<Budget>(BUDGETS, Object.assign({ scope: "everyone", period: "month", unit: "usd", amount: 1_000 }, more));
 const budgetsOf = (client: Client): Promise<Budget[]> => client.get<Budget[]>(BUDGETS);
 
-/** One call that uses so many output tokens; its status. */
+/** Makes a call with this many output tokens and returns its status. */
 const use = async ({ base, token, upstream }: World, completion_tokens: number, as = token): Promise<number> => {
   const asked = fetch(`${base}/openai/v1/chat/completions`, {
     method: "POST",
@@ -42,12 +43,12 @@ const use = async ({ base, token, upstream }: World, completion_tokens: number, 
     call.answer(200, { model: "test-model", choices: [], usage: { prompt_tokens: 0, completion_tokens } });
   }
   const response = await asked;
-  // The ledger has the call before its answer is complete.
+  // The ledger has the call before its response is complete.
   await response.text();
   return response.status;
 };
 
-test("[BU-1] [BU-7] calls count for the budgets of everyone, person, group and organization, in money and in tokens, also for those set later", async () => {
+test("[BU-1] [BU-7] calls are charged to the budgets of everyone, user, group and organization, in money and in tokens, also to those set later", async () => {
   await using world = await openWorld();
   const { owner } = world;
   const { id: user_id, organization_ids } = await owner.get<{ id: string; organization_ids: string[] }>(
@@ -71,7 +72,7 @@ test("[BU-1] [BU-7] calls count for the budgets of everyone, person, group and o
   expect(await use(world, 1)).toBe(200);
 });
 
-test("[BU-9] a person's token counts for their home organization alone, whoever adds them to another one and to its groups", async () => {
+test("[BU-9] a user's token is charged to their home organization alone, whoever adds them to another and its groups", async () => {
   await using world = await openWorld();
   const { owner } = world;
   const { id: scope_id } = await owner.post<{ id: string }>("/api/v2/organizations", { name: "crew" });
@@ -91,7 +92,7 @@ test("[BU-9] a person's token counts for their home organization alone, whoever 
   expect(await use(world, 20, token)).toBe(200);
 });
 
-test("[BU-4] each SDK raises its own error of a budget that is used up, with the amount, the end and who may raise it; a raise counts for the period", async () => {
+test("[BU-4] each SDK raises its own error for a used-up budget, with the amount, the end and who may raise it; a raise applies to the period", async () => {
   await using world = await openWorld();
   const { base, token, owner } = world;
   const { id } = await setBudget(owner, { amount: 0 });
@@ -134,7 +135,7 @@ test("[BU-4] each SDK raises its own error of a budget that is used up, with the
   expect(await budgetsOf(owner)).toMatchObject([{ amount: 0, extra: 1_000, spent: 100 }]);
 });
 
-test("[BU-5] while open calls may use the rest up, another one is told to come back", async () => {
+test("[BU-5] while open calls may use up the rest, another one is told to retry later", async () => {
   await using world = await openWorld();
   await setBudget(world.owner, { amount: 100 });
   const ask = () =>
@@ -155,7 +156,7 @@ test("[BU-5] while open calls may use the rest up, another one is told to come b
 
 type Inbox = { readonly notifications: readonly { readonly title: string; readonly content: string }[] };
 
-test("[BU-3] at 80 % and at the end those who may raise it and the person are told, once in a period", async () => {
+test("[BU-3] at 80 % and at the end, people who may raise it and the user are notified, once per period", async () => {
   await using world = await openWorld();
   const { owner } = world;
   const mia = await newPerson(owner, "mia");
@@ -175,7 +176,7 @@ test("[BU-3] at 80 % and at the end those who may raise it and the person are to
   for (let time = 0; time < 3; time++) expect(await use(world, 1, token)).toBe(429);
   expect(await titles(mia.client)).toEqual([warning]);
   expect(await titles(owner)).toEqual(['The monthly budget of the user "mia" is used up', warning]);
-  // Nobody else's calls are limited.
+  // Calls of other users are not limited.
   expect(await use(world, 1)).toBe(200);
 });
 
@@ -234,7 +235,7 @@ test("[BU-6] owners set every budget, administrators of an organization its own,
   ]);
 });
 
-testInside("[BU-5] a reservation that nobody renews is settled as it was made, while the server runs", async () => {
+testInside("[BU-5] a reservation that is not renewed is settled in full while the server runs", async () => {
   await using world = await openWorld();
   const ctx = contextOf(world.server);
   await setBudget(world.owner, { amount: 1_000 });
@@ -255,7 +256,7 @@ testInside("[BU-5] a reservation that nobody renews is settled as it was made, w
   } as const;
   const opened = await ctx.ledger.begin(call, () => ({ micros: 400, tokens: 40 }), { always: true });
   expect("reserved" in opened).toBe(true);
-  // Another server's call, which ended with it.
+  // A call of another server, which ended with it.
   const row = { ...call, id: "lost", reserved_micros: 300, reserved_tokens: 30, created_at: 0, alive_until: 1 };
   const { insertReservation } = await import("#db/chats/reservations.ts");
   await ctx.store.commit([insertReservation(row)]);

@@ -1,4 +1,4 @@
-// Chats at the end of a budget: they ask, wait, and go on with the same turn; over the public API.
+// Chats at the end of a budget: they ask, wait, and continue the same turn; over the public API.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import type { Budget } from "#schema/ai/budget.ts";
 import type { Chat } from "#schema/chats/chat.ts";
@@ -29,7 +29,7 @@ type World = Awaited<ReturnType<typeof openWorld>>;
 const setBudget = (client: Client, more: Partial<Budget> = {}): Promise<Budget> =>
   client.put<Budget>(BUDGETS, Object.assign({ scope: "everyone", period: "day", unit: "usd", amount: 100 }, more));
 
-/** The next call uses so much, and asks for a tool that there is not, so that the turn goes on. */
+/** The next call uses this much, and requests a missing tool so that the turn continues. */
 const step = async ({ models }: Pick<ChatWorld, "models">, input_tokens: number): Promise<void> => {
   const call = await models.next();
   call
@@ -53,7 +53,7 @@ const pausedChat = async (world: World, spent = 100): Promise<{ id: string; foll
 };
 
 testInside(
-  "[BU-4] a turn that meets the end of a budget asks those who may raise it, and goes on where it was after a raise",
+  "[BU-4] a turn that reaches the end of a budget asks people who may raise it, and continues after a raise",
   async () => {
     await using world = await openWorld();
     const { owner, admin, models } = world;
@@ -86,14 +86,14 @@ testInside(
 );
 
 testInside(
-  "[BU-4] it goes on when the budget is replaced, removed or begins anew; an interrupt ends it, and a message that waits begins",
+  "[BU-4] it continues when the budget is replaced, removed or renewed; an interrupt ends it, and a queued message starts",
   async () => {
     const clock = new ManualClock(Date.UTC(2030, 0, 1, 23));
     await using world = await openWorld({ clock });
     const { owner, admin } = world;
     let used = 0;
     const all = async (go: (budget: Budget, id: string) => Promise<unknown>): Promise<string[]> => {
-      // What was used before counts.
+      // Earlier usage counts.
       const budget = await setBudget(admin, { amount: 100 + used });
       const { id, follower } = await pausedChat(world);
       using _ = follower;
@@ -137,7 +137,7 @@ test("[BU-6] the owner of a chat sets a budget for it and its sub-chats, and dec
   await follower.until(({ status }) => status === "waiting");
 });
 
-testInside("[BU-4] a raise in the moment before the pause is stored is not missed", async () => {
+testInside("[BU-4] a raise just before the pause is stored is not missed", async () => {
   await using world = await openWorld();
   const { admin, server } = world;
   const budget = await setBudget(admin);

@@ -1,4 +1,4 @@
-// Builds by id and number: what they were made with, what they brought to life, who may ask for which.
+// Builds by ID and number: their inputs, their resources, and who may access them.
 import { expect, test } from "bun:test";
 import { uuid } from "#base/ids.ts";
 import type { Build, BuildTimings } from "#schema/workspaces/build.ts";
@@ -11,7 +11,7 @@ import { statusOf } from "#test/support/net/status.ts";
 import { seedUser } from "#test/support/seed.ts";
 import { awaitBuild, createBuild, createWorkspace, ECHO, openWorld, seedTemplate } from "#test/support/workspaces.ts";
 
-test("[BD-1] parameters that are left out keep their value, immutable ones cannot change, ephemeral ones are asked again", async () => {
+test("[BD-1] omitted parameters keep their value, immutable ones cannot change, ephemeral ones are asked for again", async () => {
   await using world = await openWorld();
   const { admin } = world;
   const { template_id } = await seedTemplate(world.server, {
@@ -75,7 +75,7 @@ test("[BD-2] resources and timings of a build; sensitive metadata is blank; a pr
   expect(timings).toEqual({ provisioner_timings: [], agent_script_timings: [], agent_connection_timings: [] });
 });
 
-test("[BD-3] who may not see a build gets 404, who may see but not do gets 403, and what cannot be asked for 400", async () => {
+test("[BD-3] a build is 404 if not visible, 403 if visible but forbidden, and 400 if the request is invalid", async () => {
   await using world = await openWorld();
   const { admin, server } = world;
   const { template_id, organization_id } = await seedTemplate(
@@ -119,7 +119,7 @@ test("[BD-3] who may not see a build gets 404, who may see but not do gets 403, 
   expect(await statusOf(foreign)).toBe(404);
 });
 
-test("[BD-4] deleting without its resources asks no provisioner and still ends the workspace", async () => {
+test("[BD-4] an orphaning delete runs no provisioner and still ends the workspace", async () => {
   await using world = await openWorld();
   const { template_id } = await seedTemplate(world.server);
   const { id } = await createWorkspace(world.admin, template_id);
@@ -131,7 +131,7 @@ test("[BD-4] deleting without its resources asks no provisioner and still ends t
   expect(done.status).toBe("deleted");
 });
 
-test("[BD-7] the log as events: what comes after the cursor, then each line, and an end when the job has ended", async () => {
+test("[BD-7] the log as events: lines after the cursor, then each new line, and an end when the job has ended", async () => {
   await using world = await openWorld();
   const echo = { logs: ["one", "two", "three"], hang: true };
   const { template_id } = await seedTemplate(world.server, Object.assign({ echo }, ECHO));

@@ -1,4 +1,4 @@
-// A server that has just started takes up what was open before, while it is asked for new builds already.
+// A server that has just started resumes open builds while it already accepts new ones.
 import { expect } from "bun:test";
 import { recoverBuilds } from "#actors/workspace/recovery.ts";
 import type { Build } from "#schema/workspaces/build.ts";
@@ -6,7 +6,7 @@ import { testInside } from "#test/support/inside.ts";
 import { until } from "#test/support/until.ts";
 import { awaitBuild, createWorkspace, ECHO, openWorld, seedTemplate } from "#test/support/workspaces.ts";
 
-testInside("[WK-15] a build that was asked for since the start continues while open ones are taken up", async () => {
+testInside("[WK-15] a build requested after the start continues while open ones are resumed", async () => {
   await using world = await openWorld();
   const { admin, server } = world;
   const { template_id } = await seedTemplate(server, { ...ECHO, echo: { logs: ["begin"], hang: true } });

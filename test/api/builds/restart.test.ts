@@ -1,4 +1,4 @@
-// A workspace that is restarted or updated by one call.
+// Restarting or updating a workspace with one call.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { uuid } from "#base/ids.ts";
 import type { Build } from "#schema/workspaces/build.ts";
@@ -9,7 +9,7 @@ import { seedUser } from "#test/support/seed.ts";
 import { ECHO, followImport, makeTemplate, unique, upload } from "#test/support/templates.ts";
 import { awaitBuild, awaitWorkspace, createWorkspace, openWorld } from "#test/support/workspaces.ts";
 
-// On a machine with much else to do.
+// Allows for a busy machine.
 setDefaultTimeout(scaled(60_000));
 
 const withSize = (words: string): string =>
@@ -59,7 +59,7 @@ test("[WK-31] one call stops and starts with another version and other values; a
   expect(await builds(admin, id)).toEqual(["start", "stop", "start", "stop", "start"]);
 });
 
-test("[WK-31] what a start could not be made of is refused before anything is stopped", async () => {
+test("[WK-31] a start that is not possible is refused before anything is stopped", async () => {
   await using world = await openWorld();
   const { admin, server } = world;
   const template = await makeTemplate(admin, withSize(""));

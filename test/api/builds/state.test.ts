@@ -1,4 +1,4 @@
-// What builds leave behind: read, replaced after a repair, told to the next build; and builds that nobody is there to do.
+// The state of builds: read, replaced after a repair, passed to the next build; and builds for which there is no worker.
 import { expect, test } from "bun:test";
 import type { Build } from "#schema/workspaces/build.ts";
 import type { JobLog } from "#schema/workspaces/job.ts";
@@ -10,7 +10,7 @@ import { awaitBuild, createBuild, createWorkspace, ECHO, openWorld, seedTemplate
 const textAt = async (client: Client, path: string): Promise<string> => (await client.fetch("GET", path)).text();
 const base64 = (text: string): string => Buffer.from(text).toString("base64");
 
-test("[BD-5] the state of a build is read and replaced by those who look after templates; the next build keeps it", async () => {
+test("[BD-5] template admins read and replace the state of a build; the next build keeps it", async () => {
   await using world = await openWorld();
   const { admin, server } = world;
   const { template_id, organization_id } = await seedTemplate(server);
@@ -26,7 +26,7 @@ test("[BD-5] the state of a build is read and replaced by those who look after t
   expect(await textAt(admin, at)).toBe("mended");
   const next = await createBuild(admin, id, "start");
   await awaitBuild(admin, id);
-  // The provisioner of tests answers what it was told.
+  // The test provisioner returns what it was given.
   expect(await textAt(admin, `/api/v2/workspacebuilds/${next.id}/state`)).toBe("mended");
   await admin.put(at, { state: "" });
   expect(await textAt(admin, at)).toBe("");
@@ -56,7 +56,7 @@ test("[BD-5] not while a build is active", async () => {
   expect(await statusOf(world.admin.put(at, { state: "" }))).toBe(409);
 });
 
-test("[BD-6] a build is told another state, and says more when asked to", async () => {
+test("[BD-6] a build gets another state, and logs more on request", async () => {
   await using world = await openWorld();
   const { admin, server } = world;
   const { template_id, organization_id } = await seedTemplate(server, {
@@ -80,7 +80,7 @@ test("[BD-6] a build is told another state, and says more when asked to", async 
   ]);
 });
 
-test("[BD-4] an orphaning delete of a workspace whose worker no longer exists forever ends it immediately", async () => {
+test("[BD-4] an orphaning delete of a workspace whose worker is permanently gone ends it immediately", async () => {
   await using world = await openWorld();
   const { admin, server } = world;
   const external = { ...ECHO, provisioner: "external" as const, external: { provisioner: "echo" as const } };

@@ -1,4 +1,4 @@
-// Whether a build hides what belongs to the workspace's owner: every row of the decision.
+// Whether a build hides the owner's data: every row of the decision.
 import { expect, test } from "bun:test";
 import { type BuildCause, hidesUserData } from "#domain/builds/user-data.ts";
 
@@ -10,7 +10,7 @@ const person = (transition: "start" | "stop" | "delete", mayEnter: boolean, isCh
 });
 const server: BuildCause = { by: "server" };
 
-/** Who is behind the build, and whether it hides the data: where the build before did not, and where it did. */
+/** The build's cause, and whether it hides the data: if the previous build did not, and if it did. */
 const ROWS: readonly (readonly [string, BuildCause, boolean, boolean])[] = [
   ["a schedule, a connection or a model", server, false, true],
   ["a start by a person who may enter", person("start", true, false), false, false],

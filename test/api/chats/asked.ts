@@ -1,4 +1,4 @@
-// What a model is asked with, in the protocol of OpenAI.
+// Helpers for model requests in OpenAI's protocol.
 import type { ModelCall } from "#test/support/models/model-server.ts";
 
 export const messagesIn = ({ body }: ModelCall) => body.messages as { role: string; content: string }[];
@@ -6,7 +6,7 @@ export const rolesIn = (call: ModelCall): string =>
   messagesIn(call)
     .map(({ role }) => role)
     .join(" ");
-/** All of it, to look for words in. */
+/** Returns the whole request as text, for searching. */
 export const told = (call: ModelCall): string => JSON.stringify(call.body);
-/** Whether it is to sum a history up. */
+/** Returns true if the request asks for a summary. */
 export const isSummary = (call: ModelCall): boolean => told(call).includes("You write the notes");

@@ -1,4 +1,4 @@
-// The newest chat of each workspace, as an editor asks for it.
+// The newest chat of each workspace, as editors request it.
 import { expect, test } from "bun:test";
 import { uuid } from "#base/ids.ts";
 import type { Chat } from "#schema/chats/chat.ts";
@@ -7,13 +7,13 @@ import { Follower } from "#test/support/chats.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
 import { createWorkspace, seedTemplate } from "#test/support/workspaces.ts";
 
-test("[CH-31] by-workspace answers the newest chat of each workspace that is one's own and not archived", async () => {
+test("[CH-31] by-workspace returns the newest unarchived own chat of each workspace", async () => {
   await using server = await startTestServer();
   const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
   const { template_id, organization_id } = await seedTemplate(server);
   const one = (await createWorkspace(admin, template_id, "one")).id;
   const two = (await createWorkspace(admin, template_id, "two")).id;
-  /** A chat whose turn is over, so that it does not move any more. */
+  /** Creates a chat whose turn is over, so that its order no longer changes. */
   const start = async (workspace_id: string): Promise<Chat> => {
     const content = [{ type: "text", text: "hello" }];
     const chat = await admin.post<Chat>("/api/v2/chats", { organization_id, workspace_id, content });

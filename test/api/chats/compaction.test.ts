@@ -1,4 +1,4 @@
-// Long histories through the public API, with a provider on a real socket that says how full its context is.
+// Long histories through the public API, with a provider on a real socket that reports how full its context is.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import type { ChatMessage, MessagePage } from "#schema/chats/chat.ts";
 import type { ChatRun } from "#schema/chats/chat-debug.ts";
@@ -16,7 +16,7 @@ const SHORT = { context_limit: 1_000, compression_threshold: 50 };
 const finish = (call: ModelCall, text: string, input: number): void =>
   call.say({ text }, { finish: "stop", usage: { input, output: 5 } }).end();
 
-test("[CM-1] [CM-2] [CM-4] [CM-5] [CM-7] a history is made shorter for the model and stays whole for people, through edits, failures and refusals", async () => {
+test("[CM-1] [CM-2] [CM-4] [CM-5] [CM-7] a history is compacted for the model and stays complete for people, through edits, failures and refusals", async () => {
   await using world = await openModelWorld();
   const { model } = await addModel(world, "openai-compat", SHORT);
   const chat = await createChat(world, "Never touch the file secret.txt.");
@@ -40,7 +40,7 @@ test("[CM-1] [CM-2] [CM-4] [CM-5] [CM-7] a history is made shorter for the model
   );
   finish(asked, "SUMMARY ONE", 50);
   const shortened = await next();
-  // Two messages of a person in a row are one in a request.
+  // Consecutive user messages are merged in a request.
   expect(rolesIn(shortened)).toBe("system user");
   const [, both] = messagesIn(shortened);
   expect(both?.content).toMatch(/SUMMARY ONE[\s\S]*Never touch the file secret\.txt\.[\s\S]*third question$/);
@@ -75,7 +75,7 @@ test("[CM-1] [CM-2] [CM-4] [CM-5] [CM-7] a history is made shorter for the model
     (await world.owner.get<unknown[]>(`/api/v2/chats?q=${encodeURIComponent(`search:"${words}"`)}`)).length;
   expect([await found("secret.txt"), await found("stands for it")]).toEqual([1, 0]);
 
-  // An edit of what came before brings the history back; its summary fails, and the turn continues without.
+  // Editing an earlier message restores the history; its summary fails, and the turn continues without one.
   await world.owner.patch(`${path}/messages/${all[4]?.id}`, { content: [{ type: "text", text: "third, edited" }] });
   const again = await next();
   expect(isSummary(again)).toBe(true);
@@ -85,7 +85,7 @@ test("[CM-1] [CM-2] [CM-4] [CM-5] [CM-7] a history is made shorter for the model
   finish(whole, "fourth answer", 700);
   await idle(6);
 
-  // The owner's own threshold counts; a refusal as too long makes it shorter all the same, once.
+  // The owner's own threshold applies; a "too long" error still triggers one compaction.
   const mine = `/api/v2/chats/config/user-compaction-thresholds/${model.id}`;
   await world.owner.put(mine, { threshold_percent: 99 });
   await sendMessage(world, chat.id, "fifth");
@@ -110,7 +110,7 @@ test("[CM-1] [CM-2] [CM-4] [CM-5] [CM-7] a history is made shorter for the model
   expect(world.upstream.calls.filter(isSummary)).toHaveLength(3);
 });
 
-test("[CM-6] [RM-9] between the steps of one turn a history is made shorter three times and no more", async () => {
+test("[CM-6] [RM-9] between the steps of one turn a history is compacted at most three times", async () => {
   await using world = await openModelWorld({ env: { SLIPWAY_CHAT_DEBUG_LOGGING: "true" } });
   await addModel(world, "openai-compat", SHORT);
   const chat = await createChat(world, "work");

@@ -1,4 +1,4 @@
-// What a chat's owner does with what its model is given: making it shorter and clearing it, with a provider on a real socket.
+// How a chat's owner controls the model's context: compacting and clearing it, with a provider on a real socket.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import type { AuditLog } from "#schema/audit.ts";
 import type { Chat, ChatMessage, MessagePage } from "#schema/chats/chat.ts";
@@ -21,7 +21,7 @@ const isWaiting = ({ status }: Follower): boolean => status === "waiting";
 const shownIn = async (owner: Client, id: string): Promise<ChatMessage[]> =>
   (await owner.get<MessagePage>(`/api/v2/chats/${id}/messages?limit=200`)).messages.reverse();
 
-test("[CM-8] [CM-9] the owner has the history made shorter as asked: 409 while busy and when nothing is new, once, and errors say why", async () => {
+test("[CM-8] [CM-9] the owner compacts the history on request: 409 while busy and without new messages, once, and errors say why", async () => {
   await using world = await openModelWorld();
   await addModel(world, "openai-compat");
   const { owner } = world;
@@ -58,7 +58,7 @@ test("[CM-8] [CM-9] the owner has the history made shorter as asked: 409 while b
   await follower.until(({ events }) =>
     events.some((one) => one.type === "message_part" && one.message_part.part.tool_name === "chat_summarized"),
   );
-  // A message in the meantime waits for the end of it, and is answered from the summary.
+  // A message sent in the meantime waits for the end, and is answered from the summary.
   expect((await sendMessage(world, chat.id, "go on")).queued).toBe(true);
   finish(asked, "SUMMARY ONE");
   const shortened = await next();
@@ -79,7 +79,7 @@ test("[CM-8] [CM-9] the owner has the history made shorter as asked: 409 while b
   expect(all[3]?.content).toMatchObject([{ result: { summary: "SUMMARY ONE", source: "manual" } }]);
   const summary = (await owner.get<Chat>(path)).last_turn_summary;
 
-  // A summary that fails leaves all as it was, in words; the next one may come, and then there is nothing left to do.
+  // A failed summary changes nothing and reports why; the next one may succeed, and then nothing is left to do.
   expect((await compact()).status).toBe(200);
   (await next()).answer(401, { error: { message: "no such key", type: "invalid" } });
   await follower.until(({ status }) => status === "error");
@@ -93,7 +93,7 @@ test("[CM-8] [CM-9] the owner has the history made shorter as asked: 409 while b
   expect(after.last_turn_summary).toBe(summary);
   expect(await wordsFor(await compact())).toEqual([409, expect.stringContaining("nothing to summarize")]);
 
-  // Interrupted, it is given up: nothing is asked again and nothing is lost.
+  // When interrupted, it is abandoned: it is not retried, and nothing is lost.
   await sendMessage(world, chat.id, "third");
   finish(await next(), "the third answer");
   await follower.until((one) => isWaiting(one) && one.history.at(-1) === "assistant: the third answer");
@@ -114,7 +114,7 @@ test("[CM-8] [CM-9] the owner has the history made shorter as asked: 409 while b
   expect(JSON.stringify(audit_logs)).not.toContain("borrow checker");
 });
 
-test("[CM-10] a cleared chat starts over for its model and stays whole for people, through edits, copies and summaries", async () => {
+test("[CM-10] a cleared chat starts over for its model and stays complete for people, through edits, copies and summaries", async () => {
   await using world = await openModelWorld();
   await addModel(world, "anthropic");
   const { owner } = world;
@@ -132,7 +132,7 @@ test("[CM-10] a cleared chat starts over for its model and stays whole for peopl
   first.answer(400, { type: "error", error: { type: "invalid_request_error", message: "no" } });
   await follower.until(({ status }) => status === "error");
 
-  // From an error, which goes with it.
+  // Also clears an error.
   const cleared = (await (await clear()).json()) as Chat;
   expect([cleared.status, cleared.last_error]).toEqual(["waiting", undefined]);
   await follower.until(isWaiting);
@@ -152,7 +152,7 @@ test("[CM-10] a cleared chat starts over for its model and stays whole for peopl
   finish(anew, "I am new here.");
   await follower.until((one) => isWaiting(one) && one.history.length === 5);
 
-  // A summary after it knows nothing of what was before, nor does what it leaves.
+  // A later summary contains nothing from before, nor does the rest of the history.
   expect((await owner.fetch("POST", `${path}/compact`, {})).status).toBe(200);
   const asked = await next();
   expect([isSummary(asked), told(asked).includes("swordfish"), told(asked).includes("I am new here")]).toEqual([
@@ -172,7 +172,7 @@ test("[CM-10] a cleared chat starts over for its model and stays whole for peopl
   finish(short, "Now this.");
   await follower.until((one) => isWaiting(one) && one.history.length === 9);
 
-  // A copy is as clear as the chat; an edit of what was before brings that back.
+  // A fork is also cleared; editing an earlier message restores the history.
   const copy = await owner.post<Chat>(`${path}/fork`, {});
   expect((await shownIn(owner, copy.id)).map(wordsOf)).toEqual(follower.history);
   await sendMessage(world, copy.id, "copied?");
@@ -191,7 +191,7 @@ test("[CM-10] a cleared chat starts over for its model and stays whole for peopl
   expect(audit_logs.filter(({ additional_fields }) => additional_fields.operation === "clear")).toHaveLength(1);
 });
 
-test("[CM-8] a summary that was asked for is made after kill -9, once", async () => {
+test("[CM-8] a requested summary is completed after kill -9, once", async () => {
   using place = tempDirectory();
   await using upstream = await ModelServer.start();
   let id = "";

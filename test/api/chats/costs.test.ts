@@ -1,4 +1,4 @@
-// What chats cost, from the price of a model to the sums of a deployment, over the public API with a model server.
+// Chat costs, from a model's price to deployment totals, over the public API with a model server.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import type { ChatMessage, MessagePage } from "#schema/chats/chat.ts";
 import type { ChatCost, CostSummary, UserCosts } from "#schema/chats/chat-cost.ts";
@@ -26,7 +26,7 @@ const answersOf = async (client: Client, id: string): Promise<ChatMessage[]> => 
   return messages.filter(({ role }) => role === "assistant").reverse();
 };
 
-test("[SP-2] [SP-3] a price is entered with the model; each message keeps what it cost at the price then, and without a price nothing", async () => {
+test("[SP-2] [SP-3] a price is entered with the model; each message keeps its cost at the price then, and has none without a price", async () => {
   await using world = await openModelWorld();
   const { owner, upstream } = world;
   const { model } = await addModel(world, "openai-compat", { model_config: { cost: COST } });
@@ -76,7 +76,7 @@ test("[SP-2] [SP-3] a price is entered with the model; each message keeps what i
   ]);
 });
 
-test("[SP-3] the cost of a chat counts its sub-chats, and is the same seen from one of them", async () => {
+test("[SP-3] the cost of a chat includes its sub-chats, and is the same from each of them", async () => {
   await using world = await openModelWorld();
   const { owner, upstream } = world;
   const { model } = await addModel(world, "openai-compat", { model_config: { cost: COST } });
@@ -99,7 +99,7 @@ test("[SP-3] the cost of a chat counts its sub-chats, and is the same seen from 
 });
 
 testInside(
-  "[SP-3] [SP-4] titles, labels and failures count; what is spent stays spent when the chat is deleted; everyone sees their own, administrators see all",
+  "[SP-3] [SP-4] titles, labels and failures are included; spending is kept when the chat is deleted; users see their own, administrators see all",
   async () => {
     const models = new ScriptedModels(true);
     models.cost = COST;
@@ -158,7 +158,7 @@ testInside(
   },
 );
 
-testInside("[SP-3] an answer whose use cannot be stored is asked for again and is no message", async () => {
+testInside("[SP-3] an answer whose usage cannot be stored is requested again and is not a message", async () => {
   await using world = await openChatWorld();
   const { owner, server, models, user_id } = world;
   const { store } = contextOfPart(server, user_id);
@@ -185,7 +185,7 @@ testInside("[SP-3] an answer whose use cannot be stored is asked for again and i
 });
 
 testInside(
-  "[BU-8] an answer that ends before its use is reported is counted by an estimate, and one without a word is not",
+  "[BU-8] an answer that ends before its usage is reported is charged by an estimate, and an empty one is not",
   async () => {
     const models = new ScriptedModels(true);
     models.cost = COST;

@@ -1,4 +1,4 @@
-// Chats of a server that is killed without warning: what was answered is there once, what was going on continues.
+// Chats of a server that is killed: answered requests are stored once, and running turns continue.
 import { expect, test } from "bun:test";
 import type { Chat, CreatedMessage, MessagePage } from "#schema/chats/chat.ts";
 import { Client } from "#src/client.ts";
@@ -13,7 +13,7 @@ const enter = async (url: URL) => {
   return { client, organization_id: organization?.id ?? "" };
 };
 
-test("[CH-35] [SB-8] after kill -9 every acknowledged message is there once, queues keep their order, and no number is used twice", async () => {
+test("[CH-35] [SB-8] after kill -9 every acknowledged message exists once, queues keep their order, and no number is used twice", async () => {
   using place = tempDirectory();
   const ids: Record<string, string> = {};
   const numbers: number[] = [];
@@ -40,7 +40,7 @@ test("[CH-35] [SB-8] after kill -9 every acknowledged message is there once, que
     using hanging = await Follower.open(client, ids.hanging);
     await hanging.until(({ preview }) => preview === "on");
     await send(ids.hanging, "say: later");
-    // A chat that waits for the agent it has started, and hears it.
+    // A chat that waits for a sub-agent and gets its result.
     ids.root = (await create("agent: hang: deep in thought")).id;
     using root = await Follower.open(client, ids.root);
     await root.until((one) => outputIn(one) === "deep in thought");

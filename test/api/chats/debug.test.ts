@@ -1,4 +1,4 @@
-// Recorded model calls: when they are recorded, what of them, who reads them, and that nothing waits for them.
+// Recorded model calls: when they are recorded, what they contain, who can read them, and that recording delays nothing.
 import { expect, setDefaultTimeout } from "bun:test";
 import { RECORD_BYTES, recordable, withoutSecrets } from "#actors/chat/background/record-text.ts";
 import { RECORDED_STEPS } from "#actors/chat/background/recorder.ts";
@@ -23,13 +23,13 @@ const runOf = (client: Client, id: string, run: string) =>
   client.get<ChatRunWithSteps>(`/api/v2/chats/${id}/debug/runs/${run}`);
 const adminOf = (world: ChatWorld) => new Client(world.server.url).signIn(ADMIN.email, ADMIN.password);
 
-/** Everything the server has committed so far can be read. */
+/** Resolves when everything committed so far can be read. */
 const settled = async (world: ChatWorld, id: string, ends: number): Promise<ChatRun[]> => {
   const { store } = contextOf(world.server);
   for (;;) {
     const runs = await runsOf(world.owner, id);
     if (runs.filter(({ status }) => status !== "in_progress").length >= ends) return runs;
-    // The record is written behind the turn's back: each empty commit lets what was submitted before it through.
+    // The record is written in the background: each empty commit lets earlier submissions through.
     await store.commit([interruptOpenRuns(-1)].map((one) => ({ ...one, sql: `${one.sql} and false` })));
   }
 };
@@ -60,7 +60,7 @@ testInside("[RM-1] nothing is recorded unless the deployment, or an administrato
 });
 
 testInside(
-  "[RM-2] a run tells what the model was asked and what it said, step by step; newest runs first",
+  "[RM-2] a run shows the model's requests and answers, step by step; newest runs first",
   async () => {
     await using world = await openChatWorld(FORCED);
     const unsafe_dynamic_tools = [{ name: "ask", description: "asks", input_schema: {} }];
@@ -112,7 +112,7 @@ testInside(
   },
 );
 
-testInside("[RM-9] what a model is asked alongside the turns is recorded for what it is", async () => {
+testInside("[RM-9] model calls in addition to the turns are recorded by kind", async () => {
   const models = new ScriptedModels(true);
   await using world = await openChatWorld({ models, env: { ...FORCED.env, SLIPWAY_CHAT_TITLES: "true" } });
   const { id } = await createChat(world, "a first message of more than six words");
@@ -167,7 +167,7 @@ testInside(
 );
 
 testInside(
-  "[RM-4] runs are for the owner and the site's owner: readers get 403, strangers and other chats 404",
+  "[RM-4] runs are for the chat's owner and the deployment's owner: readers get 403, other users and other chats 404",
   async () => {
     await using world = await openChatWorld(FORCED);
     const admin = await adminOf(world);
@@ -190,7 +190,7 @@ testInside(
 );
 
 testInside(
-  "[RM-5] records are bounded: long texts, long histories, deep JSON, and no more than so many steps",
+  "[RM-5] records are bounded: long texts, long histories, deep JSON, and the number of steps",
   async () => {
     const long = "word ".repeat(200_000);
     const deep = JSON.parse(`${'{"a":'.repeat(400)}1${"}".repeat(400)}`);
@@ -214,12 +214,12 @@ testInside(
     const [run] = await settled(world, id, 1);
     expect((await runOf(world.owner, id, run?.id as string)).steps.length).toBeLessThanOrEqual(RECORDED_STEPS);
   },
-  // Two hundred model calls are ten seconds of an idle machine.
+  // Two hundred model calls take ten seconds on an idle machine.
   180_000,
 );
 
 testInside(
-  "[RM-6] what looks like a credential is not recorded, nor what a provider keeps with its words",
+  "[RM-6] credentials are not recorded, nor data that a provider stores with its messages",
   async () => {
     const secrets = [
       "Authorization: Bearer abcdefghijklmnop",
@@ -261,7 +261,7 @@ testInside(
   },
 );
 
-testInside("[RM-7] a turn goes on when its record cannot be written", async () => {
+testInside("[RM-7] a turn continues when its record cannot be written", async () => {
   await using world = await openChatWorld(FORCED);
   const { store } = contextOfPart(world.server, world.user_id);
   const commit = store.commit.bind(store);
@@ -274,7 +274,7 @@ testInside("[RM-7] a turn goes on when its record cannot be written", async () =
 });
 
 testInside(
-  "[RM-8] the cost of a chat counts the calls that said what they used, also those that were edited away",
+  "[RM-8] the cost of a chat includes the calls that reported usage, also those that were edited away",
   async () => {
     await using world = await openChatWorld();
     const id = await turn(world, "one");

@@ -19,7 +19,7 @@ afterAll(() => world?.[Symbol.asyncDispose]());
 
 const path = (id: string): string => `/api/experimental/chats/${id}/stream/desktop`;
 
-/** A viewer's connection; only what a viewer needs of a channel. */
+/** A viewer's connection; only the required parts of a channel. */
 const channelOf = (socket: ClientSocket): Duplex =>
   ({
     read: async () => {
@@ -59,7 +59,7 @@ testNeeding(
         .toString(),
     ).toBe("PNG");
     expect((await family.read(agent.id)).files.map(({ id }) => id)).toEqual([image.file_id]);
-    // What the agent starts shows itself there.
+    // Programs that the agent starts appear there.
     next.callTool("three", "execute", { command: "echo $DISPLAY" }).finish("tool_calls");
     const last = await family.call("look at the screen");
     const shown = last.request.messages.flatMap(({ role, content }) => (role === "tool" ? content : [])).at(-1);
@@ -93,7 +93,7 @@ testNeeding(
     (await world.models.next()).finish();
     const refused = await world.owner.fetch("GET", path(alone.id));
     expect([refused.status, ((await refused.json()) as Generic).message]).toEqual([400, "The chat has no workspace."]);
-    // Only under its experimental name.
+    // Available only under its experimental path.
     expect((await world.owner.fetch("GET", path(id).replace("experimental", "v2"))).status).toBe(404);
     await world.daemon[Symbol.asyncDispose]();
     expect(await socket.closed).toMatchObject({ code: 1011 });
@@ -101,7 +101,7 @@ testNeeding(
   120_000,
 );
 
-test("[DT-2] where there is no VNC server the answer is 409 and says so", async () => {
+test("[DT-2] without a VNC server the response is 409 and says so", async () => {
   await using bare = await openToolWorld({ agentEnv: { SLIPWAY_DESKTOP_VNC: "/no/such/socket" } });
   const { id, call } = await openChat(bare);
   call.finish();

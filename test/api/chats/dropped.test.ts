@@ -1,12 +1,12 @@
-// Connections that break after the commit and before the answer has come: the client asks again under its key and gets the answer it
-// has missed, and nothing has happened twice (RELIABILITY check 9).
+// Connections that break after the commit and before the response: the client retries with its key and gets the missed response, and
+// nothing happens twice (RELIABILITY check 9).
 import { expect, test } from "bun:test";
 import { connect, createServer, type Socket } from "node:net";
 import type { Chat, CreatedMessage, MessagePage } from "#schema/chats/chat.ts";
 import { Client } from "#src/client.ts";
 import { Follower, openChatWorld, said } from "#test/support/chats.ts";
 
-/** A proxy that lets every request through and drops every answer, with the connection. */
+/** A proxy that forwards every request and drops every response with its connection. */
 const startDropper = async (port: number) => {
   const sockets = new Set<Socket>();
   let dropped = 0;
@@ -37,13 +37,13 @@ const startDropper = async (port: number) => {
   };
 };
 
-test("[CH-40] anyone who never got the answer asks again under the same key: the same answer, and nothing twice", async () => {
+test("[CH-40] a retry under the same key after a lost response gets the same response, and nothing happens twice", async () => {
   await using world = await openChatWorld();
   const { owner, organization_id } = world;
   await using dropper = await startDropper(Number(world.server.url.port));
   const unlucky = new Client(dropper.url, owner.token);
   let count = 0;
-  /** Twice without an answer, then with one, and again. */
+  /** Sends a request twice without a response, then with one, and again. */
   const post = async <T>(path: string, body: unknown): Promise<T> => {
     const headers = { "Idempotency-Key": `key-${count++}` };
     for (let n = 0; n < 2; n++) {

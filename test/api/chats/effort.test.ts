@@ -1,4 +1,4 @@
-// How hard models think: each provider is told in its own words, over a real socket, and a message brings its effort along.
+// Reasoning effort of models: each provider gets its own parameters, over a real socket, and a message can set its effort.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import type { Chat } from "#schema/chats/chat.ts";
 import type { ModelConfig } from "#schema/chats/model-config.ts";
@@ -17,7 +17,7 @@ const KINDS: readonly (readonly [ProviderKind, string, Record<string, unknown>, 
   ["openai-compat", "any", {}, { reasoning_effort: "high" }],
 ];
 
-test("[EF-1] each provider is told in its own way, never more than its model may think, and the default where nobody asks", async () => {
+test("[EF-1] each provider gets the effort in its own form, never above its model's maximum, and the default if none is requested", async () => {
   await using world = await openModelWorld();
   for (const [kind, model, more, expected] of KINDS) {
     const model_config = { ...more, reasoning: { default: "low", max: "high" } };
@@ -32,7 +32,7 @@ test("[EF-1] each provider is told in its own way, never more than its model may
   expect((await world.upstream.next()).body).toMatchObject({ model: "any", reasoning_effort: "low" });
 });
 
-test("[EF-2] [EF-3] what waits keeps its model and effort for its turn; a model that cannot be told is not told again", async () => {
+test("[EF-2] [EF-3] a queued message keeps its model and effort for its turn; a model that refuses an effort does not get it again", async () => {
   await using world = await openModelWorld();
   const { model, provider } = await addModel(world);
   const other = await world.owner.post<ModelConfig>("/api/v2/chats/model-configs", {

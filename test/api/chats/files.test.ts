@@ -1,4 +1,4 @@
-// Files of chats: what may be uploaded, how it returns, whose it is, which messages may name it, and when it is forgotten.
+// Files of chats: which may be uploaded, how they are served, whose they are, which messages may reference them, and when they are deleted.
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { fileKeeper } from "#actors/chat/background/file-keeper.ts";
@@ -46,7 +46,7 @@ const uploaded = async (world: ChatWorld, body: string | Uint8Array, options: Up
 const file = (file_id: string) => ({ type: "file", file_id });
 
 describe("uploading", () => {
-  test("[FL-1] a file returns as it was, under its name, and a browser is told to believe its type", async () => {
+  test("[FL-1] a file is returned unchanged, under its name, and the browser must not sniff its type", async () => {
     await using world = await openChatWorld();
     const id = await uploaded(world, PNG, { name: "a dot.png", type: "image/png" });
     const response = await world.owner.fetch("GET", `/api/v2/chats/files/${id}`);
@@ -59,7 +59,7 @@ describe("uploading", () => {
     const pdf = await uploaded(world, "%PDF-1.7 and so on", { name: "a.pdf", type: "application/pdf" });
     const other = await world.owner.fetch("GET", `/api/experimental/chats/files/${pdf}`);
     expect(other.headers.get("content-disposition")).toStartWith("attachment;");
-    // The same content again is another file.
+    // The same content uploaded again is a separate file.
     expect(await uploaded(world, PNG, { name: "a dot.png", type: "image/png" })).not.toBe(id);
     expect((await world.owner.fetch("GET", `/api/v2/chats/files/${crypto.randomUUID()}`)).status).toBe(404);
     expect((await world.owner.fetch("GET", "/api/v2/chats/files/word")).status).toBe(404);
@@ -93,7 +93,7 @@ describe("uploading", () => {
     await uploaded(world, Buffer.alloc(10_485_760, 97));
   });
 
-  test("[FL-2] what a file is, is told by its bytes; its name decides between kinds of text", () => {
+  test("[FL-2] a file's type is detected from its bytes; its name decides between kinds of text", () => {
     const typeOf = (body: string | Uint8Array, name: string) =>
       checkedType(Buffer.from(body), name, "application/octet-stream");
     expect(typeOf(PNG, "x.txt")).toBe("image/png");
@@ -111,7 +111,7 @@ describe("uploading", () => {
     expect(() => typeOf(`<!doctype ${"[".repeat(60_000)}`, "x")).not.toThrow();
   });
 
-  test("[FL-3] names are cleaned, never paths, and encoded so that every client reads them", () => {
+  test("[FL-3] names are sanitized, never paths, and encoded so that every client reads them", () => {
     const named = (name: string) => parseFileName(`attachment; filename="${name}"`);
     expect(named("../../etc/passwd")).toBe("passwd");
     expect(named("C:\\\\Users\\\\me\\\\notes.txt")).toBe("notes.txt");
@@ -133,7 +133,7 @@ describe("uploading", () => {
 });
 
 describe("in messages", () => {
-  test("[FL-4] a message names its file; everyone sees its name and type, and the model is given its bytes", async () => {
+  test("[FL-4] a message names its file; everyone sees its name and type, and the model gets its bytes", async () => {
     await using world = await openChatWorld();
     const notes = await uploaded(world, "remember the milk", { name: "notes.md", type: "text/markdown" });
     const chat = await createChat(world, "look", { content: [...said("look"), file(notes.toUpperCase())] });
@@ -155,7 +155,7 @@ describe("in messages", () => {
     const attachment = await readAttachment({ store, blobs }, notes);
     expect(new TextDecoder().decode(attachment?.bytes)).toBe("remember the milk");
     expect(await readAttachment({ store, blobs }, crypto.randomUUID())).toBeUndefined();
-    // The model side keeps plain ids; people see the specification's form.
+    // The model side stores plain IDs; people see the specification's form.
     const picture = await uploaded(world, PNG, { name: "p.png", type: "image/png" });
     const sent = await world.owner.post<CreatedMessage>(`/api/v2/chats/${chat.id}/messages`, {
       content: [file(picture)],
@@ -169,7 +169,7 @@ describe("in messages", () => {
     expect((messages.at(-1) as ChatMessage).content[1]?.name).toBe("notes.md");
   });
 
-  test("[FL-5] files that are missing, another's, of another organization or another chat's are refused; nothing changes", async () => {
+  test("[FL-5] files that are missing, another user's, another organization's or another chat's are refused; nothing changes", async () => {
     await using world = await openChatWorld();
     const { organization_id, owner } = world;
     const other = await seedUser(world.server, { organization_id });
@@ -190,23 +190,23 @@ describe("in messages", () => {
     expect(await wrong([file(mine)])).toEqual([400, "content.0.file_id"]);
     expect(await wrong([file("word")])).toEqual([400, "content.0.file_id"]);
     expect(await wrong([{ type: "file" }])).toEqual([400, "content.0.file_id"]);
-    // The first part that is wrong is the one that is told.
+    // The error names the first invalid part.
     expect(await wrong([{ type: "text", text: "" }, file(theirs)], chat.id)).toEqual([400, "content.0.text"]);
     const many = Array.from({ length: 51 }, () => file(crypto.randomUUID()));
     expect(await wrong(many, chat.id)).toEqual([400, "Attachment limit exceeded."]);
     const { context } = world.server;
     expect((await context?.store.get(findChatFile({ id: fresh })))?.chat).toBeNull();
-    // Its own chat may name it again.
+    // Its own chat may reference it again.
     expect((await owner.fetch("POST", `/api/v2/chats/${chat.id}/messages`, { content: [file(mine)] })).status).toBe(
       200,
     );
-    // Only those who see the chat read its files.
+    // Only users who can see the chat can read its files.
     const reader = new Client(world.server.url, other.token);
     expect((await reader.fetch("GET", `/api/v2/chats/files/${mine}`)).status).toBe(404);
     expect((await owner.fetch("GET", `/api/v2/chats/files/${theirs}`)).status).toBe(404);
   });
 
-  test("[FL-5] two chats that name one file at the same moment: one of them gets it", async () => {
+  test("[FL-5] two chats name one file at the same moment: one of them gets it", async () => {
     await using world = await openChatWorld();
     const id = await uploaded(world, "x");
     const make = () =>
@@ -218,7 +218,7 @@ describe("in messages", () => {
     expect((await world.owner.get<Chat[]>("/api/v2/chats")).length).toBe(1);
   });
 
-  test("[FL-6] a chat keeps its newest fifty files; a request that is repeated names its files again", async () => {
+  test("[FL-6] a chat keeps its newest fifty files; a repeated request names its files again", async () => {
     const clock = new ManualClock();
     await using world = await openChatWorld({ clock });
     const ids: string[] = [];
@@ -245,14 +245,14 @@ describe("in messages", () => {
     const { files } = await world.owner.get<Chat>(`/api/v2/chats/${chat.id}`);
     expect(files.length).toBe(50);
     expect(files.at(-1)?.id).toBe(ids[50] as string);
-    // One of the first fifty has made room: history still names it.
+    // One of the first fifty was removed to make room, although history still references it.
     const gone = ids.filter((id) => !files.some((one) => one.id === id));
     expect(gone.length).toBe(1);
     expect((await world.owner.fetch("GET", `/api/v2/chats/files/${gone[0]}`)).status).toBe(404);
   });
 });
 
-test("[FL-7] files that no message names go after thirty days, and bytes that nobody names with them", async () => {
+test("[FL-7] files without a message are deleted after thirty days, and unreferenced bytes with them", async () => {
   await using world = await openChatWorld();
   const { store, blobs } = contextOf(world.server);
   let now = Date.now();
@@ -272,7 +272,7 @@ test("[FL-7] files that no message names go after thirty days, and bytes that no
   expect(await store.get(findChatFile({ id: orphan }))).toBeDefined();
   await sweepIn(2 * DAY);
   expect(await store.get(findChatFile({ id: orphan }))).toBeUndefined();
-  // Bytes that came lately may belong to a row that is on its way: they go a sweep later.
+  // Recent bytes may belong to a row that is being written, so they are removed one sweep later.
   await sweepIn(DAY);
   expect([existsSync(orphanPath), existsSync(keptPath)]).toEqual([false, true]);
   expect(await store.get(findChatFile({ id: kept }))).toBeDefined();

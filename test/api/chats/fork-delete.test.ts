@@ -1,4 +1,4 @@
-// Copies of chats, and chats that are deleted for good.
+// Forks of chats, and permanently deleted chats.
 import { expect } from "bun:test";
 import type { Chat } from "#schema/chats/chat.ts";
 import { createChat, Follower, historyOf, openChatWorld, said, sendMessage } from "#test/support/chats.ts";
@@ -25,7 +25,7 @@ const openWorld = async () => {
 };
 
 testInside(
-  "[FK-1][FK-2][FK-3][FK-4] a copy has the history up to a message, its own files, labels, model and rules, is found by its words, waits for nobody's answer and goes its own way",
+  "[FK-1][FK-2][FK-3][FK-4] a copy has the history up to a message, its own files, labels, model and rules, is searchable, and is independent of the original",
   async () => {
     await using place = await openWorld();
     const { world, upload, status } = place;
@@ -49,7 +49,7 @@ testInside(
     await follower.until(({ status }) => status === "requires_action");
     const ids = [...follower.messages.keys()].sort((a, b) => a - b);
 
-    // Of a chat that awaits something: the copy does not.
+    // Forks a chat that waits for results: the fork does not wait.
     const whole = await owner.post<Chat>(`${path}/fork`, { title: "Another way" });
     expect(await historyOf(owner, whole.id)).toEqual([...(await historyOf(owner, id)), "tool: tool-result"]);
     expect(whole).toMatchObject({
@@ -100,7 +100,7 @@ testInside(
     );
     expect(twice[0]?.id).toBe(twice[1]?.id as string);
 
-    // The original may go: the copy keeps what it has.
+    // The original may be deleted: the fork keeps its data.
     await owner.post(`${path}/interrupt`, {});
     (await models.next()).say("stopped").finish();
     await follower.until((one) => one.status === "waiting");
@@ -111,7 +111,7 @@ testInside(
 );
 
 testInside(
-  "[DL-1][DL-2][DL-3][DL-4] a deleted chat is gone with its history, words and files, its followers are told, and a chat that is active is not deleted",
+  "[DL-1][DL-2][DL-3][DL-4] a deleted chat is removed with its history, index and files, its followers are notified, and an active chat is not deleted",
   async () => {
     await using place = await openWorld();
     const { world, upload, count, status } = place;

@@ -1,4 +1,4 @@
-// The git stream of a chat: a real repository in a real workspace, tools that change it, and those who follow.
+// The git stream of a chat: a real repository in a real workspace, tools that change it, and followers.
 import { afterAll, beforeAll, expect } from "bun:test";
 import { join } from "node:path";
 import { updateBy } from "#db/engine/sql.ts";
@@ -26,7 +26,7 @@ const refused = async (client: Client, id: string): Promise<[number, string]> =>
   return [answer.status, answer.status === 403 ? (detail ?? "") : message];
 };
 
-/** What a client knows after all messages so far. */
+/** Returns a client's state after all messages so far. */
 const followed = async (
   socket: ClientSocket,
   seen: Map<string, GitRepository>,
@@ -55,7 +55,7 @@ testNeeding(
       { command: `git clone -q ${origin} work`, timeout: "60s" },
     ]);
     expect(cloned.results).toMatchObject([{ success: true }]);
-    // It may be seen half made.
+    // It may be seen half created.
     await followed(first, mine, (seen) => {
       const [one] = seen.values();
       return one?.branch === "main" && one.remote_origin === origin && one.unified_diff === "";
@@ -82,7 +82,7 @@ testNeeding(
       await followed(socket, seen, () => seen.get(root)?.branch === "fix" && diffIn(seen) === "");
     }
     expect(other).toEqual(mine);
-    // What someone else changes is seen by who asks; what makes no sense is answered and changes nothing.
+    // Changes by others are shown on request; an invalid message is answered and changes nothing.
     await Bun.write(join(root, "new.txt"), "by hand\n");
     second.send("{}");
     expect(await second.json<GitMessage>()).toEqual({ type: "error", message: "unknown message type" });

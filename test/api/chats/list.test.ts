@@ -1,4 +1,4 @@
-// Lists of chats: who sees which, in which order, with which filters; pins and metadata.
+// Lists of chats: visibility, order, filters, pins and metadata.
 import { expect, test } from "bun:test";
 import { updateChat } from "#db/chats/chats.ts";
 import { type ChatFilter, listChatViews, listChildViews, listPinnedViews } from "#db/chats/views.ts";
@@ -12,7 +12,7 @@ import { contextOf, contextOfPart } from "#test/support/seed.ts";
 const titles = async (world: ChatWorld, query = ""): Promise<string[]> =>
   (await world.owner.get<Chat[]>(`/api/v2/chats${query}`)).map(({ title }) => title);
 
-/** Chats with these titles, each a second younger than the one before, none of them answered. */
+/** Creates unanswered chats with these titles, each a second newer than the previous one. */
 const openWith = async (...names: string[]) => {
   const clock = new ManualClock();
   const world = await openChatWorld({ clock });
@@ -43,10 +43,10 @@ test("[CH-19] pins are numbered without gaps, whatever is pinned, moved, unpinne
   expect((await world.owner.fetch("PATCH", `/api/v2/chats/${ids[1]}`, { pin_order: -1 })).status).toBe(400);
 });
 
-test("[CH-31] the list is in order of the last move, in pages, by cursor, and only one's own", async () => {
+test("[CH-31] the list is sorted by most recent activity, paged, with a cursor, and contains only own chats", async () => {
   await using services = await openWith("one", "two", "three");
   const { world, ids } = services;
-  // Turns begin in the order of the chats; wait until all of them are recorded, so that nothing moves any more.
+  // Turns start in the order of the chats; waits until all are recorded, so that the order is final.
   for (const id of ids) {
     using follower = await Follower.open(world.owner, id);
     await world.models.next();
@@ -59,7 +59,7 @@ test("[CH-31] the list is in order of the last move, in pages, by cursor, and on
   expect((await world.owner.fetch("GET", "/api/v2/chats?limit=-1")).status).toBe(400);
 });
 
-test("[CH-32] filters: title, archived, unread, source and labels; what is wrong is named", async () => {
+test("[CH-32] filters: title, archived, unread, source and labels; errors are named", async () => {
   await using services = await openWith("Fix the tests", "50% off", "other");
   const { world } = services;
   expect(await titles(world, "?q=title:TESTS")).toEqual(["Fix the tests"]);
@@ -89,7 +89,7 @@ test("[CH-32] filters: title, archived, unread, source and labels; what is wrong
   }
 });
 
-test("[CH-33] creating checks everything in its order and changes nothing when it refuses", async () => {
+test("[CH-33] creating runs its checks in order, and a refusal changes nothing", async () => {
   await using world = await openChatWorld();
   const { organization_id } = world;
   const good = { organization_id, content: said("hello") };
@@ -142,7 +142,7 @@ test("[CH-33] creating checks everything in its order and changes nothing when i
   expect(call.request.reasoning_effort).toBe("high");
 });
 
-test("[CH-34] metadata is checked whole and changed whole", async () => {
+test("[CH-34] metadata is validated and changed atomically", async () => {
   await using world = await openChatWorld();
   const { id } = await createChat(world, "one", { labels: { a: "b" } });
   const path = `/api/v2/chats/${id}`;
@@ -164,7 +164,7 @@ test("[CH-34] metadata is checked whole and changed whole", async () => {
   expect([cleared.labels, cleared.plan_mode]).toEqual([{}, undefined]);
 });
 
-test("[CH-38] a chat in a state that cannot be is shown as failed, refuses everything and is reconciled without losing its queue", async () => {
+test("[CH-38] a chat in an invalid state is shown as failed, refuses everything and is reconciled without losing its queue", async () => {
   await using world = await openChatWorld();
   const { id } = await createChat(world, "one");
   const path = `/api/v2/chats/${id}`;
@@ -194,7 +194,7 @@ test("[CH-38] a chat in a state that cannot be is shown as failed, refuses every
   expect((await world.owner.fetch("POST", `${path}/reconcile-invalid`)).status).toBe(409);
 });
 
-test("[CH-39] sub-chats are archived and brought back with their root, or none of them", async () => {
+test("[CH-39] sub-chats are archived and restored with their root, all or none", async () => {
   await using world = await openChatWorld();
   const { user_id, organization_id } = world;
   const root = await createChat(world, "root");
@@ -254,7 +254,7 @@ test("[CH-39] sub-chats are archived and brought back with their root, or none o
   expect((await world.models.next()).prompt).toBe("go on");
 });
 
-test("[ID-25] anyone who has begun a chat has a seat, and nobody else", async () => {
+test("[ID-25] users who have started a chat have a seat, and nobody else", async () => {
   await using world = await openChatWorld();
   const seat = async (): Promise<boolean> =>
     (await world.owner.get<{ has_ai_seat: boolean }>("/api/v2/users/me")).has_ai_seat;

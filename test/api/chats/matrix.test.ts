@@ -1,5 +1,5 @@
-// Every provider and dialect through everything that differs between them, as one table: each row names what a server of that kind is to
-// be sent and what it says. Over real sockets in the protocol of each (test/support/models/model-frames.ts, model-dialects.ts).
+// Every provider and dialect with all their differences, as one table: each row has what a server of that kind receives and sends. Over
+// real sockets in each protocol (test/support/models/model-frames.ts, model-dialects.ts).
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { ChatMessage, MessagePage } from "#schema/chats/chat.ts";
 import type { ProviderKind } from "#schema/chats/model-provider.ts";
@@ -13,19 +13,19 @@ type Json = Record<string, unknown>;
 type Row = {
   readonly name: string;
   readonly kind: ProviderKind;
-  /** Where the server speaks, when not where its kind does. */
+  /** The server's path, if it differs from its kind's. */
   readonly base?: string;
   readonly model?: Json;
-  /** Ids of calls as its models make them. */
+  /** Call IDs as its models create them. */
   readonly ids?: readonly [string, string];
-  /** Where a picture of a tool stands in what the model is asked next; none: the model takes no pictures. */
+  /** Where a tool's image is placed in the model's next request; none: the model accepts no images. */
   readonly picture: "in the result" | "behind the result" | "none";
-  /** What goes back of a thought, as JSON text somewhere in the request; undefined: nothing does. */
+  /** The part of a thought that is sent back, as JSON text somewhere in the request; undefined for nothing. */
   readonly thought: string | undefined;
-  /** Tokens of the prompt that were known, as this provider tells them; 0 when it does not. */
+  /** Cached prompt tokens as this provider reports them; 0 if it does not. */
   readonly cached: number;
   readonly long: { status: number; body: unknown };
-  /** Something goes wrong in the middle of the stream, and may pass. */
+  /** A transient error in the middle of the stream. */
   readonly broken: string;
 };
 
@@ -166,7 +166,7 @@ describe.each([...ROWS])("$name", (row) => {
   const bodyOf = ({ body }: ModelCall): string => JSON.stringify(body);
   const rest = ({ status }: Follower): boolean => status === "waiting";
 
-  test("[MO-43] text is streamed as it comes", async () => {
+  test("[MO-43] text is streamed as it arrives", async () => {
     const { follower, call } = await begin();
     using _ = follower;
     call.say({ text: "Hello " });
@@ -176,7 +176,7 @@ describe.each([...ROWS])("$name", (row) => {
     expect(follower.history).toEqual(["user: hello", "assistant: Hello there"]);
   });
 
-  test("[MO-43] tools are called side by side, and each result goes back with its call", async () => {
+  test("[MO-43] tools are called in parallel, and each result goes back with its call", async () => {
     const { id, follower, call } = await begin({ unsafe_dynamic_tools: [lookup] });
     using _ = follower;
     const [first, second] = row.ids ?? ["call_a", "call_b"];
@@ -192,7 +192,7 @@ describe.each([...ROWS])("$name", (row) => {
     await world.owner.post(`/api/v2/chats/${id}/tool-results`, { results });
     const next = await world.upstream.next();
     for (const { tool_call_id } of wanted) {
-      // Google knows calls by their order and name.
+      // Google matches calls by order and name.
       if (row.kind !== "google") expect(bodyOf(next).split(`"${tool_call_id}"`)).toHaveLength(3);
     }
     expect(bodyOf(next).indexOf("thing 0")).toBeLessThan(bodyOf(next).indexOf("thing 1"));
@@ -201,7 +201,7 @@ describe.each([...ROWS])("$name", (row) => {
     expect(follower.history.at(-1)).toBe("assistant: Both.");
   });
 
-  test("[MO-42] [MO-43] a picture of a tool is shown as a picture, or the model is told that it cannot see it", async () => {
+  test("[MO-42] [MO-43] a tool's image is sent as an image, or the model is told that it cannot see it", async () => {
     const { id, follower, call } = await begin({ mcp_server_ids: [server_id] });
     using _ = follower;
     call.say({ reasoning: "I look" }, { call: { id: "call_p", name: "eye__picture", args: "{}" } });
@@ -213,7 +213,7 @@ describe.each([...ROWS])("$name", (row) => {
     await follower.until(rest);
     if (row.picture === "none") {
       expect(bodyOf(next)).toContain("this model takes only text");
-      // It is not tried again.
+      // It is not retried.
       const tried = () => world.upstream.refused.filter((one) => bodyOf(one).includes("image_url")).length;
       expect(tried()).toBe(1);
       await sendMessage(world, id, "and now?");
@@ -225,7 +225,7 @@ describe.each([...ROWS])("$name", (row) => {
     }
   });
 
-  test("[MO-41] [MO-43] thoughts are no text, and go back with the calls they led to", async () => {
+  test("[MO-41] [MO-43] thoughts are not text, and are sent back with the calls that they led to", async () => {
     const { id, follower, call } = await begin({ unsafe_dynamic_tools: [lookup] });
     using _ = follower;
     const thinks = row.name !== "OpenAI chat";
@@ -247,7 +247,7 @@ describe.each([...ROWS])("$name", (row) => {
     await follower.until(rest);
   });
 
-  test("[MO-30] [MO-43] tokens that came from a cache are counted apart", async () => {
+  test("[MO-30] [MO-43] cached tokens are counted separately", async () => {
     const { id, follower, call } = await begin();
     using _ = follower;
     call.say({ text: "Yes" }, { finish: "stop", usage: { input: 100, output: 20, cached: 70 } }).end();
@@ -257,7 +257,7 @@ describe.each([...ROWS])("$name", (row) => {
     expect(usage?.cache_read_tokens ?? 0).toBe(row.cached);
   });
 
-  test("[MO-13] [MO-43] a prompt that is too long is said to be so, and trouble in the middle of an answer is tried again", async () => {
+  test("[MO-13] [MO-43] a prompt that is too long is reported as such, and an error during an answer is retried", async () => {
     const { follower, call } = await begin();
     using _ = follower;
     call.answer(row.long.status, row.long.body);
@@ -290,7 +290,7 @@ describe.each([...ROWS])("$name", (row) => {
     ]);
   });
 
-  test("[MO-32] [MO-43] an interrupt closes the connection and keeps what was said", async () => {
+  test("[MO-32] [MO-43] an interrupt closes the connection and keeps the output", async () => {
     const { id, follower, call } = await begin();
     using _ = follower;
     call.say({ reasoning: "hm" }, { text: "Once upon" });
@@ -302,7 +302,7 @@ describe.each([...ROWS])("$name", (row) => {
   });
 });
 
-/** Where the picture stands. */
+/** Returns where the image is placed. */
 const pictureIn = ({ kind }: Row, body: Json): Row["picture"] | "nowhere it should be" => {
   if (!JSON.stringify(body).includes(PIXEL)) return "none";
   const has = (value: unknown): boolean => JSON.stringify(value).includes(PIXEL);

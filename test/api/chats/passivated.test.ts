@@ -1,5 +1,5 @@
-// A chat that leaves memory at the very moment someone speaks to it: at every step of the first message's way the idle are swept out
-// and a second message comes. Both count, once (RELIABILITY check 11).
+// A chat that leaves memory at the moment a message arrives: at every step of the first message's processing, idle actors are removed and a
+// second message arrives. Both are stored, once (RELIABILITY check 11).
 import { expect } from "bun:test";
 import { IDLE_MS } from "#actors/runtime/directory.ts";
 import { createChat, Follower, openChatWorld } from "#test/support/chats.ts";
@@ -7,11 +7,11 @@ import { testInside } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { until } from "#test/support/until.ts";
 
-/** Steps of one message's way, from its call to its answer and beyond. */
+/** Steps of processing one message, from its call to its answer and beyond. */
 const STEPS = 30;
 
 testInside(
-  "[CH-10] a chat that is released while a message comes handles every message once",
+  "[CH-10] a chat that is evicted while a message arrives handles every message once",
   async () => {
     const clock = new ManualClock();
     await using world = await openChatWorld({ clock });
@@ -50,7 +50,7 @@ testInside(
       await follower.until(({ status, queue, messages }) => {
         return status === "waiting" && queue.length === 0 && messages.size === 2 * texts.length;
       });
-      // The turn may be about to end when its last status is told.
+      // The turn may be about to end when its last status is published.
       await until(isQuiet);
     }
     function isQuiet(): boolean {

@@ -1,5 +1,5 @@
-// The pull request of a chat from its push to its merge: a real repository in a real workspace, a git host that answers as GitHub does, and
-// everything that shows it.
+// A chat's pull request from push to merge: a real repository in a real workspace, a git host that answers as GitHub does, and all views
+// that show it.
 import { expect } from "bun:test";
 import { join } from "node:path";
 import type { Chat } from "#schema/chats/chat.ts";
@@ -107,7 +107,7 @@ testNeeding(
       expect([q, await found(q)]).toEqual([q, []]);
     expect((await found("archived:false")).sort()).toEqual([id, other.id].sort());
 
-    // Nothing has changed: the host is asked whether, and nobody is told. Then it has.
+    // Nothing has changed: the host is polled, and no event is published. Then it changes.
     host.asked.length = 0;
     await diffs.due(id);
     await diffs.idle();
@@ -124,7 +124,7 @@ testNeeding(
       [id],
     ]);
 
-    // A host that has had enough is left alone, whoever asks.
+    // A rate-limited host is not called, whoever requests it.
     host.refuse = () => new Response("", { status: 429, headers: { "retry-after": "3600" } });
     await diffs.due(id);
     await diffs.idle();

@@ -1,4 +1,4 @@
-// What a turn asks of the database: each question is a wait where the database is on another machine.
+// Database queries of a turn: each is a round trip if the database is on another machine.
 import { expect, setDefaultTimeout } from "bun:test";
 import type { Query } from "#db/engine/sql.ts";
 import type { Chat } from "#schema/chats/chat.ts";
@@ -13,7 +13,7 @@ import { until } from "#test/support/until.ts";
 setDefaultTimeout(scaled(60_000));
 
 testInside(
-  "[CL-53] a turn asks for the limits of its owner once for the message and once for the call, and at once for what settings say of the call",
+  "[CL-53] a turn queries its owner's limits once for the message and once for the call, and all settings of the call in one query",
   async () => {
     await using world = await openModelWorld();
     const { owner, upstream, server } = world;
@@ -31,7 +31,7 @@ testInside(
     const noting =
       <T>(ask: (query: Query<T>) => Promise<T>) =>
       (query: Query<T>): Promise<T> => {
-        // How notices are sent is asked for by anyone who sends them.
+        // Notification settings are queried by every sender of notifications.
         if (!String(query.params[0]).startsWith("notif")) asked.push(query.sql);
         return ask.call(store, query);
       };
@@ -44,7 +44,7 @@ testInside(
     expect(asked.filter((sql) => !sql.includes('"settings"') && /"(?:organization|group)_members"/.test(sql))).toEqual(
       [],
     );
-    // What is left is from where on the owner wants histories compacted.
+    // The remaining queries are for the owner's compaction threshold.
     expect(ofSettings.length).toBe(4);
   },
 );

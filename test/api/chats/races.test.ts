@@ -1,4 +1,4 @@
-// Two things at the same moment: whichever comes first, the outcome is one of those that the table allows, and nothing is lost or doubled.
+// Concurrent operations: in either order, the outcome is one that the table allows, and nothing is lost or duplicated.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { connect } from "node:net";
 import { findChatPlace } from "#db/chats/chats.ts";
@@ -24,7 +24,7 @@ setDefaultTimeout(scaled(30_000));
 /** How long results are awaited (facts/chats 1.10). */
 const DEADLINE_MS = 300_000;
 
-test("[CH-41] two answers to the same calls: one counts, the other is refused", async () => {
+test("[CH-41] two answers to the same calls: one is accepted, the other is refused", async () => {
   await using world = await openChatWorld();
   const unsafe_dynamic_tools = [{ name: "ask", description: "asks", input_schema: {} }];
   const { id } = await createChat(world, "go", { unsafe_dynamic_tools });
@@ -40,7 +40,7 @@ test("[CH-41] two answers to the same calls: one counts, the other is refused", 
   expect(call.request.messages.filter(({ role }) => role === "tool").length).toBe(1);
 });
 
-test("[CH-41] an interrupt against the last word: the words are there once, whoever was first", async () => {
+test("[CH-41] an interrupt races the end of the answer: the text is stored once, whichever was first", async () => {
   await using world = await openChatWorld();
   for (let round = 0; round < 10; round++) {
     const { id } = await createChat(world, "go");
@@ -57,7 +57,7 @@ test("[CH-41] an interrupt against the last word: the words are there once, whoe
   }
 });
 
-test("[CH-41] archive against send: never both", async () => {
+test("[CH-41] archive races send: never both", async () => {
   await using world = await openChatWorld();
   const { id } = await createChat(world, "go");
   using follower = await Follower.open(world.owner, id);
@@ -71,7 +71,7 @@ test("[CH-41] archive against send: never both", async () => {
   expect(["204,409", "409,200"]).toContain(both.map(({ status }) => status).join());
 });
 
-test("[CH-41] promote against the end of the turn: every queued message is sent once", async () => {
+test("[CH-41] promote races the end of the turn: every queued message is sent once", async () => {
   await using world = await openChatWorld();
   const { id } = await createChat(world, "go");
   using follower = await Follower.open(world.owner, id);
@@ -92,7 +92,7 @@ test("[CH-41] promote against the end of the turn: every queued message is sent 
   expect(sent.sort()).toEqual(["user: a", "user: b"]);
 });
 
-/** Holds the next commit that fits until it is let through. */
+/** Holds the next matching commit until it is released. */
 const hold = (world: ChatWorld, fits: (sql: string) => boolean) => {
   const { store } = contextOfPart(world.server, world.user_id);
   const commit = store.commit.bind(store);
@@ -108,11 +108,11 @@ const hold = (world: ChatWorld, fits: (sql: string) => boolean) => {
   return { reached: reached.promise, release: () => gate.resolve() };
 };
 const storesMessages = (sql: string) => sql.startsWith('insert into "messages"');
-/** Something has gone through the whole server since. */
+/** A request that has gone through the whole server since. */
 const aRound = (world: ChatWorld, id: string) => world.owner.get<Chat>(`/api/v2/chats/${id}`);
 const pathOf = (id: string) => `/api/v2/chats/${id}`;
 
-testInside("[CH-41] an edit against the commit of a step: before it or behind it, nothing old is left", async () => {
+testInside("[CH-41] an edit races the commit of a step: before or after it, no old message is left", async () => {
   await using world = await openChatWorld();
   for (const first of ["step", "edit"] as const) {
     const { id } = await createChat(world, "go");
@@ -145,7 +145,7 @@ testInside("[CH-41] an edit against the commit of a step: before it or behind it
 });
 
 testInside(
-  "[CH-41] the deadline against the results: one of them answers the calls, the other is too late",
+  "[CH-41] the deadline races the results: one of them answers the calls, the other is too late",
   async () => {
     const clock = new ManualClock();
     await using world = await openChatWorld({ clock });
@@ -160,7 +160,7 @@ testInside(
       const gate = hold(world, storesMessages);
       let outcome: Promise<unknown>;
       if (first === "results") {
-        // Not as a request, which would run out of its own time.
+        // Not as a request, which would time out.
         outcome = chats.ask(id, "completeAction", { results: [{ ...one, is_error: false }] });
         await gate.reached;
         clock.leap(DEADLINE_MS + 1);
@@ -223,7 +223,7 @@ testInside.each(["promote", "finish"])(
 );
 
 testInside(
-  "[CH-42] a follower that does not read ends after ten seconds; one that reads slowly gets all; the fast one never waits",
+  "[CH-42] a follower that does not read is disconnected after ten seconds; a slow one gets everything; the fast one never waits",
   async () => {
     const clock = new ManualClock();
     await using world = await openChatWorld({ clock });
@@ -233,7 +233,7 @@ testInside(
     (await world.models.next()).finish();
     await first.until(({ status }) => status === "waiting");
     const key = (await store.get(findChatPlace({ id })))?.key as number;
-    // More than the sockets between hold, of which there are four where another node than the asked one has the chat.
+    // More than the sockets in between can buffer: four if another node than the called one has the chat.
     const size = world.server.contexts.length > 1 ? 24_000 : 8_000;
     const content = JSON.stringify([{ type: "text", text: "x".repeat(size) }]);
     const insert =
@@ -256,7 +256,7 @@ testInside(
     await sendMessage(world, id, "more");
     (await world.models.next()).say("quick").finish();
     await fast.until(({ history }) => history.includes("assistant: quick"));
-    // Only the stuck one waits now, and only time can end it, once all that is between it and the server is full.
+    // Only the stuck one is waiting now, and only a timeout can end it, once all buffers up to the server are full.
     await until(() => streams.size === 0 || void clock.leap(10_001), { what: "the stuck one to be ended" });
     stuck.destroy();
     const response = await fetch(new URL(`${pathOf(id)}/stream`, world.server.url), {

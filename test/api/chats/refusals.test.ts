@@ -1,4 +1,4 @@
-// What a chat refuses, through the public client: each status of the specification's cheat sheet that other stories do not come by.
+// Requests that a chat rejects, through the public client: each status of the specification's cheat sheet that no other story covers.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import type { Chat, MessagePage } from "#schema/chats/chat.ts";
 import { type ChatWorld, createChat, Follower, openChatWorld, said, sendMessage } from "#test/support/chats.ts";
@@ -12,7 +12,7 @@ const statusOf = async ({ owner }: ChatWorld, method: string, path: string, body
   return response.status;
 };
 
-test("[CH-4] the twenty-first waiting message is refused with 429, and the twenty stay", async () => {
+test("[CH-4] the twenty-first queued message is refused with 429, and the twenty are kept", async () => {
   await using world = await openChatWorld();
   const { id } = await createChat(world, "go");
   for (let index = 0; index < 20; index++) await sendMessage(world, id, `message ${index}`);
@@ -25,7 +25,7 @@ test("[CH-4] the twenty-first waiting message is refused with 429, and the twent
   );
 });
 
-test("[CH-2] an archived chat takes nothing, as what does not fit a state (409); what is not there is 404", async () => {
+test("[CH-2] an archived chat refuses everything, and so does an invalid transition (409); a missing chat is 404", async () => {
   await using world = await openChatWorld();
   const { id } = await createChat(world, "go");
   using follower = await Follower.open(world.owner, id);

@@ -1,4 +1,4 @@
-// Handing a daemon's messages on to a client at the client's pace, with a client and a daemon that do what the test says.
+// Forwarding a daemon's messages to a client at the client's pace, with a client and a daemon controlled by the test.
 import { expect, test } from "bun:test";
 import { Relay } from "#src/api/chats/relay.ts";
 import type { Socket } from "#src/api/http/socket.ts";
@@ -48,7 +48,7 @@ const turn = async (): Promise<void> => {
   for (let i = 0; i < 20; i += 1) await Promise.resolve();
 };
 
-test("[GS-6] the daemon is read no faster than the client reads; who reads nothing for 20 s is closed", async () => {
+test("[GS-6] the daemon is read no faster than the client reads; a client that reads nothing for 20 s is closed", async () => {
   const at = worldOf([text("one"), { kind: "ping", bytes: new Uint8Array() }, text("two"), text("three")]);
   at.run();
   await turn();
@@ -72,7 +72,7 @@ test("[GS-6] the daemon is read no faster than the client reads; who reads nothi
   expect(slow.asked.count).toBe(2);
 });
 
-test("[GS-6] a daemon that ends the stream or breaks it ends it for the client, with its reason", async () => {
+test("[GS-6] a daemon that ends or breaks the stream ends it for the client, with its reason", async () => {
   const ended = worldOf([{ kind: "close", code: 1011, reason: "the desktop has ended" }]);
   ended.run();
   await ended.over;

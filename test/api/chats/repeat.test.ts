@@ -1,10 +1,10 @@
-// Requests that come again after a dropped connection: with an Idempotency-Key nothing happens twice.
+// Requests repeated after a dropped connection: with an Idempotency-Key, nothing happens twice.
 import { expect, test } from "bun:test";
 import type { Chat, CreatedMessage } from "#schema/chats/chat.ts";
 import type { Generic } from "#schema/generic.ts";
 import { createChat, Follower, openChatWorld, said } from "#test/support/chats.ts";
 
-test("[CH-40] create, send and tool results with a key happen once, however often and however late they come", async () => {
+test("[CH-40] create, send and tool results with a key happen once, however often and late they are sent", async () => {
   await using world = await openChatWorld();
   const { owner, organization_id } = world;
   const headers = { "Idempotency-Key": "one" };
@@ -29,9 +29,9 @@ test("[CH-40] create, send and tool results with a key happen once, however ofte
   expect([await answer(), await answer()]).toEqual([204, 204]);
   (await world.models.next()).finish();
   expect((await world.models.next()).prompt).toBe("more");
-  // The queued message is history by now; the answer is still the first one.
+  // The queued message has become history by now; the response is still the first one.
   expect(await send(said("more"))).toEqual(first);
-  // In another order of members it is the same request; with another body it is another one, and nothing happens.
+  // With the members in another order it is the same request; with another body it is a different one, and nothing happens.
   const again = { unsafe_dynamic_tools, content: said("hello"), organization_id };
   expect((await owner.post<Chat>("/api/v2/chats", again, { headers })).id).toBe(id);
   const conflicts = [

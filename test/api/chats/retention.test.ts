@@ -1,4 +1,4 @@
-// Chats that have had their time: silent ones are archived, archived ones deleted with all that belongs to them, a little at a time.
+// Expired chats: inactive ones are archived, archived ones deleted with all their data, in small steps.
 import { expect, setDefaultTimeout } from "bun:test";
 import { existsSync } from "node:fs";
 import { getTableColumns } from "drizzle-orm";
@@ -28,13 +28,13 @@ const openAged = async () => {
   const set = <K extends keyof ChatSettings>(name: K, value: ChatSettings[K]) =>
     store.commit([putChatSetting(name, value)]);
   await set("retention_days", 0);
-  /** Some time passes and everything due in it is done. */
+  /** Advances time and completes everything due in it. */
   const pass = async (ms: number) => {
     clock.leap(ms);
     chatUpkeep.sweep();
     await chatUpkeep.idle();
   };
-  /** Sessions last a day, and days pass here: the site's owner looks with a new one. */
+  /** Sessions last a day and days pass here, so the site's owner signs in again. */
   const admin = () => new Client(world.server.url).signIn(ADMIN.email, ADMIN.password);
   const look = async (id: string) => {
     const response = await (await admin()).fetch("GET", `/api/v2/chats/${id}`);
@@ -57,7 +57,7 @@ const openAged = async () => {
   };
 };
 
-/** A chat whose turn has ended. */
+/** Creates a chat whose turn has ended. */
 const answered = async (world: ChatWorld, text: string, more = {}): Promise<string> => {
   const { id } = await createChat(world, text, more);
   using follower = await Follower.open(world.owner, id);
@@ -68,7 +68,7 @@ const answered = async (world: ChatWorld, text: string, more = {}): Promise<stri
 const archivedOf = (chat: Chat | number) => (typeof chat === "number" ? chat : chat.archived);
 
 testInside(
-  "[RT-1] silent chats are archived, unless pinned, active, or with a sub-chat that is not silent",
+  "[RT-1] inactive chats are archived, unless pinned, active, or with an active sub-chat",
   async () => {
     await using services = await openAged();
     const { world, store, pass, look, set } = services;
@@ -83,11 +83,11 @@ testInside(
     await pass(2 * DAY);
     expect(archivedOf(await look(silent))).toBe(false);
     await set("auto_archive_days", 3);
-    // The sub-chat is told something in the name of its owner, whose session is over by now.
+    // The sub-chat gets a message in the name of its owner, whose session has expired.
     const said = { content: [{ type: "text" as const, text: "more" }], created_by: world.user_id, patch: {} };
     const send = { ...said, model_config_id: null, reasoning_effort: "", behavior: "queue" as const };
     await contextOf(world.server).chats.ask(child, "send", send);
-    // The one that runs has been silent for days, too, and is tried again.
+    // The running one has also been inactive for days, and is retried.
     let call = await world.models.next();
     while (call.prompt !== "more") call = await world.models.next();
     call.finish();
@@ -101,7 +101,7 @@ testInside(
   },
 );
 
-testInside("[RT-2] at most 1,000 chats are archived in one run, the longest silent first", async () => {
+testInside("[RT-2] at most 1,000 chats are archived in one run, the longest inactive first", async () => {
   await using services = await openAged();
   const { world, store, pass, set, count } = services;
   await answered(world, "the first");
@@ -122,7 +122,7 @@ testInside("[RT-2] at most 1,000 chats are archived in one run, the longest sile
   expect(await count("chats", "archived = 0")).toBe(0);
 });
 
-testInsideOne("[RT-3] chats archived for long go with everything of them, in slices; followers are told", async () => {
+testInsideOne("[RT-3] chats archived long ago are deleted with all their data, in batches; followers are notified", async () => {
   await using services = await openAged();
   const { world, store, pass, look, set, count, admin } = services;
   const headers = { "Content-Type": "text/plain", "Content-Disposition": 'attachment; filename="a.txt"' };
@@ -210,7 +210,7 @@ testInsideOne("[RT-3] chats archived for long go with everything of them, in sli
 });
 
 testInside(
-  "[RT-3] what was brought back or archived again lately stays, and the bytes of deleted files go",
+  "[RT-3] recently restored or rearchived chats are kept, and the bytes of deleted files are removed",
   async () => {
     await using services = await openAged();
     const { world, store, pass, look, set } = services;
@@ -236,7 +236,7 @@ testInside(
   },
 );
 
-testInsideOne("[RT-4] a deletion that was cut off continues with the next run, and loses nothing else", async () => {
+testInsideOne("[RT-4] an interrupted deletion continues with the next run and removes nothing else", async () => {
   await using services = await openAged();
   const { world, store, pass, look, set, count } = services;
   const id = await answered(world, "cut");
@@ -262,7 +262,7 @@ testInsideOne("[RT-4] a deletion that was cut off continues with the next run, a
   expect(archivedOf(await look(kept))).toBe(false);
 });
 
-testInside("[RT-5] recorded model calls go after their own time, the chat stays; 0 days is never", async () => {
+testInside("[RT-5] recorded model calls are deleted after a separate period, the chat is kept; 0 days is never", async () => {
   await using services = await openAged();
   const { world, store, clock, pass, look, set, count } = services;
   const id = await answered(world, "recorded");

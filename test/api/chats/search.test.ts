@@ -1,4 +1,4 @@
-// Searching what was said: the grammar, what is indexed and when, whose it is, and a comparison with a naive search in memory.
+// Searching messages: the grammar, what is indexed and when, access, and a comparison with a naive in-memory search.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import fc from "fast-check";
 import { listStems, splitWords } from "#base/words.ts";
@@ -16,7 +16,7 @@ const quoted = (text: string) => `search:"${text.replaceAll(/[\\"]/g, "\\$&")}"`
 const find = async (client: Client, text: string, more = ""): Promise<string[]> => {
   const q = encodeURIComponent(`${quoted(text)} ${more}`);
   const found = (await client.get<Chat[]>(`/api/v2/chats?q=${q}`)).map(({ id }) => id);
-  // In pages, which are looked for in another way, it is the same.
+  // Paged results, which use another query, are the same.
   const first = await client.get<Chat[]>(`/api/v2/chats?limit=1&q=${q}`);
   expect(first.map(({ id }) => id)).toEqual(found.slice(0, 1));
   return found;
@@ -27,7 +27,7 @@ const answer = async (world: ChatWorld, id: string, text: string) => {
   await follower.until(({ status }) => status === "waiting");
 };
 
-test("[FS-1] what was said is found as soon as it was answered; an edit takes what it replaces out of the index", async () => {
+test("[FS-1] a message is found as soon as it is acknowledged; an edit removes replaced messages from the index", async () => {
   await using world = await openChatWorld();
   const one = await createChat(world, "Please look into the flaky deployments");
   expect(await find(world.owner, "flaky")).toEqual([one.id]);
@@ -73,7 +73,7 @@ test("[FS-3] words match by their stems in messages and whole in titles; phrases
   expect(await names("deploy -slow")).toEqual(["deploy"]);
   expect(await names('deploy -"slow test"')).toEqual(["deploy"]);
   expect(await names("my_function")).toEqual(["both"]);
-  // Titles: whole words only.
+  // Titles match only whole words.
   expect(await names("title testss")).toEqual(["tests"]);
   expect(await names("boths")).toEqual(["both"]);
   expect(await names("titl")).toEqual([]);
@@ -91,7 +91,7 @@ test("[FS-4] a search is refused without text, with too many words, and alongsid
   expect((await world.owner.fetch("GET", `/api/v2/chats?q=${encodeURIComponent(quoted(many))}`)).status).toBe(400);
 });
 
-test("[FS-5] one finds one's own chats, in the order of the list, with the list's other filters, and by what their sub-chats say", async () => {
+test("[FS-5] users find their own chats, in list order, with the list's other filters, and by messages of sub-chats", async () => {
   await using world = await openChatWorld();
   const context = contextOf(world.server);
   const stranger = new Client(world.server.url, (await seedUser(world.server)).token);
@@ -160,7 +160,7 @@ testOfOne("sqlite")(
     const before = await pieces();
     expect(new Set(await find(world.owner, "lemur"))).toEqual(new Set(ids));
     context.chatUpkeep.sweep();
-    // Done when a slice of ours changes nothing any more.
+    // Ends when one of our slices changes nothing.
     for (let last = before; ; ) {
       await context.store.commit([mergeSearch("message_search")]);
       const now = await pieces();
@@ -173,7 +173,7 @@ testOfOne("sqlite")(
   },
 );
 
-// A naive search in memory: every document is looked at, word by word.
+// A naive in-memory search over every document, word by word.
 
 const VOCABULARY = [
   "alpha",
@@ -230,7 +230,7 @@ const written = (search: Search): string =>
     )
     .join(" or ");
 
-test("[FS-7] a search finds what a naive search in memory finds, and nothing anyone types breaks it", async () => {
+test("[FS-7] a search finds what a naive search in memory finds, and no input breaks it", async () => {
   await using world = await openChatWorld();
   const seed = Math.floor(Math.random() * 2 ** 31);
   process.stderr.write(`search: seed ${seed}\n`);
@@ -301,7 +301,7 @@ test("[FS-7] a search finds what a naive search in memory finds, and nothing any
   expect((await world.owner.get<Chat[]>("/api/v2/chats?limit=100")).length).toBe(documents.length);
 }, 60_000);
 
-test("[FS-8] wildcards in a title are letters like others", async () => {
+test("[FS-8] wildcards in a title are ordinary characters", async () => {
   await using world = await openChatWorld();
   await createChat(world, "100% done_now");
   await createChat(world, "1000 donexnow");

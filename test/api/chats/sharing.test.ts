@@ -1,4 +1,4 @@
-// Sharing a chat: who may read along, what they may not do, where it is listed, and how it ends.
+// Sharing a chat: who can read it, what they cannot do, where it is listed, and how sharing ends.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { updateChat } from "#db/chats/chats.ts";
 import type { Chat, MessagePage } from "#schema/chats/chat.ts";
@@ -20,7 +20,7 @@ import { until } from "#test/support/until.ts";
 
 setDefaultTimeout(scaled(30_000));
 
-/** Someone else; in the same organization unless told otherwise. */
+/** Adds another person; in the same organization by default. */
 const addPerson = async (world: ChatWorld, organization_id: string | undefined = world.organization_id) => {
   const made = await seedUser(world.server, organization_id === "" ? {} : { organization_id });
   return { ...made, client: new Client(world.server.url, made.token) };
@@ -37,7 +37,7 @@ const adminOf = (world: ChatWorld) => new Client(world.server.url).signIn(ADMIN.
 const listed = async (client: Client, source: string): Promise<string[]> =>
   (await client.get<Chat[]>(`/api/v2/chats?q=source:${source}`)).map(({ id }) => id);
 
-test("[CS-1] who is named reads the chat, its messages, prompts and stream; the chat says that it is shared", async () => {
+test("[CS-1] a named reader reads the chat, its messages, prompts and stream; the chat says that it is shared", async () => {
   await using world = await openChatWorld();
   const [bob, eve] = [await addPerson(world), await addPerson(world)];
   const { id } = await createChat(world, "hello");
@@ -55,7 +55,7 @@ test("[CS-1] who is named reads the chat, its messages, prompts and stream; the 
   expect(await statusOf(eve.client, "GET", pathOf(id))).toBe(404);
 });
 
-test("[SH-13] a chat shared with a member is not theirs when they return to the organization", async () => {
+test("[SH-13] a share with a member is not restored when they return to the organization", async () => {
   await using world = await openChatWorld();
   const bob = await addPerson(world);
   const { id } = await createChat(world, "hello");
@@ -68,7 +68,7 @@ test("[SH-13] a chat shared with a member is not theirs when they return to the 
   expect(await statusOf(bob.client, "GET", pathOf(id))).toBe(404);
 });
 
-test("[CH-50] who was removed from its organization reads and stops a chat, and sends nothing", async () => {
+test("[CH-50] a user who was removed from the organization can read and stop a chat, but not send", async () => {
   await using world = await openChatWorld();
   const { id } = await createChat(world, "hello");
   await world.models.next();
@@ -89,7 +89,7 @@ test("[CH-50] who was removed from its organization reads and stops a chat, and 
   expect(await statusOf(world.owner, "POST", `${pathOf(id)}/interrupt`, {})).toBe(200);
 });
 
-test("[CS-2] who reads along changes nothing: 403, and 404 for strangers; the owner's read cursor stays", async () => {
+test("[CS-2] a reader changes nothing: 403, and 404 for users without access; the owner's read cursor is unchanged", async () => {
   await using world = await openChatWorld();
   const [bob, eve] = [await addPerson(world), await addPerson(world)];
   const { id } = await createChat(world, "hello");
@@ -124,7 +124,7 @@ test("[CS-2] who reads along changes nothing: 403, and 404 for strangers; the ow
   expect((await world.owner.get<Chat>(pathOf(id))).has_unread).toBe(true);
 });
 
-test("[CS-3] shared chats are listed under source:shared_with_me, with search, cursor and the group of all", async () => {
+test("[CS-3] shared chats are listed under source:shared_with_me, with search, cursor and the everyone group", async () => {
   await using world = await openChatWorld();
   const [bob, eve] = [await addPerson(world), await addPerson(world, "")];
   const first = await createChat(world, "apples and pears");
@@ -160,7 +160,7 @@ test("[CS-3] shared chats are listed under source:shared_with_me, with search, c
   expect(await listed(world.owner, "shared_with_me")).toEqual([]);
 });
 
-test("[CS-4] what is wrong is refused and named; a sub-chat is shared with its root", async () => {
+test("[CS-4] invalid roles are refused and named; a sub-chat is shared like its root", async () => {
   await using world = await openChatWorld();
   const [bob, eve] = [await addPerson(world), await addPerson(world, "")];
   const admin = await adminOf(world);
@@ -195,7 +195,7 @@ test("[CS-4] what is wrong is refused and named; a sub-chat is shared with its r
   expect((await bob.client.get<Chat>(pathOf(id))).children.map((one) => [one.id, one.shared])).toEqual([[child, true]]);
 });
 
-test("[CS-5] who loses access is disconnected immediately, the owner is not", async () => {
+test("[CS-5] a person who loses access is disconnected immediately, the owner is not", async () => {
   await using world = await openChatWorld();
   const bob = await addPerson(world);
   const { id } = await createChat(world, "hello");
@@ -222,7 +222,7 @@ test("[CS-5] who loses access is disconnected immediately, the owner is not", as
   expect(await statusOf(bob.client, "GET", pathOf(id))).toBe(404);
   (await world.models.next()).say("still here").finish();
   await mine.until(({ status }) => status === "waiting");
-  // Leaving the organization is losing access, too.
+  // Leaving the organization also ends access.
   await share(world, id, { [bob.user_id]: "read" });
   using again = await Follower.open(bob.client, id);
   await again.until(({ history }) => history.length === 2);
@@ -231,7 +231,7 @@ test("[CS-5] who loses access is disconnected immediately, the owner is not", as
   expect((await again.closed).code).toBe(1008);
 });
 
-test("[CS-6] an organization that switches sharing off ends what is shared there", async () => {
+test("[CS-6] an organization that disables sharing revokes its existing shares", async () => {
   await using world = await openChatWorld();
   const bob = await addPerson(world);
   const { id } = await createChat(world, "hello");
@@ -263,12 +263,12 @@ test("[CS-7] files of a shared chat can be read, others of its owner cannot", as
   await share(world, id, { [bob.user_id]: "read" });
   expect(await statusOf(bob.client, "GET", `/api/v2/chats/files/${linked}`)).toBe(200);
   expect(await statusOf(bob.client, "GET", `/api/v2/chats/files/${other}`)).toBe(404);
-  // Naming it in a chat of one's own is not reading.
+  // Referencing the file in one's own chat does not give access to it.
   const stolen = { organization_id: world.organization_id, content: [{ type: "file", file_id: linked }] };
   expect(await statusOf(bob.client, "POST", "/api/v2/chats", stolen)).toBe(400);
 });
 
-test("[CS-8] by-workspace names the newest chat one may read, also a shared one", async () => {
+test("[CS-8] by-workspace returns the newest chat that the caller may read, also a shared one", async () => {
   await using world = await openChatWorld();
   const bob = await addPerson(world);
   const { id } = await createChat(world, "hello");

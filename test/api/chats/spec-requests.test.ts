@@ -1,5 +1,5 @@
-// What the specification lets a request to chats say, and what becomes of one that says something else: its status, the generic body, and
-// nothing changed. SPEC.md alongside it names the test of every row; here are those that no other story comes by. One server for all of them.
+// The specification's requests to chats, and what happens to invalid ones: status, generic body, and no change. SPEC.md next to it names
+// the test of every row; these are the ones that no other story covers. One server for all of them.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { Chat, MessagePage, Prompts } from "#schema/chats/chat.ts";
 import type { Generic } from "#schema/generic.ts";
@@ -31,7 +31,7 @@ describeInside("the specification", () => {
     return [response.status, (text === "" ? {} : JSON.parse(text)) as Generic];
   };
 
-  test("[CH-29] [CH-46] prompts, streams, lists and by-workspace refuse what the specification does not allow before anything is begun", async () => {
+  test("[CH-29] [CH-46] prompts, streams, lists and by-workspace refuse requests outside the specification before anything starts", async () => {
     const { id } = await createChat(world, "", {
       content: [
         { type: " TEXT ", text: " one " },
@@ -46,7 +46,7 @@ describeInside("the specification", () => {
       const { prompts } = await world.owner.get<Prompts>(`${path}/prompts${limit}`);
       expect(prompts).toEqual([{ id: expect.any(Number), text: "onetwo" }]);
     }
-    // What has no words is no prompt, and takes no place of one.
+    // A message without words is not a prompt, and does not replace one.
     const headers = { "content-type": "text/plain", "content-disposition": 'attachment; filename="n.txt"' };
     const files = `${CHATS}/files?organization=${world.organization_id}`;
     const file = (await (await world.owner.fetch("POST", files, "notes", { headers })).json()) as { id: string };
@@ -89,7 +89,7 @@ describeInside("the specification", () => {
     expect(await answer("GET", `${CHATS}/by-workspace?workspace_ids=${lost}`)).toEqual([200, {} as never]);
   });
 
-  test("[CH-46] what is too large is 413 in the generic body; a refused message, edit or upload changes nothing", async () => {
+  test("[CH-46] an oversized request is 413 with the generic body; a refused message, edit or upload changes nothing", async () => {
     const { id } = await createChat(world, "one");
     const call = await world.models.next();
     const path = `${CHATS}/${id}`;
@@ -110,7 +110,7 @@ describeInside("the specification", () => {
     const organization = `?organization=${organization_id}`;
     expect(await upload(organization, "x".repeat(10_485_761))).toEqual([413, tooLarge(10_485_760)]);
     expect((await upload("", "x"))[0]).toBe(400);
-    // Uploads are counted for each user and minute; what is not begun is counted as well.
+    // Uploads are counted per user and minute, including rejected ones.
     const other = world.owner.as((await seedUser(world.server, { organization_id })).token);
     let last = 400;
     let tries = 0;
@@ -158,16 +158,16 @@ describeInside("the specification", () => {
     await over(id);
     const sent = await sendMessage(world, id, "c", { busy_behavior: "queue" });
     expect([keys(sent), sent.queued]).toEqual([["message", "messages", "queued", "warnings"], false]);
-    // A turn that is interrupted before its model is asked never asks it.
+    // A turn interrupted before its model call never makes the call.
     const asked = await world.models.next();
     const stopped = await world.owner.post<Chat>(`${path}/interrupt`);
-    // Nothing had been said yet: it may have come to rest by the time it is read.
+    // Nothing had been said yet: it may already be idle when it is read.
     expect([stopped.id, ["interrupting", "waiting"].includes(stopped.status)]).toEqual([id, true]);
     asked.finish();
     await over(id);
   });
 
-  test("[CC-1] every setting answers the specification's members, and takes them with its status", async () => {
+  test("[CC-1] every setting returns the specification's members, and accepts them with its status", async () => {
     const admin = await new Client(world.server.url).signIn(ADMIN.email, ADMIN.password);
     for (const [name, members, body, status] of [
       ["auto-archive-days", ["auto_archive_days"], { auto_archive_days: 1 }, 204],

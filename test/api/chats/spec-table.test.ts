@@ -1,4 +1,4 @@
-// SPEC.md alongside this file, checked against the tests it names and against everything that the product shows of chats.
+// SPEC.md next to this file, checked against the tests it names and against everything that the product shows of chats.
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -14,7 +14,7 @@ import { CHAT_STATUSES } from "#schema/chats/chat-status.ts";
 const TESTS = join(import.meta.dir, "../..");
 const page = readFileSync(join(import.meta.dir, "SPEC.md"), "utf8");
 
-/** Each test a row names, with its rules: `story.test.ts CH-20, CH-22; tools/loop.test.ts TO-14`. */
+/** Returns each test that a row names, with its rules: `story.test.ts CH-20, CH-22; tools/loop.test.ts TO-14`. */
 const named = (markdown: string): { file: string; rule: string }[] =>
   [...markdown.matchAll(/([\w/-]+\.test\.ts)((?:,? [A-Z]{2}-\d+)+)/g)].flatMap(([, file = "", rules = ""]) =>
     (rules.match(/[A-Z]{2}-\d+/g) ?? []).map((rule) => ({
@@ -23,7 +23,7 @@ const named = (markdown: string): { file: string; rule: string }[] =>
     })),
   );
 
-test("[RP-10] every test that SPEC.md names is there, and a title in it cites the rule", () => {
+test("[RP-10] every test that SPEC.md names exists, and a title in it cites the rule", () => {
   const rows = page.split("\n").filter((line) => /^\| (?!row|---)/.test(line));
   expect(rows.filter((row) => named(row).length === 0)).toEqual([]);
   const texts = new Map<string, string>();

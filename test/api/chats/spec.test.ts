@@ -1,5 +1,5 @@
-// The specification's chat tables as a caller meets them: which members an answer or event has, which are absent, in which order. SPEC.md
-// alongside it names the test of every row; here are those that no other story comes by. One server for all of them.
+// The specification's chat tables from a caller's view: which members a response or event has, which are absent, in which order. SPEC.md
+// next to it names the test of every row; these are the ones that no other story covers. One server for all of them.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { Chat, ChatMessage, MessagePage } from "#schema/chats/chat.ts";
 import type { ChatEvent, WatchEvent } from "#schema/chats/chat-event.ts";
@@ -39,7 +39,7 @@ describeInside("the specification", () => {
     await follower.until(({ status }) => status === "waiting");
   };
 
-  test("[CH-43] a chat has the specification's members, in every answer and event; what it does not have yet is absent", async () => {
+  test("[CH-43] a chat has the specification's members in every response and event; missing values are absent", async () => {
     using watch = await world.owner.socket(`${CHATS}/watch`);
     const made = await createChat(world);
     expect(keys(made)).toEqual(ALWAYS);
@@ -82,7 +82,7 @@ describeInside("the specification", () => {
     });
   });
 
-  test("[CH-17] [CH-43] a chat that waits for a slot says so where it alone is read, never in a list", async () => {
+  test("[CH-17] [CH-43] a chat that waits for a slot says so when it is read alone, never in a list", async () => {
     const chats: Chat[] = [];
     for (let index = 0; index < 6; index++) chats.push(await createChat(world, `slot ${index}`));
     const calls = [];
@@ -162,7 +162,7 @@ describeInside("the specification", () => {
     for (const event of follower.events) expect(event.chat_id).toBe(id);
   });
 
-  test("[CH-45] ids that may be missing are {uuid, valid} in parts, plain for clients under the upstream names", async () => {
+  test("[CH-45] IDs of optional parts are {uuid, valid}, and plain for clients under the upstream names", async () => {
     const headers = { "content-type": "text/plain", "content-disposition": 'attachment; filename="n.txt"' };
     const files = `${CHATS}/files?organization=${world.organization_id}`;
     const file = (await (await world.owner.fetch("POST", files, "notes", { headers })).json()) as { id: string };
@@ -187,7 +187,7 @@ describeInside("the specification", () => {
     await over(id);
   });
 
-  test("[CH-20] the snapshot's order where there is a queue and a retry, an error, or awaited calls; a retry has all its members", async () => {
+  test("[CH-20] the snapshot's order with a queue and a retry, an error, or awaited calls; a retry has all its members", async () => {
     const snapshot = async (id: string) => {
       const socket = await world.owner.socket(`${CHATS}/${id}/stream`);
       const events = await frames(socket, ({ type }) => type === "preview_reset");
@@ -235,7 +235,7 @@ describeInside("the specification", () => {
 });
 
 testInside(
-  "[CH-14] a model that says nothing for ten minutes is a stream_silence_timeout, and is asked again",
+  "[CH-14] a model that is silent for ten minutes is a stream_silence_timeout, and is called again",
   async () => {
     const clock = new ManualClock();
     await using world = await openChatWorld({ clock });
@@ -251,7 +251,7 @@ testInside(
   },
 );
 
-/** The events up to the first that fits, in the order they came. */
+/** Returns the events up to the first match, in order. */
 const frames = async (socket: { json<T>(): Promise<T> }, fits: (event: ChatEvent) => boolean): Promise<ChatEvent[]> => {
   const events: ChatEvent[] = [];
   while (!events.some(fits)) events.push(...(await socket.json<ChatEvent[]>()));

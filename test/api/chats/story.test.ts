@@ -1,4 +1,4 @@
-// A chat's life through the public API: sending, queueing, editing, interrupting, tools, errors, and what followers see of it.
+// A chat's life through the public API: sending, queuing, editing, interrupting, tools, errors, and what followers see.
 import { expect, test } from "bun:test";
 import type { Chat, EditedMessage, MessagePage, Prompts } from "#schema/chats/chat.ts";
 import type { WatchEvent } from "#schema/chats/chat-event.ts";
@@ -24,7 +24,7 @@ test("[CH-20] a follower gets the snapshot, then every part and message once and
   expect(await historyOf(world.owner, chat.id)).toEqual(follower.history);
 });
 
-test("[CH-21] anyone who comes late gets what the turn has said so far, from its first part", async () => {
+test("[CH-21] a late follower gets the turn's output from its first part", async () => {
   await using world = await openChatWorld();
   const { id } = await createChat(world);
   using early = await Follower.open(world.owner, id);
@@ -37,7 +37,7 @@ test("[CH-21] anyone who comes late gets what the turn has said so far, from its
   ] as never);
 });
 
-test("[CH-22] with after_id the snapshot leaves out what is known; after an edit all followers begin again", async () => {
+test("[CH-22] with after_id the snapshot omits known messages; after an edit all followers start again", async () => {
   await using world = await openChatWorld();
   const { id } = await createChat(world, "one");
   using follower = await Follower.open(world.owner, id);
@@ -62,7 +62,7 @@ test("[CH-22] with after_id the snapshot leaves out what is known; after an edit
   expect(resumed.history).toEqual(["user: two", "assistant: b"]);
 });
 
-test("[CH-23] queued messages are told, can be taken out and promoted", async () => {
+test("[CH-23] queued messages are sent to followers, and can be deleted and promoted", async () => {
   await using world = await openChatWorld();
   const { id } = await createChat(world, "one");
   using follower = await Follower.open(world.owner, id);
@@ -88,7 +88,7 @@ test("[CH-23] queued messages are told, can be taken out and promoted", async ()
   expect(follower.history).toEqual(["user: one", "user: four", "assistant: Done.", "user: three", "assistant: Done."]);
 });
 
-test("[CH-23] a message that interrupts stops the turn, keeps its words, and goes next", async () => {
+test("[CH-23] a message that interrupts stops the turn, keeps its output, and goes next", async () => {
   await using world = await openChatWorld();
   const { id } = await createChat(world, "one");
   using follower = await Follower.open(world.owner, id);
@@ -101,7 +101,7 @@ test("[CH-23] a message that interrupts stops the turn, keeps its words, and goe
   expect(follower.history).toEqual(["user: one", "assistant: half", "user: stop that"]);
 });
 
-test("[CH-24] the client's tools: asked for with their arguments, answered, wrong answers refused, and the watcher hears", async () => {
+test("[CH-24] client tools: requested with their arguments, answered, invalid answers refused, and the watcher is notified", async () => {
   await using world = await openChatWorld();
   const watch = await world.owner.socket("/api/v2/chats/watch");
   const { id } = await createChat(world, "go", {
@@ -132,7 +132,7 @@ test("[CH-24] the client's tools: asked for with their arguments, answered, wron
   watch.close();
 });
 
-test("[CH-25] an error and the retries before it are told; sending again clears it", async () => {
+test("[CH-25] an error and the retries before it are sent; sending again clears it", async () => {
   await using world = await openChatWorld();
   const { id } = await createChat(world, "one");
   using follower = await Follower.open(world.owner, id);
@@ -152,7 +152,7 @@ test("[CH-25] an error and the retries before it are told; sending again clears 
   });
 });
 
-test("[CH-26] the same events come as server-sent events, and a client that speaks is closed", async () => {
+test("[CH-26] the same events are available as server-sent events, and a client that sends a message is closed", async () => {
   await using world = await openChatWorld();
   const { id } = await createChat(world, "one");
   using follower = await Follower.open(world.owner, id);
@@ -173,7 +173,7 @@ test("[CH-26] the same events come as server-sent events, and a client that spea
   abort.abort();
 });
 
-test("[CH-27] unread is what the owner has not followed; archived chats keep still and return", async () => {
+test("[CH-27] unread is what the owner has not followed; archived chats are silent and can be restored", async () => {
   await using world = await openChatWorld();
   const { id } = await createChat(world, "one");
   const path = `/api/v2/chats/${id}`;
@@ -204,14 +204,14 @@ test("[CH-27] unread is what the owner has not followed; archived chats keep sti
   expect((await watch.json<WatchEvent>()).kind).toBe("created");
   using follower = await Follower.open(world.owner, id);
   await follower.until(({ status }) => status === "waiting");
-  // What a follower has read is noted behind what it is shown.
+  // A follower's read position is recorded after the messages are sent.
   await until(async () => !(await world.owner.get<Chat>(path)).has_unread);
   await sendMessage(world, id, "two");
   expect((await world.owner.fetch("PATCH", path, { archived: true })).status).toBe(409);
   watch.close();
 });
 
-test("[CH-28] others do not see a chat; the site owner sees and stops it but does not speak in it", async () => {
+test("[CH-28] others cannot see a chat; the deployment's owner sees and stops it but cannot write in it", async () => {
   await using world = await openChatWorld();
   const { id } = await createChat(world, "one");
   const { token } = await seedUser(world.server, { organization_id: world.organization_id });
@@ -259,7 +259,7 @@ test("[CH-29] pages of the history and the prompts, with their limits", async ()
   expect(prompts.map(({ text }) => text)).toEqual(["three", "two", "one"]);
 });
 
-test("[CH-30] with nothing configured the demo model answers within a second and says what it is", async () => {
+test("[CH-30] with nothing configured, the demo model answers within a second and says that it is a demo", async () => {
   await using server = await startTestServer();
   const { token, organization_id } = await seedUser(server);
   const owner = new Client(server.url, token);

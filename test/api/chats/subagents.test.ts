@@ -1,4 +1,5 @@
-// A chat that starts an agent, and one that asks before it acts, over the public API with a model server: as clients and providers see it.
+// A chat that starts a sub-agent, and one that asks before it acts, over the public API with a model server: as clients and providers see
+// it.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import type { Chat } from "#schema/chats/chat.ts";
 import { createChat, Follower, sendMessage } from "#test/support/chats.ts";
@@ -29,7 +30,7 @@ test("[SB-1] [SB-4] [PM-4] the demo model hands a task to an agent; an agent of 
     models: [{ model_config_id: model.id, model: "test-model", reasoning_efforts: ["none", "minimal", "low"] }],
   });
   callTool(listed, "spawn_agent", { type: "explore", prompt: "look for it", model_config_id: model.id });
-  // The agent and the chat that has started it ask at the same time.
+  // The sub-agent and its parent chat make calls at the same time.
   const both = [await upstream.next(), await upstream.next()];
   const agent = both.find((call) => bodyOf(call).messages.at(-1)?.role === "user");
   const root = both.find((call) => call !== agent);
@@ -67,7 +68,7 @@ test("[SB-1] [SB-4] [PM-4] the demo model hands a task to an agent; an agent of 
   await follower.until(({ history }) => history.at(-1) === "assistant: So be it.");
 });
 
-/** While no model is set up the demo model answers, and lets an agent do a task. */
+/** While no model is configured, the demo model answers and starts a sub-agent. */
 const askDemo = async (world: ModelWorld): Promise<void> => {
   const { id } = await createChat(world, "agent: say: all is well");
   using follower = await Follower.open(world.owner, id);

@@ -1,4 +1,4 @@
-// Titles and summaries: what is asked when, what of the answers is taken, and that nobody's own title is ever overwritten.
+// Titles and summaries: what is requested when, which parts of the answers are used, and that a person's own title is never overwritten.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import {
   fallbackTitle,
@@ -28,7 +28,7 @@ const openWorld = async (options: { clock?: ManualClock } = {}) => {
 };
 type TitleWorld = Awaited<ReturnType<typeof openWorld>>;
 const read = (world: ChatWorld, id: string) => world.owner.get<Chat>(`/api/v2/chats/${id}`);
-/** Answers the calls of a turn and what is asked after it. */
+/** Answers the calls of a turn and of what follows it. */
 const answerAll = async (world: TitleWorld, id: string, answers: { turn: string; label: string; summary?: string }) => {
   (await world.take("turn")).say(answers.turn).finish();
   (await world.take("label")).say(answers.label).finish();
@@ -37,7 +37,7 @@ const answerAll = async (world: TitleWorld, id: string, answers: { turn: string;
   return read(world, id);
 };
 
-test("[TT-1] a chat gets its title while its first turn runs, then a label and a summary; watchers hear of it and it does not move in the list", async () => {
+test("[TT-1] a chat gets its title during its first turn, then a label and a summary; watchers are notified and it keeps its place in the list", async () => {
   await using world = await openWorld();
   using watch = await world.owner.socket("/api/v2/chats/watch");
   const made = await createChat(world, PROMPT);
@@ -72,7 +72,7 @@ test("[TT-1] a chat gets its title while its first turn runs, then a label and a
   expect(row.picture.status).toBe("waiting");
 });
 
-test("[TT-2] a title is never written over someone's own; a label comes after each turn; a summary every third", async () => {
+test("[TT-2] a title never overwrites a user's own; a label follows each turn, a summary every third", async () => {
   await using world = await openWorld();
   const { id } = await createChat(world, PROMPT);
   const title = await world.take("title");
@@ -93,7 +93,7 @@ test("[TT-2] a title is never written over someone's own; a label comes after ea
   expect(fourth.summary).toBe("Fourth.");
 });
 
-test("[TT-2] [TT-3] what fails or is no title is asked for again at the end of the turn; a label falls back to fixed words", async () => {
+test("[TT-2] [TT-3] a failed or unusable title is requested again at the end of the turn; a label falls back to fixed words", async () => {
   await using world = await openWorld();
   const { id, title } = await createChat(world, "short");
   expect(title).toBe("short");
@@ -139,7 +139,7 @@ test("[TT-6] a first turn that is interrupted leaves a title, and a label that s
   expect((await read(world, id)).last_turn_summary).toBe("stopped before the end");
 });
 
-test("[TT-6] a first turn that ends with a message waiting leaves a title", async () => {
+test("[TT-6] a first turn that ends with a queued message still gets a title", async () => {
   await using world = await openWorld();
   const { id } = await createChat(world, PROMPT);
   (await world.take("title")).fail("auth");
@@ -153,7 +153,7 @@ test("[TT-6] a first turn that ends with a message waiting leaves a title", asyn
   expect((await read(world, id)).title).toBe("Nightly deployment failure");
 });
 
-test("[TT-4] a title can be proposed by the owner; nothing is stored", async () => {
+test("[TT-4] the owner can request a title suggestion; nothing is stored", async () => {
   const clock = new ManualClock();
   await using world = await openWorld({ clock });
   const { id } = await createChat(world, PROMPT);
@@ -176,7 +176,7 @@ test("[TT-4] a title can be proposed by the owner; nothing is stored", async () 
   expect((await read(world, id)).title).toBe("please find out why the nightly…");
 });
 
-test("[TT-4] without a model that can be asked the first words are proposed", async () => {
+test("[TT-4] without a usable model the first words are suggested", async () => {
   await using world = await openChatWorld();
   const { id } = await createChat(world, PROMPT);
   expect(await world.owner.post<unknown>(`/api/v2/chats/${id}/title/propose`, {})).toEqual({
@@ -203,7 +203,7 @@ test.each(ANSWERS)("[TT-7] of %j the title is %p", (answer, title) => {
   expect(titleFrom(answer)).toBe(title as string);
 });
 
-test("[TT-5] of an answer only what fits is taken", () => {
+test("[TT-5] only the valid part of an answer is used", () => {
   expect(titleFrom("“Fix  the\n build”")).toBe("Fix the build");
   expect(titleFrom("one two three four five six seven eight")).toBeDefined();
   for (const none of ["", ' "" ', "one two three four five six seven eight nine"])

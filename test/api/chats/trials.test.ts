@@ -1,4 +1,4 @@
-// Several ways of one prompt, in forks of a real local workspace: what becomes of each, which is kept, and what is refused.
+// Several ways of one prompt, in forks of a real local workspace: their results, which one is kept, and what is rejected.
 import { expect } from "bun:test";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -19,7 +19,7 @@ import { awaitBuild, createWorkspace, ECHO, openWorld } from "#test/support/work
 
 const LOCAL = "provisioner: local\nresources: [{name: main, agents: [{name: main}]}]\n";
 
-/** A server with a running workspace and a chat in it, in which `answer` is said. */
+/** A server with a running workspace and a chat in it, answered with `answer`. */
 const openTrialWorld = async (more: Record<string, unknown> = {}) => {
   const models = new ScriptedModels();
   const world = await openWorld({ models });
@@ -45,7 +45,7 @@ const openTrialWorld = async (more: Record<string, unknown> = {}) => {
     path,
     home,
     answerIn,
-    /** The trial once it is in this state. */
+    /** Returns the trial once it has this status. */
     become: (trial: Trial, status: Trial["status"]): Promise<Trial> =>
       until(async () => {
         const found = await read(trial);
@@ -63,7 +63,7 @@ const write = (call: ScriptedCall): void => {
 };
 
 testInside(
-  "[TY-1][TY-3][TY-4][TY-9] ways work in forks of their own, are checked, and the one that is kept becomes the workspace, after a snapshot of it",
+  "[TY-1][TY-3][TY-4][TY-9] ways work in separate forks, are checked, and the kept one becomes the workspace, after a snapshot of it",
   async () => {
     await using world = await openTrialWorld();
     const { admin, models, path, id, chat, answerIn } = world;
@@ -78,7 +78,7 @@ testInside(
     ]);
     const calls = [await models.next(), await models.next()];
     expect(calls.map(({ prompt }) => prompt).sort()).toEqual(["write one", "write two"]);
-    // Each has the history of the chat until then.
+    // Each has the chat's history up to that point.
     for (const call of calls) expect(JSON.stringify(call.request)).toContain("good day");
     expect(await world.wayStates(made)).toEqual(["working", "working"]);
     for (const call of calls) write(call);
@@ -112,7 +112,7 @@ testInside(
       { deleted: true, error: "" },
     ]);
     expect(answerIn(id)).toBe("two\n");
-    // The check ran once, and what it left came along.
+    // The check ran once, and its files were kept.
     expect(readFileSync(join(world.home(id), "runs"), "utf8")).toBe("run\n");
     expect((await admin.get<Workspaces>("/api/v2/workspaces")).workspaces.map(({ name }) => name)).toEqual(["dev"]);
     expect((await admin.get<{ workspaces: unknown[] }>("/api/v2/workspaces/trash")).workspaces).toHaveLength(2);
@@ -142,7 +142,7 @@ testInside(
 );
 
 testInside(
-  "[TY-2][TY-3][TY-5][TY-6] ways ask as the chat does, are checked again when they continue, stop together, and are all discarded; what does not fit is refused and changes nothing",
+  "[TY-2][TY-3][TY-5][TY-6] ways ask like the chat, are checked again when they continue, stop together, and are all discarded; invalid requests are refused and change nothing",
   async () => {
     await using world = await openTrialWorld({ permission_mode: "ask" });
     const { admin, models, server, path, id, chat, speaker, answerIn } = world;
@@ -199,7 +199,7 @@ testInside(
     await admin.post<unknown>(`/api/v2/chats/${chats[0]}/permissions`, { answers });
     (await models.next()).say("done").finish();
     await until(async () => (await world.wayStates(trial)).join() === "passed,needs_you");
-    // Its owner continues in the chat of the first way: it is checked again then.
+    // The owner continues in the chat of the first way, which is then checked again.
     await sendMessage(speaker, chats[0] ?? "", "again");
     const again = await models.next();
     await until(async () => (await world.wayStates(trial))[0] === "working");
@@ -210,7 +210,7 @@ testInside(
     expect(stopped.ways.map(({ status }) => status)).toEqual(["passed", "stopped"]);
     expect(await refused({}, `${at}/stop`)).toBe("409: None of the ways is working.");
     expect(await refused({ way: 3 }, `${at}/keep`)).toStartWith("400: way must be 1 to 2");
-    // An interrupted approval lets the model speak once more, which ends, too.
+    // An interrupted approval leads to one more model call, which also ends.
     await until(async () => (await admin.get<Chat>(`/api/v2/chats/${chats[1]}`)).status === "waiting");
 
     await admin.post<Trial>(`${at}/discard`);
@@ -232,9 +232,9 @@ testInside(
       ...["discard_ways", "stop_ways", "try_ways"],
     ]);
 
-    // A chat that is deleted takes its open ways along.
+    // Deleting a chat also deletes its open ways.
     const last = await admin.post<Trial>(path, body);
-    // Also to what it was asked after the interrupted approval.
+    // Also answers the call after the interrupted approval.
     const speak = async (): Promise<void> => {
       for (;;) (await models.next()).say("nothing to do").finish();
     };
@@ -252,7 +252,7 @@ testInside(
 );
 
 testInside(
-  "[TY-1][TY-3][TY-4] coding agents work at ways, ask as in any chat, and the chat that is kept continues with its agent in the first workspace",
+  "[TY-1][TY-3][TY-4] coding agents work on ways, ask as in any chat, and the kept chat continues with its agent in the original workspace",
   async () => {
     await using world = await openTrialWorld({ permission_mode: "ask" });
     const { admin, path, id, answerIn } = world;

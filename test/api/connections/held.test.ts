@@ -1,4 +1,4 @@
-// The connection log as the server fills it: terminals and apps through it, to a real daemon.
+// The server's entries in the connection log: terminals and apps through the server, to a real daemon.
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { uuid } from "#base/ids.ts";
 import type { ConnectionLog } from "#schema/connections.ts";
@@ -10,7 +10,7 @@ import { until } from "#test/support/until.ts";
 import { TestTerminal } from "../agents/reach.ts";
 import { startAppWorld } from "../applications/app-world.ts";
 
-// A loaded machine may take its time.
+// A loaded machine may be slow.
 setDefaultTimeout(scaled(60_000));
 
 let world: Awaited<ReturnType<typeof startAppWorld>>;
@@ -27,7 +27,7 @@ const list = async (q: string): Promise<ConnectionLog[]> =>
   (await admin.get<{ connection_logs: ConnectionLog[] }>(`/api/v2/connectionlog?${new URLSearchParams({ q })}`))
     .connection_logs;
 
-test("[CG-1] a terminal is open while someone looks at it, and tells who and why it ended", async () => {
+test("[CG-1] a terminal is open while a client is attached, and records the user and why it ended", async () => {
   const { owner } = world;
   const path = (rest: string): string => `/api/v2/workspaceagents/${world.agent_id}/${rest}`;
   using terminal = await TestTerminal.open({ owner, path }, { id: uuid() });
@@ -47,13 +47,13 @@ test("[CG-1] a terminal is open while someone looks at it, and tells who and why
   expect(await list("type:reconnecting_pty username:ada")).toHaveLength(1);
 });
 
-test("[CG-3] requests of one browser are one visit; a stranger's is another, and what is refused is none", async () => {
+test("[CG-3] one browser's requests are one visit; an anonymous visitor's is another, and a refused request is none", async () => {
   const mine = { token: world.token, headers: { "user-agent": "Browser/1" } };
   for (const rest of ["/", "/a", "/b"]) await (await world.get(world.path("web", rest), mine)).text();
   const strange = { headers: { "user-agent": "Stranger/1" } };
   for (const rest of ["/", "/c"]) await (await world.get(world.path("web", rest), strange)).text();
   await (await world.get(world.path("none"), mine)).text();
-  // Another node than the one that is asked may have it still to write.
+  // Another node than the called one may still have to write it.
   const found = await until(async () => {
     const noted = await list("type:workspace_app");
     return noted.length > 1 && noted;
@@ -71,7 +71,7 @@ test("[CG-3] requests of one browser are one visit; a stranger's is another, and
   expect([port?.target, port?.user?.username]).toEqual([String(world.app.port), "ada"]);
 });
 
-test("[CG-3] a visit ends after fifteen minutes of silence, at its last request; then a new one begins", () => {
+test("[CG-3] a visit ends after fifteen minutes without a request, at its last one; then a new one starts", () => {
   const clock = new ManualClock();
   const told: string[] = [];
   const begin = ({ target }: { target: string }) => {

@@ -1,4 +1,4 @@
-// The connection log as agents fill it: a real server, agents that speak the real protocol, and the clock in the test's hand.
+// The agents' entries in the connection log: a real server, agents that speak the real protocol, and a clock controlled by the test.
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { connectionUpkeep } from "#actors/connections/upkeep.ts";
@@ -14,7 +14,7 @@ import { ADMIN, startTestServer, type TestServer } from "#test/support/server.ts
 import { until } from "#test/support/until.ts";
 import { connectAgent } from "../agents/rpc-agent.ts";
 
-// A loaded machine may take its time.
+// A loaded machine may be slow.
 setDefaultTimeout(scaled(60_000));
 
 type Page = { connection_logs: ConnectionLog[]; count: number; count_cap: number };
@@ -59,7 +59,7 @@ const sweep = async (): Promise<void> => {
   await connectionUpkeep.idle();
 };
 
-test("[CG-2] [CG-4] a session is there once and ends once, with its code; editors by their names, ports by their numbers", async () => {
+test("[CG-2] [CG-4] a session is logged once and ends once, with its code; editors by name, ports by number", async () => {
   const seeded = await seedAgent(server);
   const id = uuid();
   await tell(seeded, { id }, { id }, { action: Action.DISCONNECT, reason: "unknown" });
@@ -97,7 +97,7 @@ test("[CG-2] [CG-4] a session is there once and ends once, with its code; editor
   ]);
 });
 
-test("[CG-4] an agent's clock is believed within an hour, and nothing begins later than now", async () => {
+test("[CG-4] an agent's clock is used if it is within an hour, and nothing starts in the future", async () => {
   const seeded = await seedAgent(server);
   const now = clock.now();
   for (const at of [now - 60_000, now + 60_000, now - 2 * 3_600_000]) await tell(seeded, { at });
@@ -105,7 +105,7 @@ test("[CG-4] an agent's clock is believed within an hour, and nothing begins lat
   expect(begun.sort((a, b) => a - b)).toEqual([-60_000, 0, 0]);
 });
 
-test("[CG-5] of a flood 300 a minute are noted; the next minute there is room again", async () => {
+test("[CG-5] at most 300 connections a minute are logged; the next minute there is room again", async () => {
   const seeded = await seedAgent(server);
   await tell(seeded, ...Array.from({ length: 320 }, () => ({})));
   expect(await of(seeded)).toHaveLength(300);
@@ -114,7 +114,7 @@ test("[CG-5] of a flood 300 a minute are noted; the next minute there is room ag
   expect(await of(seeded)).toHaveLength(301);
 });
 
-test("[CG-6] an agent that starts over, or whose build is another's now, leaves nothing open", async () => {
+test("[CG-6] an agent that restarts, or whose build was replaced, leaves nothing open", async () => {
   const seeded = await seedAgent(server);
   await tell(seeded, {});
   clock.advance(1_000);
@@ -132,7 +132,7 @@ test("[CG-6] an agent that starts over, or whose build is another's now, leaves 
   expect((await of(seeded))[0]?.disconnect_reason).toBe("the workspace's agent has gone");
 });
 
-test("[CG-7] finds by type, state, people, workspace, connection and time, and refuses what it does not know", async () => {
+test("[CG-7] finds by type, state, people, workspace, connection and time, and refuses unknown keys", async () => {
   const seeded = await seedAgent(server);
   const id = uuid();
   clock.advance(1_000);
@@ -160,7 +160,7 @@ test("[CG-7] finds by type, state, people, workspace, connection and time, and r
   ]);
 });
 
-test("[CG-8] who reads the audit log reads it, page by page; an organization's auditor sees that one only", async () => {
+test("[CG-8] readers of the audit log can read it, page by page; an organization's auditor sees only that one", async () => {
   const [one, two] = [await seedAgent(server), await seedAgent(server)];
   await tell(one, {}, {}, {});
   await tell(two, {});
@@ -189,12 +189,12 @@ test("[CG-8] who reads the audit log reads it, page by page; an organization's a
   expect((await admin.fetch("GET", `/api/v2/connectionlog?after_id=${uuid()}`)).status).toBe(400);
 });
 
-test("[CG-9] goes after 90 days, or as an owner says, which is told", async () => {
+test("[CG-9] is deleted after 90 days, or as an owner sets, which is recorded", async () => {
   const seeded = await seedAgent(server);
   await tell(seeded, {});
   const path = "/api/v2/connectionlog/retention";
   expect(await admin.get<{ days: number }>(path)).toEqual({ days: 90 });
-  // A clock of its own: the server's would fire every timer of ninety days.
+  // A separate clock: the server's would fire every timer of ninety days.
   let now = clock.now();
   const chore = connectionUpkeep({ store: contextOf(server).store, clock: { now: () => now } });
   const after = async (days: number): Promise<number> => {
@@ -215,7 +215,7 @@ test("[CG-9] goes after 90 days, or as an owner says, which is told", async () =
   expect((await auditor.fetch("PUT", path, { days: 1 })).status).toBe(403);
 });
 
-test("[CG-6] what a server held is over when another begins", async () => {
+test("[CG-6] a server's connections end when another starts", async () => {
   const seeded = await seedAgent(server);
   const { connections } = contextOf(server);
   connections.begin({ agent_id: seeded.agent_id, type: "reconnecting_pty", user_id: null, ip: null, user_agent: "" });

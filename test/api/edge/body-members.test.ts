@@ -1,5 +1,5 @@
-// What every body does with members that a genuine client cannot leave away (null, the zero UUID) and with members that its schema
-// forbids: a table over all bodies of the OpenAPI document, at any depth.
+// How every body handles members that a genuine client cannot omit (null, the zero UUID) and members that its schema forbids: a table over
+// all bodies of the OpenAPI document, at any depth.
 import { afterAll, describe, expect, test } from "bun:test";
 import { NIL_UUID } from "#base/ids.ts";
 import type { Generic } from "#schema/generic.ts";
@@ -15,7 +15,7 @@ const agent = admin.as((await seedAgent(server)).agent_token);
 const operations = operationsOf(await fetchDocument(server.url));
 afterAll(() => server[Symbol.asyncDispose]());
 
-/** One object of a body: the way to it (a number is an item of a list), its schema, and a body in which it is. */
+/** One object of a body: its path (a number is a list item), its schema, and a body that contains it. */
 type Spot = { operation: Operation; way: (string | number)[]; schema: Schema };
 
 const spotsIn = (operation: Operation, schema: Schema | undefined, way: (string | number)[] = []): Spot[] => {
@@ -32,7 +32,7 @@ const spots = operations.flatMap((operation) => spotsIn(operation, operation.bod
 const table = <T extends { operation: Operation; way: (string | number)[] }>(rows: T[], name: (row: T) => string) =>
   rows.map((row) => [`${row.operation.name} ${[...row.way, name(row)].join(".")}`, row] as const);
 
-/** Values that fit, with all required members and those on the way; other optional ones are left away. */
+/** Returns valid values with all required members and those on the path; other optional ones are omitted. */
 const filled = (schema: Schema, [step, ...rest]: (string | number)[]): unknown => {
   if (schema.anyOf) {
     const on = schema.anyOf.find((one) => (typeof step === "number" ? one.items : step && one.properties?.[step]));
@@ -84,7 +84,7 @@ const optional: Member[] = spots.flatMap(({ operation, way, schema }) =>
 const isRefusal = ({ status, fields }: { status: number; fields: string[] }, at: string): boolean =>
   status === 400 && fields.some((field) => field === at || field.startsWith(`${at}.`));
 
-describe("null is as good as left away", () => {
+describe("null is treated as omitted", () => {
   test.each(table(optional, ({ name }) => name))("[HT-29] %s", async (_name, member) => {
     const body = bodyWith(member, (at) => {
       at[member.name] = null;
@@ -92,7 +92,7 @@ describe("null is as good as left away", () => {
     const answer = await send(member.operation, body);
     expect(answer.status, JSON.stringify(answer.body)).toBeLessThan(500);
     if (!isRefusal(answer, [...member.way, member.name].join("."))) return;
-    // Refused by the handler, then, which needs one of several: as when it is left away.
+    // The handler rejects it, because it requires one of several members: the same as when it is omitted.
     const without = await send(
       member.operation,
       bodyWith(member, (at) => {
@@ -105,8 +105,8 @@ describe("null is as good as left away", () => {
 
 const uuids = optional.filter(({ schema }) => schema.format === "uuid");
 
-describe("the zero UUID is as good as left away", () => {
-  test("[HT-29] where it says something of its own the document says so, and only there", () => {
+describe("the zero UUID is treated as omitted", () => {
+  test("[HT-29] where it has its own meaning the document says so, and only there", () => {
     const own = uuids.filter(({ schema }) => "x-zero" in schema);
     expect(own.map(({ operation, name }) => `${operation.name} ${name}`)).toEqual([
       "PATCH /api/v2/chats/{chat} workspace_id",
@@ -133,7 +133,7 @@ describe("the zero UUID is as good as left away", () => {
 describe("members that a schema forbids", () => {
   const strict = spots.filter(({ schema }) => schema.additionalProperties === false);
 
-  test("[HT-30] permissions of chats and answers to what they ask are strict", () => {
+  test("[HT-30] permissions of chats and answers to their questions are strict", () => {
     expect(strict.map(({ operation, way }) => `${operation.name} ${way.join(".")}`)).toEqual(
       expect.arrayContaining([
         "POST /api/v2/chats permissions",
@@ -159,7 +159,7 @@ describe("members that a schema forbids", () => {
     }
   });
 
-  test("[HT-30] a misspelt rule allows nothing: it is not stored", async () => {
+  test("[HT-30] a misspelled rule allows nothing: it is not stored", async () => {
     const path = "/api/v2/chats/config/user-permissions";
     const before = await admin.get(path);
     const rule = { tool: "execute", commands: "git status", action: "allow" };
@@ -168,7 +168,7 @@ describe("members that a schema forbids", () => {
     expect(await admin.get(path)).toEqual(before);
   });
 
-  test("[HT-30] elsewhere a member nobody knows is no error, as clients of other versions need", async () => {
+  test("[HT-30] elsewhere an unknown member is accepted, as clients of other versions need", async () => {
     const made = await admin.post<{ name: string }>("/api/v2/organizations", { name: "extra", not_known: { a: 1 } });
     expect(made.name).toBe("extra");
   });

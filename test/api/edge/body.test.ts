@@ -1,4 +1,4 @@
-// Bodies as clients, broken programs and attackers send them. Each is answered in words, at once, and changes nothing.
+// Bodies from clients, broken programs and attackers. Each gets a readable error immediately, and changes nothing.
 import { describe, expect, test } from "bun:test";
 import { Client } from "#src/client.ts";
 import { serverForFile } from "#test/support/for-file.ts";
@@ -20,13 +20,13 @@ const post = async (
   return { status: response.status, body: (await response.json()) as Record<string, unknown> };
 };
 
-/** A sign-in that fits its schema, this many bytes long. */
+/** Returns a valid sign-in of this many bytes. */
 const signIn = (bytes: number): string => {
   const short = JSON.stringify({ email: "a@example.com", password: "wrong", padding: "" });
   return JSON.stringify({ email: "a@example.com", password: "wrong", padding: "x".repeat(bytes - short.length) });
 };
 
-describe("what is not a JSON object", () => {
+describe("a body that is not a JSON object", () => {
   test.each([
     ["text", "text/plain"],
     ["a form", "application/x-www-form-urlencoded"],
@@ -61,7 +61,7 @@ describe("what is not a JSON object", () => {
     expect(body.message).toBe(message);
   });
 
-  test("[HT-6] an object that cannot be made a text, where a text is due, is named as any other", async () => {
+  test("[HT-6] an object without a string form, where a string is expected, is named like any other", async () => {
     const { status, body } = await post('{"email":{"toString":[],"valueOf":1},"password":"wrong"}');
     expect({ status, validations: body.validations }).toEqual({
       status: 400,
@@ -71,7 +71,7 @@ describe("what is not a JSON object", () => {
 
   const missing = { status: 400, body: { message: "The request body is missing." } };
 
-  test("[HT-24] no body is 400 where one is needed, with a type and without", async () => {
+  test("[HT-24] no body is 400 if one is required, with a content type and without", async () => {
     expect(await post(undefined, {})).toMatchObject(missing);
     expect(await post("", { "content-type": "application/json" })).toMatchObject(missing);
     expect(await post("", { "content-type": "text/plain" })).toMatchObject(missing);
@@ -112,7 +112,7 @@ describe("what is not a JSON object", () => {
   });
 });
 
-describe("JSON that means harm", () => {
+describe("hostile JSON", () => {
   test.each([
     ["__proto__", '{"__proto__":{"email":"a","password":"b"}}', ["email", "password"]],
     ["constructor.prototype", '{"constructor":{"prototype":{"polluted":1}},"email":1}', ["email", "password"]],
@@ -149,7 +149,7 @@ describe("JSON that means harm", () => {
     expect([status, body.validations]).toEqual([400, [{ field, detail: "must not contain NUL" }]]);
   });
 
-  test("[HT-33] NUL is refused in a query and in a path, and words that only look like it are not", async () => {
+  test("[HT-33] NUL is refused in a query and in a path, and lookalike text is not", async () => {
     for (const path of ["/api/v2/users?q=a%00b", "/api/v2/users/a%00b"]) {
       expect((await admin.fetch("GET", path)).status).toBe(400);
     }
@@ -171,7 +171,7 @@ describe("JSON that means harm", () => {
     },
   );
 
-  test("[HT-6] the server's own prototypes stay as they are", async () => {
+  test("[HT-6] the server's own prototypes are unchanged", async () => {
     await post('{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}}}');
     const me = await admin.get<Record<string, unknown>>("/api/v2/users/me");
     expect(me).not.toHaveProperty("polluted");
@@ -193,7 +193,7 @@ describe("a body that is too large", () => {
     return await answerOf(connection);
   };
 
-  test("[HT-7] at the limit it is read; one byte more is 413 with the words of the specification", async () => {
+  test("[HT-7] at the limit it is read; one byte more is 413 with the specification's message", async () => {
     for (const send of [declared, chunked]) {
       expect((await send(signIn(PUBLIC_LIMIT - 1)))?.status).toBe(401);
       expect((await send(signIn(PUBLIC_LIMIT)))?.status).toBe(401);
@@ -223,7 +223,7 @@ describe("a body that is too large", () => {
     expect(JSON.parse(refused?.text as string)).toEqual(TOO_LARGE);
   });
 
-  test("[HT-7] a body that reading requests bring along is not read", async () => {
+  test("[HT-7] a body sent with a read request is not read", async () => {
     using connection = new RawConnection(server.url);
     connection.send(`${head("GET", "/api/v2/buildinfo", { "Transfer-Encoding": "chunked" })}${chunk("x")}`);
     expect((await answerOf(connection))?.status).toBe(400);

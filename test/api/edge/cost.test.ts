@@ -1,5 +1,5 @@
-// Bodies that are dear to look at: while they are refused, others are answered. Measured against a process of its own; the bound is
-// generous, for the machine may be busy, and yet below what such bodies would cost if they were taken.
+// Bodies that are expensive to validate: other requests are answered while they are rejected. Measured with a separate process; the limit
+// is generous for a busy machine, but below the cost of accepting such bodies.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { connect } from "node:net";
 import { MAX_DEPTH, MAX_MEMBERS, MAX_VALUES, tooCostly } from "#base/json-cost.ts";
@@ -10,7 +10,7 @@ import { ADMIN, tempDirectory } from "#test/support/server.ts";
 import { type ServeProcess, startServe } from "./serve-process.ts";
 
 const BOUND_MS = 1_000;
-/** A dear body is dear each time, and a busy machine is not: the shortest of so many waits counts. */
+/** An expensive body is always expensive, a busy machine is not: the shortest of several waits counts. */
 const TRIES = 3;
 
 const directory = tempDirectory();
@@ -25,7 +25,7 @@ afterAll(async () => {
   directory[Symbol.dispose]();
 });
 
-/** The longest that a health check had to wait while `send` went on: the least of several tries where that is over the bound. */
+/** Returns the longest time a health check waited during `send`; the minimum of several attempts if that exceeds the limit. */
 const longestWait = async (send: () => Promise<unknown>): Promise<number> => {
   let least = Number.POSITIVE_INFINITY;
   for (let tries = 0; tries < TRIES && least >= BOUND_MS; tries++)
@@ -77,7 +77,7 @@ describe("one body", () => {
   });
 });
 
-test("[HT-6] of a list with a hundred thousand entries that are wrong the first are named", async () => {
+test("[HT-6] of a list with a hundred thousand invalid entries the first are named", async () => {
   const mcp_server_ids = Array(MAX_VALUES - 10).fill("x");
   const body = { content: [{ type: "text", text: "hello" }], mcp_server_ids };
   let answer = "";
@@ -89,7 +89,7 @@ test("[HT-6] of a list with a hundred thousand entries that are wrong the first 
   expect(longest).toBeLessThan(BOUND_MS);
 });
 
-test("[HT-6] a megabyte in every text field of every route is answered, and nobody else waits long", async () => {
+test("[HT-6] a megabyte in every text field of every route is answered, and no other request waits long", async () => {
   const long = "x".repeat(1_000_000);
   const texts = (schema: Schema): string[] =>
     Object.entries(schema.properties ?? {}).flatMap(([name, of]) => (of.type === "string" ? [name] : []));
@@ -114,24 +114,24 @@ test("[HT-6] a megabyte in every text field of every route is answered, and nobo
   }
 }, 120_000);
 
-describe("the look before parsing", () => {
+describe("the check before parsing", () => {
   const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
   const filler = "x".repeat(70_000);
 
-  test("[HT-6] short bodies are not looked at, and long honest ones pass", () => {
+  test("[HT-6] short bodies are not checked, and long valid ones pass", () => {
     expect(tooCostly(bytes(members(1_000)))).toBeUndefined();
     const lines = Array.from({ length: 20_000 }, (_, i) => ({ level: "info", output: `line ${i} {"a":{` }));
     expect(tooCostly(bytes(JSON.stringify({ logs: lines })))).toBeUndefined();
     expect(tooCostly(bytes(JSON.stringify({ filler, map: JSON.parse(members(MAX_MEMBERS)) })))).toBeUndefined();
   });
 
-  test("[HT-6] what stands in texts does not count, escaped quotes do not end them", () => {
+  test("[HT-6] text content is not counted, and escaped quotes do not end strings", () => {
     const colons = ":".repeat(MAX_MEMBERS * 2);
     expect(tooCostly(bytes(JSON.stringify({ filler, colons, quotes: `"${colons}\\"${colons}` })))).toBeUndefined();
     expect(tooCostly(bytes(JSON.stringify({ filler, brackets: "[{".repeat(MAX_DEPTH) })))).toBeUndefined();
   });
 
-  test("[HT-6] one member or one level too many is too many", () => {
+  test("[HT-6] one member or one level too many is refused", () => {
     const over = JSON.stringify({ filler, map: JSON.parse(members(MAX_MEMBERS + 1)) });
     expect(tooCostly(bytes(over))).toContain("members");
     const deep = (levels: number): string => `{"filler":"${filler}","a":${"[".repeat(levels)}${"]".repeat(levels)}}`;

@@ -1,4 +1,4 @@
-// More connections than the system lets the server open files: a real process with a small limit, and clients that never finish a request.
+// More connections than the server may open file descriptors: a real process with a small limit, and clients that never finish a request.
 import { expect, test } from "bun:test";
 import { makeCertificate } from "#test/cli/certificate.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
@@ -8,12 +8,12 @@ import { until } from "#test/support/until.ts";
 import { head } from "./raw-http.ts";
 import { type ServeProcess, startServe } from "./serve-process.ts";
 
-/** How often each limit is tried: 20 by hand. */
+/** How often each limit is tested: 20 in manual runs. */
 const FLOODS = Number(process.env.SLIPWAY_TEST_FLOODS ?? 1);
 
 const half = head("GET", "/healthz").slice(0, -2);
 
-/** So many connections that have sent this much of a request; answers once the server has closed some of them. */
+/** Opens this many connections, each with this partial request; resolves once the server has closed some of them. */
 const flood = async (url: URL, connections: number, sent: string): Promise<Disposable> => {
   const all = Array.from({ length: connections }, () => new RawConnection(url));
   let closed = 0;
@@ -34,7 +34,7 @@ const status = async (url: URL, path: string, ms: number, tls?: { ca: string }):
   return status;
 };
 
-/** Stops it in order, and answers what it has logged as a warning or an error. */
+/** Stops the server properly, and returns its logged warnings and errors. */
 const complaints = async (serve: ServeProcess): Promise<string[]> => {
   serve.child.kill("SIGTERM");
   expect(await serve.child.exited).toBe(0);
@@ -74,7 +74,7 @@ testNeeding(
     expect(await status(serve.url, "/readyz", 5_000, tls)).toBe(200);
     using _held = await flood(serve.url, 1280, "");
     expect(await status(serve.url, "/readyz", 15_000, tls)).toBe(200);
-    // A slow machine closes silent connections as fast as their handshakes end, and then nothing runs out.
+    // A slow machine closes idle connections as fast as their handshakes complete, so the limit is not reached.
     const [lowered, ...more] = await complaints(serve);
     expect(lowered).toEqual(LOWERED);
     expect(more.length).toBeLessThanOrEqual(1);
@@ -83,7 +83,7 @@ testNeeding(
   60_000,
 );
 
-test("[HT-10] a head that comes a byte at a time is given up", async () => {
+test("[HT-10] headers sent a byte at a time time out", async () => {
   await using server = await startTestServer();
   using slow = new RawConnection(server.url);
   slow.send(half);

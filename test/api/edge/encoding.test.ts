@@ -1,11 +1,11 @@
-// What the browser loads: compressed as it likes it, tagged, and kept for as long as it may be.
+// Assets for browsers: compressed in a supported encoding, with ETags and cache lifetimes.
 import { expect, test } from "bun:test";
 import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from "node:zlib";
 import { serverForFile } from "#test/support/for-file.ts";
 
 const { server, admin } = await serverForFile();
 
-/** As it is on the wire: nothing is decompressed on the way. */
+/** Returns the raw response, without decompression. */
 const get = (path: string, headers: Record<string, string> = {}): Promise<Response> =>
   fetch(new URL(path, server.url), { headers, decompress: false });
 
@@ -46,7 +46,7 @@ test.each(["/", "/swagger", "/swagger/ui.js", "/swagger/json", "/settings/tokens
   },
 );
 
-test("[WB-3] [PG-1] a script is kept forever, its page is asked about each time", async () => {
+test("[WB-3] [PG-1] a script is cached forever, its page is revalidated every time", async () => {
   const page = await get("/");
   expect(page.headers.get("cache-control")).toBe("no-cache");
   const script = await get(scriptOf(await page.text()));
@@ -65,7 +65,7 @@ test("[WB-4] the policy names the page's own script by its hash, and nothing els
   expect(policy).not.toContain("unsafe");
 });
 
-test("[WB-2] long answers in JSON come compressed where it is asked for; short ones, changes and streams do not", async () => {
+test("[WB-2] long JSON responses are compressed on request; short ones, changes and streams are not", async () => {
   const signedIn = { "Service-Session-Token": admin.token ?? "" };
   for (let at = 0; at < 40; at++) await admin.post("/api/v2/users/me/keys/tokens", { token_name: `token-${at}` });
   const path = "/api/v2/users/me/keys/tokens";

@@ -1,4 +1,4 @@
-// Example bodies of the OpenAPI document: every body has one, and those of the specification work as they are sent.
+// Example bodies of the OpenAPI document: every body has one, and those of the specification work unchanged.
 import { beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import type { Chat } from "#schema/chats/chat.ts";
 import type { Manifest } from "#schema/templates/manifest.ts";
@@ -15,16 +15,16 @@ import { ECHO, followImport, upload } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
 import { awaitBuild, awaitWorkspace, seedTemplate } from "#test/support/workspaces.ts";
 
-/** The smallest template with the agent that examples name. */
+/** The smallest template with the agent that the examples name. */
 const WITH_AGENT: Manifest = {
   provisioner: "echo",
   resources: [{ name: "main", agents: [{ name: "main", os: "linux", arch: "amd64" }] }],
 };
 
-/** What `fetch` of the client gives. */
+/** The result of the client's `fetch`. */
 type Answer = Awaited<ReturnType<Client["fetch"]>>;
 
-// On a machine with much else to do.
+// Allows for a busy machine.
 setDefaultTimeout(scaled(60_000));
 
 const world = await forFile(openChatWorld({ env: { SLIPWAY_ALLOW_WORKSPACE_RENAMES: "true" } }));
@@ -37,7 +37,7 @@ beforeAll(async () => {
   document = await fetchDocument(server.url);
 });
 
-/** Sends an example as the API's page fills it in for this caller, where `path` is filled in; `more` are ids that earlier answers gave. */
+/** Sends an example as the API page fills it in for this caller; `path` is already filled in, and `more` are IDs from earlier responses. */
 const send = async (
   client: Client,
   operation: string,
@@ -55,7 +55,7 @@ const send = async (
   return await client.fetch(method, `/api/v2${at}${query && `?${query}`}`, example);
 };
 
-/** What is not a success, with the body of the answer. */
+/** Returns a non-success response with its body. */
 const refused = async (operation: string, answer: Answer): Promise<string[]> =>
   answer.ok ? [] : [`${operation}: ${answer.status} ${await answer.text()}`];
 
@@ -68,7 +68,7 @@ test("[HT-40] every JSON body has an example", () => {
   expect(bare.map(({ name }) => name)).toEqual([]);
 });
 
-test("[HT-40] the API's page fills in what its reader has", async () => {
+test("[HT-40] the API's page fills in the reader's own values", async () => {
   const page = await (await admin.fetch("GET", "/swagger/page.js")).text();
   expect(page).toContain("const withIds = ");
   const ids = await loadIds((path) => admin.get(path), Date.now());
@@ -76,7 +76,7 @@ test("[HT-40] the API's page fills in what its reader has", async () => {
   expect(Object.keys(ids).sort()).toEqual(["deadline", "group_perms", "group_roles", "organization_id", "template_id"]);
 });
 
-test("[HT-40] examples about workspaces work as they are sent", async () => {
+test("[HT-40] examples for workspaces work as sent", async () => {
   const created = await send(admin, "POST /users/{user}/workspaces");
   expect(created.status).toBe(200);
   const { id } = (await created.json()) as Workspace;
@@ -111,7 +111,7 @@ test("[HT-40] examples about workspaces work as they are sent", async () => {
   expect(found).toEqual([]);
 });
 
-test("[HT-40] examples of agents work as they are sent", async () => {
+test("[HT-40] examples for agents work as sent", async () => {
   const seeded = await seedAgent(server, { apps: [{ slug: "web" }] });
   const agent = new Client(server.url, seeded.agent_token);
   const found: string[] = [];
@@ -132,7 +132,7 @@ test("[HT-40] examples of instance identities have the right form; only a cloud 
   expect(await Promise.all(statuses)).toEqual(Array(6).fill(401));
 });
 
-test("[HT-40] examples about chats work as they are sent", async () => {
+test("[HT-40] examples for chats work as sent", async () => {
   const found: string[] = [];
   const created = await send(world.owner, "POST /chats");
   const { id } = (await created.json()) as { id: string };
@@ -166,7 +166,7 @@ test("[HT-40] examples about chats work as they are sent", async () => {
   expect(found).toEqual([]);
 });
 
-test("[HT-40] examples of settings work as they are sent", async () => {
+test("[HT-40] examples for settings work as sent", async () => {
   const found: string[] = [];
   const settings = operationsOf(document).filter(
     ({ method, path, body }) =>
@@ -201,7 +201,7 @@ test("[HT-40] examples of settings work as they are sent", async () => {
   expect(found).toEqual([]);
 });
 
-test("[HT-40] a template is made of the example of a version, once an archive was uploaded", async () => {
+test("[HT-40] a template is created from the example of a version, once an archive was uploaded", async () => {
   const file_id = await upload(admin, { "template.yaml": ECHO });
   const path = { organization: "default" };
   const version = await send(admin, "POST /organizations/{organization}/templateversions", path, { file_id });

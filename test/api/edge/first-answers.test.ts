@@ -1,4 +1,4 @@
-// What a page of the app begins with, for anyone who opens it.
+// The data that a page of the app starts with, for everyone who opens it.
 import { expect, test } from "bun:test";
 import { asActive } from "#test/support/cluster/active-nodes.ts";
 import { forFile } from "#test/support/for-file.ts";
@@ -25,7 +25,7 @@ const firstIn = (html: string): First | undefined => {
   return json === undefined ? undefined : (JSON.parse(json) as First);
 };
 
-test("[WB-77] a page tells anyone who opens it who they are and what their lists show, and nobody keeps it", async () => {
+test("[WB-77] a page includes its user's identity and the data of their lists, and is never cached", async () => {
   const { id } = await createWorkspace(admin, template_id, "alpha");
   await awaitBuild(admin, id);
   const page = await open("/workspaces", { ...asAdmin, "accept-encoding": "br, gzip" });
@@ -33,14 +33,14 @@ test("[WB-77] a page tells anyone who opens it who they are and what their lists
   expect(page.headers.get("etag")).toBeNull();
   expect(page.headers.get("content-encoding")).toBe("gzip");
   expect(await page.text()).toContain("</html>");
-  // A busy server sends a page without them rather than late.
+  // A busy server sends the page without them rather than late.
   const { answers, heard } = await until(async () => firstIn(await (await open("/workspaces", asAdmin)).text()));
   for (const address of ["/users/me", "/organizations", "/users/me/roles", "/chats?limit=100"])
     expect(answers[`GET ${address}`]).toEqual((await (await open(`/api/v2${address}`, asAdmin)).json()) as object);
   const list = JSON.parse(heard["/workspaces/watch"] ?? "{}");
   expect(list).toMatchObject({ type: "snapshot", workspaces: [{ id, name: "alpha" }], more: false });
 
-  // The stream continues from there; where nodes are all active, another one than that of the page starts over.
+  // The stream continues from there; with several active nodes, another node than the page's starts over.
   const renamed = await createWorkspace(admin, template_id, "beta");
   const abort = new AbortController();
   const address = `/api/v2/workspaces/watch?after_id=${encodeURIComponent(list.id)}`;
@@ -57,7 +57,7 @@ test("[WB-77] a page tells anyone who opens it who they are and what their lists
   expect(said).toMatch(asActive ? /"type":"(changes|snapshot)"/ : /"type":"changes"/);
 });
 
-test("[WB-77] strangers, keys in an address, and the doors get the page alone", async () => {
+test("[WB-77] anonymous callers, keys in a URL, and sign-in pages get the page alone", async () => {
   for (const [path, headers] of [
     ["/", {}],
     ["/", { cookie: "service_session_token=abcdefghij-abcdefghijabcdefghijab" }],
@@ -71,7 +71,7 @@ test("[WB-77] strangers, keys in an address, and the doors get the page alone", 
   }
 });
 
-test("[WB-77] what someone has called themselves stays a text", async () => {
+test("[WB-77] a user's own text stays text", async () => {
   const name = "</script><script>alert(1)</script>";
   await admin.put("/api/v2/users/me/profile", { username: ADMIN.username, name });
   const html = await until(async () => {

@@ -1,8 +1,8 @@
-// WebSocket frames written by hand, as no library would send them.
+// Hand-written WebSocket frames that no library would send.
 
 export type FrameOptions = { masked?: boolean; final?: boolean; reserved?: number; announced?: number };
 
-/** One frame from a client. `announced` is a length other than the payload's. */
+/** Returns one client frame. `announced` is a length that differs from the payload's. */
 export const frame = (opcode: number, payload: Uint8Array | string, options: FrameOptions = {}): Buffer => {
   const { masked = true, final = true, reserved = 0 } = options;
   const bytes = Buffer.from(payload as string);
@@ -21,7 +21,7 @@ export const frame = (opcode: number, payload: Uint8Array | string, options: Fra
   return Buffer.concat(masked ? [head, Buffer.alloc(4), bytes] : [head, bytes]);
 };
 
-/** The code of the close frame at the end of what a server sent, if there is one. */
+/** Returns the code of the close frame at the end of a server's output, if any. */
 export const closeCode = (received: string): number | undefined => {
   const bytes = Buffer.from(received.slice(received.indexOf("\r\n\r\n") + 4), "latin1");
   for (let at = 0; at + 1 < bytes.length; ) {

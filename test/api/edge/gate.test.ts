@@ -1,4 +1,4 @@
-// What is refused before any route is looked at.
+// Requests that are rejected before routing.
 import { describe, expect, test } from "bun:test";
 import { forFile } from "#test/support/for-file.ts";
 import { RawConnection, rawRequest } from "#test/support/net/raw.ts";
@@ -47,7 +47,7 @@ describe("the Host header", () => {
     expect(shifted.status).toBe(421);
     const shiftedToo = await get("xy", "/ab/healthz");
     expect(shiftedToo.status).toBe(421);
-    // Also where a short name is ours.
+    // Also if the short name is one of ours.
     expect((await get("nas", "/pu/api/v2/buildinfo")).status).toBe(404);
     expect((await get("a", "/pub/healthz")).status).toBe(404);
   });
@@ -57,7 +57,7 @@ describe("the Host header", () => {
   });
 });
 
-describe("requests that are no proper HTTP", () => {
+describe("malformed HTTP requests", () => {
   const cases: [string, string][] = [
     ["no Host at all", "GET /healthz HTTP/1.1\r\n\r\n"],
     [

@@ -1,9 +1,9 @@
-// How a strict reader in Go takes an answer (facts/wire 0 and 5): a text where a UUID or a date stands must be one, numbers of time are
-// whole, lists are lists, and a UUID that may be missing is a plain text or null. Used by go.test.ts.
+// How a strict Go client parses a response (facts/wire 0 and 5): UUIDs and dates must be valid, durations are integers, lists are lists,
+// and an optional UUID is a plain text or null. Used by go.test.ts.
 import { isUuid } from "#base/ids.ts";
 import type { Schema } from "#test/fuzz/operations.ts";
 
-/** Fields that Go reads as UUIDs wherever they stand, `id` apart; the document may forget to say so. */
+/** Fields that Go parses as UUIDs everywhere, except `id`; the document may omit the format. */
 // biome-ignore format: a list
 const UUIDS = new Set([
   "organization_id", "owner_id", "template_id", "template_version_id", "template_active_version_id", "active_version_id",
@@ -12,15 +12,15 @@ const UUIDS = new Set([
   "root_chat_id", "last_model_config_id", "model_config_id", "app_id", "worker_id", "daemon_id", "key_id", "chat_id", "failing_agents",
   "organization_ids", "tailnet_id",
 ]);
-/** Those of a login key, whose ids are ten letters. */
+/** Fields of a login key, whose IDs are ten letters. */
 const NO_UUID = /\.key_id$/;
 const DATES = /(_at|^deadline|^max_deadline|^dormant_at|^last_used|^not_before)$/;
-/** Lengths of time: whole numbers, whatever their unit. */
+/** Durations: integers in any unit. */
 const SPANS =
   /(^|_)(ttl|ttl_ms|timeout|timeout_ms|lifetime|lifetime_seconds|interval|bump_ms|max_token_lifetime|connection_timeout_seconds|age)$/;
 const DATE = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$/;
 
-/** What such a reader would stumble over, in words; empty for a good answer. */
+/** Returns what such a client would reject; empty for a valid response. */
 export const problemsIn = (value: unknown, schema: Schema | undefined, at = "$", name = ""): string[] => {
   const branches = schema?.anyOf?.flatMap((one) => one.anyOf ?? [one]) ?? (schema ? [schema] : []);
   const has = (wanted: (one: Schema) => boolean): boolean => branches.some(wanted);

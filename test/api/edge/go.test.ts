@@ -1,5 +1,5 @@
-// Every answer that a client of the second kind gets on the routes of workspaces, agents, templates, users and chats, read as a program
-// in Go would read it (facts/wire 0 and 5). Which routes there are comes from the OpenAPI document.
+// Every response for a client of the second kind on the routes of workspaces, agents, templates, users and chats, parsed as a Go program
+// would (facts/wire 0 and 5). The routes come from the OpenAPI document.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { Manifest } from "#schema/templates/manifest.ts";
 import type { Operation, Schema } from "#test/fuzz/operations.ts";
@@ -34,7 +34,7 @@ const RICH: Manifest = {
   ],
 };
 
-/** Those whose answer is read last: they change what others show. */
+/** Reads whose responses are checked last, because they change what others show. */
 const isRead = (name: string): boolean => name.startsWith("GET ");
 const NAMES = ALL.filter((name) => PLACES.test(name) && !name.startsWith("DELETE ")).sort(
   (a, b) => Number(isRead(b)) - Number(isRead(a)),
@@ -43,7 +43,7 @@ const NAMES = ALL.filter((name) => PLACES.test(name) && !name.startsWith("DELETE
 const answerOf = ({ described }: Operation, status: number): Schema | undefined =>
   described.responses[String(status)]?.content?.["application/json"]?.schema;
 
-describeInside("a strict reader", () => {
+describeInside("a strict parser", () => {
   let town: Town;
   beforeAll(async () => {
     town = await openTown({ manifest: RICH });
@@ -76,7 +76,7 @@ describeInside("a strict reader", () => {
   };
   for (const name of NAMES) testOf(name)(`[HT-21] ${name}`, () => read(name));
 
-  test("[HT-21] stumbles over what it should", () => {
+  test("[HT-21] rejects invalid values", () => {
     const schema: Schema = {
       type: "object",
       properties: { id: { type: "string", format: "uuid" }, apps: { type: "array" } },

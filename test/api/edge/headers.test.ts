@@ -1,4 +1,4 @@
-// Headers that every answer carries, good or bad.
+// Headers of every response, successful or not.
 import { expect, test } from "bun:test";
 import { forFile } from "#test/support/for-file.ts";
 import { startTestServer } from "#test/support/server.ts";
@@ -30,7 +30,7 @@ test.each(kinds)(
   },
 );
 
-test("[HT-11] a refused Host, a foreign page and an oversize carry them, too", async () => {
+test("[HT-11] a refused Host, a cross-site page and an oversized body have them too", async () => {
   const answers = await Promise.all([
     call(server.url, head("GET", "/healthz", { Host: "evil.example" })),
     call(server.url, head("POST", "/api/v2/users/logout", { Cookie: "service_session_token=x", Origin: "null" })),
@@ -48,7 +48,7 @@ test("[HT-11] 401 and 403 name the scheme, 405 the methods", async () => {
   expect((await call(server.url, head("PUT", "/api/v2/buildinfo")))?.headers.get("allow")).toBe("GET");
 });
 
-test("[HT-11] the documentation page allows no script but ours and no frame around it", async () => {
+test("[HT-11] the documentation page allows only our script and no frame around it", async () => {
   for (const path of ["/swagger", "/swagger/ui.js", "/swagger/json"]) {
     const answer = await fetch(new URL(path, server.url));
     expect(answer.status).toBe(200);
@@ -60,7 +60,7 @@ test("[HT-11] the documentation page allows no script but ours and no frame arou
   }
 });
 
-test("[HT-12] a request's own id returns when it is a harmless word, and not otherwise", async () => {
+test("[HT-12] a request's own ID is returned if it is harmless, and only then", async () => {
   const idOf = async (id: string) =>
     (await call(server.url, head("GET", "/healthz", { "X-Request-Id": id })))?.headers.get("x-request-id");
   expect(await idOf("0123-abc.DEF/7:=")).toBe("0123-abc.DEF/7:=");

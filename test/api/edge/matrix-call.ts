@@ -1,5 +1,5 @@
-// One call of an operation as a row of the matrix describes it: path, query and body filled with the town's things. Used by matrix.test.ts
-// and by the test of canaries.
+// One call of an operation as a row of the matrix describes it: path, query and body filled in with the town's objects. Used by
+// matrix.test.ts and by the canary test.
 import { test } from "bun:test";
 import type { Access } from "#src/api/http/operation.ts";
 import { Client } from "#src/client.ts";
@@ -17,12 +17,12 @@ const DECLARED = declaredAccess(ROUTES);
 /** The operations that declare what they change. */
 export const DECLARED_AUDITS = listAudited(ROUTES);
 
-/** The operations of which it is known who may. */
+/** The operations with known access. */
 export const NAMES: readonly string[] = [...new Set([...Object.keys(TABLE), ...DECLARED.keys()])];
 
 export type WholeRow = Row & { readonly is: string; readonly access: Access | undefined };
 
-/** Returns the row of an operation: who gets what, and what its call sends; an empty one when none exists. */
+/** Returns the row of an operation: who gets which status, and what its call sends; an empty one if there is none. */
 export const rowOf = (name: string): WholeRow => {
   const given = TABLE[name] ?? {};
   const row = typeof given === "string" ? { is: given } : given;
@@ -33,7 +33,7 @@ export const rowOf = (name: string): WholeRow => {
 
 const NAMED = { "Content-Disposition": 'attachment; filename="hello.txt"' };
 
-/** The bare answer. Members of `more` are put into the body, over what the row has there; `also` are more headers. */
+/** Returns the raw response. Members of `more` override the row's body; `also` are additional headers. */
 export const callAs = (
   { server }: Pick<Town, "server">,
   operation: Operation,
@@ -59,7 +59,7 @@ export const callAs = (
   return new Client(server.url, token).fetch(operation.method, path, body, { headers: { ...headers, ...also } });
 };
 
-/** The row's body with the town's things in it, or an example of what the schema requires. */
+/** Returns the row's body with the town's objects filled in, or an example of what the schema requires. */
 const bodyOf = ({ body }: Operation, row: Row, things: Things): unknown => {
   if (row.body !== undefined) return filled(row.body, things);
   if (!body) return undefined;
@@ -68,11 +68,11 @@ const bodyOf = ({ body }: Operation, row: Row, things: Things): unknown => {
   return example({ ...body, properties: wanted });
 };
 
-/** The same value with `{name}` in its texts replaced by the town's thing of that name. */
+/** Returns the value with `{name}` in its texts replaced by the town's object of that name. */
 const filled = <T>(value: T, things: Things): T =>
   JSON.parse(JSON.stringify(value).replace(/\{(\w+)\}/g, (whole, name: string) => things[name] ?? whole)) as T;
 
-// Nodes that are all active have no ready template `local`, and PostgreSQL is backed up in its own way.
+// Several active nodes have no built-in template `local`, and PostgreSQL has its own backups.
 const BY_NAME = "GET /api/v2/organizations/{organization}/templates/{name}";
 
 const OF_ONE: Readonly<Record<string, OfOneServer>> = {
@@ -81,7 +81,7 @@ const OF_ONE: Readonly<Record<string, OfOneServer>> = {
   [`${BY_NAME}/versions/{version}`]: "local",
 };
 
-/** `test` for what an operation answers to those who may. */
+/** Returns the `test` function for an operation's success. */
 export const testOf = (name: string): typeof test => {
   const why = OF_ONE[name];
   return why ? testOfOne(why) : test;

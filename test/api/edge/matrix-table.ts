@@ -1,49 +1,49 @@
-// What the authorization matrix needs to know of operations beyond the `access` that they declare: what a call sends, and which status is
-// no success or does not follow from the access. Read by matrix-call.ts; test/security/RULES.md (SC) says when a row is needed. A row and a
-// declared access are checked against the specification (facts/platform 3.8), never against what the code answers.
+// The authorization matrix's data about operations in addition to their declared `access`: request bodies, and statuses that are not
+// successes or do not follow from the access. Read by matrix-call.ts; test/security/RULES.md (SC) says when a row is needed. A row and a
+// declared access are checked against the specification (facts/platform 3.8), never against the code's behavior.
 import type { Access } from "#src/api/http/operation.ts";
 import type { MakerName } from "./matrix-world.ts";
 import { A, B, C, K, O, T, U, V, W } from "./paths.ts";
 
 export type Row = {
-  /** One status for each of CALLERS, in their order, where it does not follow from the `access` that the operation declares. */
+  /** One status for each of CALLERS, in order, if it does not follow from the operation's declared `access`. */
   readonly is?: string;
-  /** What callers get who may, when it is not the operation's success. */
+  /** The status for allowed callers, if it is not the operation's success. */
   readonly answers?: number;
-  /** A JSON body; `{name}` in its texts is one of the town's things. Without it: an example of the required fields. */
+  /** A JSON body; `{name}` in its texts is one of the town's objects. By default an example of the required fields. */
   readonly body?: unknown;
-  /** A body that is not JSON: its content type. */
+  /** The content type of a body that is not JSON. */
   readonly sends?: string;
   /** Path parameters that are not the town's own. */
   readonly path?: Readonly<Record<string, string>>;
   readonly query?: Readonly<Record<string, string>>;
-  /** What the call uses up, so that each caller who may has one of its own. */
+  /** An object that the call uses up, so that each allowed caller gets a new one. */
   readonly fresh?: MakerName;
-  /** Why the row is not what one would think. */
+  /** Why the row is surprising. */
   readonly why?: string;
 };
 
 // stranger, agent, other agent, foreigner, colleague, ada (whose it is), admin (the site's owner)
 const OPEN = "200 200 200 200 200 200 200";
-/** No caller that a password makes: only who proves it otherwise. */
+/** No caller with a password: only those who authenticate otherwise. */
 const NOBODY = "401 401 401 401 401 401 401";
 const EVERY_USER = "401 401 401 200 200 200 200";
-/** For members of the organization, be it to read or to be told that it is not theirs to do. */
+/** For members of the organization, to read or to get a 403. */
 const MEMBERS = "401 401 401 404 200 200 200";
 const LEADS = "401 401 401 404 403 403 200";
-/** For the site's owner; others may know that it exists, or not. */
+/** For the site's owner; others get 403 or 404. */
 const SITE_LEADS = "401 401 401 403 403 403 200";
 const SITE_SECRET = "401 401 401 404 404 404 200";
-/** Belongs to ada; there is nothing to see for others but the site's owner. */
+/** Belongs to ada; others except the site's owner see nothing. */
 const PRIVATE = "401 401 401 404 404 200 200";
-/** Each for themselves, the site's owner too. */
+/** For each user's own data only, including the site's owner. */
 const OWN = "401 401 401 404 404 200 403";
-/** For the workspace's agent, and any other agent of itself. */
+/** For the workspace's agent, and for any other agent about itself. */
 const AGENT = "401 200 200 401 401 401 401";
-/** Who looks after users; ada may see herself. */
+/** For user administrators; ada may see herself. */
 const LOOKS_AFTER_USERS = "401 401 401 404 404 403 200";
 
-/** The row of each declared access, with 200 where callers may. */
+/** The row of each declared access, with 200 for allowed callers. */
 export const STATUSES: Readonly<Record<Access, string>> = {
   anyone: OPEN,
   credentials: NOBODY,
@@ -59,12 +59,12 @@ export const STATUSES: Readonly<Record<Access, string>> = {
 };
 
 const HAS_NO_PASSWORD = "400: ada has no password";
-/** The same, where it takes a socket and a plain request is told so. */
+/** Like PRIVATE, for an endpoint that requires a socket and rejects a plain request. */
 const PRIVATE_SOCKET = "401 401 401 404 404 400 400";
-/** Returns the row with another status for callers who may. */
+/** Returns the row with another status for allowed callers. */
 export const as = (row: string, status: number): string => row.replaceAll("200", String(status));
 
-/** Of nothing that there is. */
+/** The ID of nothing that exists. */
 const NOBODYS_ID = "6ba7b810-9dad-41d1-80b4-00c04fd430c8";
 const said = [{ type: "text", text: "hang: on" }];
 const week = { start_time: "2025-01-06T00:00:00Z", end_time: "2025-01-13T00:00:00Z" };

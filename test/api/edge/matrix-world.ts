@@ -1,5 +1,5 @@
-// A small town for the authorization matrix: ada owns one of everything, and eleven callers knock at each of its doors. Used by
-// matrix.test.ts; needs a server in this process.
+// A small town for the authorization matrix: ada owns one of everything, and eleven callers try to access each. Used by matrix.test.ts;
+// needs a server in this process.
 import { sha256, uuid } from "#base/ids.ts";
 import { insertOAuth2Grant } from "#db/oauth2/grants.ts";
 import { insertKey } from "#db/users/api-keys.ts";
@@ -11,17 +11,17 @@ import { contextOf, seedUser } from "#test/support/seed.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
 import { awaitBuild, createWorkspace, seedTemplate } from "#test/support/workspaces.ts";
 
-/** The four kinds of strangers count as one column: they must all get the same. */
+/** The four kinds of strangers share one column: all must get the same status. */
 export const STRANGERS = ["none", "wrong", "expired", "revoked"] as const;
 
-/** The columns of a row, in this order. */
+/** The columns of a row, in order. */
 export const CALLERS = ["stranger", "agent", "other agent", "foreigner", "colleague", "ada", "admin"] as const;
 export type CallerName = (typeof CALLERS)[number];
 
-/** What a call works on: values of path parameters, `{name}` in bodies and rows, and who calls when that is someone new. */
+/** The objects of a call: path parameters, `{name}` in bodies and rows, and the caller if it is a new one. */
 export type Things = Readonly<Record<string, string>>;
 
-/** A template with an app that wants a key. */
+/** A template with an app that needs a key. */
 const WITH_EDITOR: Manifest = {
   provisioner: "echo",
   resources: [
@@ -44,7 +44,7 @@ export type TownOptions = { manifest?: Manifest; client_secret?: string };
 const DAY = 86_400_000;
 const text = (words: string) => [{ type: "text", text: words }];
 
-/** A provider of external accounts that nobody can reach. Its secret is for the test of canaries. */
+/** An unreachable provider of external accounts. Its secret is for the canary test. */
 const PROVIDER = { id: "acme", type: "gitea", client_id: "c", base_url: "https://git.invalid" };
 
 export const openTown = async ({ manifest = WITH_EDITOR, client_secret = "s" }: TownOptions = {}) => {
@@ -55,7 +55,7 @@ export const openTown = async ({ manifest = WITH_EDITOR, client_secret = "s" }: 
   });
   const { store } = contextOf(server);
   const expired = (await seedUser(server)).token;
-  // Immediately: each second of a day on the way would be one of each node.
+  // In one jump: otherwise every node would process each second of the day.
   clock.leap(DAY + 1);
   const anybody = new Client(server.url);
   const admin = await anybody.signIn(ADMIN.email, ADMIN.password);
@@ -71,7 +71,7 @@ export const openTown = async ({ manifest = WITH_EDITOR, client_secret = "s" }: 
   const ada = admin.as(people.ada.token);
   const bob = admin.as(people.bob.token);
 
-  /** A key of this user, as if it had been made a moment ago. */
+  /** Adds a key for this user, created a moment ago. */
   const addKey = async (
     user_id: string,
     name: string,
@@ -97,7 +97,7 @@ export const openTown = async ({ manifest = WITH_EDITOR, client_secret = "s" }: 
     return { id, token: `${id}-${secret}` };
   };
 
-  /** A running workspace and the token of its agent. */
+  /** Adds a running workspace and returns the token of its agent. */
   const addWorkspace = async (owner: Client, name: string) => {
     const made = await createWorkspace(owner, template.template_id, name);
     const workspace = await awaitBuild(owner, made.id);
@@ -108,7 +108,7 @@ export const openTown = async ({ manifest = WITH_EDITOR, client_secret = "s" }: 
     return { workspace: made.id, workspacebuild: workspace.latest_build.id, workspaceagent: agent, token };
   };
 
-  /** A chat of ada with a first message and a queued one; its turn hangs forever. */
+  /** Adds a chat of ada with a first message and a queued one; its turn hangs forever. */
   const addChat = async () => {
     const { id } = await ada.post<{ id: string }>("/api/v2/chats", { organization_id, content: text("hang: on") });
     const sent = await ada.post<{ queued_message: { id: number } }>(`/api/v2/chats/${id}/messages`, {
@@ -119,14 +119,14 @@ export const openTown = async ({ manifest = WITH_EDITOR, client_secret = "s" }: 
   };
 
   let made = 0;
-  /** A provider of models with one model, neither in use. */
+  /** Adds an unused model provider with one model. */
   const addProvider = async () => {
     const name = `spare${++made}`;
     const kind = { provider: "openai-compat", display_name: name, base_url: "http://127.0.0.1:1/v1", api_key: "k" };
     const { id: provider } = await admin.post<{ id: string }>("/api/v2/chats/providers", kind);
     const model = { provider_id: provider, model: name, enabled: false, is_default: false };
     const { id: model_config } = await admin.post<{ id: string }>("/api/v2/chats/model-configs", model);
-    // Nobody talks to it.
+    // It is never called.
     await admin.patch(`/api/v2/chats/providers/${provider}`, { enabled: false });
     return { provider, model_config };
   };
@@ -157,7 +157,7 @@ export const openTown = async ({ manifest = WITH_EDITOR, client_secret = "s" }: 
     return { deploy_key: (await ada.post<{ id: string }>("/api/v2/users/me/deploy-keys", { url })).id };
   };
 
-  /** An application of the deployment, with a secret. */
+  /** Adds an application of the deployment, with a secret. */
   const addOAuth2App = async () => {
     const app = { name: `spare${++made}`, callback_url: "https://app.invalid/" };
     const { id } = await admin.post<{ id: string }>("/api/v2/oauth2-provider/apps", app);
@@ -165,7 +165,7 @@ export const openTown = async ({ manifest = WITH_EDITOR, client_secret = "s" }: 
     return { oauth2_app: id, oauth2_secret: secret.id };
   };
 
-  /** What ada has granted to an application. */
+  /** Adds a grant of ada to an application. */
   const addGrant = async () => {
     const { oauth2_app } = await addOAuth2App();
     const grant = (await addKey(people.ada.user_id, `spare${++made}`, "oauth2_provider_app")).id;
@@ -176,7 +176,7 @@ export const openTown = async ({ manifest = WITH_EDITOR, client_secret = "s" }: 
     return { grant };
   };
 
-  /** A task of ada whose workspace has been made; its chat has not begun. */
+  /** Adds a task of ada whose workspace exists and whose chat has not started. */
   const addTask = async () => {
     const body = { input: "hang: on", name: `task${++made}`, template_id: template.template_id };
     const task = await ada.post<{ id: string; workspace_id: { uuid: string } }>("/api/v2/tasks/me", body);
@@ -189,7 +189,7 @@ export const openTown = async ({ manifest = WITH_EDITOR, client_secret = "s" }: 
     return { skill: (await ada.post<{ id: string }>("/api/v2/users/me/skills", skill)).id };
   };
 
-  /** A dry run of ada that has ended. */
+  /** Adds a finished dry run of ada. */
   const addDryRun = async (): Promise<string> => {
     const runs = `/api/v2/templateversions/${template.version_id}/dry-run`;
     const { id } = await ada.post<{ id: string }>(runs, { workspace_name: "try" });
@@ -198,7 +198,7 @@ export const openTown = async ({ manifest = WITH_EDITOR, client_secret = "s" }: 
     return id;
   };
 
-  // Chats go on with the model that is built in, whatever other providers come and go.
+  // Chats keep using the built-in model while other providers come and go.
   await admin.post("/api/v2/chats/providers", { provider: "demo", display_name: "demo", enabled: true });
   await admin.post("/api/v2/chats/model-configs", { provider: "demo", model: "demo", enabled: true, is_default: true });
 
@@ -270,7 +270,7 @@ export const openTown = async ({ manifest = WITH_EDITOR, client_secret = "s" }: 
     ada: people.ada.user_id,
   };
 
-  /** Things that a call uses up, recreated for each caller that may. */
+  /** Objects that a call uses up, recreated for each allowed caller. */
   const makers = {
     user: async () => ({ user: (await seedUser(server, { username: `spare${++made}`, organization_id })).user_id }),
     key: async () => ({ key: (await addKey(people.ada.user_id, `spare${++made}`)).id }),

@@ -1,5 +1,5 @@
-// Who may do what, everywhere: every operation of the OpenAPI document, asked by every kind of caller, against the reviewed table of
-// matrix-call.ts. First everything that must be refused, with the database compared before and after; then what must be answered.
+// Who may do what, everywhere: every operation of the OpenAPI document as every kind of caller, against the reviewed table of
+// matrix-call.ts. First everything that must be rejected, with the database compared before and after; then everything that must succeed.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { Operation } from "#test/fuzz/operations.ts";
 import { describeInside } from "#test/support/inside.ts";
@@ -31,7 +31,7 @@ describeInside("the authorization matrix", () => {
     return response.status;
   };
 
-  /** What this caller gets; all strangers must get the same. */
+  /** Returns this caller's status; all strangers must get the same. */
   const ask = async (operation: Operation, row: Row, who: CallerName, things: Things): Promise<number | string> => {
     if (who !== "stranger") return statusOf(operation, row, things.caller ?? town.tokens[who], things);
     const seen: number[] = [];
@@ -42,10 +42,10 @@ describeInside("the authorization matrix", () => {
   const fresh = async ({ fresh: maker }: Row, who: CallerName): Promise<Things> =>
     maker ? { ...town.things, ...(await town.makers[maker](who)) } : town.things;
 
-  /** What is looked at of a table: that the audit log tells of what was refused is no change (rule AU-16). */
+  /** Restricts what is compared of a table: audit log entries of rejections do not count as changes (rule AU-16). */
   const partOf = (name: string): string => (name === "audit_logs" ? " where status_code < 400" : "");
 
-  /** Everything in the database. */
+  /** Returns the whole content of the database. */
   const content = async (): Promise<string> => {
     const hash = new Bun.CryptoHasher("sha256");
     for (const name of (await stored.tables()).filter(isOfCallers)) {
@@ -55,7 +55,7 @@ describeInside("the authorization matrix", () => {
   };
 
   let known = { version: "", content: "" };
-  /** Whether anything in the database differs from the last time; what nobody has written to is not read again. */
+  /** Returns true if the database differs from the last time; unchanged tables are not read again. */
   const hasChanged = async (): Promise<boolean> => {
     const version = await stored.version();
     if (version === known.version) return false;
@@ -93,7 +93,7 @@ describeInside("the authorization matrix", () => {
   };
   for (const name of NAMES) testOf(name)(`[SC-3] ${name}: who may is answered`, () => answered(name));
 
-  // Last, since asking for what has no row yet does what it asks.
+  // Runs last, because calling an operation without a row performs it.
   test("[SC-1] every operation has its row, and every row its operation", async () => {
     const names = town.operations.map(({ name }) => name);
     const lines: string[] = [];

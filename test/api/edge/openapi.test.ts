@@ -21,9 +21,9 @@ test("[HT-16] the document is valid OpenAPI 3.0", async () => {
   expect(valid).toBe(true);
 });
 
-// The page itself, and second names of routes that are described under their first.
+// The page itself, and aliases of routes that are described under their main path.
 const UNDESCRIBED = ["/swagger", "/api/experimental/chats", "/api/experimental/users"];
-/** Has no other name. */
+/** Has no other path. */
 const DESKTOP = "/api/experimental/chats/:chat/stream/desktop";
 const isUndescribed = (path: string): boolean =>
   path !== DESKTOP && UNDESCRIBED.some((prefix) => path.startsWith(prefix));
@@ -37,7 +37,7 @@ test("[HT-16] every route is in it, except the pages, and nothing else is", () =
   expect([...new Set(served)].sort()).toEqual(described);
 });
 
-test("[HT-16] every operation has a known tag, a summary, a name of its own and a good answer", () => {
+test("[HT-16] every operation has a known tag, a summary, its own name and a success response", () => {
   const tags = new Set(document.tags.map(({ name }) => name));
   expect(names(({ described }) => described.tags?.length !== 1 || !tags.has(described.tags[0] as string))).toEqual([]);
   expect(names(({ described }) => !/^[A-Z].*[^.]$/.test(described.summary ?? ""))).toEqual([]);
@@ -63,7 +63,7 @@ test("[HT-16] every parameter, answer and status is described", () => {
   ).toEqual([]);
 });
 
-test("[HT-16] it says who may call, that strangers get 401, and how large a body may be", () => {
+test("[HT-16] it says who may call, that anonymous callers get 401, and how large a body may be", () => {
   expect(
     names(({ callers, described }) => callers.length > 0 !== "401" in described.responses && callers.length > 0),
   ).toEqual([]);
@@ -93,7 +93,7 @@ test("[HT-16] examples of bodies belong to operations and fit their schemas; whe
   expect(selves.filter(({ method, example }) => (example === "me") !== (method !== "DELETE"))).toEqual([]);
 });
 
-/** Where a value breaks its schema, in the words that the examples need. */
+/** Returns where a value violates its schema, as far as the examples need it. */
 const misfits = (schema: Schema, value: unknown, at: string): string[] => {
   const bad = (...checks: [boolean, string][]): string[] =>
     checks.flatMap(([ok, what]) => (ok ? [] : [`${at}: ${what}`]));
@@ -122,7 +122,7 @@ const misfits = (schema: Schema, value: unknown, at: string): string[] => {
   ];
 };
 
-test("[HT-16] no words of another schema language are left in it", () => {
+test("[HT-16] no keywords of another schema language are left in it", () => {
   const words = new Set(["$id", "const", "patternProperties", "examples", "$schema", "anyOf-null"]);
   const found: string[] = [];
   const walk = (value: unknown, place: string): void => {
@@ -145,7 +145,7 @@ test("[HT-16] no words of another schema language are left in it", () => {
   expect(found).toEqual([]);
 });
 
-/** All schemas of the document, with where each is. */
+/** Yields all schemas of the document with their location. */
 function* schemasIn(value: unknown, place = ""): Generator<[place: string, schema: Schema]> {
   if (typeof value !== "object" || value === null) return;
   if (["type", "nullable", "$ref", "anyOf", "allOf"].some((key) => key in value) && !place.endsWith(".properties"))
@@ -209,7 +209,7 @@ test("[HT-41] query parameters that the specification requires are required, and
   expect(asWords).toEqual([]);
 });
 
-test("[HT-41] no pattern looks ahead or behind, which readers in Go or Rust do not have", () => {
+test("[HT-41] no pattern has lookahead or lookbehind, which parsers in Go or Rust lack", () => {
   const patterns = [...schemasIn(document)].filter(([, { pattern = "" }]) => /\(\?(<?[=!])/.test(pattern));
   expect(patterns.map(([place]) => place)).toEqual([]);
 });
@@ -221,7 +221,7 @@ test("[HT-41] an extension requires its deadline, which is a time and never null
   expect({ type, format, nullable }).toEqual({ type: "string", format: "date-time", nullable: undefined });
 });
 
-test("[HT-41] an upload declares the header with the name of its file, and all types that it takes", () => {
+test("[HT-41] an upload declares the file name header and all accepted types", () => {
   const upload = operations.find(({ name }) => name === "POST /api/v2/chats/files");
   const header = upload?.parameters.find(({ name }) => name === "Content-Disposition");
   expect([header?.in, header?.required, header?.schema.type]).toEqual(["header", true, "string"]);

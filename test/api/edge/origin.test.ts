@@ -1,4 +1,4 @@
-// Pages of other sites: what a browser would send for them, with the signed-in user's cookie, is refused.
+// Requests from pages of other sites with the signed-in user's cookie, as a browser would send them, are rejected.
 import { describe, expect, test } from "bun:test";
 import { Client } from "#src/client.ts";
 import { forFile } from "#test/support/for-file.ts";
@@ -25,7 +25,7 @@ const cookie = () => ({ Cookie: `service_session_token=${token}` });
 /** PORT stands for the server's port, HOST for host and port. */
 const filled = (origin: string): string => origin.replace("HOST", host).replace("PORT", server.url.port);
 
-/** Signs out with a cookie that names no key: 401 tells that it passed the gate. */
+/** Signs out with an invalid cookie: 401 shows that the request passed the check. */
 const write = (origin: Record<string, string>) =>
   call(
     server.url,
@@ -60,7 +60,7 @@ const FOREIGN = [
   "https://HOST",
 ];
 
-describe("writes that are signed in by cookie", () => {
+describe("writes authenticated by cookie", () => {
   test.each(OURS)("[HT-4] from a page of ours (%s) pass", async (origin) => {
     expect((await write({ Origin: filled(origin) }))?.status).toBe(401);
   });
@@ -71,14 +71,14 @@ describe("writes that are signed in by cookie", () => {
     expect(JSON.parse(answer?.text as string)).toHaveProperty("message", "Forbidden.");
   });
 
-  test("[HT-4] without Origin the browser's other word counts: same site only", async () => {
+  test("[HT-4] without Origin the browser's other header decides: same site only", async () => {
     expect((await write({}))?.status).toBe(401);
     expect((await write({ "Sec-Fetch-Site": "same-origin" }))?.status).toBe(401);
     expect((await write({ "Sec-Fetch-Site": "cross-site" }))?.status).toBe(403);
     expect((await write({ "Sec-Fetch-Site": "same-site" }))?.status).toBe(403);
   });
 
-  test("[HT-4] a token in the header needs no Origin and minds none, and reading is free", async () => {
+  test("[HT-4] a token in the header requires no Origin and ignores it, and reads are unrestricted", async () => {
     const asHeader = { Host: host, "Service-Session-Token": token };
     const get = (headers: Record<string, string>) => call(server.url, head("GET", "/api/v2/users/me", headers));
     expect((await get(asHeader))?.status).toBe(200);
@@ -112,7 +112,7 @@ describe("writes that are signed in by cookie", () => {
 });
 
 describe("WebSockets", () => {
-  // Past the gate the agent is not there: 404.
+  // After the check, the agent does not exist: 404.
   test.each(OURS)("[HT-4] opened by a page of ours (%s) pass the gate", async (origin) => {
     expect((await connect({ ...cookie(), Origin: filled(origin) }))?.status).toBe(404);
   });
@@ -134,7 +134,7 @@ describe("behind a proxy that ends TLS", () => {
       head("POST", "/api/v2/users/logout", { Host: name, Origin: origin, Cookie: "service_session_token=x" }),
     );
 
-  test("[HT-4] the access URL is ours with its own scheme only, whether the proxy keeps Host or not", async () => {
+  test("[HT-4] the access URL is ours only with its own scheme, whether the proxy keeps Host or not", async () => {
     expect((await post("https://slipway.example", "slipway.example"))?.status).toBe(401);
     expect((await post("https://slipway.example", "127.0.0.1"))?.status).toBe(401);
     expect((await post("http://slipway.example", "slipway.example"))?.status).toBe(403);

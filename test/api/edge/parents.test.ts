@@ -1,5 +1,5 @@
-// A child's id under another parent: the child is there and the caller may see it, but not below that parent. Always 404, and the
-// child stays as it is. Which routes have two ids comes from the OpenAPI document, so a new one fails until it is looked at here.
+// A child's ID under another parent: the child exists and the caller may see it, but not below that parent. Always 404, and the child is
+// unchanged. Routes with two IDs come from the OpenAPI document, so a new one fails until it is covered here.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { Client } from "#src/client.ts";
 import { fetchDocument, operationsOf } from "#test/fuzz/operations.ts";
@@ -48,7 +48,7 @@ beforeAll(async () => {
     const sent = await admin.post<{ queued_message: { id: number } }>(`/api/v2/chats/${id}/messages`, { content });
     const { messages } = await admin.get<{ messages: { id: number }[] }>(`/api/v2/chats/${id}/messages`);
     chats[name] = { id, message: messages[0]?.id ?? 0, queued: sent.queued_message.id };
-    // Its turn hangs forever; that it has begun is written a moment later.
+    // Its turn hangs forever; its start is recorded slightly later.
     while (name === "mine" && runId === "") {
       runId = (await admin.get<{ id: string }[]>(`/api/v2/chats/${id}/debug/runs`))[0]?.id ?? "";
     }
@@ -71,7 +71,7 @@ const key = () => `/api/v2/users/${other.owner_id}/keys/${keyId}`;
 const mcp = () => `/api/v2/organizations/${other.organization_id}/mcp-servers/${mcpId}`;
 const member = () => `/api/v2/organizations/default/members/${other.owner_id}`;
 
-/** The owner of the site asks, who may see everything: only the parent is wrong. */
+/** The site's owner, who can see everything, makes the call: only the parent is wrong. */
 const CASES: Record<string, Case> = {
   "DELETE /api/v2/oauth2-provider/apps/{oauth2_app}/secrets/{oauth2_secret}": { path: () => oauth2Path },
   "GET /api/v2/organizations/{organization}/members/{user}": { path: member },
@@ -163,7 +163,7 @@ const CASES: Record<string, Case> = {
   },
 };
 
-/** Not a parent and its child. */
+/** Routes whose two IDs are not a parent and its child. */
 const OTHERWISE: Record<string, string> = {
   "GET /init-script/{os}/{arch}": "neither is an id",
   "GET /api/v2/init-script/{os}/{arch}": "neither is an id",
@@ -209,7 +209,7 @@ const OTHERWISE: Record<string, string> = {
     "lists the organization's members, whoever the user is",
 };
 
-test("[HT-14] every route with two ids is looked at", async () => {
+test("[HT-14] every route with two IDs is checked", async () => {
   const twoIds = operationsOf(await fetchDocument(server.url)).filter(
     ({ parameters }) => parameters.filter((one) => one.in === "path").length > 1,
   );

@@ -1,4 +1,4 @@
-// The paths that most rows of the tables begin with.
+// Path prefixes of most table rows.
 export const O = "/api/v2/organizations/{organization}";
 export const U = "/api/v2/users/{user}";
 export const T = "/api/v2/templates/{template}";

@@ -1,4 +1,4 @@
-// How many calls a minute are answered: of a user, of a stranger's network, of a program on this machine, of an agent.
+// Rate limits per minute: of a user, of a stranger's network, of a program on this machine, of an agent.
 import { expect } from "bun:test";
 import { Client } from "#src/client.ts";
 import { asActive } from "#test/support/cluster/active-nodes.ts";
@@ -8,10 +8,10 @@ import { testOfOne } from "#test/support/one-server.ts";
 import { seedAgent } from "#test/support/seed.ts";
 import { ADMIN, startTestServer, type TestServer } from "#test/support/server.ts";
 
-// Nodes tell each other of what they have counted a moment later, so what all have let through is no exact number.
+// Nodes exchange their counts with a delay, so the total number of accepted requests is not exact.
 const test = asActive ? testOfOne("counts") : testInside;
 
-/** Statuses of so many calls, one after the other. */
+/** Makes this many calls one after the other and returns their statuses. */
 const calls = async (server: TestServer, count: number, headers: Record<string, string>, path = "/api/v2/users/me") => {
   const seen: Record<number, number> = {};
   let last = new Response();
@@ -23,7 +23,7 @@ const calls = async (server: TestServer, count: number, headers: Record<string, 
   return { seen, last };
 };
 
-test("[OP-15] a user has so many calls a minute, and so has each stranger's network; then 429 says how long to wait", async () => {
+test("[OP-15] the number of calls per minute is limited for each user and each anonymous network; 429 says how long to wait", async () => {
   const clock = new ManualClock();
   const env = { SLIPWAY_API_RATE_LIMIT: "20", SLIPWAY_TRUSTED_PROXIES: "127.0.0.1" };
   await using server = await startTestServer({ clock, env });
@@ -38,20 +38,20 @@ test("[OP-15] a user has so many calls a minute, and so has each stranger's netw
     message: "Too many requests: at most 20 a minute are answered.",
     detail: expect.stringContaining("seconds"),
   });
-  // The same user from elsewhere is the same; strangers of that network, and pages and health checks, are not concerned.
+  // The same user from another address shares the limit; strangers in that network, pages and health checks are not affected.
   expect((await calls(server, 1, { ...me, ...from("198.51.100.1") })).seen).toEqual({ 429: 1 });
   expect((await calls(server, 21, from("203.0.113.7"))).seen).toEqual({ 401: 20, 429: 1 });
   expect((await calls(server, 11, from("2001:db8::1"))).seen).toEqual({ 401: 11 });
   expect((await calls(server, 10, from("2001:db8::ffff:2"))).seen).toEqual({ 401: 9, 429: 1 });
   expect((await calls(server, 25, from("203.0.113.7"), "/healthz")).seen).toEqual({ 200: 25 });
-  // Agents have bounds of their own, and stream whatever comes.
+  // Agents have their own limits, and stream freely.
   const { agent_token } = await seedAgent(server);
   const agent = { "service-session-token": agent_token, ...from("203.0.113.7") };
   expect((await calls(server, 25, agent, "/api/v2/workspaceagents/me/gitsshkey")).seen).toEqual({ 200: 25 });
-  // With the minute it is over.
+  // After a minute, it is over.
   clock.advance(61_000);
   expect((await calls(server, 1, me)).seen).toEqual({ 200: 1 });
-  // Uploads are fewer.
+  // Uploads have a lower limit.
   const upload = () =>
     fetch(new URL("/api/v2/files", server.url), {
       method: "POST",
@@ -63,10 +63,10 @@ test("[OP-15] a user has so many calls a minute, and so has each stranger's netw
   expect(uploads.filter((status) => status === 429)).toHaveLength(1);
 });
 
-test("[OP-16] unless a number is set, 512 count for those elsewhere and nothing for programs on this machine", async () => {
+test("[OP-16] the default is 512 for remote callers and unlimited for programs on this machine", async () => {
   await using server = await startTestServer({ clock: new ManualClock() });
   expect((await calls(server, 520, {}, "/api/v2/buildinfo")).seen).toEqual({ 200: 520 });
-  // A proxy here that is not named as one may still not pass for this machine.
+  // A local proxy that is not configured must not count as this machine.
   const proxied = await calls(server, 514, { "x-forwarded-for": "203.0.113.7" }, "/api/v2/buildinfo");
   expect(proxied.seen).toEqual({ 200: 512, 429: 2 });
   await using free = await startTestServer({ clock: new ManualClock(), env: { SLIPWAY_API_RATE_LIMIT: "0" } });

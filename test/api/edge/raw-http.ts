@@ -1,9 +1,9 @@
-// Requests written by hand, for headers and bodies that no well-behaved client sends. `call` gives status, headers and body of the answer.
+// Handwritten requests, for headers and bodies that no well-behaved client sends. `call` returns status, headers and body of the response.
 import { RawConnection } from "#test/support/net/raw.ts";
 
 export type Answer = { status: number; headers: Headers; text: string };
 
-/** The head of a request, ready to be followed by a body. */
+/** Returns the head of a request, to be followed by a body. */
 export const head = (method: string, path: string, headers: Record<string, string | number> = {}): string =>
   [
     `${method} ${path} HTTP/1.1`,
@@ -11,13 +11,13 @@ export const head = (method: string, path: string, headers: Record<string, strin
     "\r\n",
   ].join("\r\n");
 
-/** The first answer on this connection, or undefined when the server closes it without one. */
+/** Returns the first response on this connection, or undefined if the server closes it without one. */
 export const answerOf = async (connection: RawConnection): Promise<Answer | undefined> => {
   const received = await connection.until((text) => parse(text) !== undefined);
   return parse(received);
 };
 
-/** Sends the text as it is. */
+/** Sends the raw text. */
 export const call = async (url: URL, text: string): Promise<Answer | undefined> => {
   using connection = new RawConnection(url);
   connection.send(text);
@@ -39,10 +39,10 @@ const parse = (received: string): Answer | undefined => {
   return { status, headers, text: length === null ? text : text.slice(0, Number(length)) };
 };
 
-/** One chunk of a chunked body. */
+/** Returns one chunk of a chunked body. */
 export const chunk = (text: string): string => `${text.length.toString(16)}\r\n${text}\r\n`;
 
-/** A WebSocket handshake. */
+/** Returns a WebSocket handshake. */
 export const handshake = (path: string, headers: Record<string, string | number> = {}): string =>
   head("GET", path, {
     Upgrade: "websocket",

@@ -1,4 +1,4 @@
-// Requests that never end, too many at once, and clients that are slow on purpose.
+// Requests that never end, too many concurrent requests, and deliberately slow clients.
 import { describe, expect, test } from "bun:test";
 import { Requests } from "#src/api/http/requests.ts";
 import { openContext } from "#src/context/open.ts";
@@ -14,10 +14,10 @@ import { answerOf, call, head } from "./raw-http.ts";
 
 const LOGIN = "/api/v2/users/login";
 
-/** The head of a sign-in whose body never comes whole. */
+/** The head of a sign-in whose body is never completed. */
 const unfinished = `${head("POST", LOGIN, { "Content-Type": "application/json", "Content-Length": 100 })}{`;
 
-/** Resolves when the server is answering this many requests. */
+/** Resolves when the server is processing this many requests. */
 const answering = async (requests: Requests, count: number): Promise<void> => {
   await until(() => requests.size === count);
 };
@@ -25,7 +25,7 @@ const answering = async (requests: Requests, count: number): Promise<void> => {
 const pending = () => new Promise<Response>(() => {});
 const someRequest = () => new Request("http://localhost/");
 
-test("[HT-23] of a crowd that comes at once some are answered in each turn of the event loop, in the order in which they came", async () => {
+test("[HT-23] of many simultaneous requests, some are answered in each turn of the event loop, in order of arrival", async () => {
   const requests = new Requests(new ManualClock(), 1_000);
   const begun: number[] = [];
   const answer = (n: number) => async () => {
@@ -36,7 +36,7 @@ test("[HT-23] of a crowd that comes at once some are answered in each turn of th
   const seen: number[] = [begun.length];
   while (begun.length < 100) {
     await new Promise<void>((resolve) => setImmediate(resolve));
-    // Anyone who comes later waits behind them.
+    // Later requests wait behind them.
     if (seen.length === 1) crowd.push(requests.run(someRequest(), answer(100)));
     seen.push(begun.length);
   }
@@ -45,13 +45,13 @@ test("[HT-23] of a crowd that comes at once some are answered in each turn of th
   expect(Math.max(...seen.map((count, i) => count - (seen[i - 1] ?? 0)))).toBe(32);
   expect(begun).toEqual(Array.from({ length: 101 }, (_, n) => n));
   expect(requests.size).toBe(0);
-  // Alone, nobody waits.
+  // A single request does not wait.
   await Promise.all([requests.run(someRequest(), answer(101))]);
   expect(begun.at(-1)).toBe(101);
 });
 
 describe("the deadline of a request", () => {
-  test("[HT-8] a handler that never answers is given up after a minute; others are not touched", async () => {
+  test("[HT-8] a handler that never answers is given up after a minute; others are unaffected", async () => {
     const clock = new ManualClock();
     const requests = new Requests(clock, 10);
     const stuck = requests.run(someRequest(), pending);
@@ -65,7 +65,7 @@ describe("the deadline of a request", () => {
     expect(requests.size).toBe(0);
   });
 
-  test("[HT-8] a stream that has declared itself has no deadline and holds up no stop", async () => {
+  test("[HT-8] a declared stream has no deadline and does not delay a stop", async () => {
     const clock = new ManualClock();
     const requests = new Requests(clock, 10);
     const request = someRequest();
@@ -78,7 +78,7 @@ describe("the deadline of a request", () => {
     expect(await (await stream).text()).toBe("end");
   });
 
-  test("[HT-8] a body that never comes whole is answered 503 over the wire, and the server goes on", async () => {
+  test("[HT-8] a body that never arrives completely is answered with 503, and the server continues", async () => {
     const clock = new ManualClock();
     await using server = await startTestServer({ clock });
     const { requests } = server.context as { requests: Requests };
@@ -94,7 +94,7 @@ describe("the deadline of a request", () => {
   });
 });
 
-describe("more requests than the server takes", () => {
+describe("more requests than the server accepts", () => {
   testOfOne("memory")(
     "[HT-9] beyond max_connections a request is 503, health checks are answered, and room returns",
     async () => {
@@ -115,7 +115,7 @@ describe("more requests than the server takes", () => {
     },
   );
 
-  test("[HT-9] a thousand connections that say nothing or half a word keep nobody waiting", async () => {
+  test("[HT-9] a thousand silent or half-sent connections block nobody", async () => {
     await using server = await startTestServer();
     const silent = Array.from({ length: 1000 }, () => new RawConnection(server.url));
     for (const [i, connection] of silent.entries()) {
@@ -129,7 +129,7 @@ describe("more requests than the server takes", () => {
     for (const connection of silent) connection[Symbol.dispose]();
   });
 
-  test("[HT-9] a flood is answered to the last request", async () => {
+  test("[HT-9] every request of a flood is answered", async () => {
     await using server = await startTestServer();
     const client = async (): Promise<number> => {
       let good = 0;
@@ -141,11 +141,11 @@ describe("more requests than the server takes", () => {
   });
 });
 
-test("[HT-46] a server that has just begun to listen says that it is alive, and answers all else once its routes are made", async () => {
+test("[HT-46] a server that has just started to listen reports that it is alive, and answers the rest once its routes are built", async () => {
   using directory = tempDirectory();
   await using context = await openContext({ config: testConfig(directory.path) });
   const starting = startServer(context);
-  // It listens already; what it does before it is started takes longer than these answers.
+  // It is already listening; what it does before it is started takes longer than these responses.
   const ask = async (path: string) => {
     const response = await fetch(new URL(path, context.accessUrl));
     const { date: _, ...headers } = Object.fromEntries(response.headers);
@@ -161,7 +161,7 @@ test("[HT-46] a server that has just begun to listen says that it is alive, and 
   await server.stop("the test is over");
 });
 
-/** Connections that have said these words are all closed by a server whose patience is a second. */
+/** Checks that a server with a timeout of one second closes all connections that have sent these texts. */
 const closesAll = async (words: readonly string[], env: Record<string, string> = {}): Promise<void> => {
   using directory = tempDirectory();
   await using context = await openContext({ config: testConfig(directory.path, { env }) });
@@ -175,15 +175,15 @@ const closesAll = async (words: readonly string[], env: Record<string, string> =
   await server.stop("the test is over");
 };
 
-// At the same time, since the runtime has a patience of its own of ten seconds.
-test("[HT-10] connections on which nothing moves are closed, at any stage of a request or of a TLS handshake", async () => {
+// In parallel, because the runtime has a timeout of its own of ten seconds.
+test("[HT-10] idle connections are closed, at any stage of a request or of a TLS handshake", async () => {
   using place = tempDirectory();
   const whole = head("GET", "/healthz");
   const waits = [closesAll(["", "GET / HTT", whole.slice(0, -2), unfinished, whole])];
   if (needs.openssl.found) {
     const { cert, key } = await makeCertificate(place.path, "here");
     const env = { SLIPWAY_TLS_CERT_FILE: cert, SLIPWAY_TLS_KEY_FILE: key };
-    // Nothing, the beginning of a record, and what is no TLS at all.
+    // Nothing, the beginning of a record, and data that is not TLS.
     waits.push(closesAll(["", "\x16\x03\x01\x02\x00\x01", "GET / HTTP/1.1\r\n\r\n"], env));
   }
   await Promise.all(waits);

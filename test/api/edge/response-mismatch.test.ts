@@ -1,4 +1,4 @@
-// Answers that do not fit their own schemas, because of what is stored: the page is shown, the defect is logged and counted.
+// Responses that violate their own schemas because of stored data: the page is shown, and the defect is logged and counted.
 import { expect, test } from "bun:test";
 import { Type as t } from "@sinclair/typebox";
 import { Elysia } from "elysia";
@@ -13,7 +13,7 @@ import { ADMIN, startTestServer } from "#test/support/server.ts";
 type Page = { audit_logs: { id: string; action: string; resource_id: string }[]; count: number };
 
 testInside(
-  "[HT-25] one odd row breaks no page: the others are shown, and operation and field are logged and counted",
+  "[HT-25] one invalid row breaks no page: the others are shown, and operation and field are logged and counted",
   async () => {
     await using server = await startTestServer({
       allowMismatches: true,
@@ -35,7 +35,7 @@ testInside(
     resetLogging();
     expect(after.count).toBe(before.count);
     expect(after.audit_logs.map(({ id }) => id)).toEqual(before.audit_logs.map(({ id }) => id));
-    // What strict programs read as a UUID is one.
+    // Values that strict programs parse as UUIDs are valid.
     expect(after.audit_logs[0]).toMatchObject({
       action: "polished",
       resource_id: "00000000-0000-0000-0000-000000000000",
@@ -51,7 +51,7 @@ testInside(
   },
 );
 
-testInside("[HT-25] the tests' own server fails the test whose answers do not fit", async () => {
+testInside("[HT-25] the tests' own server fails the test whose responses do not match", async () => {
   const server = await startTestServer();
   const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
   await server.context?.store.commit([{ sql: "update audit_logs set action = 'polished'", rows: [[]] }]);
@@ -59,7 +59,7 @@ testInside("[HT-25] the tests' own server fails the test whose answers do not fi
   expect(Promise.resolve(server[Symbol.asyncDispose]())).rejects.toThrow(/did not fit (their schemas|its schema)/);
 });
 
-test("[HT-25] what does not fit is shown without members that its schema does not know, at any depth", () => {
+test("[HT-25] a mismatch is shown without members that its schema does not define, at any depth", () => {
   const row = t.Object({ id: t.String({ format: "uuid" }), tags: t.Record(t.String(), t.String()), any: t.Any() });
   const schema = t.Object({
     rows: t.Array(row),
@@ -73,7 +73,7 @@ test("[HT-25] what does not fit is shown without members that its schema does no
   expect(prune(schema, value)).toEqual({ rows: [shown, null, 7], one: shown, state: "lost", none: null });
 });
 
-test("[HT-25] tests look at an answer that a handler has made as text, too: what is wrong in it, and what its schema does not know", async () => {
+test("[HT-25] tests also check a response that a handler has serialized: invalid values and undefined members", async () => {
   const schema = t.Object({ rows: t.Array(t.Object({ id: t.String({ format: "uuid" }) })) });
   const app = new Elysia().get("/rows/:row", () => ({ rows: [] }), { response: { 200: schema } });
   const [operations, mismatches] = [new Operations(app.routes), new ResponseMismatches()];

@@ -1,4 +1,4 @@
-// Pings of what is open, by one timer for all.
+// Pings of open connections, with one timer for all.
 import { expect, test } from "bun:test";
 import { PingTimer } from "#src/api/http/ping.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
@@ -27,7 +27,7 @@ test("[SK-5] each of a thousand connections is pinged once in fifteen seconds, a
   expect(all.every(({ pings }) => pings === 4)).toBe(true);
 });
 
-test("[SK-5] a lone connection is left in peace for a whole period; one that no longer exists is pinged no more", () => {
+test("[SK-5] a single connection is not pinged for a whole period; a closed one is pinged no more", () => {
   const clock = new ManualClock();
   const rounds = new PingTimer(clock);
   for (let again = 0; again < 3; again++) {

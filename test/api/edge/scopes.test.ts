@@ -1,5 +1,5 @@
-// What keys with scopes may do, everywhere: every operation of the OpenAPI document with the scope it takes alone, and with all but that.
-// Which scope it is stands alongside the handler; `bun run access` lists them all.
+// Permissions of scoped keys, everywhere: every operation of the OpenAPI document with only its required scope, and with all scopes but
+// that. The scope is declared next to the handler; `bun run access` lists them all.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { allows, SCOPES } from "#schema/users/scopes.ts";
 import type { ScopeNeed } from "#src/api/http/operation.ts";
@@ -14,16 +14,16 @@ const partsOf = (needed: ScopeNeed): readonly string[] => {
   return "oneOf" in needed ? needed.oneOf : needed;
 };
 
-/** What a body needs when a narrow key sends it: it may not give more than it has. */
+/** Additional body members for a narrow key, which may not grant more than it has. */
 const MORE: Record<string, object> = {
   "POST /api/v2/users/{user}/keys/tokens": { scopes: ["api_key:create"] },
   "PATCH /api/v2/users/{user}/keys/tokens/{name}": { scopes: ["api_key:update"] },
 };
 
-/** Single actions: no wildcards, no groups, not everything. */
+/** Single actions: without wildcards, groups, and full access. */
 const SINGLE = SCOPES.filter((name) => /^[a-z_]+:[a-z_]+$/.test(name) && !name.startsWith("coder:"));
 
-test("[ID-21] a scope takes in itself, what its group and its wildcard say, and nothing else", () => {
+test("[ID-21] a scope includes itself, its group and its wildcard, and nothing else", () => {
   expect(allows(["all"], "workspace:delete")).toBe(true);
   expect(allows(["workspace:*"], "workspace:delete")).toBe(true);
   expect(allows(["workspace:*"], "template:read")).toBe(false);
@@ -50,7 +50,7 @@ describeInside("keys with scopes", () => {
     await town[Symbol.asyncDispose]();
   });
 
-  /** A token of ada or the admin with these scopes. */
+  /** Returns a token of ada or the admin with these scopes. */
   const tokenOf = async (parent: string | undefined, scopes: readonly string[]): Promise<string> => {
     const name = `${parent} ${scopes.join()}`;
     const known = made.get(name);
@@ -61,7 +61,7 @@ describeInside("keys with scopes", () => {
     return key;
   };
 
-  /** The first of ada and the admin who is let do it, with what that gives. */
+  /** Returns the first of ada and the admin who is allowed, with the resulting status. */
   const doerOf = (row: WholeRow): readonly ["ada" | "admin", number] | undefined => {
     const statuses = row.is.split(" ").map(Number);
     return (["ada", "admin"] as const)
@@ -69,7 +69,7 @@ describeInside("keys with scopes", () => {
       .find(([, status]) => status !== 401 && status !== 403 && status !== 404);
   };
 
-  test("[ID-21] every operation for people declares the scope that a key needs, in `operation` alongside its handler", () => {
+  test("[ID-21] every operation for people declares the scope that a key needs, in `operation` next to its handler", () => {
     const silent = town.operations.filter(({ callers, name }) => callers.includes("user") && !scopesOf.has(name));
     expect(silent.map(({ name }) => `${name} lacks scope: "<thing>:<action>", "any" or "all"`)).toEqual([]);
   });
@@ -112,7 +112,7 @@ describeInside("keys with scopes", () => {
   for (const name of NAMES)
     testOf(name)(`[ID-21] ${name} with the scope it takes, and with all but that`, () => tried(name));
 
-  test("[ID-21] what takes one of several scopes takes the right one; the refusal names what is missing", async () => {
+  test("[ID-21] an operation that accepts one of several scopes accepts the right one; the refusal names the missing one", async () => {
     const path = `/api/v2/workspaces/${town.things.workspace}/builds`;
     const starter = new Client(town.server.url, await tokenOf(town.tokens.ada, ["workspace:start"]));
     const build = (transition: string) => starter.fetch("POST", path, { transition });

@@ -1,4 +1,4 @@
-// What the server writes down: no token and no password that it gave out or took in is found in its files or its log.
+// The server's files and log: no token or password that it issued or received appears in them.
 import { expect, test } from "bun:test";
 import { ApiError, Client } from "#src/client.ts";
 import { testOfOne } from "#test/support/one-server.ts";
@@ -20,7 +20,7 @@ testOfOne("process")(
     using directory = tempDirectory();
     const secrets: string[] = [ADMIN.password, WRONG_PASSWORD, NEW_PASSWORD];
     const agents: string[] = [];
-    // Half of a token is as bad; its id is no secret.
+    // Half of a token is also secret; its ID is not.
     const keep = (token: string): string => {
       secrets.push(token.includes("-") && token.length < 36 ? (token.split("-")[1] as string) : token);
       return token;
@@ -45,7 +45,7 @@ testOfOne("process")(
     await admin.post("/api/v2/users", { email: "carol@example.com", username: "carol", password: NEW_PASSWORD });
     const carol = await anybody.signIn("carol@example.com", NEW_PASSWORD);
     keep(carol.token as string);
-    // Tokens in every place where they may stand, used well and badly.
+    // Tokens in all possible places, valid and invalid.
     for (const token of [key, `${key.slice(0, -1)}!`, "x".repeat(60)]) {
       await anybody.as(token).get("/api/v2/users/me").catch(ignore);
       await anybody.get(`/api/v2/users/me?service_session_token=${token}`).catch(ignore);
@@ -59,7 +59,7 @@ testOfOne("process")(
       .catch(ignore);
     await carol.post("/api/v2/users/logout");
 
-    // While it runs, with the log of the database alongside it; and after it has stopped.
+    // While it is running, including the database's log, and after it has stopped.
     const data = `${directory.path}/data`;
     const running = await storedTexts(data);
     serve.child.kill("SIGTERM");
@@ -73,7 +73,7 @@ testOfOne("process")(
   },
 );
 
-test("[HT-20] answers about tokens never show them again", async () => {
+test("[HT-20] responses about tokens never show them again", async () => {
   await using server = await startTestServer();
   const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
   const { key } = await admin.post<{ key: string }>("/api/v2/users/me/keys/tokens", { token_name: "ci" });

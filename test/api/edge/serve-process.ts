@@ -1,4 +1,4 @@
-// A real `serve` process, from source or the compiled binary, for tests of signals and of what it writes down.
+// A real `serve` process, from source or the compiled binary, for tests of signals and of what it writes.
 import { databaseOf, onPostgres } from "#test/support/postgres-server.ts";
 import { programCommand } from "#test/support/program.ts";
 import { ADMIN, announced } from "#test/support/server.ts";
@@ -10,7 +10,7 @@ export type ServeProcess = AsyncDisposable & {
   readonly errors: Promise<string>;
 };
 
-/** Starts it on a free port and waits until it listens, with the data that a server of tests has left there. Killed when disposed. */
+/** Starts it on a free port with the data that a test server has left there, and waits until it listens. Killed when disposed. */
 export const startServe = async (
   directory: string,
   env: Record<string, string> = {},

@@ -1,4 +1,4 @@
-// Names in the OpenAPI document: what clients that are generated from it call shapes and operations.
+// Names in the OpenAPI document, which generated clients use for types and operations.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { NAME, namedShapes } from "#schema/named.ts";
 import { createApp } from "#src/api/app.ts";
@@ -19,28 +19,28 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => server[Symbol.asyncDispose]());
 
-/** Every value in a value, with the way to it. */
+/** Yields every nested value with its path. */
 function* within(value: unknown, way: readonly string[] = []): Generator<[way: readonly string[], value: object]> {
   if (typeof value !== "object" || value === null) return;
   yield [way, value];
   for (const [key, inner] of Object.entries(value)) if (key !== "example") yield* within(inner, [...way, key]);
 }
 
-/** The first words of names of operations. */
+/** The first words of operation names. */
 const VERBS = new Set(
   "accept activate add answer archive await cancel check clear compact complete confirm connect coordinate create delete disable discard download edit evaluate expire export extend favorite fetch fork get interrupt join keep list mark measure open pause poll promote propose raise read reconcile recreate redirect refresh regenerate remove rename replace report require resolve restart restore resume save send serve set share sign start stop stream submit try unarchive unfavorite unlink unshare update upload validate wake watch".split(
     " ",
   ),
 );
 
-test("[HT-31] every operation is called by a verb and what it is about, as methods of clients are", () => {
+test("[HT-31] every operation is named by a verb and its object, like client methods", () => {
   const ids = operations.map(({ described }) => described.operationId);
   expect(ids.filter((id) => !/^[a-z]+(?:[A-Z][A-Za-z0-9]*)?$/.test(id))).toEqual([]);
   expect(ids.filter((id) => !VERBS.has(/^[a-z]+/.exec(id)?.[0] ?? ""))).toEqual([]);
   expect(new Set(ids).size).toBe(ids.length);
 });
 
-test("[HT-31] every reference leads to something, and everything with a name is referred to", () => {
+test("[HT-31] every reference resolves, and everything with a name is referenced", () => {
   const refs = [...within(document)].flatMap(([, value]) => ("$ref" in value ? [value.$ref as string] : []));
   const { schemas, responses } = document.components;
   const known = [
@@ -51,7 +51,7 @@ test("[HT-31] every reference leads to something, and everything with a name is 
   expect(Object.keys(schemas).filter((name) => !refs.includes(`#/components/schemas/${name}`))).toEqual([]);
 });
 
-test("[HT-31] every object and every set of values that has a name stands in the document once, under it", () => {
+test("[HT-31] every named object and enum is in the document once, under its name", () => {
   const anonymous = [...within(document.paths), ...within(document.components.schemas)].flatMap(([way, value]) => {
     const { type, properties = {} } = value as Schema;
     const isComponent = way.length === 1 && way[0] !== undefined && way[0] in document.components.schemas;
@@ -63,7 +63,7 @@ test("[HT-31] every object and every set of values that has a name stands in the
     const text = JSON.stringify(Object.entries(shape).sort(([a], [b]) => (a < b ? -1 : 1)));
     byShape.set(text, [...(byShape.get(text) ?? []), name]);
   }
-  // A name and a value, and one switch, are different things in different places.
+  // A name with a value, or a single switch, has different meanings in different places.
   const alike = [...byShape.values()].filter((names) => names.length > 1).map((names) => names.join(" "));
   expect(alike.sort()).toEqual([
     "AutofillParameter TemplatePresetParameter",
@@ -75,7 +75,7 @@ test("[HT-31] every object and every set of values that has a name stands in the
     expect(document.components.schemas).toHaveProperty(name);
 });
 
-test("[HT-31] a shape with a name is the same wherever it is used", () => {
+test("[HT-31] a named shape is the same wherever it is used", () => {
   const found: string[] = [];
   const check = (schema: unknown, place: string): void => {
     for (const [way, value] of within(schema)) {
@@ -92,7 +92,7 @@ test("[HT-31] a shape with a name is the same wherever it is used", () => {
   expect(found).toEqual([]);
 });
 
-test("[HT-31] every success says what is in it: a shape, a media type, or nothing", () => {
+test("[HT-31] every success declares its content: a shape, a media type, or nothing", () => {
   const silent = operations.flatMap(({ name, described }) =>
     Object.entries(described.responses)
       .filter(([status]) => status.startsWith("2"))
@@ -146,7 +146,7 @@ test("[HT-31] every error is the one shape for errors, or one that has all of it
   expect(wrong).toEqual([]);
 });
 
-test("[HT-31] it is small, since nothing is written down twice", () => {
-  // With every shape in place where it is used it was 1.14 MB.
+test("[HT-31] it is small, because nothing is duplicated", () => {
+  // With every shape inlined, it was 1.14 MB.
   expect(JSON.stringify(document).length).toBeLessThan(800_000);
 });

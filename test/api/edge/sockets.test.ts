@@ -1,4 +1,4 @@
-// WebSockets as a broken or hostile client uses them, on the real routes: broken frames, bombs, floods, storms of connections.
+// WebSockets of broken or hostile clients on the real routes: invalid frames, compression bombs, floods, connection storms.
 import { describe, expect, test } from "bun:test";
 import { deflateRawSync } from "node:zlib";
 import { systemClock } from "#base/clock.ts";
@@ -13,7 +13,7 @@ import { until } from "#test/support/until.ts";
 import { closeCode, type FrameOptions, frame } from "./frames.ts";
 import { call, handshake, head } from "./raw-http.ts";
 
-// Agents are put into the store directly, so the server runs in this process, also when the binary is under test.
+// Agents are written directly to the store, so the server runs in this process even if the binary is under test.
 const server = await forFile(startTestServer({ clock: systemClock }));
 const seeded = await seedAgent(server);
 
@@ -35,7 +35,7 @@ const open = async (route: keyof typeof routes, extra: Record<string, string> = 
   return connection;
 };
 
-/** Resolves when the server has no socket open and nobody follows anything. */
+/** Resolves when the server has no open sockets and no followers. */
 const settled = async (): Promise<void> => {
   const { sockets } = contextOf(server);
   await until(() => sockets.counts.open === 0 && sockets.counts.topics === 0);
@@ -79,7 +79,7 @@ describe.each(Object.keys(routes) as (keyof typeof routes)[])("%s", (route) => {
     const before = process.memoryUsage.rss();
     connection.send(BOMB);
     await connection.until((text) => closeCode(text) !== undefined);
-    // Inflated no further than the largest message that apps may send (32 MiB), in a buffer that doubles as it grows.
+    // Inflated only up to the largest message that apps may send (32 MiB), in a buffer that doubles as it grows.
     expect(process.memoryUsage.rss() - before).toBeLessThan(112 << 20);
     connection[Symbol.dispose]();
     await settled();
@@ -113,14 +113,14 @@ describe.each(Object.keys(routes) as (keyof typeof routes)[])("%s", (route) => {
   });
 });
 
-test("[HT-18] after a storm of connections nothing is left of them", async () => {
+test("[HT-18] after a storm of connections none are left", async () => {
   const { topics, agents } = contextOf(server);
   const heard = topics.size;
   const follow = async (): Promise<void> => {
     const client = new Client(server.url, seeded.owner_token);
     for (let i = 0; i < 25; i++) {
       const socket = await client.socket(`/api/v2/workspaceagents/${seeded.agent_id}/logs?follow=true`);
-      // Some say goodbye, some vanish.
+      // Some close properly, others vanish.
       if (i % 2 === 0) socket[Symbol.dispose]();
       else socket.close();
     }
@@ -132,7 +132,7 @@ test("[HT-18] after a storm of connections nothing is left of them", async () =>
   expect(agents).toBeDefined();
 });
 
-test("[SK-6] a client that sends more frames than it may is not read for a while, and loses nothing by it", async () => {
+test("[SK-6] a client that exceeds the frame rate is not read for some time, and loses nothing", async () => {
   const clock = new ManualClock();
   const sockets = new Sockets(clock);
   let messages = 0;
@@ -157,7 +157,7 @@ test("[SK-6] a client that sends more frames than it may is not read for a while
   connection.send(frame(1, "last"));
   const pongs = (): number => (connection.received.length - connection.received.indexOf("\r\n\r\n") - 4) / 2;
   await until(() => pongs() > 19_000);
-  // What it has read already still counts; the rest waits.
+  // Data that it has already read still counts; the rest waits.
   for (let before = -1; before !== pongs(); await new Promise((resolve) => setImmediate(resolve))) before = pongs();
   expect(pongs()).toBeLessThan(count - 100_000);
   expect(messages).toBe(0);
@@ -165,6 +165,6 @@ test("[SK-6] a client that sends more frames than it may is not read for a while
     clock.advance(10_000);
     return messages === 1;
   });
-  // The server's own pings are among them.
+  // Includes the server's own pings.
   expect(pongs()).toBeGreaterThanOrEqual(count);
 });

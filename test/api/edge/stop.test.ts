@@ -1,4 +1,5 @@
-// SIGTERM to a real process in the middle of its work: nobody new, everyone told, what is under way answered, then gone.
+// SIGTERM to a real process in the middle of its work: new connections are refused, clients are notified, running requests are answered,
+// and it exits.
 import { expect, test } from "bun:test";
 import { type Clock, systemClock, type Timer } from "#base/clock.ts";
 import { Client, type ClientSocket } from "#src/client.ts";
@@ -16,7 +17,7 @@ const STREAMS = 20;
 const LOGIN = "/api/v2/users/login";
 const half = `${head("POST", LOGIN, { "Content-Type": "application/json", "Content-Length": 12 })}{"email"`;
 
-/** A workspace and its agent in a data directory that a later process will open; undefined alongside the compiled binary. */
+/** Creates a workspace and its agent in a data directory that a later process opens; undefined with the compiled binary. */
 const seedDirectory = async (directory: string): Promise<Seeded | undefined> => {
   await using server = await startTestServer({ directory: `${directory}/data` });
   return server.context && (await seedAgent(server));
@@ -41,7 +42,7 @@ testOfOne("process")(
     }
     using underway = new RawConnection(serve.url);
     underway.send(half);
-    // Connections made before the stop stay good for the answer that they get.
+    // Connections made before the stop remain usable for their response.
     await until(async () => (await call(serve.url, head("GET", "/readyz")))?.status === 200);
 
     serve.child.kill("SIGTERM");
@@ -54,7 +55,7 @@ testOfOne("process")(
     const endings = await Promise.all(sockets.map(({ closed }) => closed));
     expect(endings.filter(({ code }) => code !== 1001)).toEqual([]);
     expect(new Set(endings.map(({ reason }) => reason)).size).toBeLessThanOrEqual(1);
-    // Each stream ends; reading it to its end would wait forever otherwise.
+    // Each stream must end; otherwise reading to the end would wait forever.
     await Promise.all(streams.map((stream) => stream.text().catch(() => "")));
 
     underway.send(":1}\r\n");
@@ -63,7 +64,7 @@ testOfOne("process")(
   },
 );
 
-test("[HT-19] what does not end within shutdown_timeout is cut off, and the exit code is 1", async () => {
+test("[HT-19] requests that exceed shutdown_timeout are cut off, and the exit code is 1", async () => {
   using directory = tempDirectory();
   await using serve = await startServe(directory.path, { SLIPWAY_SHUTDOWN_TIMEOUT: "500ms" });
   using underway = new RawConnection(serve.url);

@@ -1,4 +1,4 @@
-// Where a route answers otherwise than the table of bad input says, and why. Kept short: a line here is a promise of its own.
+// Routes that respond differently from the table of bad input, and why. Kept short: each line is a promise of its own.
 
 const EXCEPTIONS: { operation: string; when: string; status: number; why: string }[] = [
   {
@@ -21,6 +21,6 @@ const EXCEPTIONS: { operation: string; when: string; status: number; why: string
   })),
 ];
 
-/** The status that this case has instead of the table's, if any. */
+/** Returns the status that replaces the table's in this case, if any. */
 export const exception = (operation: string, when: string): number | undefined =>
   EXCEPTIONS.find((one) => one.operation === operation && one.when === when)?.status;

@@ -1,5 +1,5 @@
-// Bad input on every route, generated from the OpenAPI document: wrong callers, wrong ids, missing and wrong fields. Each gets its
-// status and the generic body, and nothing at all is written. A new route is in the table as soon as it is described.
+// Bad input on every route, generated from the OpenAPI document: wrong callers, wrong IDs, missing and wrong fields. Each gets its status
+// and the generic body, and nothing is written. A new route is covered as soon as it is described.
 import { afterAll, describe, expect, test } from "bun:test";
 import type { Generic } from "#schema/generic.ts";
 import { Client } from "#src/client.ts";
@@ -45,7 +45,7 @@ const rightToken = ({ callers: [caller] }: Operation): string | undefined => cal
 
 const tables = (await stored.tables()).filter((name) => isOfCallers(name) && !/^(audit_logs|sqlite_)/.test(name));
 let seen = { version: "", digest: 0n };
-/** Changes whenever anything does but the audit log, which tells of refusals after their answer (rule AU-18). */
+/** Changes whenever anything changes, except the audit log, which records rejections after the response (rule AU-18). */
 const digest = async (): Promise<bigint> => {
   const now = await stored.version();
   if (now !== seen.version) {
@@ -65,7 +65,7 @@ type Call = {
 
 const KNOWN: Record<string, string> = { user: "me", organization: "default", buildnumber: "1" };
 
-/** Path parameters that name something there, where a name is known. */
+/** Returns path parameters of existing objects, where known. */
 const goodPath = (operation: Operation): Record<string, string> =>
   Object.fromEntries(
     operation.parameters
@@ -93,10 +93,10 @@ const send = async (operation: Operation, call: Call) => {
   return { status: response.status, headers: response.headers, text: await response.text() };
 };
 
-/** What the validator says on its own, and what only a program reads. */
+/** The validator's own wording, and what only programs understand. */
 const JARGON = /\b(Expected|union|schema|pattern|regex|undefined|boolean|integer)\b|[\\^$]|\(\?/;
 
-/** Sends what must be refused; the answer must have the generic shape and nothing may have been written. */
+/** Sends a request that must be rejected; the response must have the generic shape, and nothing may have been written. */
 const refused = async (operation: Operation, call: Call): Promise<{ status: number; body: Generic }> => {
   const before = await digest();
   const { status, headers, text } = await send(operation, call);
@@ -105,7 +105,7 @@ const refused = async (operation: Operation, call: Call): Promise<{ status: numb
   const body = JSON.parse(text) as Generic;
   expect(Object.keys(body).filter((key) => !["message", "kind", "detail", "validations"].includes(key))).toEqual([]);
   expect(body.message).toMatch(/^\S.*[.]$/);
-  // Words for people (rule HT-42).
+  // Messages for people (rule HT-42).
   expect((body.validations ?? []).filter(({ detail }) => JARGON.test(detail))).toEqual([]);
   expect(await digest()).toEqual(before);
   return { status, body };
@@ -135,7 +135,7 @@ describe("who is calling", () => {
         const { status, body } = await refused(operation, call);
         expect([who, status]).toEqual([who, 401]);
         expect(body.validations).toBeUndefined();
-        // A key that has merely expired leaves a person's drafts in their browser; one that was ended does not.
+        // After a key has merely expired, the browser keeps a person's drafts; after it was revoked, it does not.
         if (body.kind !== undefined) expect([ENDED.has(who), body.kind]).toEqual([true, "revoked"]);
       }
     }
@@ -149,7 +149,7 @@ describe("who is calling", () => {
     },
   );
 
-  test("[HT-13] the routes that strangers may call are these", () => {
+  test("[HT-13] the routes open to anonymous callers are these", () => {
     expect(operations.filter((operation) => !isSecured(operation)).map(({ name }) => name)).toEqual([
       "GET /healthz",
       "GET /readyz",
@@ -342,7 +342,7 @@ describe("fields", () => {
   );
 });
 
-/** Their bodies go on as they come in, so that who they go to is looked at first; agents/upload.test.ts sends too much to one. */
+/** Their bodies are streamed on, so the recipient is checked first; agents/upload.test.ts sends too much to one. */
 const PASSED_ON = new Set(["POST /api/v2/workspaceagents/{workspaceagent}/files"]);
 
 describe("the size of bodies", () => {
@@ -360,7 +360,7 @@ describe("the size of bodies", () => {
       declared.send(head(operation.method, path, { ...headers, "Content-Length": limit + 1 }));
       using streamed = new RawConnection(server.url);
       streamed.send(head(operation.method, path, { ...headers, "Transfer-Encoding": "chunked" }));
-      // Too much comes in, but never its end: the answer does not wait for that.
+      // Too much arrives, but never its end: the response does not wait for that.
       const part = Buffer.from(chunk(" ".repeat(65_536)));
       for (let sent = 0; sent <= limit + 65_536; sent += 65_536) streamed.send(part);
       const isPassedOn = PASSED_ON.has(operation.name);

@@ -1,4 +1,4 @@
-// What the log tells of one request: through the mailbox of its actor and the group of commits it was in.
+// The log entries of one request: through its actor's mailbox and its commit group.
 import { afterEach, expect } from "bun:test";
 import { configureLogging, resetLogging } from "#base/log.ts";
 import { currentRequests, runAsPartOf, tracing } from "#base/trace.ts";
@@ -12,7 +12,7 @@ afterEach(resetLogging);
 type Line = { area: string; message: string; request_id?: string } & Record<string, unknown>;
 
 testInside(
-  "[CF-13] with trace=debug every request can be followed by its id; without, nothing is said or kept",
+  "[CF-13] with trace=debug every request can be followed by its ID; without it, nothing is logged or kept",
   async () => {
     await using server = await startTestServer();
     const client = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);

@@ -1,4 +1,4 @@
-// Values of queries, paths and bodies that are read in one way on every route: whole numbers, times, words, names, pictures.
+// Values of queries, paths and bodies that every route parses in the same way: integers, times, words, names, images.
 import { afterAll, describe, expect, test } from "bun:test";
 import type { Generic } from "#schema/generic.ts";
 import { asIcon, asLine } from "#schema/text.ts";
@@ -34,7 +34,7 @@ const ask = async (method: string, path: string, body?: unknown) => {
 
 const isWhole = ({ type, anyOf }: Schema): boolean => type === "integer" || (anyOf ?? []).some(isWhole);
 
-describe("whole numbers of queries", () => {
+describe("integers in queries", () => {
   const rows = forUsers.flatMap((operation) =>
     operation.parameters
       .filter((one) => one.in === "query" && isWhole(one.schema))
@@ -51,7 +51,7 @@ describe("whole numbers of queries", () => {
     },
   );
 
-  test("[HT-28] there are such queries", () => expect(rows.length).toBeGreaterThan(20));
+  test("[HT-28] such queries exist", () => expect(rows.length).toBeGreaterThan(20));
 });
 
 describe("times", () => {
@@ -88,7 +88,7 @@ describe("times", () => {
   );
 });
 
-describe("words of a fixed set", () => {
+describe("values of a fixed set", () => {
   type Spot = { operation: Operation; name: string; values: unknown[] };
   const spots = operations.flatMap((operation): Spot[] =>
     Object.entries(operation.body?.properties ?? {}).flatMap(([name, { enum: values }]) =>
@@ -109,7 +109,7 @@ describe("words of a fixed set", () => {
     },
   );
 
-  test("[HT-28] there are such members", () => expect(spots.length).toBeGreaterThan(3));
+  test("[HT-28] such members exist", () => expect(spots.length).toBeGreaterThan(3));
 });
 
 test.each(["usage", "no-such-thing", "global_settings"])(
@@ -121,13 +121,13 @@ test.each(["usage", "no-such-thing", "global_settings"])(
       expect((await ask("GET", `/api/v2/${noun}/6ba7b810-9dad`)).status).toBe(400);
     }
     expect((await ask("GET", `/api/v2/workspaces/${word}/builds`)).status).toBe(400);
-    // A stranger is not told which routes there are.
+    // Strangers do not learn which routes exist.
     expect((await admin.as(undefined).fetch("GET", `/api/v2/workspaces/${word}`)).status).toBe(401);
   },
 );
 
-describe("names and pictures", () => {
-  /** Members of bodies that are read as a name in one line, or as the address of a picture. */
+describe("names and images", () => {
+  /** Body members that are a one-line name or an image URL. */
   const membersOf = (wanted: RegExp) =>
     forUsers.flatMap((operation) =>
       Object.entries(operation.body?.properties ?? {}).flatMap(([name, schema]) =>
@@ -138,7 +138,7 @@ describe("names and pictures", () => {
   const bodyWith = ({ body }: Operation, more: object) => {
     const { properties = {}, required = [] } = body as Schema;
     const needed = Object.fromEntries(Object.entries(properties).filter(([name]) => required.includes(name)));
-    // Keys that follow a pattern are another rule's matter.
+    // Keys that follow a pattern are covered by another rule.
     const isRecord = (one: unknown): boolean => {
       const { type, properties } = one as { type?: string; properties?: object };
       return type === "object" && properties === undefined;
@@ -187,14 +187,14 @@ describe("names and pictures", () => {
     },
   );
 
-  test("[HT-26] names of people, in any script, are names", async () => {
+  test("[HT-26] people's names in any script are valid", async () => {
     for (const name of ["Zoë Müller", "山田 太郎", "عمر", "👩‍💻 O'Neil-Smith", ""]) {
       const { status } = await ask("PUT", "/api/v2/users/me/profile", { username: ADMIN.username, name });
       expect({ name, status }).toEqual({ name, status: 200 });
     }
   });
 
-  test("[HT-26] of a name that is too long it is said that it is", async () => {
+  test("[HT-26] a name that is too long is reported as such", async () => {
     const { status, validations } = await ask("PUT", "/api/v2/users/me/profile", {
       username: ADMIN.username,
       name: "n".repeat(10_000),
@@ -232,13 +232,13 @@ describe("names and pictures", () => {
     }
   });
 
-  test("[HT-26] what nobody can be asked to write otherwise is cleaned", () => {
+  test("[HT-26] values whose sender cannot correct them are sanitized", () => {
     expect(asLine("\u202edesrever\u0000 \r\n twice ")).toBe("desrever    twice");
     expect([asIcon("javascript:alert(1)"), asIcon("/emojis/1f310.png")]).toEqual(["", "/emojis/1f310.png"]);
   });
 });
 
-test("[HT-30] __proto__ is no name of a member, where any name may stand either", async () => {
+test("[HT-30] __proto__ is not a member name, even where any name is allowed", async () => {
   const body = '{"name":"eu","tags":{"__proto__":{"polluted":1}}}';
   const headers = { "content-type": "application/json" };
   const path = "/api/v2/organizations/default/provisionerkeys";

@@ -1,4 +1,4 @@
-// What callers read when a value is wrong: which one, by its index, and what it must be, in words.
+// Validation errors for callers: which value is wrong, by its index, and what it must be.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { ParseError } from "elysia";
 import { configureLogging, resetLogging } from "#base/log.ts";
@@ -12,7 +12,7 @@ import { forFile } from "#test/support/for-file.ts";
 import { scaled } from "#test/support/pace.ts";
 import { seedAgent } from "#test/support/seed.ts";
 
-// On a machine with much else to do.
+// Allows for a busy machine.
 setDefaultTimeout(scaled(60_000));
 
 const world = await forFile(openChatWorld());
@@ -23,7 +23,7 @@ const refusal = async (client: Client, method: string, path: string, body?: unkn
   return [response.status, ...validations.map(({ field, detail }) => `${field} ${detail}`)];
 };
 
-test("[HT-42] what is wrong is named with its index and said in words", async () => {
+test("[HT-42] errors are named with their index and explained in plain words", async () => {
   const { owner, organization_id } = world;
   const chat = { organization_id, content: [{ type: "text", text: "hello" }] };
   const send = (more: object) => refusal(owner, "POST", "/api/v2/chats", Object.assign({}, chat, more));
@@ -45,14 +45,14 @@ test("[HT-42] a pattern of the schema is not shown", async () => {
   ]);
 });
 
-test("[HT-42] a member that may be anything and is required is missed when it is not there", async () => {
+test("[HT-42] a required member of any type is reported when it is missing", async () => {
   const chat = await createChat(world, "one");
   const path = `/api/v2/chats/${chat.id}/tool-results`;
   const results = [{ tool_call_id: "a", output: null }, { tool_call_id: "b" }];
   expect(await refusal(world.owner, "POST", path, { results })).toEqual([400, "results.1.output is required"]);
 });
 
-test("[HT-42] an id of an agent must be one, and times to live are whole milliseconds", async () => {
+test("[HT-42] an agent ID must be valid, and times to live are whole milliseconds", async () => {
   const seeded = await seedAgent(world.server);
   const owner = new Client(world.server.url, seeded.owner_token);
   const at = `/api/v2/workspaces/${seeded.workspace_id}`;
@@ -62,22 +62,22 @@ test("[HT-42] an id of an agent must be one, and times to live are whole millise
   expect(ttl).toEqual([400, "ttl_ms must be a whole number, or null"]);
 });
 
-test("[HT-42] a search for nothing is refused for every key", async () => {
+test("[HT-42] an empty search is refused for every key", async () => {
   const search = (q: string) => refusal(world.owner, "GET", `/api/v2/chats?q=${encodeURIComponent(q)}`);
   for (const key of ["title", "repo", "search"])
     expect(await search(`${key}:""`)).toEqual([400, `${key} There is nothing to search for.`]);
   expect((await refusal(world.owner, "GET", `/api/v2/workspaces?q=${encodeURIComponent('name:""')}`))[0]).toBe(400);
 });
 
-test("[HT-43] a file of a workspace that its user may not read is 403 before the answer begins", async () => {
-  // Not even root may read this one; elsewhere there is no file to show it with.
+test("[HT-43] a workspace file that its user may not read is 403 before the response starts", async () => {
+  // Not even root can read this file; elsewhere there is none to test with.
   const unreadable = "/proc/sys/vm/compact_memory";
   if (!(await Bun.file(unreadable).exists())) return;
   const answer = readFile(unreadable, 0, 10);
   await expect(answer).rejects.toMatchObject({ kind: "forbidden", message: "The user may not do this." });
 });
 
-test("[HT-43] a body that its sender cuts off is no error of the server", () => {
+test("[HT-43] a body that its sender cuts off is not a server error", () => {
   const lines: string[] = [];
   const told = (error: unknown, signal: AbortSignal): string[] => {
     lines.length = 0;
@@ -89,16 +89,16 @@ test("[HT-43] a body that its sender cuts off is no error of the server", () => 
       resetLogging();
     }
   };
-  // As the runtime says it of a body whose connection was closed.
+  // The runtime's error for a body whose connection was closed.
   const closed = new DOMException("The connection was closed.", "AbortError");
   expect(told(closed, AbortSignal.abort())).toEqual([]);
-  // And as it comes from a route that reads its body before its caller is known.
+  // The error from a route that reads its body before its caller is known.
   expect(told(new ParseError(closed), AbortSignal.abort())).toEqual([]);
   expect(told(closed, new AbortController().signal)).toHaveLength(1);
   expect(told(new Error("a fault"), AbortSignal.abort())).toHaveLength(1);
 });
 
-test("[CP-73] a database that does not answer is named, and is not taken for too much work", async () => {
+test("[CP-73] a database that does not answer is named, and not reported as overload", async () => {
   const answer = async (reason: "unreachable" | "overloaded") => {
     const request = new Request("http://localhost/api/v2/chats");
     const response = errorResponse(new CommitError(reason, "no primary answers"), request);

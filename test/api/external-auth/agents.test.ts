@@ -1,4 +1,4 @@
-// What agents get of their owner's accounts: by URL or id, waiting, and never what is not theirs.
+// Access of agents to their owner's accounts: by URL or ID, with waiting, and never another user's.
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import type { ExternalAuthList } from "#schema/users/external-auth.ts";
@@ -13,7 +13,7 @@ import { link, refusal, startWith, tokenOf } from "./world.ts";
 
 const ME = "/api/v2/workspaceagents/me";
 
-test("[EA-12] a provider is named by the URL of a repository or by its id: one of them, or both when they agree", async () => {
+test("[EA-12] a provider is named by a repository URL or by its ID, or by both if they agree", async () => {
   using provider = new FakeProvider();
   await using server = await startWith([
     provider.setting("one"),
@@ -42,7 +42,7 @@ test("[EA-12] a provider is named by the URL of a repository or by its id: one o
   }
 });
 
-test("[EA-12] git gets the token as each kind of host wants it; before that only the page is named", async () => {
+test("[EA-12] git gets the token in each host's form; before that only the page is named", async () => {
   using provider = new FakeProvider();
   provider.forever = true;
   const types = ["github", "gitlab", "bitbucket-cloud", "bitbucket-server", "gitea", "generic"];
@@ -67,7 +67,7 @@ test("[EA-12] git gets the token as each kind of host wants it; before that only
   }
 });
 
-test("[EA-12] a token that ends says when", async () => {
+test("[EA-12] an expiring token says when", async () => {
   using provider = new FakeProvider();
   await using server = await startWith([provider.setting("git")]);
   const { agent_token, owner_token } = await seedAgent(server);
@@ -78,7 +78,7 @@ test("[EA-12] a token that ends says when", async () => {
   expect(Date.parse(expires_at)).toBeWithin(before + life - 1000, Date.now() + life + 1000);
 });
 
-test("[EA-13] an agent that may not read its owner's data is refused, another's agent gets nothing of it, nor does a user", async () => {
+test("[EA-13] an agent that may not read its owner's data is refused; other agents and users get none of it", async () => {
   using provider = new FakeProvider();
   await using server = await startWith([provider.setting("git")]);
   const one = await seedAgent(server, { agent: { api_key_scope: "no_user_data" } });
@@ -89,7 +89,7 @@ test("[EA-13] an agent that may not read its owner's data is refused, another's 
   expect((await refusal(tokenOf(server, one.owner_token, "id=git"))).status).toBe(401);
 });
 
-test("[EA-14] an agent that listens is answered when its owner links an account", async () => {
+test("[EA-14] a listening agent is answered when its owner links an account", async () => {
   using provider = new FakeProvider();
   await using server = await startWith([provider.setting("git")]);
   const { owner_id, owner_token, agent_token } = await seedAgent(server);
@@ -102,7 +102,7 @@ test("[EA-14] an agent that listens is answered when its owner links an account"
   expect((await tokenOf(server, agent_token, "id=git&listen=true")).access_token).toContain("access");
 });
 
-test("[EA-14] the wait ends with the caller, with the agent's build and with the server, and leaves nothing behind", async () => {
+test("[EA-14] the wait ends with the caller, the agent's build or the server, and leaves nothing behind", async () => {
   using provider = new FakeProvider();
   await using server = await startWith([provider.setting("git")]);
   const { topics, streams } = contextOf(server);
@@ -130,7 +130,7 @@ test("[EA-14] the wait ends with the caller, with the agent's build and with the
   expect(streams.size).toBe(0);
 });
 
-test("[EA-15] a template says which accounts it needs; its version lists them with where to link and whether that is done", async () => {
+test("[EA-15] a template names the accounts it needs; its version lists them with where to link and whether they are linked", async () => {
   using provider = new FakeProvider();
   await using server = await startWith([provider.setting("git")]);
   const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
@@ -149,7 +149,7 @@ test("[EA-15] a template says which accounts it needs; its version lists them wi
   expect((await wanted())[0]).toMatchObject({ id: "git", authenticated: true });
 });
 
-test("[EA-16] what was removed says what took its place", async () => {
+test("[EA-16] removed endpoints name their replacement", async () => {
   using provider = new FakeProvider();
   await using server = await startWith([provider.setting("git")]);
   const { agent_id, agent_token, owner_token } = await seedAgent(server);
@@ -163,7 +163,7 @@ test("[EA-16] what was removed says what took its place", async () => {
   expect([old.status, old.detail.endsWith("/logs.")]).toEqual([410, true]);
 });
 
-test("[EA-9] tokens are in no file of the data directory, survive a restart, and go with their user", async () => {
+test("[EA-9] tokens are in no file of the data directory, survive a restart, and are deleted with their user", async () => {
   using directory = tempDirectory();
   using provider = new FakeProvider();
   const data = join(directory.path, "data");

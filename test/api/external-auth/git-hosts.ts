@@ -1,5 +1,5 @@
-// Git hosts on this machine for tests, with the programs of real ones: `git http-backend` behind a check of the token, and OpenSSH's
-// server, one process for each connection.
+// Git hosts on this machine, with the real programs: `git http-backend` behind a token check, and OpenSSH's server with one process per
+// connection.
 import { spawn } from "node:child_process";
 import { appendFileSync, chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
@@ -14,14 +14,16 @@ export const run = async (command: string[], env?: Record<string, string>): Prom
   return out.trim();
 };
 
-/** An empty repository that takes pushes. */
+/** Creates an empty repository that accepts pushes. */
 export const bareRepository = async (git: string, path: string): Promise<string> => {
   await run([git, "init", "-q", "--bare", "--initial-branch=main", path]);
   await run([git, "-C", path, "config", "http.receivepack", "true"]);
   return path;
 };
 
-/** Serves the repositories below `root` to whoever has a token that `counts`, as the user name or the password; without one the empty text does. */
+/**
+ * Serves the repositories below `root` for tokens accepted by `counts`, as user name or password; without a token, it gets an empty text.
+ */
 export const httpGitHost = (git: string, root: string, counts: (token: string) => boolean, hostname = "127.0.0.1") => {
   const server = Bun.serve({
     hostname,
@@ -61,7 +63,9 @@ export const httpGitHost = (git: string, root: string, counts: (token: string) =
   return { url: new URL(server.url), [Symbol.dispose]: () => void server.stop(true) };
 };
 
-/** An ssh server that lets this user in with one key, and with keys that are added later. `address` is where containers reach this machine. */
+/**
+ * An ssh server that accepts this user with one key, and with keys that are added later. `address` is where containers reach this machine.
+ */
 export const sshHost = async (
   sshd: string,
   keygen: string,
@@ -82,7 +86,7 @@ export const sshHost = async (
     config,
     `${[...settings, "PasswordAuthentication no", "PermitRootLogin prohibit-password"].join("\n")}\n`,
   );
-  // The folder sshd shuts its unprivileged half into; only the system's own start script makes it.
+  // The folder of sshd's unprivileged process; normally only the system's start script creates it.
   if (userInfo().uid === 0) mkdirSync("/run/sshd", { recursive: true, mode: 0o755 });
   const user = await run(["id", "-un"]);
   let heard = "";
@@ -99,15 +103,15 @@ export const sshHost = async (
   await new Promise<void>((resolve) => server.listen(0, address, resolve));
   const { port } = server.address() as { port: number };
   return {
-    /** As hosts take deploy keys: this key reads and writes this repository alone, by `git-shell`. */
+    /** Adds a deploy key as hosts do: this key can access only this repository, through `git-shell`. */
     authorize: (key: string, repository: string): void => {
       const guard = `case "$SSH_ORIGINAL_COMMAND" in *"'${repository}'"*) exec git-shell -c "$SSH_ORIGINAL_COMMAND";; esac; echo "ERROR: Repository not found." >&2; exit 1`;
       appendFileSync(keys, `restrict,command="${guard.replaceAll('"', '\\"')}" ${key}\n`);
     },
-    /** For a person's own configuration: the host by another name. */
+    /** A user's own ssh configuration: the host under another name. */
     configuration: (name: string) => `Host ${name}\n  HostName ${address}\n  Port ${port}\n  User ${user}\n`,
     url: (path: string) => `ssh://${user}@${address}:${port}${path}`,
-    /** What sshd has written. */
+    /** Returns sshd's output. */
     log: () => heard,
     [Symbol.dispose]: () => void server.close(),
   };

@@ -1,5 +1,5 @@
-// Git in a real workspace: it clones and pushes over https with the owner's linked account and over ssh with the owner's key, with
-// nothing set up there. The hosts are git's own http-backend and OpenSSH's server.
+// Git in a real workspace: it clones and pushes over https with the owner's linked account and over ssh with the owner's key, without
+// setup. The hosts are git's own http-backend and OpenSSH's server.
 import { expect, test } from "bun:test";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
@@ -53,7 +53,7 @@ testNeeding(
       cloneAndPush(secure.url(overSsh), "secure"),
       `cat > .ssh/config <<END\n${secure.configuration("nick")}END`,
       `git ls-remote ssh://nick${overSsh} main`,
-      // The key lies there only while ssh runs.
+      // The key file exists only while ssh runs.
       'echo "all done, $(ls "$TMPDIR" | wc -l) files left"',
     ].join("\n");
     const scripts = [{ display_name: "Git", script, run_on_start: true }];
@@ -83,7 +83,7 @@ testNeeding(
       expect(await run([needs.git.file, "-C", repository, "show", "main:file"])).toBe(`of ${name}`);
     }
     expect(seen.at(-1)).toContain("done, 0 files left");
-    // No token was told to anyone.
+    // appears in them. was leaked.
     expect(seen.filter((line) => line.includes("canary"))).toEqual([]);
   },
 );
@@ -114,7 +114,10 @@ testNeeding(
     const resources = [{ name: "main", agents: [{ name: "main", scripts }] }];
     const template = await makeTemplate(admin, JSON.stringify({ provisioner: "local", resources }));
     const setUrl = (url: string) => admin.put("/api/v2/users/me/dotfiles", { url });
-    /** The agent of this build, once its scripts have ended, and what they said: of each script on its own way, so until these words are there. */
+    /**
+     * Returns the agent of this build once its scripts have ended, and their output. Each script's output arrives separately, so it waits
+     * for these words.
+     */
     const started = async (id: string, words = "") => {
       const { latest_build } = await awaitWorkspace(admin, id, (one) =>
         listAgents(one).some(
@@ -158,7 +161,7 @@ testNeeding(
 const listAgents = ({ latest_build }: Pick<Workspace, "latest_build">) =>
   latest_build.resources.flatMap(({ agents = [] }) => agents);
 
-/** The verb as git calls it, against a server that a test plays. */
+/** Runs the verb as git calls it, against a server that the test simulates. */
 const asked = async (prompt: string, answer: (url: URL) => Response | Promise<Response>) =>
   ran(askpass, [prompt], answer);
 
@@ -208,7 +211,7 @@ const linked = {
   token_extra: {},
 };
 
-test("[EA-18] git's two questions are answered; the token itself, which git puts into the second, is not sent along", async () => {
+test("[EA-18] git's two prompts are answered; the token, which git includes in the second, is not sent along", async () => {
   const name = await asked("Username for 'https://git.example': ", () => Response.json(linked));
   expect([name.code, name.printed, name.errors]).toEqual([EXIT.ok, ["oauth2"], []]);
   const password = await asked("Password for 'https://t0ken:x@git.example/a/b.git': ", () => Response.json(linked));
@@ -234,7 +237,7 @@ test("[DF-4] git that must not wait says where to link an account, and fails", a
   ]);
 });
 
-test("[EA-19] a URL of no provider is left to git, in silence; other refusals are said; the wait goes on over a restart", async () => {
+test("[EA-19] a URL of no provider is silently left to git; other refusals are reported; the wait survives a restart", async () => {
   const none = await asked("Username for 'https://elsewhere.example': ", () =>
     Response.json({ message: "no" }, { status: 404 }),
   );
@@ -253,7 +256,7 @@ test("[EA-19] a URL of no provider is left to git, in silence; other refusals ar
   expect(patient.errors.join("")).toContain("https://slipway.example/external-auth/git");
 });
 
-test("[EA-21] a script gets the owner's token by the provider's id, and learns where to link an account while none exists", async () => {
+test("[EA-21] a script gets the owner's token by provider ID, and otherwise learns where to link an account", async () => {
   const argv = ["access-token", "github"];
   const found = await ran(externalAuth, argv, () => Response.json(linked));
   expect([found.code, found.printed, found.urls[0]?.search]).toEqual([EXIT.ok, ["t0ken"], "?id=github"]);

@@ -17,7 +17,7 @@ import { link, refusal, startWith } from "./world.ts";
 const EA = "/api/v2/external-auth";
 const codes = { device_flow: true };
 
-test("[EA-5][ID-13] people are found by the account at github.com that they have linked, and no more once it is unlinked", async () => {
+test("[EA-5][ID-13] users are found by their linked github.com account, and no longer once it is unlinked", async () => {
   using provider = new FakeProvider();
   const github = provider.setting("github", { type: "github" });
   await using server = await startWith([github, provider.setting("git")]);
@@ -38,7 +38,7 @@ test("[EA-5][ID-13] people are found by the account at github.com that they have
   expect((await refusal(found("github_com_user_id:octo"))).status).toBe(400);
 });
 
-test("[EA-5] signing in at the provider links an account; the page shows it, and unlinking takes the token back", async () => {
+test("[EA-5] signing in at the provider links an account; the page shows it, and unlinking revokes the token", async () => {
   using provider = new FakeProvider();
   await using server = await startWith([provider.setting("git"), provider.setting("codes", codes)]);
   const ann = new Client(server.url, (await seedUser(server)).token);
@@ -70,7 +70,7 @@ test("[EA-5] signing in at the provider links an account; the page shows it, and
     device: false,
     display_name: "Git of git",
     supports_revocation: true,
-    // The provider named a page that is none.
+    // The provider sent an invalid page URL.
     user: { login: "octo-ann", name: "Ann at the provider", profile_url: "" },
   });
   expect(await ann.delete<ExternalAuthUnlinked>(`${EA}/git`)).toEqual({ token_revoked: true });
@@ -81,7 +81,7 @@ test("[EA-5] signing in at the provider links an account; the page shows it, and
   expect((await refusal(ann.get(`${EA}/none`))).status).toBe(404);
 });
 
-test("[EA-5] a callback counts only for the session, the person and the provider that began it, for ten minutes, and once", async () => {
+test("[EA-5] a callback is valid only for the session, user and provider that started it, for ten minutes, and once", async () => {
   using provider = new FakeProvider();
   const clock = new ManualClock();
   await using server = await startWith([provider.setting("git"), provider.setting("other")], { clock });
@@ -110,11 +110,11 @@ test("[EA-5] a callback counts only for the session, the person and the provider
   clock.advance(600_000);
   expect((await refusal(ann.post(`${EA}/git/callback`, { code: late.code, state: late.state }))).status).toBe(400);
   const swapped = { code: (await begin()).code, state: (await begin()).state };
-  // Another's verifier: the provider itself notices.
+  // Another flow's verifier: the provider itself rejects it.
   expect(await refusal(ann.post(`${EA}/git/callback`, swapped))).toEqual({ status: 400, detail: "invalid_grant" });
 });
 
-test("[EA-6] a device code links once the person has typed it; it is of use to nobody else, and refusals are told in the provider's words", async () => {
+test("[EA-6] a device code links once the person has entered it; nobody else can use it, and refusals have the provider's message", async () => {
   using provider = new FakeProvider();
   await using server = await startWith([provider.setting("codes", codes), provider.setting("git")]);
   const ann = new Client(server.url, (await seedUser(server)).token);
@@ -155,7 +155,7 @@ const NONSENSE: [string, () => Response][] = [
   ["an empty answer", () => new Response("")],
 ];
 
-test("[EA-8] a provider that answers with nonsense of any kind links nothing, and the person may try again", async () => {
+test("[EA-8] a provider that sends any invalid response links nothing, and the person may try again", async () => {
   using provider = new FakeProvider();
   await using server = await startWith([provider.setting("git")]);
   const ann = new Client(server.url, (await seedUser(server)).token);
@@ -171,7 +171,7 @@ test("[EA-8] a provider that answers with nonsense of any kind links nothing, an
   }
 });
 
-testInside("[EA-8] a provider that is silent is given up after ten seconds", async () => {
+testInside("[EA-8] a silent provider times out after ten seconds", async () => {
   using provider = new FakeProvider();
   const clock = new ManualClock();
   await using server = await startWith([provider.setting("git")], { clock });
@@ -191,7 +191,7 @@ testInside("[EA-8] a provider that is silent is given up after ten seconds", asy
   expect((await answered).status).toBe(503);
 });
 
-test("[EA-11] when the provider does not take a token back, the link no longer exists here all the same, and the answer says so", async () => {
+test("[EA-11] if the provider does not revoke a token, the link is still removed here, and the response says so", async () => {
   using provider = new FakeProvider();
   await using server = await startWith([provider.setting("git"), provider.setting("bare", { revoke_url: undefined })]);
   const ann = new Client(server.url, (await seedUser(server)).token);

@@ -1,5 +1,5 @@
-// An OAuth 2 provider for tests that speaks the real protocol over real HTTP: authorization codes with PKCE, the device grant, refresh
-// with rotation, validation, revocation. It refuses what the protocol refuses, and can be told to misbehave.
+// A fake OAuth 2 provider that speaks the real protocol over real HTTP: authorization codes with PKCE, the device grant, refresh with
+// rotation, validation, revocation. It rejects what the protocol rejects, and can be told to misbehave.
 import { createHash, randomBytes } from "node:crypto";
 
 export const CLIENT = { id: "slipway-client", secret: "the client's s3cret/+&" } as const;
@@ -12,17 +12,17 @@ type Mishap = { path: string; answer: (() => Response) | "silence" };
 
 export class FakeProvider implements Disposable {
   readonly url: URL;
-  /** What came in, as `METHOD path`, in order. */
+  /** Requests as `METHOD path`, in order. */
   readonly requests: string[] = [];
-  /** Seconds that access tokens count. */
+  /** Lifetime of access tokens in seconds. */
   life = 3600;
   /** Seconds between two polls for a device code. */
   interval = 5;
-  /** New tokens come without expiry. */
+  /** New tokens have no expiry. */
   forever = false;
-  /** A refresh gives another refresh token and the old one is void. */
+  /** A refresh returns a new refresh token and invalidates the old one. */
   rotates = true;
-  /** Held until resolved: requests for tokens wait for it. */
+  /** Token requests wait until this resolves. */
   gate: Promise<void> = Promise.resolve();
   readonly mishaps: Mishap[] = [];
   readonly #server: Bun.Server<undefined>;
@@ -41,7 +41,7 @@ export class FakeProvider implements Disposable {
     this.url = new URL(this.#server.url);
   }
 
-  /** The entry of the setting external_auth. */
+  /** Returns an entry of the setting external_auth. */
   setting(id: string, more: Record<string, unknown> = {}): Record<string, unknown> {
     const at = (path: string): string => new URL(path, this.url).href;
     return {
@@ -61,7 +61,7 @@ export class FakeProvider implements Disposable {
     };
   }
 
-  /** What a person does on the provider's page: agrees, and is sent back with code and state. */
+  /** Approves on the provider's page, as a person would, and returns the redirect with code and state. */
   agree(authorize: string): { callback: URL; code: string; state: string } {
     const { searchParams } = new URL(authorize);
     const code = secret("code");
@@ -74,14 +74,14 @@ export class FakeProvider implements Disposable {
     return { callback, code, state };
   }
 
-  /** The person types the code, or says no. */
+  /** Enters the user code and approves or denies. */
   typeIn(user_code: string, answer: "agreed" | "denied" = "agreed"): void {
     const device = this.#devices.get(`device-${user_code}`);
     if (!device) throw new Error("nobody asked for this code");
     device[answer] = true;
   }
 
-  /** Takes every access token back, as a person can on the provider's page; refresh tokens too when told. */
+  /** Revokes every access token, as a person can on the provider's page; optionally also refresh tokens. */
   revokeAll(refresh = false): void {
     this.#access.clear();
     if (refresh) this.#refresh.clear();
@@ -91,7 +91,7 @@ export class FakeProvider implements Disposable {
     return this.#access.has(token);
   }
 
-  /** How often a path was asked for. */
+  /** Returns the number of requests to a path. */
   asked(path: string): number {
     return this.requests.filter((line) => line.endsWith(` ${path}`)).length;
   }
@@ -122,7 +122,7 @@ export class FakeProvider implements Disposable {
     return pathname === "/token" ? this.#token(form) : new Response("no such page", { status: 404 });
   }
 
-  /** The page itself, for a browser: it agrees at once, unless the person is to say no. */
+  /** The page for a browser: approves immediately, unless the person is to deny. */
   #agreeTo(url: string, fields: URLSearchParams): string {
     if (fields.get("kept") !== "1") throw new Error("the query of auth_url was lost");
     return this.agree(url).callback.href;
@@ -150,7 +150,7 @@ export class FakeProvider implements Disposable {
     const device = this.#devices.get(form.get("device_code") ?? "");
     if (!device) return refused("expired_token");
     if (device.denied) return refused("access_denied");
-    // As GitHub does it: a refusal with 200.
+    // As GitHub does: an error with status 200.
     if (!device.agreed) return refused("authorization_pending", 200);
     return this.#give();
   }

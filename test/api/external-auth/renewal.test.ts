@@ -1,4 +1,4 @@
-// Tokens over time: renewed before they end and once, kept when the provider is down, given up when it refuses.
+// Tokens over time: renewed before they expire and only once, kept if the provider is down, given up if it rejects them.
 import { expect, test } from "bun:test";
 import type { ExternalAuthList } from "#schema/users/external-auth.ts";
 import { Client } from "#src/client.ts";
@@ -10,7 +10,7 @@ import { link, refusal, startWith, tokenOf } from "./world.ts";
 
 const EA = "/api/v2/external-auth";
 
-/** A workspace whose owner has linked an account, on a clock that stands still. */
+/** A workspace whose owner has linked an account, with a stopped clock. */
 const linkedWorld = async (provider: FakeProvider, more: Record<string, unknown> = {}) => {
   const clock = new ManualClock();
   const server = await startWith([provider.setting("git", more)], { clock });
@@ -21,7 +21,7 @@ const linkedWorld = async (provider: FakeProvider, more: Record<string, unknown>
   return { clock, server, owner, token, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() };
 };
 
-test("[EA-7] a token is renewed before it ends, once however many ask, and the refresh token that rotated is kept", async () => {
+test("[EA-7] a token is refreshed before it expires, once for all callers, and the rotated refresh token is stored", async () => {
   using provider = new FakeProvider();
   await using at = await linkedWorld(provider);
   const first = (await at.token()).access_token;
@@ -41,7 +41,7 @@ test("[EA-7] a token is renewed before it ends, once however many ask, and the r
   expect(provider.asked("/token")).toBe(3);
 });
 
-test("[EA-7] a refresh token that stays is used again", async () => {
+test("[EA-7] a refresh token that is not rotated is reused", async () => {
   using provider = new FakeProvider();
   provider.rotates = false;
   await using at = await linkedWorld(provider);
@@ -52,7 +52,7 @@ test("[EA-7] a refresh token that stays is used again", async () => {
   }
 });
 
-test("[EA-7] where refreshing is off, the owner links again", async () => {
+test("[EA-7] if refreshing is disabled, the owner links again", async () => {
   using other = new FakeProvider();
   await using off = await linkedWorld(other, { no_refresh: true });
   off.clock.advance(3_600_000);
@@ -63,7 +63,7 @@ test("[EA-7] where refreshing is off, the owner links again", async () => {
   expect((await off.token()).access_token).toContain("access");
 });
 
-test("[EA-7] when the provider refuses to renew, the owner has to link again, and the provider is not asked again", async () => {
+test("[EA-7] when the provider refuses a refresh, the owner must link again, and the provider is not called again", async () => {
   using provider = new FakeProvider();
   await using at = await linkedWorld(provider);
   provider.revokeAll(true);
@@ -75,7 +75,7 @@ test("[EA-7] when the provider refuses to renew, the owner has to link again, an
   expect(failed).toMatchObject({ authenticated: false, validate_error: "The provider refused (invalid_grant)." });
 });
 
-test("[EA-7] when the provider is down, a token that counts is still given, one that has ended is 503, and the link outlives it", async () => {
+test("[EA-7] while the provider is down, a valid token is returned, an expired one is 503, and the link is kept", async () => {
   using provider = new FakeProvider();
   await using at = await linkedWorld(provider, { validate_url: undefined });
   const { access_token } = await at.token();
@@ -88,7 +88,7 @@ test("[EA-7] when the provider is down, a token that counts is still given, one 
   expect((await at.token()).access_token).toContain("access-canary");
 });
 
-test("[EA-10] a link removed while it is renewed stays removed", async () => {
+test("[EA-10] a link removed while it is refreshed stays removed", async () => {
   using provider = new FakeProvider();
   await using at = await linkedWorld(provider);
   at.clock.advance(3_600_000);
@@ -102,7 +102,7 @@ test("[EA-10] a link removed while it is renewed stays removed", async () => {
   expect((await at.owner.get<ExternalAuthList>(EA)).links).toEqual([]);
 });
 
-test("[EA-10] a token taken back at the provider is noticed within a minute, and renewed when that is possible", async () => {
+test("[EA-10] a revocation at the provider is noticed within a minute, and the token is refreshed if possible", async () => {
   using provider = new FakeProvider();
   await using at = await linkedWorld(provider);
   const first = (await at.token()).access_token;

@@ -1,5 +1,4 @@
-// The setting external_auth: lists of mappings in the file and as JSON, what each type of provider knows on its own, and refusals that
-// hold no secret.
+// The setting external_auth: lists of mappings in the file and as JSON, the defaults of each provider type, and errors without secrets.
 import { expect, test } from "bun:test";
 import { shownSettings } from "#base/config/describe.ts";
 import type { ProviderSetting } from "#base/config/external-auth-settings.ts";
@@ -24,7 +23,7 @@ const refusalOf = (list: unknown): string => {
 
 const HUB = { id: "hub", type: "github", client_id: "abc", client_secret: "hush-hush" } as const;
 
-test("[EA-4] providers stand as a list in the settings file or as JSON; a listing hides them", () => {
+test("[EA-4] providers are a list in the settings file or JSON; a listing hides them", () => {
   const yaml = "external_auth:\n  - id: hub\n    type: github\n    client_id: abc\n    client_secret: hush-hush\n";
   const loaded = load({}, yaml);
   expect(loaded.config.external_auth).toEqual([HUB]);
@@ -58,7 +57,7 @@ test.each([
 
 const provider = (more: Partial<ProviderSetting>) => toProvider({ ...HUB, ...more } as ProviderSetting);
 
-test("[EA-4] each type knows its addresses, on the public service and on a server of one's own", () => {
+test("[EA-4] each type knows its addresses, on the public service and on a self-hosted server", () => {
   const own = "https://git.corp.example/base/";
   const addresses = (more: Partial<ProviderSetting>) => {
     const { auth_url, token_url, validate_url, revocation } = provider(more);
@@ -92,7 +91,7 @@ test("[EA-4] each type knows its addresses, on the public service and on a serve
   expect(provider({ type: "gitea" }).pattern?.test("https://giteaXcom/a")).toBe(false);
 });
 
-test("[EA-5] the address of the provider's page keeps its own query and carries a challenge, never the verifier or a secret", () => {
+test("[EA-5] the URL of the provider's page keeps its own query and has a challenge, never the verifier or a secret", () => {
   const made = provider({ auth_url: "https://h.example/a?tenant=7", scopes: ["a b", "c"] });
   const redirect = new URL("https://slipway.example/external-auth/hub/callback");
   const url = authorizeUrl(made, { redirect, state: "s&t", verifier: "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk" });

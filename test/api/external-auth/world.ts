@@ -1,4 +1,4 @@
-// A server with external-auth providers, and people who link accounts there as the pages do.
+// A server with external-auth providers, and people who link accounts as on the pages.
 import type { Clock } from "#base/clock.ts";
 import type { AgentExternalAuth } from "#schema/users/external-auth.ts";
 import { ApiError, Client } from "#src/client.ts";
@@ -26,7 +26,7 @@ export const link = async (person: Client, provider: FakeProvider, id: string): 
 export const tokenOf = (server: TestServer, agent_token: string, query: string): Promise<AgentExternalAuth> =>
   new Client(server.url, agent_token).get<AgentExternalAuth>(`/api/v2/workspaceagents/me/external-auth?${query}`);
 
-/** Status and words of a refusal; 200 when there was none. */
+/** Returns status and detail of an error; 200 if there was none. */
 export const refusal = (call: Promise<unknown>): Promise<{ status: number; detail: string }> =>
   call.then(
     () => ({ status: 200, detail: "" }),

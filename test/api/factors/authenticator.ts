@@ -1,11 +1,11 @@
-// An authenticator in software, for tests: it makes passkeys and answers as a browser with one does (WebAuthn level 3, ES256, attestation
-// "none"), and can be told to lie.
+// A software authenticator for tests: it creates passkeys and responds like a browser (WebAuthn level 3, ES256, attestation "none"), and
+// can be told to lie.
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from "node:crypto";
 
 type Options = Readonly<Record<string, unknown>>;
 type Credential = { id: Buffer; key: KeyObject; user: string; rp: string; counter: number };
 
-/** What it does otherwise than an honest one. */
+/** Deviations from an honest authenticator. */
 export type Lies = { origin?: string; rp?: string; verified?: boolean; challenge?: string; counter?: number };
 
 export type Answer = {
@@ -19,7 +19,7 @@ export type Answer = {
 const sha256 = (data: string | Buffer): Buffer => createHash("sha256").update(data).digest();
 const b64 = (data: Uint8Array | string): string => Buffer.from(data).toString("base64url");
 
-/** As much of CBOR as attestation needs: small integers, bytes, texts, maps. */
+/** Encodes the part of CBOR needed for attestation: small integers, bytes, texts, maps. */
 const cbor = (value: unknown): Buffer => {
   const head = (major: number, length: number): Buffer =>
     length < 24
@@ -38,12 +38,12 @@ export class Authenticator {
   readonly #origin: string;
   readonly #credentials: Credential[] = [];
 
-  /** `origin`: of the page it is used on. */
+  /** `origin`: the origin of the page. */
   constructor(origin: string) {
     this.#origin = origin;
   }
 
-  /** Makes a passkey, as `navigator.credentials.create` does. */
+  /** Creates a passkey, like `navigator.credentials.create`. */
   create(options: Options, lies: Lies = {}): Answer {
     const { rp, user, challenge } = options as { rp: { id: string }; user: { id: string }; challenge: string };
     const { publicKey, privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
@@ -75,7 +75,7 @@ export class Authenticator {
     });
   }
 
-  /** Answers with a passkey that was asked for, or the newest, as `navigator.credentials.get` does. */
+  /** Signs with a requested passkey, or the newest, like `navigator.credentials.get`. */
   get(options: Options, lies: Lies = {}): Answer {
     const { challenge, allowCredentials = [] } = options as { challenge: string; allowCredentials?: { id: string }[] };
     const ids = allowCredentials.map(({ id }) => id);

@@ -1,4 +1,4 @@
-// Passkeys: registering, signing in with one alone and as a second factor, and every answer that must not count.
+// Passkeys: registering, signing in with one alone and as a second factor, and every response that must be rejected.
 import { expect, test } from "bun:test";
 import type { Invited } from "#schema/users/invitation.ts";
 import type { Passkey, PasskeyChallenge } from "#schema/users/passkey.ts";
@@ -30,13 +30,13 @@ const answer = async (challenge: string, credential: Answer): Promise<number> =>
   await response.body?.cancel();
   return response.status;
 };
-/** Signs in with a passkey alone. */
+/** Signs in with only a passkey. */
 const signIn = async (device: Authenticator, lies: Lies = {}): Promise<number> => {
   const { challenge, options } = await ask();
   return answer(challenge, device.get(options, lies));
 };
 
-test("[PK-1] a passkey is registered after a proof, named, listed and deleted; the first brings recovery codes", async () => {
+test("[PK-1] a passkey is registered after a confirmation, named, listed and deleted; the first comes with recovery codes", async () => {
   const { client } = await newPerson(world.admin, "pia");
   const device = new Authenticator(ORIGIN);
   const begun = await client.post<PasskeyChallenge>(`${MINE}/start`);
@@ -68,7 +68,7 @@ test("[PK-1] a passkey is registered after a proof, named, listed and deleted; t
   expect(audit_logs.map(({ action }) => action).reverse()).toEqual(["create", "create", "write", "delete", "delete"]);
 });
 
-test("[PK-1] what a browser answers must be for this server, this beginning, this person, and unlocked", async () => {
+test("[PK-1] a browser's response must be for this server, this ceremony and this user, with user verification", async () => {
   const { client } = await newPerson(world.admin, "lou");
   const device = new Authenticator(ORIGIN);
   for (const lies of [
@@ -94,7 +94,7 @@ test("[PK-1] what a browser answers must be for this server, this beginning, thi
   });
 });
 
-test("[PK-2] a passkey signs in alone, once for each time it is asked for", async () => {
+test("[PK-2] a passkey alone signs in, once per challenge", async () => {
   const { client } = await newPerson(world.admin, "sol");
   const device = new Authenticator(ORIGIN);
   await register(client, device);
@@ -108,7 +108,7 @@ test("[PK-2] a passkey signs in alone, once for each time it is asked for", asyn
   const { session_token } = (await response.json()) as { session_token: string };
   const session = world.anybody.as(session_token);
   expect(await session.get<{ username: string }>("/api/v2/users/me")).toMatchObject({ username: "sol" });
-  // It has proved everything: what changes how they sign in may be done.
+  // The session is fully verified, so changes to sign-in methods are allowed.
   await session.post("/api/v2/users/me/factors/recovery-codes");
   expect(await answer(challenge, credential)).toBe(401);
   const again = await ask();
@@ -117,7 +117,7 @@ test("[PK-2] a passkey signs in alone, once for each time it is asked for", asyn
   expect(statuses.sort()).toEqual([201, 401, 401]);
 });
 
-test("[PK-3] answers that are old, of another origin, not unlocked, or of a copied key do not count", async () => {
+test("[PK-3] responses that are old, from another origin, unverified, or from a cloned key are invalid", async () => {
   const { client } = await newPerson(world.admin, "ike");
   const device = new Authenticator(ORIGIN);
   await register(client, device);
@@ -125,7 +125,7 @@ test("[PK-3] answers that are old, of another origin, not unlocked, or of a copi
   expect(await signIn(device, { rp: "evil.example" })).toBe(401);
   expect(await signIn(device, { verified: false })).toBe(401);
   expect(await signIn(device)).toBe(201);
-  // A copy of the key counts on its own and falls behind.
+  // A cloned key has its own counter, which falls behind.
   expect(await signIn(device, { counter: 2 })).toBe(401);
   const { challenge, options } = await ask();
   world.clock.advance(5 * 60_000);
@@ -142,7 +142,7 @@ test("[PK-3] answers that are old, of another origin, not unlocked, or of a copi
   expect(await signIn(device, { counter: 90 })).toBe(401);
 });
 
-test("[PK-4] alongside a password it is a second factor, for that person's sign-in only", async () => {
+test("[PK-4] with a password it is a second factor, for that user's sign-in only", async () => {
   const { anybody, admin } = world;
   const [una, bad] = [await newPerson(admin, "una"), await newPerson(admin, "bad")];
   const [device, theirs] = [new Authenticator(ORIGIN), new Authenticator(ORIGIN)];
@@ -160,7 +160,7 @@ test("[PK-4] alongside a password it is a second factor, for that person's sign-
   expect(await finish(anybody, await begin(anybody, "una@example.com"), recovery_codes[0] ?? "")).toBe(201);
 });
 
-test("[PK-4] an app disabled alongside a passkey leaves the recovery codes; a reset takes everything", async () => {
+test("[PK-4] disabling an app next to a passkey keeps the recovery codes; a reset removes everything", async () => {
   const { admin, clock } = world;
   const { client } = await newPerson(admin, "amy");
   const device = new Authenticator(ORIGIN);
@@ -177,7 +177,7 @@ test("[PK-4] an app disabled alongside a passkey leaves the recovery codes; a re
   expect(await signIn(device)).toBe(401);
 });
 
-test("[PK-5] a passkey confirms who one is, for its own session's user", async () => {
+test("[PK-5] a passkey confirms the identity of its own session's user", async () => {
   const { admin, clock } = world;
   const { client } = await newPerson(admin, "con");
   const device = new Authenticator(ORIGIN);
@@ -196,7 +196,7 @@ test("[PK-5] a passkey confirms who one is, for its own session's user", async (
   await client.post(`${MINE}/start`);
 });
 
-test("[PK-6] they need a name and encryption, or this machine", async () => {
+test("[PK-6] they require a host name and TLS, or this machine", async () => {
   const idOf = (url: string) => toParty(new URL(url))?.id;
   expect(idOf("https://slipway.example/")).toBe("slipway.example");
   expect(idOf("http://localhost:7080/")).toBe("localhost");
@@ -212,7 +212,7 @@ test("[PK-6] they need a name and encryption, or this machine", async () => {
   ]);
 });
 
-test("[IV-4] an invited person comes in with a passkey and no password, and gets recovery codes", async () => {
+test("[IV-4] an invited person signs up with a passkey and no password, and gets recovery codes", async () => {
   const people = [{ email: "key@example.com", name: "Key Holder" }];
   const made = await world.admin.post<Invited>("/api/v2/invitations", { people });
   const token = new URL(made.invitations[0]?.link ?? "").hash.slice(1);

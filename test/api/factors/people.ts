@@ -1,4 +1,4 @@
-// People with second factors, for the stories of this folder: they enrol and sign in as an app and a person at a page do.
+// People with second factors, for the stories of this folder: they enroll and sign in as an app and a person at a page do.
 import type { Generic } from "#schema/generic.ts";
 import type { LoginRefused, TotpEnrolment } from "#schema/users/second-factor.ts";
 import { computeCode, stepAt } from "#src/authentication/totp.ts";
@@ -36,12 +36,12 @@ export class App {
     this.secret = secret;
   }
 
-  /** What it shows now, or `steps` later. */
+  /** Returns the current code, or the one `steps` later. */
   code(steps = 0): string {
     return computeCode(this.secret, stepAt(this.#clock.now()) + steps);
   }
 
-  /** What it shows next, when that has come: the present one may have been used. */
+  /** Returns the next code, after moving the clock to it: the current one may have been used. */
   next(): string {
     this.#clock.advance(STEP);
     return this.code();
@@ -50,7 +50,7 @@ export class App {
 
 export type Enrolled = Person & { app: App; recovery_codes: string[]; email: string };
 
-/** Enrols an app for someone who has signed in a moment ago. */
+/** Enrolls an app for a user who has just signed in. */
 export const enrol = async (clock: ManualClock, client: Client): Promise<{ app: App; recovery_codes: string[] }> => {
   const begun = await client.post<TotpEnrolment>("/api/v2/users/me/factors/totp");
   const app = new App(clock, begun.secret);
@@ -66,7 +66,7 @@ export const newEnrolled = async ({ admin, clock }: World, name: string, roles: 
   return { ...person, ...(await enrol(clock, person.client)), email: `${name}@example.com` };
 };
 
-/** The challenge of a sign-in whose password is right. */
+/** Returns the challenge of a sign-in with the right password. */
 export const begin = async (anybody: Client, email: string, password = PASSWORD): Promise<string> => {
   const response = await anybody.fetch("POST", LOGIN, { email, password });
   const { second_factor } = (await response.json()) as LoginRefused;
@@ -74,14 +74,14 @@ export const begin = async (anybody: Client, email: string, password = PASSWORD)
   return second_factor.challenge;
 };
 
-/** The status of the second half of a sign-in. */
+/** Returns the status of the second step of a sign-in. */
 export const finish = async (anybody: Client, challenge: string, code: string): Promise<number> => {
   const response = await anybody.fetch("POST", SECOND, { challenge, code });
   await response.body?.cancel();
   return response.status;
 };
 
-/** Status and fields named of a refusal; status 200 when there was none. */
+/** Returns status and named fields of an error; status 200 if there was none. */
 export const refusal = (asked: Promise<unknown>): Promise<{ status: number; fields: string[]; body?: Generic }> =>
   asked.then(
     () => ({ status: 200, fields: [] }),

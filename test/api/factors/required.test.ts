@@ -1,4 +1,4 @@
-// A second factor that is required: by the deployment, by an administrator; and what happens to who has lost theirs.
+// A required second factor: by the deployment, by an administrator; and what happens to people who have lost theirs.
 import { expect, test } from "bun:test";
 import type { Factors } from "#schema/users/second-factor.ts";
 import { Client } from "#src/client.ts";
@@ -9,7 +9,7 @@ import { ADMIN, startTestServer, tempDirectory } from "#test/support/server.ts";
 import { newPerson, PASSWORD, statusOf } from "../users/people.ts";
 import { enrol, newEnrolled, openWorld, refusal } from "./people.ts";
 
-test("[FA-10] where everyone needs a second factor, people without one can only enrol until they have", async () => {
+test("[FA-10] if everyone needs a second factor, users without one can only enroll one", async () => {
   await using world = await openWorld({ SLIPWAY_REQUIRE_SECOND_FACTOR: "everyone" });
   const { admin, clock } = world;
   const asked = await refusal(admin.get("/api/v2/workspaces"));
@@ -34,13 +34,13 @@ test("[FA-10] where everyone needs a second factor, people without one can only 
   expect(await refusal(client.get("/api/v2/workspaces"))).toMatchObject({ status: 403 });
   await enrol(clock, client);
   expect(await statusOf(client, "GET", "/workspaces")).toBe(200);
-  // Disabled: back to where it began.
+  // Disabled: back to the initial state.
   await admin.delete("/api/v2/users/me/factors/totp", { password: ADMIN.password, code: app.next() });
   expect(await statusOf(admin, "GET", "/workspaces")).toBe(403);
   expect(await statusOf(admin, "POST", "/users/logout")).toBe(200);
 });
 
-test("[FA-10] where administrators need one, it is those with a role; robots and members do without", async () => {
+test("[FA-10] if administrators need one, it applies to users with a role; service accounts and members are exempt", async () => {
   await using world = await openWorld({ SLIPWAY_REQUIRE_SECOND_FACTOR: "administrators" });
   const { admin, clock } = world;
   expect(await statusOf(admin, "GET", "/workspaces")).toBe(403);
@@ -53,7 +53,7 @@ test("[FA-10] where administrators need one, it is those with a role; robots and
   expect(await statusOf(member.client, "GET", "/workspaces")).toBe(403);
 });
 
-test("[FA-11] an administrator requires it of one user; tokens wait, too, and what is open ends", async () => {
+test("[FA-11] an administrator requires it for one user; tokens are blocked too, and open connections end", async () => {
   await using world = await openWorld();
   const { admin, clock } = world;
   const { client } = await newPerson(admin, "ben");
@@ -70,7 +70,7 @@ test("[FA-11] an administrator requires it of one user; tokens wait, too, and wh
   expect(await set(false)).toMatchObject({ required: false });
 });
 
-test("[FA-11] who has lost the second factor is helped by who may set their password, after a proof of their own", async () => {
+test("[FA-11] anyone who may set the password resets a lost second factor, after confirming their own identity", async () => {
   await using world = await openWorld();
   const { admin, anybody, clock } = world;
   const lost = await newEnrolled(world, "lost");
@@ -96,7 +96,7 @@ test("[FA-11] who has lost the second factor is helped by who may set their pass
   });
 });
 
-test("[FA-12] anyone who is at the machine resets second factors while no server runs", async () => {
+test("[FA-12] second factors can be reset on the machine while no server runs", async () => {
   using directory = tempDirectory();
   const options = { directory: directory.path, clock: new ManualClock() };
   {

@@ -1,4 +1,4 @@
-// The authenticator app of a person, from the QR code to the day it is disabled.
+// A person's authenticator app, from the QR code until it is disabled.
 import { expect, test } from "bun:test";
 import type { Factors, LoginRefused, TotpEnrolment } from "#schema/users/second-factor.ts";
 import { base32, computeCode, findStep, fromBase32, otpauthUri } from "#src/authentication/totp.ts";
@@ -41,7 +41,7 @@ test("[FA-1] codes are those of RFC 6238", () => {
   );
 });
 
-test("[FA-2] an app is enrolled by its QR code and a first code; until then nothing has changed", async () => {
+test("[FA-2] an app is enrolled by its QR code and a first code; until then nothing changes", async () => {
   const { admin, anybody, clock } = world;
   const { client } = await newPerson(admin, "tess");
   const begun = await client.post<TotpEnrolment>("/api/v2/users/me/factors/totp");
@@ -66,7 +66,7 @@ test("[FA-2] an app is enrolled by its QR code and a first code; until then noth
   expect(await statusOf(client, "POST", "/users/me/factors/totp")).toBe(409);
 });
 
-test("[FA-2] an enrolment is its beginner's, and ends after a while", async () => {
+test("[FA-2] an enrollment belongs to the user who started it, and expires", async () => {
   const { admin, clock } = world;
   const [one, other] = [await newPerson(admin, "tim"), await newPerson(admin, "tom")];
   const begun = await one.client.post<TotpEnrolment>("/api/v2/users/me/factors/totp");
@@ -79,7 +79,7 @@ test("[FA-2] an enrolment is its beginner's, and ends after a while", async () =
   expect(await refusal(confirm(one))).toMatchObject({ status: 400 });
 });
 
-test("[FA-3] a right password is asked for a code, and the code completes the sign-in once", async () => {
+test("[FA-3] a correct password requires a code, and the code completes the sign-in once", async () => {
   const { anybody, clock } = world;
   const ned = await newEnrolled(world, "ned");
   const response = await anybody.fetch("POST", LOGIN, { email: ned.email, password: PASSWORD });
@@ -94,7 +94,7 @@ test("[FA-3] a right password is asked for a code, and the code completes the si
   expect(challenge).not.toContain(ned.user.id);
   expect(await refusal(anybody.signIn(ned.email, "not the password"))).toMatchObject({ status: 401, fields: [] });
 
-  // The code of the enrolment was used by it.
+  // The code was used for enrollment.
   expect(await finish(anybody, challenge, ned.app.code())).toBe(401);
   const code = ned.app.next();
   const done = await anybody.fetch("POST", SECOND, { challenge, code: `${code.slice(0, 3)} ${code.slice(3)}` });
@@ -104,7 +104,7 @@ test("[FA-3] a right password is asked for a code, and the code completes the si
   expect(await statusOf(anybody.as(session_token), "GET", "/users/me")).toBe(200);
   expect(await finish(anybody, challenge, ned.app.code(1))).toBe(401);
   expect(await finish(anybody, await begin(anybody, ned.email), code)).toBe(401);
-  // One step later than the clock here is still right, and takes the one before along.
+  // A code from the next step is still accepted, and invalidates earlier ones.
   const late = ned.app.code(1);
   expect(await finish(anybody, await begin(anybody, ned.email), late)).toBe(201);
   clock.advance(STEP);
@@ -124,7 +124,7 @@ test("[FA-3] of racing sign-ins with one code exactly one succeeds", async () =>
   expect(seen.filter((status) => status === 201)).toHaveLength(1);
 });
 
-test("[FA-3] a sign-in that is half done ends with time, with a new password and with a suspension", async () => {
+test("[FA-3] an unfinished sign-in expires with time, a new password or a suspension", async () => {
   const { admin, anybody, clock } = world;
   const kim = await newEnrolled(world, "kim");
   const slow = await begin(anybody, kim.email);
@@ -139,7 +139,7 @@ test("[FA-3] a sign-in that is half done ends with time, with a new password and
   expect(await finish(anybody, last, kim.app.code())).toBe(401);
 });
 
-test("[FA-4] wrong codes are slowed down for the account, whoever sends them, and a right one ends that", async () => {
+test("[FA-4] wrong codes are throttled per account, whoever sends them, and a correct one resets that", async () => {
   const { anybody, clock } = world;
   const gus = await newEnrolled(world, "gus");
   const challenge = await begin(anybody, gus.email);
@@ -158,7 +158,7 @@ test("[FA-4] wrong codes are slowed down for the account, whoever sends them, an
   expect(await finish(anybody, await begin(anybody, gus.email), "000000")).toBe(401);
 });
 
-test("[FA-5] a recovery code signs in once, however it is typed; new ones take the place of all old ones", async () => {
+test("[FA-5] a recovery code signs in once, in any notation; new ones replace all old ones", async () => {
   const { anybody } = world;
   const lea = await newEnrolled(world, "lea");
   const [first = "", second = ""] = lea.recovery_codes;
@@ -173,7 +173,7 @@ test("[FA-5] a recovery code signs in once, however it is typed; new ones take t
   expect(await statusOf(other.client, "POST", "/users/me/factors/recovery-codes")).toBe(409);
 });
 
-test("[FA-6] an app is disabled only with the password and a code, and its recovery codes go with it", async () => {
+test("[FA-6] disabling an app requires the password and a code, and removes its recovery codes", async () => {
   const { anybody } = world;
   const ivy = await newEnrolled(world, "ivy");
   const remove = (body: object) => refusal(ivy.client.delete<unknown>("/api/v2/users/me/factors/totp", body));
@@ -189,7 +189,7 @@ test("[FA-6] an app is disabled only with the password and a code, and its recov
   await enrol(world.clock, await anybody.signIn(ivy.email, PASSWORD));
 });
 
-test("[FA-7] secrets and recovery codes are stored in no readable form", async () => {
+test("[FA-7] secrets and recovery codes are not stored in plain text", async () => {
   const eve = await newEnrolled(world, "eve");
   const stored = (await storedTexts(world.server.directory)).join("");
   expect(stored).toContain("eve@example.com");
@@ -202,7 +202,7 @@ test("[FA-7] secrets and recovery codes are stored in no readable form", async (
   }
 });
 
-test("[FA-8] second factors are each person's own: others do not see, enrol or disable them", async () => {
+test("[FA-8] users cannot see, enroll or disable others' second factors", async () => {
   const { admin } = world;
   const own = await newEnrolled(world, "own");
   const { client } = await newPerson(admin, "nosy");
@@ -219,7 +219,7 @@ test("[FA-8] second factors are each person's own: others do not see, enrol or d
   expect(await statusOf(admin, "PUT", "/users/bot/factors/required", { required: true })).toBe(400);
 });
 
-test("[FA-8] what happens to second factors is in the audit log, without a secret", async () => {
+test("[FA-8] changes to second factors are in the audit log, without a secret", async () => {
   const zed = await newEnrolled(world, "zed");
   await finish(world.anybody, await begin(world.anybody, zed.email), zed.recovery_codes[0] ?? "");
   await finish(world.anybody, await begin(world.anybody, zed.email), "000000");
@@ -233,7 +233,7 @@ test("[FA-8] what happens to second factors is in the audit log, without a secre
   const found = async (q: string) =>
     (await world.admin.get<{ audit_logs: Entry[] }>(`/api/v2/audit?limit=20&q=${encodeURIComponent(q)}`)).audit_logs;
   const entries = await found("resource_type:second_factor resource_target:zed");
-  // The two entries of the enrolment are of the same moment.
+  // The two enrollment entries have the same time.
   const actions = entries.map(({ action }) => action).reverse();
   expect([actions.slice(0, 2).sort(), actions.slice(2)]).toEqual([
     ["create", "write"],
@@ -250,13 +250,13 @@ test("[FA-8] what happens to second factors is in the audit log, without a secre
   expect(tries.map(({ status_code }) => status_code).sort()).toEqual([201, 201, 401]);
 });
 
-test("[FA-9] what changes how someone signs in takes a proof of the last 15 minutes with all they have", async () => {
+test("[FA-9] changing sign-in methods requires a confirmation within the last 15 minutes with all factors", async () => {
   const { anybody, clock } = world;
   const { client } = await newPerson(world.admin, "abe");
   const weak = await anybody.signIn("abe@example.com", PASSWORD);
   const { key } = await client.post<{ key: string }>("/api/v2/users/me/keys/tokens", {});
   const { app, recovery_codes } = await enrol(clock, client);
-  // A sign-in from before the factor, and a token: neither has proved it.
+  // A session from before the factor, and a token: neither has verified it.
   for (const by of [weak, client.as(key)]) {
     const asked = await refusal(by.post("/api/v2/users/me/factors/recovery-codes"));
     expect(asked).toMatchObject({ status: 403, fields: ["confirmation"] });
@@ -282,7 +282,7 @@ test("[FA-9] what changes how someone signs in takes a proof of the last 15 minu
   });
 });
 
-test("[FA-9] enrolling the first factor takes the password within the last 15 minutes, and a token is not enough", async () => {
+test("[FA-9] enrolling the first factor requires the password within the last 15 minutes, and a token is not enough", async () => {
   const { clock } = world;
   const { client } = await newPerson(world.admin, "ada2");
   const { key } = await client.post<{ key: string }>("/api/v2/users/me/keys/tokens", {});

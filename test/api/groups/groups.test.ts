@@ -1,4 +1,4 @@
-// Groups of an organization: who makes them, who is in them, and what is shared with them.
+// Groups of an organization: who creates them, their members, and what is shared with them.
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { Static } from "@sinclair/typebox";
@@ -45,7 +45,7 @@ const newGroup = (more: object = {}): Promise<Group> => {
 };
 const change = (group: Group, body: object) => world.admin.patch<Group>(`/api/v2/groups/${group.id}`, body);
 
-test("[GR-1] every organization has a group of all its members that cannot be renamed, filled, emptied or deleted", async () => {
+test("[GR-1] every organization has a group of all its members that cannot be renamed or deleted, with fixed members", async () => {
   const everyone = await world.admin.get<Group>(`/api/v2/groups/${organization_id}`);
   expect(everyone).toMatchObject({ id: organization_id, name: "Everyone", organization_id, quota_allowance: 0 });
   expect(everyone.members.map(({ username }) => username)).toEqual(expect.arrayContaining(["ada", "bob", "uma"]));
@@ -62,7 +62,7 @@ test("[GR-1] every organization has a group of all its members that cannot be re
   expect((await world.admin.get<Group[]>(`${O}/groups`)).filter(({ name }) => name === "Everyone")).toHaveLength(1);
 });
 
-test("[GR-2] who manages members makes and changes groups; members see their own part, strangers nothing", async () => {
+test("[GR-2] people who manage members create and change groups; members see themselves in them, others nothing", async () => {
   const group = await newGroup({ display_name: "Front end", quota_allowance: 3, avatar_url: "/emojis/1f310.png" });
   expect(group).toMatchObject({ display_name: "Front end", quota_allowance: 3, members: [], total_member_count: 0 });
   await change(group, { add_users: ["ada", idOf("bob").toUpperCase()] });
@@ -88,7 +88,7 @@ test("[GR-2] who manages members makes and changes groups; members see their own
   ]);
 });
 
-test("[GR-2] bad names, a taken one, unknown members and users who come and go at once are refused by name", async () => {
+test("[GR-2] invalid names, a taken one, unknown members and users added and removed together are refused by name", async () => {
   const group = await newGroup();
   const post = (body: object) => statusOf(world.admin, "POST", "/organizations/default/groups", body);
   expect(await post({ name: group.name.toUpperCase() })).toBe(409);
@@ -107,7 +107,7 @@ test("[GR-2] bad names, a taken one, unknown members and users who come and go a
   expect(await statusOf(world.admin, "GET", `/groups/${uuid()}`)).toBe(404);
 });
 
-test("[GR-3] who leaves the organization leaves its groups, and returns into none of them", async () => {
+test("[GR-3] leaving the organization removes a person from its groups, and returning does not add them again", async () => {
   const { user_id } = await seedUser(world.server, { username: "lea", organization_id });
   const group = await newGroup();
   await change(group, { add_users: [user_id] });
@@ -116,7 +116,7 @@ test("[GR-3] who leaves the organization leaves its groups, and returns into non
   expect((await world.admin.get<Group>(`/api/v2/groups/${group.id}`)).members).toEqual([]);
 });
 
-test("[GR-4] what is shared with a group is its members' while they are in it, and nobody's once it is deleted", async () => {
+test("[GR-4] a share with a group applies to its current members, and to nobody once it is deleted", async () => {
   const ada = as("ada");
   const { id } = await createWorkspace(ada, template_id, "shared");
   const path = `/api/v2/workspaces/${id}`;
@@ -148,7 +148,7 @@ test("[GR-4] what is shared with a group is its members' while they are in it, a
   expect((await ada.fetch("PATCH", `${path}/acl`, { group_roles: { [group.id]: "" } })).status).toBe(204);
 });
 
-test("[GR-5] the audit log tells of groups, and who came and went", async () => {
+test("[GR-5] the audit log records groups, with added and removed members", async () => {
   const group = await newGroup();
   await change(group, { add_users: ["bob"] });
   await world.admin.fetch("PATCH", `/api/v2/groups/${group.id}`, { add_users: ["nobody"] });
@@ -165,7 +165,7 @@ test("[GR-5] the audit log tells of groups, and who came and went", async () => 
   expect(audit_logs[2]?.diff.members).toMatchObject({ old: [], new: [idOf("bob")] });
 });
 
-test("[GR-6] a group's spend limit is each member's, the lowest of several, after one's own", async () => {
+test("[GR-6] a group's spend limit applies to each member, the lowest of several, after the user's own", async () => {
   const [wide, tight] = [await newGroup(), await newGroup()];
   for (const group of [wide, tight]) await change(group, { add_users: ["bob"] });
   const put = (group: Group, spend_limit_micros: number) =>

@@ -1,4 +1,4 @@
-// What workspaces cost a day, and that groups limit it.
+// The daily cost of workspaces, and its limits by group.
 import { expect, test } from "bun:test";
 import type { Manifest } from "#schema/templates/manifest.ts";
 import type { Group, WorkspaceQuota } from "#schema/users/group.ts";
@@ -7,7 +7,7 @@ import { awaitBuild, createBuild, createWorkspace, ECHO, openWorld, seedTemplate
 
 const COSTLY: Manifest = { ...ECHO, resources: ECHO.resources.map((one) => ({ ...one, daily_cost: 4 })) };
 
-test("[GR-7] builds beyond what the owner's groups allow together do not start; two at once cannot pass it either", async () => {
+test("[GR-7] builds above the allowance of the owner's groups do not start; two concurrent ones cannot exceed it either", async () => {
   await using world = await openWorld();
   const { template_id, organization_id } = await seedTemplate(world.server, COSTLY);
   const { token, user_id } = await seedUser(world.server, { username: "ada", organization_id });
@@ -40,7 +40,7 @@ test("[GR-7] builds beyond what the owner's groups allow together do not start; 
   await createBuild(ada, running?.workspace_id ?? "", "stop");
   await awaitBuild(ada, running?.workspace_id ?? "");
   expect((await quota()).credits_consumed).toBe(2 * cost);
-  // A build that is made again counts once.
+  // A repeated build counts once.
   await createBuild(ada, running?.workspace_id ?? "", "start");
   expect((await awaitBuild(ada, running?.workspace_id ?? "")).latest_build.job.status).toBe("succeeded");
 });

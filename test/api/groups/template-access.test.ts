@@ -1,4 +1,4 @@
-// Who may use a template: all members of its organization at first, and anyone who its list names later.
+// Who may use a template: initially all members of its organization, later those on its list.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { uuid } from "#base/ids.ts";
 import type { Template } from "#schema/templates/template.ts";
@@ -32,7 +32,7 @@ const change = (template: Template, body: object, by = world.admin) =>
 const seen = async (who: Client): Promise<string[]> =>
   (await who.get<Template[]>("/api/v2/templates")).map(({ id }) => id);
 
-test("[TA-1] a template is for every member until its list says for whom; who is not on it sees nothing of it", async () => {
+test("[TA-1] every member may use a template until its access list decides; people who are not on it see nothing", async () => {
   const template = await makeTemplate(world.admin, unique() + ECHO);
   const path = `/api/v2/templates/${template.id}`;
   const first = await world.admin.get<TemplateAcl>(`${path}/acl`);
@@ -56,11 +56,11 @@ test("[TA-1] a template is for every member until its list says for whom; who is
   expect(
     (await awaitBuild(as("bob"), (await createWorkspace(as("bob"), template.id, "yes")).id)).latest_build.status,
   ).toBe("running");
-  // Auditors and those who look after templates are on no list and see it all the same.
+  // Auditors and template administrators are not on the list and see it anyway.
   expect(await seen(world.admin)).toContain(template.id);
 });
 
-test("[TA-1] a group gives it to who is in it, and takes it with them when they go", async () => {
+test("[TA-1] a group gives access to its members, and they lose it when they leave", async () => {
   const template = await makeTemplate(world.admin, unique() + ECHO);
   const group = await world.admin.post<Group>("/api/v2/organizations/default/groups", { name: "makers" });
   await change(template, { group_perms: { [organization_id]: "", [group.id]: "use" } });
@@ -75,7 +75,7 @@ test("[TA-1] a group gives it to who is in it, and takes it with them when they 
   expect((await world.admin.get<TemplateAcl>(`/api/v2/templates/${template.id}/acl`)).group).toEqual([]);
 });
 
-test("[TA-2] the role admin changes the template, its versions and its list, uploads for them, and nothing else", async () => {
+test("[TA-2] the admin role changes the template, its versions and its access list, uploads for them, and nothing else", async () => {
   const [template, other] = [
     await makeTemplate(world.admin, unique() + ECHO),
     await makeTemplate(world.admin, unique() + ECHO),
@@ -98,7 +98,7 @@ test("[TA-2] the role admin changes the template, its versions and its list, upl
   await expect(importVersion(ada, unique() + ECHO)).rejects.toThrow();
 });
 
-test("[TA-3] strangers, unknown groups and roles are refused by name, and nothing is changed", async () => {
+test("[TA-3] people from outside, unknown groups and roles are refused by name, and nothing is changed", async () => {
   const template = await makeTemplate(world.admin, unique() + ECHO);
   const eve = await seedUser(world.server, { username: "eve" });
   const path = `/api/v2/templates/${template.id}/acl`;
@@ -120,11 +120,11 @@ test("[TA-3] strangers, unknown groups and roles are refused by name, and nothin
     expect([response.status, validations[0]?.field]).toEqual([400, id === undefined ? field : `${field}.${id}`]);
   }
   expect(await world.admin.get<object>(path)).toEqual(before);
-  // Taking from anyone who is not there is no error: lists are cleared in one go.
+  // Removing someone who is not listed is not an error: lists are cleared in one request.
   expect(await change(template, { user_perms: { [uuid()]: "" } })).toBe(200);
 });
 
-test("[TA-4] anyone who may no longer use a template keeps the workspaces made of it", async () => {
+test("[TA-4] people who may no longer use a template keep their workspaces", async () => {
   const template = await makeTemplate(world.admin, unique() + ECHO);
   const { id } = await createWorkspace(as("ada"), template.id, "kept");
   await awaitBuild(as("ada"), id);
@@ -137,7 +137,7 @@ test("[TA-4] anyone who may no longer use a template keeps the workspaces made o
   }
 });
 
-test("[TF-34] who looks after a template by its list alone gives it no Terraform, whose plan runs code as the server's user", async () => {
+test("[TF-34] an admin through the access list alone cannot import Terraform, whose plan runs code as the server's user", async () => {
   const template = await makeTemplate(world.admin, unique() + ECHO);
   expect(await change(template, { user_perms: { [idOf("ada")]: "admin" } })).toBe(200);
   const files = { "main.tf": 'terraform {}\ndata "external" "x" { program = ["id"] }\n' };
@@ -146,7 +146,7 @@ test("[TF-34] who looks after a template by its list alone gives it no Terraform
     return statusOf(who, "POST", `/organizations/${organization_id}/templateversions`, body);
   };
   expect([await push(as("ada")), await push(world.admin)]).toEqual([403, 201]);
-  // What cannot be read may be anything.
+  // An unreadable archive may be anything.
   const torn = (await tarOf(files)).slice(0, 600);
   const { hash } = (await (await sendFile(as("ada"), torn)).json()) as { hash: string };
   const half = { storage_method: "file", file_id: hash, template_id: template.id };

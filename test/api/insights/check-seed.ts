@@ -1,6 +1,5 @@
-// Makes the month of a seed and compares every figure of every report with its slow re-computation. Used by the tests for a few seeds;
-// `bun test/api/insights/check-seed.ts 200` does it for many and names the seed that fails; test/README.md
-// keeps the last result.
+// Creates the month of a seed and compares every figure of every report with its slow recomputation. Tests use a few seeds; `bun
+// test/api/insights/check-seed.ts 200` runs many and names the seed that fails; test/README.md has the last result.
 import { expect } from "bun:test";
 import { openLocalStore } from "#db/engine/local.ts";
 import type { ReportName } from "#db/engine/sql.ts";

@@ -1,4 +1,4 @@
-// How builds went and what chats used, alongside a slow re-computation from the same rows.
+// Build results and chat usage, compared with a slow recomputation from the same rows.
 import { expect, setDefaultTimeout } from "bun:test";
 import { uuid } from "#base/ids.ts";
 import type { BuildInsights, ChatInsights } from "#schema/insights.ts";
@@ -8,7 +8,7 @@ import { seedAgent, seedUser } from "#test/support/seed.ts";
 import { drawer, seedBuild, seedSpend } from "#test/support/seed-work.ts";
 import { openInsights, START, statusOf } from "./world.ts";
 
-// On a machine with much else to do.
+// Allows for a busy machine.
 setDefaultTimeout(scaled(60_000));
 
 const DAY = 86_400_000;
@@ -150,7 +150,7 @@ testInside(`[IN-15] what chats used by day and model agrees with its slow re-com
 });
 
 testInside(
-  "[IN-14] [IN-15] an empty range is all zeroes; each is for its roles, and what is not known is refused",
+  "[IN-14] [IN-15] an empty range is all zeroes; each report is limited to its roles, and unknown parameters are refused",
   async () => {
     await using world = await openInsights(START);
     const { server, admin, seeded } = world;

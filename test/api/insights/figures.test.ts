@@ -1,4 +1,4 @@
-// Made-up months of use, and every figure of every report against its slow re-computation. More seeds: check-seed.ts.
+// Generated months of use, with every figure of every report compared with its slow recomputation. More seeds: check-seed.ts.
 import { expect, test } from "bun:test";
 import {
   ANY,
@@ -32,7 +32,7 @@ test.each([
   60_000,
 );
 
-test("[IN-6] what is packed returns, and digests say what the buckets say", () => {
+test("[IN-6] packed data is decoded unchanged, and digests match the buckets", () => {
   const random = randomFrom(7);
   const block = emptyBlock();
   for (const app of [ANY, 3, 70_000]) {
@@ -55,7 +55,7 @@ test("[IN-6] what is packed returns, and digests say what the buckets say", () =
   expect(apps).toEqual([3, 70_000]);
 });
 
-test("[IN-6] numbers of rows keep their three parts, up to the largest", () => {
+test("[IN-6] row numbers keep their three parts, up to the largest", () => {
   const rows: [number, number, number][] = [
     [0, 1, 1],
     [685, 2 ** 24 - 1, 2 ** 18 - 1],
@@ -68,7 +68,7 @@ test("[IN-6] numbers of rows keep their three parts, up to the largest", () => {
   }
 });
 
-test("[IN-6] bits touch when they are the same or adjoin, also over the edge of a byte; medians lie between two", () => {
+test("[IN-6] adjoining bits touch, also across a byte boundary; medians lie between two", () => {
   const bit = (i: number): Uint8Array => {
     const bits = noBits();
     bits[i >> 3] = 1 << (i & 7);

@@ -1,4 +1,4 @@
-// What reports keep in memory of past blocks, alongside reports that read everything again.
+// The reports' cache of past blocks, compared with reports that read everything again.
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { join } from "node:path";
@@ -17,7 +17,7 @@ import { DAY, makeMonth, NOW } from "./month.ts";
 const NAMES = Object.keys(REPORTS) as ReportName[];
 const ROUNDS = 12;
 
-/** From so many days ago to so many days ago, by day. */
+/** Returns a range in days before now, by day. */
 const daysAgo = (first: number, last: number): ReportArgs => {
   const today = Math.floor(NOW / DAY) * DAY;
   const edges = Array.from({ length: first - last + 1 }, (_, i) => today - (first - i) * DAY);

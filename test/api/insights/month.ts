@@ -1,5 +1,5 @@
-// A month of use by 500 people in three time zones, made up from a seed, noted through the collector as the edges would note it. Partly
-// folded, so that reports read both kinds of rows.
+// A month of use by 500 people in three time zones, generated from a seed and recorded through the collector. Partly folded, so that
+// reports read both kinds of rows.
 import { UsageCollector } from "#actors/usage/collector.ts";
 import { foldUsage } from "#actors/usage/folding.ts";
 import { uuid } from "#base/ids.ts";
@@ -15,12 +15,12 @@ import { randomFrom } from "#test/support/random.ts";
 
 export const MINUTE = 60_000;
 export const DAY = 86_400_000;
-/** Half an hour past nine, UTC; the month before it has the end of daylight saving in Berlin and in New York. */
+/** Half past nine, UTC; the month before it includes the end of daylight saving in Berlin and in New York. */
 export const NOW = Date.UTC(2030, 10, 10, 9, 30);
 export const DAYS = 40;
 
 export type Person = { readonly id: string; readonly username: string; readonly hours: number };
-/** One minute of work with one app (undefined: none that has a name). */
+/** One minute of work with one app (undefined: none with a name). */
 export type Minute = { user: string; template: string; app: string | undefined; minute: number };
 export type Sample = { user: string; template: string; at: number; ms: number };
 
@@ -31,7 +31,7 @@ export type Month = {
   readonly samples: readonly Sample[];
 };
 
-/** Hours from UTC, outside of daylight saving: where the people live. */
+/** Hours from UTC, outside of daylight saving, for the people's homes. */
 const ZONES = [5.5, 1, -5];
 const APPS = ["vscode", "ssh", "reconnecting-pty", "jetbrains", "code", undefined] as const;
 
@@ -92,7 +92,7 @@ export const makeMonth = async (store: Store, seed: number, count = 500): Promis
     const app = APPS[below(APPS.length)];
     for (let minute = from; minute < from + length && minute * MINUTE < NOW; minute++) {
       if (random() < 0.1) continue;
-      // A visitor now and then, whose use is their own.
+      // An occasional visitor, whose use is their own.
       const user_id = random() < 0.01 ? (people[below(count)] as Person).id : owner.id;
       collector.note({ workspace_id, agent_id, user_id, app, at: minute * MINUTE + below(MINUTE) });
       minutes.push({ user: user_id, template, app, minute });
@@ -109,13 +109,13 @@ export const makeMonth = async (store: Store, seed: number, count = 500): Promis
       const day = Math.floor((NOW - below(DAYS) * DAY) / DAY);
       const from = Math.floor((day * DAY - owner.hours * 3_600_000) / MINUTE) + below(24 * 60);
       const length = 1 + below(random() < 0.2 ? 300 : 90);
-      // At times in several workspaces at once, or with two apps.
+      // Sometimes in several workspaces at once, or with two apps.
       const first = own[below(own.length)] as Place;
       work(first, from, length);
       if (random() < 0.4) work(own[below(own.length)] as Place, from + below(40), length);
     }
   }
-  // Half the time is folded while the rest still comes in.
+  // Half the time is folded while the rest is still being recorded.
   await collector.flush();
   await foldUsage(store, Math.floor(NOW / BUCKET_MS) - 2 - below(300));
   return { people, templates, minutes, samples };

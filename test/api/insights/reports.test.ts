@@ -1,4 +1,4 @@
-// The reports as callers see them: what may be asked, by whom, and days, parameters and statuses.
+// The reports from a caller's view: what may be requested, by whom, and days, parameters and statuses.
 import { expect, setDefaultTimeout } from "bun:test";
 import { uuid } from "#base/ids.ts";
 import { listTemplates } from "#db/templates/templates.ts";
@@ -11,14 +11,14 @@ import { ADMIN } from "#test/support/server.ts";
 import { awaitBuild, createWorkspace, openWorld, seedTemplate } from "#test/support/workspaces.ts";
 import { failureOf, openInsights, RANGE, START, statusOf, type Templates } from "./world.ts";
 
-// On a machine with much else to do.
+// Allows for a busy machine.
 setDefaultTimeout(scaled(60_000));
 
 const DAY = 86_400_000;
 const TEMPLATES = "/api/v2/insights/templates";
 const REPORTS = [TEMPLATES, "/api/v2/insights/user-activity", "/api/v2/insights/user-latency"];
 
-testInside("[IN-8] a range that is no range of whole days is refused, and the parameter is named", async () => {
+testInside("[IN-8] a range that is not whole days is refused, and the parameter is named", async () => {
   await using world = await openInsights();
   const { admin } = world;
   const [start, end] = ["start_time=2030-01-15T00:00:00Z", "end_time=2030-01-16T00:00:00Z"];
@@ -53,7 +53,7 @@ testInside("[IN-8] a range that is no range of whole days is refused, and the pa
     `${start}&${end}`,
     `${start}&end_time=2030-01-16T10:00:00Z`,
     "start_time=2030-01-15T00:00:00%2B05:30&end_time=2030-01-16T15:00:00%2B05:30",
-    // As a browser sends it that does not escape the plus.
+    // As sent by a browser that does not escape the plus.
     "start_time=2030-01-15T00:00:00+05:45&end_time=2030-01-16T00:00:00+05:45",
     `${start}&${end}&template_ids=`,
   ];
@@ -68,13 +68,13 @@ testInside("[IN-8] a range that is no range of whole days is refused, and the pa
 const ONLY_TEMPLATES = (path: string): string => (path === TEMPLATES ? "\u0000" : "interval=day&");
 
 testInside(
-  "[IN-8] weeks need a last part of six days, unless they end today; intervals without use are there",
+  "[IN-8] weeks need a last part of six days, unless they end today; intervals without use are included",
   async () => {
     await using world = await openInsights();
     const { admin } = world;
     const ask = (from: string, to: string, interval: string) =>
       admin.get<Templates>(`${TEMPLATES}?start_time=${from}T00:00:00Z&end_time=${to}Z&interval=${interval}`);
-    // Today, as far as it has come: also with the hour that has begun.
+    // Today so far, including the current hour.
     for (const [from, interval] of [
       ["2030-01-16", "day"],
       ["2030-01-16", "week"],
@@ -106,7 +106,7 @@ testInside(
 );
 
 testInside(
-  "[IN-12] what is required is missed; clients of the upstream kind have its defaults and sections",
+  "[IN-12] missing required parameters are refused; upstream clients get the upstream defaults and sections",
   async () => {
     await using world = await openInsights();
     const { server, admin } = world;
@@ -131,7 +131,7 @@ testInside(
 );
 
 testInside(
-  "[IN-8] a range may go over a change of the clocks: the day of the change is longer or shorter",
+  "[IN-8] a range may include a clock change: that day is longer or shorter",
   async () => {
     await using world = await openInsights();
     const ask = (from: string, to: string, path = TEMPLATES) =>
@@ -140,7 +140,7 @@ testInside(
       );
     const hours = ({ interval_reports = [] }: Templates) =>
       interval_reports.map(({ start_time, end_time }) => (Date.parse(end_time) - Date.parse(start_time)) / 3_600_000);
-    // Central Europe goes back on 28 October 2029, New York forward on 11 March, Kathmandu never does.
+    // Central Europe changes back on 28 October 2029, New York forward on 11 March, Kathmandu never.
     expect(hours(await ask("2029-10-27T00:00:00+02:00", "2029-10-30T00:00:00+01:00"))).toEqual([24, 25, 24]);
     expect(hours(await ask("2029-03-10T00:00:00-05:00", "2029-03-13T00:00:00-04:00"))).toEqual([24, 23, 24]);
     for (const path of ["builds", "chats"]) {
@@ -159,7 +159,7 @@ testInside(
   },
 );
 
-testInside("[IN-7] sixty days and today, at any offset; a template's own counts its users alone", async () => {
+testInside("[IN-7] sixty days and today, at any offset; a template's own counts only its users", async () => {
   await using world = await openInsights();
   const { server, admin, clock, store, seeded } = world;
   const { usage } = contextOf(server);
@@ -193,7 +193,7 @@ testInside("[IN-7] sixty days and today, at any offset; a template's own counts 
   }
 });
 
-testInside("[IN-9] each report is for its roles, and everyone else gets 403", async () => {
+testInside("[IN-9] each report is limited to its roles, and everyone else gets 403", async () => {
   await using world = await openInsights();
   const { server, admin, store, seeded } = world;
   const { organization_id } = seeded;
@@ -249,7 +249,7 @@ const WITH_SIZE: Manifest = {
   resources: [{ name: "main" }],
 };
 
-testInside("[IN-10] values of parameters are those of the newest build of each workspace in the range", async () => {
+testInside("[IN-10] parameter values are those of the newest build of each workspace in the range", async () => {
   await using world = await openInsights(START - 2 * DAY);
   const { server, clock } = world;
   let { admin } = world;
@@ -293,7 +293,7 @@ testInside("[IN-10] values of parameters are those of the newest build of each w
   ]);
 });
 
-testInside("[IN-10] parameters of one name are kept apart where templates mean something else by it", async () => {
+testInside("[IN-10] equally named parameters are kept apart if templates use them for something else", async () => {
   await using world = await openWorld({ clock: new ManualClock(START) });
   const { server, admin } = world;
   const region = (description: string) =>
@@ -313,12 +313,12 @@ testInside("[IN-10] parameters of one name are kept apart where templates mean s
 });
 
 testInside("[IN-11] statuses are counted at every midnight of a zone and at the next full hour", async () => {
-  // Monday noon in Berlin; clocks go forward there on Sunday, 31 March.
+  // Friday noon in Berlin; clocks go forward there on Sunday, 31 March.
   const clock = new ManualClock(Date.UTC(2030, 2, 29, 11, 0));
   await using world = await openWorld({ clock });
   const { server } = world;
   let { admin } = world;
-  // A sign-in counts a day.
+  // A session lasts a day.
   const anew = async (): Promise<void> => {
     admin = await admin.signIn(ADMIN.email, ADMIN.password);
   };

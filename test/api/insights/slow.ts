@@ -1,4 +1,4 @@
-// The figures of insights again, as slowly and plainly as facts/platform 6.2 is written: sets of minutes, and loops over them.
+// The figures of insights, recomputed as slowly and plainly as facts/platform 6.2 defines them: sets of minutes, and loops over them.
 import { rfc3339 } from "#base/clock.ts";
 import { BUILTIN_APPS } from "#schema/workspaces/usage-app.ts";
 import type { Minute, Month, Sample } from "./month.ts";
@@ -11,7 +11,7 @@ const within = (at: number, { from, to }: { from: number; to: number }): boolean
   return begins >= from && begins < to;
 };
 
-/** Minutes in the range and of the templates, each once. */
+/** Returns the minutes in the range and of the templates, each once. */
 const minutesIn = (month: Month, asked: Asked): Minute[] => {
   const once = new Map<string, Minute>();
   for (const one of month.minutes) {
@@ -26,7 +26,7 @@ const distinct = <T>(values: T[]): T[] => [...new Set(values)].sort();
 const templatesIn = (minutes: Minute[]): string[] => distinct(minutes.map(({ template }) => template));
 const bucketOf = ({ minute }: Minute): number => Math.floor(minute / 30);
 
-/** Minutes of one user: at most 30 in each bucket, whatever the number of templates. */
+/** Counts the minutes of one user: at most 30 in each bucket, regardless of the number of templates. */
 const capped = (minutes: Minute[]): number => {
   let sum = 0;
   for (const inBucket of Map.groupBy(minutes, bucketOf).values()) {
@@ -54,7 +54,7 @@ export const slowActivity = (month: Month, asked: Asked) => {
   return { report: { ...head(asked), template_ids: templatesIn(minutes), users } };
 };
 
-/** The value at a rank of sorted values, between two of them where it falls between. */
+/** Returns the value at a rank of sorted values, interpolated between two if needed. */
 const rank = (sorted: number[], share: number): number => {
   if (sorted.length === 0) return -1;
   const at = share * (sorted.length - 1);
@@ -87,7 +87,7 @@ export const slowLatency = (month: Month, asked: Asked) => {
   return { report: { ...head(asked), template_ids: templatesIn(minutes), users } };
 };
 
-/** Buckets with use that have none just before them. */
+/** Counts buckets with use that directly follow one without. */
 const runs = (minutes: Minute[]): number => {
   const buckets = new Set(minutes.map(bucketOf));
   return [...buckets].filter((bucket) => !buckets.has(bucket - 1)).length;

@@ -1,4 +1,4 @@
-// What counts as use, how it is kept, and that it is neither lost nor counted twice.
+// Counting of use: its definition, its storage, and that it is neither lost nor counted twice.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { UsageCollector } from "#actors/usage/collector.ts";
 import { uuid } from "#base/ids.ts";
@@ -16,7 +16,7 @@ import { awaitBuild, createWorkspace, seedTemplate } from "#test/support/workspa
 import { connectAgent } from "../agents/rpc-agent.ts";
 import { openInsights, readAll, START, secondsIn } from "./world.ts";
 
-// On a machine with much else to do.
+// Allows for a busy machine.
 setDefaultTimeout(scaled(60_000));
 
 const MINUTE = 60_000;
@@ -27,7 +27,7 @@ const WITH_APP: Manifest = {
   resources: [{ name: "main", agents: [{ name: "dev", os: "linux", arch: "amd64", apps: [APP] }] }],
 };
 
-testInside("[IN-1] apps, ports, terminals and reports of clients mark the minutes of those who work", async () => {
+testInside("[IN-1] apps, ports, terminals and client reports mark active minutes", async () => {
   await using world = await openInsights();
   const { server, admin, clock } = world;
   const context = contextOf(server);
@@ -54,7 +54,7 @@ testInside("[IN-1] apps, ports, terminals and reports of clients mark the minute
     by: { kind: "user", id: owner_id, name: "o" },
   });
   for (let minute = 0; minute < 5; minute++) {
-    // Twice in a minute is once; two kinds of use in a minute are one minute of work.
+    // Two uses in a minute count once; two kinds of use in a minute are one minute of work.
     for (let twice = 0; twice < 2; twice++) {
       await admin.post(`/api/v2/workspaces/${workspace_id}/usage`, { agent_id, app_name: "vscode" });
       typed();
@@ -74,7 +74,7 @@ testInside("[IN-1] apps, ports, terminals and reports of clients mark the minute
 });
 
 testInside(
-  "[IN-3] connections that an agent reports are five minutes of the owner, with their latency; none are nothing",
+  "[IN-3] connections that an agent reports are five minutes for the owner, with their latency; none are nothing",
   async () => {
     await using world = await openInsights();
     const { server, admin, clock, seeded } = world;
@@ -118,7 +118,7 @@ testInside(
 );
 
 testInside(
-  "[IN-3] anyone who sits at a terminal has the latency of its agent as it is then, whatever the agent reports",
+  "[IN-3] a terminal user gets its agent's current latency, whatever the agent reports",
   async () => {
     await using world = await openInsights();
     const { server, admin, clock, seeded } = world;
@@ -133,7 +133,7 @@ testInside(
   },
 );
 
-testInside("[IN-4] strangers are nobody, and what is kept ready is nobody's work", async () => {
+testInside("[IN-4] anonymous visitors and prebuilt workspaces are not counted", async () => {
   await using world = await openInsights();
   const { server, admin, store, seeded } = world;
   const { workspace_id, agent_id, owner_id } = seeded;
@@ -158,7 +158,7 @@ testInside("[IN-4] strangers are nobody, and what is kept ready is nobody's work
   expect(daus.entries.every(({ amount }) => amount === 0)).toBe(true);
 });
 
-testInside("[IN-5] reports say the same before and after what is over is folded, however often", async () => {
+testInside("[IN-5] reports are identical before and after completed buckets are folded, however often", async () => {
   await using world = await openInsights(START - 6 * 60 * MINUTE);
   const { server, admin, clock, seeded, store } = world;
   const { usage } = contextOf(server);
@@ -187,7 +187,7 @@ testInside("[IN-5] reports say the same before and after what is over is folded,
 });
 
 testInside(
-  "[IN-2] what cannot be written is tried again and counts once; a server that stops has written all",
+  "[IN-2] a failed write is retried and counted once; a server that stops has written everything",
   async () => {
     await using world = await openInsights();
     const { admin, store, seeded } = world;
@@ -195,7 +195,7 @@ testInside(
     const failing: Store = Object.create(store, {
       commit: {
         value: async (batch: Parameters<Store["commit"]>[0]) => {
-          // The second refusal comes after a first part was written.
+          // The second failure occurs after a first part was written.
           if (refusals > 0 && (refusals === 2 || batch[0]?.sql.includes("usage_latencies"))) {
             refusals -= 1;
             throw new Error("no space");
@@ -226,7 +226,7 @@ testInside(
   },
 );
 
-test("[IN-2] what is noted is bounded, and much of it asks to be written", () => {
+test("[IN-2] recorded usage is bounded, and much of it triggers a write", () => {
   let full = 0;
   const collector = new UsageCollector({} as Store, () => {
     full += 1;

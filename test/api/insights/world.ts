@@ -1,4 +1,4 @@
-// A server whose clock a test moves, with workspaces of a few people: for the stories of insights.
+// A server with a clock controlled by the test and workspaces of a few people, for insights stories.
 import type { Store } from "#db/engine/store.ts";
 import { ApiError, type Client } from "#src/client.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
@@ -18,7 +18,7 @@ export const openInsights = async (start = START): Promise<InsightsWorld> => {
   return { ...world, clock, store, seeded };
 };
 
-/** The status a call failed with, else 200. */
+/** Returns the status of a failed call, else 200. */
 export const statusOf = async (call: Promise<unknown>): Promise<number> => (await failureOf(call))?.status ?? 200;
 
 export const failureOf = async (call: Promise<unknown>): Promise<ApiError | undefined> => {
@@ -41,7 +41,7 @@ export type Templates = {
   report?: { active_users: number; apps_usage: AppUsage[]; parameters_usage: unknown[]; template_ids: string[] };
 };
 
-/** Seconds by slug, of those that were used. */
+/** Returns seconds by slug, for used apps only. */
 export const secondsIn = ({ report }: Templates): Record<string, number> =>
   Object.fromEntries((report?.apps_usage ?? []).flatMap(({ slug, seconds }) => (seconds > 0 ? [[slug, seconds]] : [])));
 

@@ -1,9 +1,9 @@
-// Where days begin, in zones whose clocks change and in those with odd offsets.
+// Where days begin, in zones with daylight saving and in those with odd offsets.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { fixedZone, namedZone } from "#domain/insights/zones.ts";
 import { scaled } from "#test/support/pace.ts";
 
-// On a machine with much else to do.
+// Allows for a busy machine.
 setDefaultTimeout(scaled(60_000));
 
 const startsOf = (zone: string, from: string, days: number): string[] => {
@@ -12,17 +12,17 @@ const startsOf = (zone: string, from: string, days: number): string[] => {
   return Array.from({ length: days }, (_, i) => new Date(startOf(first + i)).toISOString().slice(5, 16));
 };
 
-test("[IN-11] a day begins at its first moment, also where clocks change at midnight or the offset has quarters", () => {
+test("[IN-11] a day starts at its first moment, also if clocks change at midnight or the offset has quarters", () => {
   expect(startsOf("Europe/Berlin", "2030-03-30", 3)).toEqual(["03-29T23:00", "03-30T23:00", "03-31T22:00"]);
   expect(startsOf("America/New_York", "2030-11-02", 3)).toEqual(["11-02T04:00", "11-03T04:00", "11-04T05:00"]);
-  // Clocks went from midnight to one: there was no midnight.
+  // Clocks went from midnight to one, so there was no midnight.
   expect(startsOf("Asia/Beirut", "2024-03-30", 3)).toEqual(["03-29T22:00", "03-30T22:00", "03-31T21:00"]);
   expect(startsOf("Asia/Kathmandu", "2030-01-01", 2)).toEqual(["12-31T18:15", "01-01T18:15"]);
   expect(startsOf("Pacific/Kiritimati", "2030-01-01", 1)).toEqual(["12-31T10:00"]);
   expect(startsOf("Pacific/Pago_Pago", "2030-01-01", 1)).toEqual(["01-01T11:00"]);
 });
 
-test("[IN-11] every moment lies in the day that began last, in all zones there are", () => {
+test("[IN-11] every moment is in the day that started last, in all existing zones", () => {
   for (const zone of Intl.supportedValuesOf("timeZone").filter((_, i) => i % 7 === 0)) {
     const { dayOf, startOf } = namedZone(zone);
     for (let at = Date.UTC(2030, 0, 1, 12); at < Date.UTC(2031, 0, 1); at += 86_400_000 * 13) {

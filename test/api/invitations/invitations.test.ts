@@ -1,4 +1,4 @@
-// Inviting people, from the address to the first session, and everything a link must not do.
+// Inviting people, from the address to the first session, and everything a link must not allow.
 import { expect, test } from "bun:test";
 import { sha256 } from "#base/ids.ts";
 import { findInvitationByEmail, updateInvitation } from "#db/users/invitations.ts";
@@ -25,7 +25,7 @@ type Gift = { roles?: string[]; organization_id?: string; organization_roles?: s
 const invite = (by: Client, emails: readonly string[], gift: Gift = {}): Promise<Invited> =>
   by.post<Invited>(INVITATIONS, { people: emails.map((email) => ({ email })), ...gift });
 const tokenIn = (link: string | undefined): string => new URL(link ?? "").hash.slice(1);
-/** Invites one address, and gives the token of its link. */
+/** Invites one address and returns the token of its link. */
 const tokenFor = async (email: string, gift: Gift = {}, by: Client = admin): Promise<string> =>
   tokenIn((await invite(by, [email], gift)).invitations[0]?.link);
 const look = (token: string): Promise<OpenInvitation> => anybody.post<OpenInvitation>(`${INVITATIONS}/look`, { token });
@@ -44,7 +44,7 @@ const refusal = async (work: Promise<unknown>): Promise<string> => {
 const organization = await admin.post<{ id: string }>("/api/v2/organizations", { name: "crew", display_name: "Crew" });
 const group = await admin.post<{ id: string }>(`/api/v2/organizations/${organization.id}/groups`, { name: "sailors" });
 
-test("[IV-1] [IV-4] someone who is invited chooses a name and a password, and has what the invitation gives", async () => {
+test("[IV-1] [IV-4] an invited person chooses a name and a password, and has what the invitation gives", async () => {
   const made = await admin.post<Invited>(INVITATIONS, {
     people: [{ email: "ada@example.com", name: "Ada Lovelace" }],
     roles: ["auditor"],
@@ -84,7 +84,7 @@ test("[IV-1] [IV-4] someone who is invited chooses a name and a password, and ha
   expect((await admin.get<Invitations>(INVITATIONS)).invitations).toEqual([]);
 });
 
-test("[IV-1] addresses that have an account or an invitation are left out and named; a mistake refuses all", async () => {
+test("[IV-1] addresses that have an account or an invitation are left out and named; an error refuses all", async () => {
   await tokenFor("bob@example.com");
   const { invitations, skipped } = await invite(admin, [
     "BOB@example.com",
@@ -114,7 +114,7 @@ test("[IV-1] addresses that have an account or an invitation are left out and na
   expect((await admin.get<Invitations>(INVITATIONS)).invitations).toHaveLength(before);
 });
 
-test("[ID-30] an address is the same however its letters are written", async () => {
+test("[ID-30] an address is the same in any Unicode form", async () => {
   await invite(admin, ["kim@example.com"]);
   const made = { email: "jörg@example.com", username: "jorg", password: PASSWORD };
   await admin.post("/api/v2/users", made);
@@ -131,7 +131,7 @@ test("[ID-30] an address is the same however its letters are written", async () 
   expect(await anybody.signIn("JO\u0308RG@example.com", PASSWORD)).toBeInstanceOf(Client);
 });
 
-test("[IV-2] a link ends after 7 days, and is stored as its hash alone", async () => {
+test("[IV-2] a link expires after 7 days, and only its hash is stored", async () => {
   const token = await tokenFor("slow@example.com");
   const { store } = contextOf(server);
   const rows = await store.all({ sql: "select * from invitations", params: [], map: (row: unknown[]) => row });
@@ -146,11 +146,11 @@ test("[IV-2] a link ends after 7 days, and is stored as its hash alone", async (
   expect(await refusal(accept(token, "slow"))).toStartWith("410");
   const { invitations } = await admin.get<Invitations>(INVITATIONS);
   expect(invitations.find(({ email }) => email === "slow@example.com")?.expired).toBe(true);
-  // Inviting the address again replaces it.
+  // Inviting the address again replaces the invitation.
   expect((await invite(admin, ["slow@example.com"])).invitations).toHaveLength(1);
 });
 
-test("[IV-4] of two who use a link at the same moment, one gets an account", async () => {
+test("[IV-4] if two people use a link at the same time, one gets an account", async () => {
   const token = await tokenFor("race@example.com");
   const outcomes = await Promise.allSettled([
     accept(token, "race-1"),
@@ -160,7 +160,7 @@ test("[IV-4] of two who use a link at the same moment, one gets an account", asy
   expect(outcomes.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
 });
 
-test("[IV-4] a taken or reserved username, a weak password and two ways at once are refused, and the link still works", async () => {
+test("[IV-4] a taken or reserved username, a weak password and two methods together are refused, and the link still works", async () => {
   const token = await tokenFor("picky@example.com");
   const body = { token, username: "picky", password: PASSWORD };
   for (const [more, status] of [
@@ -176,7 +176,7 @@ test("[IV-4] a taken or reserved username, a weak password and two ways at once 
   expect((await (await accept(token, "picky")).get<User>("/api/v2/users/me")).username).toBe("picky");
 });
 
-test("[IV-3] people who look after an organization's members invite to it, and give no more than they have", async () => {
+test("[IV-3] people who manage an organization's members invite to it, and give at most what they have", async () => {
   const by = admin;
   const { client: lead, user } = await newPerson(by, "lead");
   const member = `/api/v2/organizations/${organization.id}/members/${user.id}`;
@@ -193,11 +193,11 @@ test("[IV-3] people who look after an organization's members invite to it, and g
     await refusal(invite(lead, ["new@example.com"], { ...there, organization_roles: ["organization-admin"] })),
   ).toStartWith("403 Forbidden. Only an administrator of the organization");
   const token = await tokenFor("new@example.com", { ...there, group_ids: [group.id] }, lead);
-  // What others invited elsewhere is not theirs to see.
+  // Invitations by others elsewhere are not visible.
   await invite(by, ["elsewhere@example.com"]);
   const { invitations } = await lead.get<Invitations>(INVITATIONS);
   expect(invitations.map(({ email }) => email)).toEqual(["new@example.com"]);
-  // Rights count again when the invitation is accepted.
+  // Permissions are checked again when the invitation is accepted.
   await by.put(`${member}/roles`, { roles: [] });
   expect(await refusal(look(token))).toStartWith("403 The person who invited you no longer has the rights");
   expect(await refusal(accept(token, "newbie"))).toStartWith("403");
@@ -211,7 +211,7 @@ test("[IV-3] people who look after an organization's members invite to it, and g
   ]);
 });
 
-test("[IV-6] an invitation is sent again, which ends the old link, and revoked; both are in the audit log", async () => {
+test("[IV-6] resending an invitation revokes the old link, and it can be revoked; both are in the audit log", async () => {
   const by = admin;
   const first = await tokenFor("again@example.com", {}, by);
   const { invitations } = await by.get<Invitations>(INVITATIONS);
@@ -237,13 +237,13 @@ test("[IV-6] an invitation is sent again, which ends the old link, and revoked; 
   ]);
 });
 
-test("[IV-7] the warning that members have no template ends with one that is given to them", async () => {
+test("[IV-7] the warning that members have no template disappears once one is available to them", async () => {
   await using world = await startTestServer({ env: { SLIPWAY_ALLOW_LOCAL_PROVISIONER_FOR_MEMBERS: "true" } });
   const by = await new Client(world.url).signIn(ADMIN.email, ADMIN.password);
   expect(await invite(by, ["one@example.com"])).toMatchObject({ without_template: false });
 });
 
-test("[IV-2] with an SMTP server the link goes by email and is in no answer; a copy of it is made only when someone asks", async () => {
+test("[IV-2] with an SMTP server the link is emailed and is in no response; a copy is created only on request", async () => {
   using smtp = startSmtpServer();
   await using world = await startTestServer({
     env: {
@@ -277,7 +277,7 @@ test("[IV-2] with an SMTP server the link goes by email and is in no answer; a c
   ).toBe("mia@example.com");
 });
 
-test("[IV-10] tokens of narrow scopes list, invite and revoke, and do nothing beyond them", async () => {
+test("[IV-10] narrowly scoped tokens list, invite and revoke, and do nothing beyond that", async () => {
   const withScopes = async (...scopes: string[]): Promise<Client> => {
     const token_name = `narrow-${scopes.length}-${scopes[0]?.replace(":", "-")}`;
     return admin.as((await admin.post<{ key: string }>("/api/v2/users/me/keys/tokens", { token_name, scopes })).key);

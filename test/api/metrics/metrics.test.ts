@@ -1,4 +1,4 @@
-// The figures for Prometheus as a scraper sees them: read strictly, from a server in a process of its own.
+// Prometheus metrics as a scraper reads them, strictly parsed, from a server in a separate process.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { Buckets } from "#base/buckets.ts";
 import { Client } from "#src/client.ts";
@@ -54,7 +54,7 @@ const scrape = async (): Promise<Map<string, Family>> => {
   return parseMetrics(await response.text());
 };
 
-/** The value of a figure with exactly these labels. */
+/** Returns the value of a metric with exactly these labels. */
 const figure = (families: Map<string, Family>, name: string, labels: Record<string, string> = {}): number | undefined =>
   [...families.values()]
     .flatMap(({ samples }) => samples)
@@ -63,7 +63,7 @@ const figure = (families: Map<string, Family>, name: string, labels: Record<stri
 const requestsTo = (families: Map<string, Family>, route: string, status: number): number =>
   figure(families, "slipway_http_requests_total", { method: "GET", route, status: `${status}` }) ?? 0;
 
-test("[OP-6] figures are text of Prometheus' form, at /metrics of their own address and nowhere else", async () => {
+test("[OP-6] metrics are Prometheus text, only at /metrics of their own address", async () => {
   const families = await scrape();
   expect([...families.keys()].filter((name) => name.startsWith("slipway_")).length).toBeGreaterThan(20);
   for (const name of ["slipway_event_loop_delay_seconds", "process_resident_memory_bytes"])
@@ -73,7 +73,7 @@ test("[OP-6] figures are text of Prometheus' form, at /metrics of their own addr
   expect((await fetch(new URL("/metrics", url))).headers.get("content-type")).not.toContain("version=0.0.4");
 });
 
-test("[OP-7] requests are counted by the template of their route, and what anyone makes up is no label", async () => {
+test("[OP-7] requests are counted by their route template, and caller-supplied values are never labels", async () => {
   const before = await scrape();
   const ids = Array.from({ length: 20 }, () => crypto.randomUUID());
   for (const id of ids) await admin.fetch("GET", `/api/v2/workspaces/${id}`);
@@ -112,7 +112,7 @@ test("[OP-7] commits, mailboxes, sockets, model calls and tokens are counted as 
   expect(figure(after, "slipway_database_bytes")).toBeGreaterThan(0);
 }, 30_000);
 
-test("[OP-7] buckets hold what is not above them, and all that is in those before", () => {
+test("[OP-7] buckets are cumulative and include their upper bound", () => {
   const buckets = new Buckets([1, 10]);
   for (const value of [0.5, 1, 5, 100]) buckets.observe(value);
   const shown = buckets.values("x").map(({ metricName, labels, value }) => [metricName, labels.le, value]);
@@ -125,7 +125,7 @@ test("[OP-7] buckets hold what is not above them, and all that is in those befor
   ]);
 });
 
-test("[OP-6] the reader of these tests notices what is not of the form", () => {
+test("[OP-6] the parser of these tests detects invalid formats", () => {
   const head = "# HELP a_total Help.\n# TYPE a_total counter\n";
   expect(parseMetrics(`${head}a_total{b="c\\"d"} 1\n`).get("a_total")?.samples[0]?.labels).toEqual({ b: 'c"d' });
   for (const wrong of [
@@ -143,7 +143,7 @@ test("[OP-6] the reader of these tests notices what is not of the form", () => {
   }
 });
 
-test("[OP-6] figures answer by address and by the server's own names, and to no other name that leads here", async () => {
+test("[OP-6] metrics answer by address and by the server's own names, and to no other name", async () => {
   const statusFor = async (host: string): Promise<number> => (await fetch(metrics, { headers: { host } })).status;
   expect(await statusFor("evil.example")).toBe(421);
   expect(await statusFor("localhost.evil.example:9100")).toBe(421);
@@ -151,7 +151,7 @@ test("[OP-6] figures answer by address and by the server's own names, and to no 
     expect(await statusFor(host)).toBe(200);
 });
 
-test("[GW-12] counts calls through the gateway by dialect, model and outcome, without names that callers choose", async () => {
+test("[GW-12] counts calls through the gateway by dialect, model and outcome, without caller-supplied names", async () => {
   await using upstream = await ModelServer.start();
   const { provider } = await addModel({ owner: admin, upstream }, "anthropic");
   await setGateway(admin, { names: [{ name: "any-*", targets: [{ provider_id: provider.id }] }] });

@@ -1,4 +1,4 @@
-// The dashboard, the alert rules and the page about them are what the table in the code says, and name figures that the server has.
+// The dashboard, the alert rules and their page match the table in the code, and name existing metrics.
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -17,13 +17,13 @@ const promtool = {
   file: "",
 };
 
-test("[OP-23] deploy/monitoring and docs/monitoring.md are printed from the table in the code", () => {
+test("[OP-23] deploy/monitoring and docs/monitoring.md are generated from the table in the code", () => {
   expect(text("deploy/monitoring/grafana-dashboard.json")).toBe(dashboardJson());
   expect(text("deploy/monitoring/alerts.yaml")).toBe(alertRules());
   expect(text("docs/monitoring.md")).toContain(alertTable());
 });
 
-test("[OP-23] every figure that the dashboard shows or an alert asks for is served", async () => {
+test("[OP-23] every metric in the dashboard or an alert is served", async () => {
   using directory = tempDirectory();
   const address = `127.0.0.1:${freePort()}`;
   await using _serve = await startServe(directory.path, { SLIPWAY_METRICS_ADDRESS: address });
@@ -33,7 +33,7 @@ test("[OP-23] every figure that the dashboard shows or an alert asks for is serv
     ...ALERTS.map(({ expr }) => expr),
   ];
   const names = new Set(asked.flatMap((expr) => expr.match(/\b(?:slipway|process)_\w+/g) ?? []));
-  // Of nodes of a cluster alone.
+  // Only for nodes of a cluster.
   const ofNodes = ["slipway_database_answers", "slipway_database_standbys", "slipway_database_standby_required"];
   const missing = [...names].filter(
     (name) => !ofNodes.includes(name) && !served.includes(`# TYPE ${name.replace(/_bucket$/, "")} `),
@@ -41,7 +41,7 @@ test("[OP-23] every figure that the dashboard shows or an alert asks for is serv
   expect(missing).toEqual([]);
 }, 30_000);
 
-test("[OP-23] the dashboard has panels side by side, each with a number of its own", () => {
+test("[OP-23] the dashboard's panels are side by side with unique IDs", () => {
   const { panels } = JSON.parse(dashboardJson()) as { panels: { id: number; gridPos: { x: number; y: number } }[] };
   expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
   expect(new Set(panels.map(({ gridPos: { x, y } }) => `${x} ${y}`)).size).toBe(panels.length);

@@ -1,4 +1,4 @@
-// Reads the text form of Prometheus (version 0.0.4) and refuses everything that is not exactly of it.
+// Strictly parses the Prometheus text format (version 0.0.4).
 
 export type Sample = { name: string; labels: Record<string, string>; value: number };
 export type Family = { type: string; samples: Sample[] };
@@ -9,7 +9,7 @@ const LABEL = /^([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\["\\n])*)"(?:,|$)/;
 const NUMBER = /^(?:[+-]?(?:\d+\.?\d*(?:e[+-]?\d+)?|Inf)|NaN)$/i;
 const TYPES = ["counter", "gauge", "histogram", "summary", "untyped"];
 
-/** The families by name. Throws for anything malformed, doubled, or against the rules of its type. */
+/** Returns the families by name. Throws for anything malformed, duplicated, or against the rules of its type. */
 export const parseMetrics = (text: string): Map<string, Family> => {
   if (!text.endsWith("\n")) throw new Error("the last line does not end");
   const families = new Map<string, Family>();

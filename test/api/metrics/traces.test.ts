@@ -1,4 +1,4 @@
-// Traces as a collector receives them, from a server whose models, MCP server and callers are real ones of the test.
+// Traces as received by a collector, from a server with real models, a real MCP server and real callers of the test.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import { beginSpan, inSpan } from "#base/spans.ts";
@@ -48,7 +48,7 @@ const received = (name: string | RegExp): Promise<ReceivedSpan> =>
 const childrenOf = ({ span_id }: ReceivedSpan): string[] =>
   receiver.spans.filter(({ parent_id }) => parent_id === span_id).map(({ name }) => name);
 
-test("[OP-24] a request is a span that continues its caller's trace, named by its route; no path, query or key is in it", async () => {
+test("[OP-24] a request is a span that continues its caller's trace, named by its route, without path, query or key", async () => {
   const id = crypto.randomUUID();
   const headers = { ...continues(), "x-request-id": "mine" };
   await world.owner.fetch("GET", `/api/v2/workspaces/${id}?canary=query-canary`, undefined, { headers });
@@ -91,7 +91,7 @@ test("[OP-25] a build is part of its request's trace: queue, plan, apply, and co
   expect(commit?.attributes["db.operation.batch.size"]).toBeGreaterThan(1);
 }, 60_000);
 
-test("[OP-25] a turn has its model calls with tokens, its tools and MCP calls, and nothing of what is said", async () => {
+test("[OP-25] a turn has its model calls with tokens, its tools and MCP calls, without any message content", async () => {
   const base = `/api/v2/organizations/${world.organization_id}/mcp-servers`;
   const server = await world.owner.post<McpServerConfig>(base, { slug: "sums", url: `${host.url}/mcp` });
   const chat: Chat = await createChat(world, "prompt-canary", { mcp_server_ids: [server.id] });
@@ -137,7 +137,7 @@ test("[OP-25] a turn has its model calls with tokens, its tools and MCP calls, a
     expect(receiver.texts.join("\n")).not.toContain(canary);
 }, 60_000);
 
-test("[OP-25] a call of the AI gateway is a span with provider, model and tokens; model servers learn of the trace only where the setting says so", async () => {
+test("[OP-25] an AI gateway call is a span with provider, model and tokens; model servers get the trace only if the setting allows it", async () => {
   const trace = "aaaabbbbccccddddaaaabbbbccccdddd";
   const asked = fetch(`${world.base}/openai/v1/chat/completions`, {
     method: "POST",
@@ -192,7 +192,7 @@ test("[OP-26] a collector that refuses or hangs fails nothing: spans are dropped
   });
 }, 30_000);
 
-test("[OP-26] what ends takes its last spans along, and of new traces only the share that is wanted is kept", async () => {
+test("[OP-26] a stop sends its last spans, and only the configured share of new traces is kept", async () => {
   await using own = new OtlpReceiver();
   const config = { otlp_headers: undefined, otlp_service_name: "mine", otlp_sample_percent: 0 };
   {

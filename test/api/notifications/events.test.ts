@@ -1,4 +1,4 @@
-// What workspaces, templates and chats tell their owners on their own.
+// Notifications that workspaces, templates and chats send to their owners automatically.
 import { expect, test } from "bun:test";
 import type { Inbox } from "#schema/notifications/notification.ts";
 import { Client } from "#src/client.ts";
@@ -12,7 +12,7 @@ import { awaitBuild, createBuild, createWorkspace, ECHO, seedTemplate } from "#t
 const titlesOf = async (client: Client): Promise<string[]> =>
   (await client.get<Inbox>("/api/v2/notifications/inbox")).notifications.map(({ title }) => title);
 
-test("[NO-1] [NO-3] a build that fails is notified of once, with its error", async () => {
+test("[NO-1] [NO-3] a failed build is reported once, with its error", async () => {
   await using server = await startTestServer();
   const { template_id, organization_id } = await seedTemplate(server, { ...ECHO, echo: { error: "no room left" } });
   const { token } = await seedUser(server, { organization_id });
@@ -29,7 +29,7 @@ test("[NO-1] [NO-3] a build that fails is notified of once, with its error", asy
   expect(notifications[0]?.content).toContain("no room left");
 });
 
-test("[NO-3] the owner is notified when someone else deletes the workspace, and not when they do", async () => {
+test("[NO-3] the owner is notified when another person deletes the workspace, and not when they do", async () => {
   await using server = await startTestServer();
   const { template_id, organization_id } = await seedTemplate(server);
   const { token } = await seedUser(server, { organization_id });
@@ -50,7 +50,7 @@ test("[NO-3] the owner is notified when someone else deletes the workspace, and 
   ]);
 });
 
-test("[NO-4] a deadline that comes near is notified of once, and again when it was moved", async () => {
+test("[NO-4] an approaching deadline is reported once, and again when it was moved", async () => {
   const clock = new ManualClock();
   await using server = await startTestServer({ clock });
   const { template_id, organization_id } = await seedTemplate(server);
@@ -75,7 +75,7 @@ test("[NO-4] a deadline that comes near is notified of once, and again when it w
   expect(await titlesOf(ada)).toEqual(["Workspace dev stops soon"]);
 });
 
-test("[NO-6] owners of workspaces hear that their template is deprecated", async () => {
+test("[NO-6] owners of workspaces are notified that their template is deprecated", async () => {
   await using server = await startTestServer();
   const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
   const { template_id, organization_id } = await seedTemplate(server);
@@ -90,7 +90,7 @@ test("[NO-6] owners of workspaces hear that their template is deprecated", async
   expect(await titlesOf(bob)).toEqual([]);
 });
 
-test("[NO-5] a chat tells when it is done, once for each chat, and nothing while someone follows it", async () => {
+test("[NO-5] a chat notifies when it is done, once per chat, and not while a client follows it", async () => {
   await using world = await openChatWorld();
   const { owner, models } = world;
   const finish = async (): Promise<unknown> => (await models.next()).finish();
@@ -101,7 +101,7 @@ test("[NO-5] a chat tells when it is done, once for each chat, and nothing while
   const again = { content: [{ type: "text", text: "more" }] };
   await owner.post(`/api/v2/chats/${chat.id}/messages`, again);
   const answer = await models.next();
-  // It continues: nothing is to be told.
+  // It continues, so there is no notification.
   expect(await titlesOf(owner)).toEqual([]);
   answer.finish();
   await until(async () => (await titlesOf(owner)).length === 1);

@@ -1,4 +1,4 @@
-// What people find in their inbox, and what they do with it.
+// The notification inbox and its operations.
 import { expect, test } from "bun:test";
 import { notified } from "#db/notifications/notifications.ts";
 import { NOTICE_KINDS } from "#schema/notifications/kinds.ts";
@@ -14,7 +14,7 @@ import { newPerson, statusOf } from "../users/people.ts";
 const inboxOf = (client: Client, query = ""): Promise<Inbox> =>
   client.get<Inbox>(`/api/v2/notifications/inbox${query}`);
 
-test("[NO-6] [NO-10] [NO-11] those who look after people hear of new ones; a watcher hears at once, and nobody reads another's", async () => {
+test("[NO-6] [NO-10] [NO-11] user admins are notified of new users; a watcher immediately, and nobody reads another's inbox", async () => {
   await using server = await startTestServer();
   const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
   const helper = await newPerson(admin, "helper", ["user-admin"]);
@@ -36,7 +36,7 @@ test("[NO-6] [NO-10] [NO-11] those who look after people hear of new ones; a wat
     template_id: NOTICE_KINDS.user_created.id,
   });
   expect(told.unread_count).toBe(2);
-  // Anyone who made the account knows.
+  // The person who created the account already knows.
   expect((await inboxOf(helper.client)).notifications).toEqual([]);
 
   const { id } = told.notification;
@@ -64,7 +64,7 @@ test("[NO-6] [NO-10] [NO-11] those who look after people hear of new ones; a wat
   expect((await inboxOf(admin)).unread_count).toBe(0);
 });
 
-test("[NO-11] pages go on where the last one ended", async () => {
+test("[NO-11] pages continue where the last one ended", async () => {
   await using server = await startTestServer();
   const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
   for (let i = 0; i < 30; i++) await admin.post("/api/v2/notifications/test");
@@ -77,7 +77,7 @@ test("[NO-11] pages go on where the last one ended", async () => {
   expect(first.unread_count).toBe(30);
 });
 
-test("[NO-2] what is switched off is not told", async () => {
+test("[NO-2] a disabled kind is not sent", async () => {
   await using server = await startTestServer();
   const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
   const path = "/api/v2/users/me/notifications/preferences";
@@ -93,7 +93,7 @@ test("[NO-2] what is switched off is not told", async () => {
 });
 
 describeInside("what is kept", () => {
-  test("[NO-9] old notices go", async () => {
+  test("[NO-9] old notifications are deleted", async () => {
     const clock = new ManualClock();
     await using server = await startTestServer({ clock });
     const { user_id, token } = await seedUser(server);

@@ -16,7 +16,7 @@ const settings = (port: number): Record<string, string> => ({
   SLIPWAY_SMTP_PASSWORD: "pass",
 });
 
-test("[NO-7] what goes by email arrives, signed in, to its owner alone", async () => {
+test("[NO-7] an email arrives, authenticated, only at its owner", async () => {
   using smtp = startSmtpServer();
   await using server = await startTestServer({ env: settings(smtp.port) });
   const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
@@ -33,7 +33,7 @@ test("[NO-7] what goes by email arrives, signed in, to its owner alone", async (
   expect(smtp.letters).toHaveLength(1);
 });
 
-test("[NO-7] a server that refuses is asked again later; what waits survives a restart", async () => {
+test("[NO-7] a refused email is retried later; waiting ones survive a restart", async () => {
   const clock = new ManualClock();
   using smtp = startSmtpServer();
   using directory = tempDirectory();

@@ -1,4 +1,4 @@
-// Web push: sealed as the standard says, and sent to what browsers have given.
+// Web push: encrypted as the standard requires, and sent to the browsers' endpoints.
 import { expect, test } from "bun:test";
 import { createPublicKey, verify } from "node:crypto";
 import { sealedFor } from "#actors/notifications/push.ts";
@@ -22,13 +22,13 @@ const PRIVATE = Buffer.from("yfWPiYE-n46HLnH0KqZOF1fJJU3MYrct3AELtAQ-oRw", "base
 const SEALED =
   "DGv6ra1nlYgDCS1FRnbzlwAAEABBBP4z9KsN6nGRTbVYI_c7VJSPQTBtkgcy27mlmlMoZIIgDll6e3vCYLocInmYWAmS6TlzAC8wEqKK6PBru3jl7A_yl95bQpu6cVPTpK4Mqgkf1CXztLVBSt2Ks3oZwbuwXPXLWyouBWLVWGNWQexSgSxsj_Qulcy4a-fN";
 
-test("[NO-8] a message is sealed as the standard's own example", () => {
+test("[NO-8] a message is encrypted like the standard's own example", () => {
   const sealed = sealPush("When I grow up, I want to be a watermelon", EXAMPLE, { salt: SALT, private_key: PRIVATE });
   expect(Buffer.from(sealed).toString("base64url")).toBe(SEALED);
   expect(sealPush("x", EXAMPLE)).not.toEqual(sealPush("x", EXAMPLE));
 });
 
-test("[NO-8] keys that are none are known as such", () => {
+test("[NO-8] invalid keys are recognized", () => {
   expect(arePushKeys(EXAMPLE)).toBe(true);
   expect(arePushKeys({ ...EXAMPLE, auth: "AAAA" })).toBe(false);
   // A point that is not on the curve.
@@ -37,7 +37,7 @@ test("[NO-8] keys that are none are known as such", () => {
   expect(arePushKeys({ ...EXAMPLE, p256dh: off.toString("base64url") })).toBe(false);
 });
 
-test("[NO-8] the service knows us by a signature for its origin", () => {
+test("[NO-8] the service identifies us by a signature for its origin", () => {
   const keys = makeVapidKeys();
   const header = vapidHeader(new URL("https://push.example.com/abc"), keys, "https://slipway.example.com", 1_000_000);
   const [, token = "", key] = /^vapid t=(\S+), k=(\S+)$/.exec(header) ?? [];
@@ -55,8 +55,8 @@ test("[NO-8] the service knows us by a signature for its origin", () => {
   expect(verify("sha256", Buffer.from(`${head}.${claims}`), { key: jwk, dsaEncoding: "ieee-p1363" }, bytes)).toBe(true);
 });
 
-test("[NO-8] only https addresses that are public are kept, sealed, and at most ten", async () => {
-  // What the server may call for its settings, no member's browser may have it call.
+test("[NO-8] only public https addresses are stored, encrypted, and at most ten", async () => {
+  // A member's browser must not make the server call addresses that are allowed only for its settings.
   await using server = await startTestServer({ env: { SLIPWAY_ALLOWED_PRIVATE_NETWORKS: "127.0.0.0/8,10.0.0.0/8" } });
   const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
   const keys = { auth_key: EXAMPLE.auth, p256dh_key: EXAMPLE.p256dh };
@@ -83,7 +83,7 @@ test("[NO-8] only https addresses that are public are kept, sealed, and at most 
 });
 
 describeInside("what browsers are sent", () => {
-  test("[NO-8] a push arrives, and a browser that its service has forgotten is forgotten", async () => {
+  test("[NO-8] a push arrives, and a browser that its service no longer knows is removed", async () => {
     const got: { headers: Headers; bytes: number }[] = [];
     let status = 201;
     using service = Bun.serve({

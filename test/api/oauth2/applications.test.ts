@@ -1,4 +1,4 @@
-// The applications themselves: those that owners make, with addresses and secrets, and those that register themselves.
+// OAuth applications: those that owners create, with redirect URIs and secrets, and those that register themselves.
 import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 import type { Static } from "@sinclair/typebox";
 import type { AuditLogs } from "#schema/audit.ts";
@@ -21,7 +21,7 @@ afterAll(() => world[Symbol.asyncDispose]());
 const { clock, server, admin, seeded, ada, board, boardSecret } = world;
 const { register, registered, asking, codeFor, send, redeeming, refreshing, granted, refusal, works } = world;
 
-test("[OA-1] [OA-2] [OA-3] owners make applications with addresses that may be, and secrets that are shown once", async () => {
+test("[OA-1] [OA-2] [OA-3] owners create applications with valid redirect URIs, and secrets that are shown once", async () => {
   expect(await statusOf(ada, "GET", "/oauth2-provider/apps")).toBe(403);
   expect(await statusOf(ada, "GET", `/oauth2-provider/apps/${board.id}`)).toBe(403);
   const post = (body: object): Promise<number> => statusOf(admin, "POST", "/oauth2-provider/apps", body);
@@ -54,9 +54,9 @@ test("[OA-1] [OA-2] [OA-3] owners make applications with addresses that may be, 
   expect((await redeem(one)).status).toBe(401);
   const kept = (await (await redeem(two)).json()) as Tokens;
   expect(await works(kept.access_token, "/workspaces")).toBe(200);
-  // An application that is deleted has nothing any more.
+  // A deleted application loses all access.
   const watch = await admin.as(kept.access_token).socket(`/api/v2/workspaces/${seeded.workspace_id}/watch-ws`);
-  // While people agree it is deleted: each has a code that counts for nothing, or is told so.
+  // It is deleted while people approve: each gets a code that is invalid, or an error.
   const agreeing = [0, 1, 2, 3].map(() =>
     statusOf(ada, "POST", "/oauth2-provider/authorize", { ...request, approve: true }),
   );
@@ -77,7 +77,7 @@ test("[OA-1] [OA-2] [OA-3] owners make applications with addresses that may be, 
   }
 });
 
-test("[OA-4] [OA-14] who registers itself is bounded and forgotten; nothing lasts that nobody uses", async () => {
+test("[OA-4] [OA-14] self-registered programs are bounded, and unused ones are removed", async () => {
   clock.advance(MINUTE);
   const is = async (body: object): Promise<string> => {
     const response = await register(body);
@@ -94,7 +94,7 @@ test("[OA-4] [OA-14] who registers itself is bounded and forgotten; nothing last
   expect((secret as Registered).client_secret).toHaveLength(43);
   for (let i = 0; i < 3; i++) expect((await register({ redirect_uris: [LOCAL] })).status).toBe(201);
   expect((await register({ redirect_uris: [LOCAL] })).status).toBe(429);
-  // Moved in the store: a month of this clock is a million ticks of everything else.
+  // Changed in the store: advancing this clock by a month would trigger a million other timers.
   const { store } = contextOf(server);
   const move = (sql: string, ms: number) => store.commit([{ sql, rows: [[clock.now() - ms]] }]);
   await granted();

@@ -1,4 +1,4 @@
-// The whole flow as a client library does it, which checks what the standards tell clients to check.
+// The whole flow with a client library, which performs the checks that the standards require.
 import { expect, test } from "bun:test";
 import * as client from "openid-client";
 import { forFile } from "#test/support/for-file.ts";
@@ -6,11 +6,11 @@ import { openOAuth2 } from "./world.ts";
 
 const { server, ada, agree, works } = await forFile(openOAuth2());
 
-/** The servers of tests have no certificate. */
+/** Test servers have no certificate. */
 const insecure = { execute: [client.allowInsecureRequests] };
 const REDIRECT = "http://127.0.0.1/callback";
 
-/** What a program knows once it has registered itself. */
+/** Returns the configuration of a program that has registered itself. */
 const registered = (): Promise<client.Configuration> =>
   client.dynamicClientRegistration(
     server.url,
@@ -19,7 +19,7 @@ const registered = (): Promise<client.Configuration> =>
     { algorithm: "oauth2", ...insecure },
   );
 
-/** Where the browser returns to after ada's yes. */
+/** Returns the URL the browser returns to after ada's approval. */
 const returned = async (config: client.Configuration, verifier: string, more: Record<string, string>): Promise<URL> => {
   const url = client.buildAuthorizationUrl(config, {
     redirect_uri: REDIRECT,
@@ -34,7 +34,7 @@ const returned = async (config: client.Configuration, verifier: string, more: Re
 };
 const checks = (verifier: string) => ({ pkceCodeVerifier: verifier, expectedState: "a-state" });
 
-test("[OA-18] a library registers, asks for a token of this server, renews it, and gives it back", async () => {
+test("[OA-18] a library registers, requests a token for this server, refreshes it, and revokes it", async () => {
   const config = await registered();
   expect(config.serverMetadata().authorization_response_iss_parameter_supported).toBe(true);
   const verifier = client.randomPKCECodeVerifier();
@@ -49,7 +49,7 @@ test("[OA-18] a library registers, asks for a token of this server, renews it, a
   expect(await works(renewed.access_token)).toBe(401);
 });
 
-test("[OA-18] an answer that names another server, or none, is not taken by a library", async () => {
+test("[OA-18] a library rejects a response that names another server, or none", async () => {
   const config = await registered();
   const verifier = client.randomPKCECodeVerifier();
   const back = await returned(config, verifier, {});
@@ -60,11 +60,11 @@ test("[OA-18] an answer that names another server, or none, is not taken by a li
     const error = await client.authorizationCodeGrant(config, changed, checks(verifier)).catch((thrown) => thrown);
     expect(String(error.cause ?? error)).toContain("iss");
   }
-  // The code was not spent.
+  // The code was not used up.
   expect(await works((await client.authorizationCodeGrant(config, back, checks(verifier))).access_token)).toBe(200);
 });
 
-test("[OA-18] a token for another resource is refused when it is asked for, redeemed and renewed", async () => {
+test("[OA-18] a token for another resource is refused when requested, redeemed and refreshed", async () => {
   const config = await registered();
   const verifier = client.randomPKCECodeVerifier();
   const resource = "https://elsewhere.example/mcp";

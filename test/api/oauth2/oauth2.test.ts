@@ -1,4 +1,4 @@
-// Applications that ask people for access: the whole way of a client, and everything that someone could try on it.
+// Applications that ask people for access: a client's whole flow, and all attacks on it.
 import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 import type { OAuth2App } from "#schema/oauth2/app.ts";
 import type { OAuth2Grant } from "#schema/oauth2/grant.ts";
@@ -30,7 +30,7 @@ const { clock, server, admin, seeded, session, ada, bob, editor, board, boardSec
 const { registered, asking, asked, agree, codeFor, send } = world;
 const { redeeming, refreshing, tokens, granted, refusal, works, basic } = world;
 
-test("[OA-4] [OA-6] [OA-12] a program registers itself, asks, and acts within its scopes for an hour", async () => {
+test("[OA-4] [OA-6] [OA-12] a program registers itself, asks for access, and acts within its scopes for an hour", async () => {
   const found = await fetch(new URL("/.well-known/oauth-authorization-server", server.url));
   const issuer = server.url.origin;
   expect(await found.json()).toMatchObject({
@@ -61,13 +61,13 @@ test("[OA-4] [OA-6] [OA-12] a program registers itself, asks, and acts within it
     headers: { authorization: `Bearer ${made.access_token}` },
   });
   expect(bearer.status).toBe(200);
-  // Never in an address, which is kept in logs and histories.
+  // Never in a URL, which logs and histories store.
   for (const name of ["access_token", "service_session_token", "coder_session_token"]) {
     const inQuery = await fetch(new URL(`/api/v2/users/me?${name}=${made.access_token}`, server.url));
     expect([name, inQuery.status]).toEqual([name, 401]);
   }
   expect(await works(made.access_token, "/workspaces")).toBe(200);
-  // Beyond its scopes, and never a way to a key that stays.
+  // Beyond its scopes, and never a way to a permanent key.
   expect(await works(made.access_token, "/users/me/gitsshkey")).toBe(403);
   const whole = await granted(asking({ scope: "coder:all" }));
   expect(await works(whole.access_token, "/users/me/gitsshkey")).toBe(200);
@@ -76,7 +76,7 @@ test("[OA-4] [OA-6] [OA-12] a program registers itself, asks, and acts within it
       403,
     );
   }
-  // Neither a session nor a token: ending the other sessions leaves it, and it is in no list of them.
+  // Neither a session nor a token: ending the other sessions does not affect it, and no list of them contains it.
   const id = made.access_token.slice(0, 10);
   const sessions = await ada.get<Session[]>("/api/v2/users/me/sessions");
   expect(sessions.map((one) => one.id)).not.toContain(whole.access_token.slice(0, 10));
@@ -88,7 +88,7 @@ test("[OA-4] [OA-6] [OA-12] a program registers itself, asks, and acts within it
   expect(await works(made.access_token)).toBe(401);
 });
 
-test("[OA-5] an unknown application, or another address than its own, sends nobody anywhere", async () => {
+test("[OA-5] an unknown application, or a redirect URI that is not its own, redirects nowhere", async () => {
   const wrong = [
     { client_id: board.id },
     { client_id: "6ba7b810-9dad-41d1-80b4-00c04fd430c8" },
@@ -108,7 +108,7 @@ test("[OA-5] an unknown application, or another address than its own, sends nobo
   expect((await agree(ada, asking({ redirect_uri: "editor://back" }))).protocol).toBe("editor:");
 });
 
-test("[OA-6] [OA-8] every other mistake goes back to the application, and so does a no", async () => {
+test("[OA-6] [OA-8] every other error is returned to the application, and so is a denial", async () => {
   const mistakes = [
     [{ response_type: "token" }, "unsupported_response_type"],
     [{ response_type: undefined }, "invalid_request"],
@@ -141,7 +141,7 @@ test("[OA-6] [OA-8] every other mistake goes back to the application, and so doe
   expect((await asked(ada, asking({ ...own, scope: "workspace:*" }))).error_redirect).toContain("invalid_scope");
 });
 
-test("[OA-7] [OA-9] only a person who has signed in agrees, from a page of this server", async () => {
+test("[OA-7] [OA-9] only a signed-in user can approve, on a page of this server", async () => {
   const body = { ...asking(), approve: true };
   const from = (origin: string): Promise<Response> =>
     admin.as(undefined).fetch("POST", AUTHORIZE, body, {
@@ -158,11 +158,11 @@ test("[OA-7] [OA-9] only a person who has signed in agrees, from a page of this 
   const page = await fetch(new URL(`/oauth2/authorize?${new URLSearchParams(asking())}`, server.url));
   expect(page.status).toBe(200);
   expect(page.headers.get("content-security-policy")).toContain("frame-ancestors 'none'");
-  // Looking at the page grants nothing.
+  // Opening the page grants nothing.
   expect(await page.text()).not.toContain("code=");
 });
 
-test("[OA-10] a client proves itself in the header, in the form, or by PKCE, as it was registered", async () => {
+test("[OA-10] a client authenticates in the header, in the form, or with PKCE, as it was registered", async () => {
   const request = asking({ client_id: board.id, redirect_uri: BOARD });
   const form = async (): Promise<Record<string, string>> => {
     const { client_id: _, ...rest } = redeeming(await codeFor(request), { redirect_uri: BOARD });
@@ -198,11 +198,11 @@ test("[OA-10] a client proves itself in the header, in the form, or by PKCE, as 
     headers: { ...basic(board.id, boardSecret), "content-type": "application/x-www-form-urlencoded" },
   });
   expect(((await twice.json()) as Refused).error).toBe("invalid_request");
-  // None of that has used up the code.
+  // None of these used up the code.
   await tokens(rest, basic(board.id, boardSecret));
 });
 
-test("[OA-11] a code counts once, for its application, address and verifier, and for five minutes", async () => {
+test("[OA-11] a code is valid once, for its application, redirect URI and verifier, and for five minutes", async () => {
   const code = await codeFor();
   const other = await registered({ redirect_uris: [LOCAL] });
   for (const more of [
@@ -229,7 +229,7 @@ test("[OA-11] a code counts once, for its application, address and verifier, and
   expect(await refusal(redeeming(await codeFor(), { resource: "https://elsewhere.example" }))).toBe(
     "400 invalid_target",
   );
-  // The owner has taken the address away in the meantime.
+  // The owner has removed the redirect URI in the meantime.
   const moved = await admin.post<OAuth2App>(APPS, {
     name: "Moved",
     callback_url: LOCAL,
@@ -245,7 +245,7 @@ test("[OA-11] a code counts once, for its application, address and verifier, and
   expect(await refusal(redeeming(late))).toBe("400 invalid_grant");
 });
 
-test("[OA-8] [OA-13] [OA-16] refreshing replaces both tokens, narrows, and leaves open what is open; reuse ends all", async () => {
+test("[OA-8] [OA-13] [OA-16] refreshing replaces both tokens, narrows, and keeps connections open; reuse revokes everything", async () => {
   const first = await granted();
   const watch = await admin.as(first.access_token).socket(`/api/v2/workspaces/${seeded.workspace_id}/watch-ws`);
   const second = await tokens(refreshing(first.refresh_token));
@@ -265,7 +265,7 @@ test("[OA-8] [OA-13] [OA-16] refreshing replaces both tokens, narrows, and leave
   expect(await works(third.access_token)).toBe(401);
   expect(await refusal(refreshing(third.refresh_token))).toBe("400 invalid_grant");
   expect((await watch.closed).code).toBe(1008);
-  // Anyone who has copied it comes at the same moment: at most one has it, and not for long.
+  // A copy is used at the same moment: at most one succeeds, and not for long.
   const raced = await granted();
   const both = await Promise.all([0, 1, 2].map(() => send("/oauth2/token", refreshing(raced.refresh_token))));
   const answers = (await Promise.all(both.map((one) => one.json()))) as Partial<Tokens>[];
@@ -274,7 +274,7 @@ test("[OA-8] [OA-13] [OA-16] refreshing replaces both tokens, narrows, and leave
   for (const token of [raced.access_token, ...given]) expect(await works(token)).toBe(401);
 });
 
-test("[OA-15] [OA-16] people see what they have granted and take it back, also what is open", async () => {
+test("[OA-15] [OA-16] users see their grants and revoke them, including open connections", async () => {
   for (const { id } of await ada.get<OAuth2Grant[]>(GRANTS)) await ada.delete(`${GRANTS}/${id}`);
   const made = await granted();
   await codeFor();
@@ -296,7 +296,7 @@ test("[OA-15] [OA-16] people see what they have granted and take it back, also w
   expect(performance.now() - began).toBeLessThan(1000);
   expect(await works(made.access_token)).toBe(401);
   expect(await refusal(refreshing(made.refresh_token))).toBe("400 invalid_grant");
-  // Applications give tokens back, of either kind, and only their own.
+  // Applications revoke tokens of either kind, and only their own.
   const other = await registered({ redirect_uris: [LOCAL] });
   for (const name of ["access_token", "refresh_token"] as const) {
     const kept = await granted();
@@ -310,7 +310,7 @@ test("[OA-15] [OA-16] people see what they have granted and take it back, also w
   expect((await send("/oauth2/revoke", { token: "nothing", client_id: editor })).status).toBe(200);
 });
 
-test("[OA-14] nobody acts for a person who is suspended, gone, or has a new password", async () => {
+test("[OA-14] nobody acts for a user who is suspended, deleted, or has a new password", async () => {
   const made = await granted(asking(), bob);
   const { id } = await bob.get<{ id: string }>("/api/v2/users/me");
   await admin.put(`/api/v2/users/${id}/status/suspend`);
@@ -329,13 +329,13 @@ test("[OA-14] nobody acts for a person who is suspended, gone, or has a new pass
   await admin.delete(`/api/v2/users/${user.id}`);
   expect(await works(hers.access_token)).toBe(401);
   expect(await refusal(refreshing(hers.refresh_token))).toBe("400 invalid_grant");
-  // By hand, as any key: what has expired so does not return.
+  // Expired manually, as for any key: a key expired in this way stays invalid.
   const expired = await granted();
   await ada.put(`/api/v2/users/me/keys/${expired.access_token.slice(0, 10)}/expire`);
   expect(await refusal(refreshing(expired.refresh_token))).toBe("400 invalid_grant");
 });
 
-test("[OA-17] an application changes no password or second factor and confirms nobody, with every scope and the right password", async () => {
+test("[OA-17] an application changes no password or second factor and confirms no identity, with every scope and the right password", async () => {
   const session = (await newPerson(admin, "carol")).client;
   const whole = admin.as((await granted(asking({ scope: "coder:all" }), session)).access_token);
   expect(await works(whole.token ?? "", "/users/me/gitsshkey")).toBe(200);
@@ -344,7 +344,7 @@ test("[OA-17] an application changes no password or second factor and confirms n
   expect(await statusOf(whole, "PUT", "/users/me/password", changes)).toBe(403);
   expect(await statusOf(whole, "POST", "/users/me/confirm", { password: PASSWORD })).toBe(403);
   expect(await statusOf(whole, "POST", "/users/me/factors/totp")).toBe(403);
-  // Nor of others, for an owner.
+  // Nor of other users, even for an owner.
   const owners = admin.as((await granted(asking({ scope: "coder:all" }), admin)).access_token);
   expect(await statusOf(owners, "PUT", "/users/carol/password", { password })).toBe(403);
   expect(await statusOf(session, "PUT", "/users/me/password", changes)).toBe(204);

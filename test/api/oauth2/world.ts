@@ -1,4 +1,4 @@
-// A server with people and applications, and what a client of OAuth 2 does there.
+// A server with people and applications, and the requests of an OAuth 2 client.
 import { expect } from "bun:test";
 import { createHash } from "node:crypto";
 import { LOGIN_SECONDS, newKey } from "#domain/users/keys.ts";
@@ -18,7 +18,7 @@ export const CHALLENGE = createHash("sha256").update(VERIFIER).digest("base64url
 export const LOCAL = "http://127.0.0.1/callback";
 export const BOARD = "https://reviews.example.com/callback";
 
-/** Where the editor may have nobody sent. */
+/** Redirect URIs that the editor may not use. */
 export const ELSEWHERE = [
   "http://127.0.0.1:49152/callback/more",
   "http://127.0.0.1:49152/callback?x=1",
@@ -31,7 +31,7 @@ export const ELSEWHERE = [
   "//evil.example/callback",
   "javascript:alert(1)",
   "editor://back/",
-  // The same place, spelt in another way.
+  // The same address in another notation.
   "http://127.1:49152/callback",
   "http://127.0.0.1.:49152/callback",
   "http://2130706433:49152/callback",
@@ -44,7 +44,7 @@ export const ELSEWHERE = [
   "http://127.0.0.1:99999/callback",
 ];
 
-/** Where no application may have anyone sent. */
+/** Redirect URIs that no application may use. */
 export const NOWHERE = [
   "http://reviews.example.com/callback",
   "https://reviews.example.com/callback#x",
@@ -60,7 +60,9 @@ export type Tokens = { access_token: string; refresh_token: string; expires_in: 
 export type Refused = { error: string; error_description: string };
 export type Registered = { client_id: string; client_secret?: string };
 
-/** `editor` is a public program that registered itself, `board` one of the owner's with a secret; `session` is ada's, as a browser has it. */
+/**
+ * `editor` is a public program that registered itself, `board` an owner's application with a secret; `session` is ada's browser session.
+ */
 export const openOAuth2 = async () => {
   const clock = new ManualClock();
   const server = await startTestServer({ clock, env: { SLIPWAY_OAUTH2_PROVIDER: "true" } });
@@ -83,7 +85,7 @@ export const openOAuth2 = async () => {
   const made = await admin.post<{ client_secret_full: string }>(`${APPS}/${board.id}/secrets`);
   const boardSecret = made.client_secret_full;
 
-  /** An authorization request of the editor that is right; `undefined` takes a parameter out. */
+  /** Returns a valid authorization request of the editor; `undefined` removes a parameter. */
   const asking = (more: Record<string, string | undefined> = {}): Record<string, string> => {
     const all = {
       client_id: editor,
@@ -98,11 +100,11 @@ export const openOAuth2 = async () => {
     return Object.fromEntries(Object.entries(all).filter((pair): pair is [string, string] => pair[1] !== undefined));
   };
 
-  /** What the page asks for. */
+  /** Returns what the approval page shows. */
   const asked = (client: Client, request: Record<string, string>): Promise<AuthorizationRequest> =>
     client.get<AuthorizationRequest>(`${AUTHORIZE}?${new URLSearchParams(request)}`);
 
-  /** Where the browser goes after a yes. */
+  /** Returns where the browser goes after approval. */
   const agree = async (client: Client, request: Record<string, string>): Promise<URL> => {
     const body = { ...request, approve: true };
     return new URL((await client.post<{ redirect_to: string }>(AUTHORIZE, body)).redirect_to);
@@ -114,7 +116,7 @@ export const openOAuth2 = async () => {
     return code;
   };
 
-  /** A call as clients make it: a form without any sign-in. */
+  /** Sends a form without any session, as clients do. */
   const send = (path: string, form: Record<string, string>, headers: Record<string, string> = {}): Promise<Response> =>
     fetch(new URL(path, server.url), { method: "POST", body: new URLSearchParams(form), headers });
 
@@ -142,7 +144,7 @@ export const openOAuth2 = async () => {
   const granted = async (request = asking(), client = ada): Promise<Tokens> =>
     tokens(redeeming(await codeFor(request, client), { redirect_uri: request.redirect_uri ?? "" }));
 
-  /** Status and error of a refusal. */
+  /** Returns status and error of a rejection. */
   const refusal = async (form: Record<string, string>, headers: Record<string, string> = {}): Promise<string> => {
     const response = await send("/oauth2/token", form, headers);
     return `${response.status} ${((await response.json()) as Refused).error}`;

@@ -1,4 +1,4 @@
-// What providers say of people in the forms they have in the wild, and what an administrator is notified of it.
+// Claims about people in the forms that real providers use, and what an administrator is told about them.
 import { expect, test } from "bun:test";
 import { configureLogging, resetLogging } from "#base/log.ts";
 import type { Inbox } from "#schema/notifications/notification.ts";
@@ -38,7 +38,7 @@ const person = (name: string, more: object = {}): Person => ({
 const rolesAfter = async (id: string, who: Person): Promise<string[]> =>
   (await me((await signIn(who, id)).client)).roles.map(({ name }) => name);
 
-test("[OI-4] an address that the provider does not vouch for counts only with trust_unverified_email, which the refusal names", async () => {
+test("[OI-4] an address that the provider has not verified is accepted only with trust_unverified_email, which the refusal names", async () => {
   const silent = person("entra", { email_verified: undefined });
   const refused = await signIn(silent, "strict");
   expect(refused.token).toBeUndefined();
@@ -56,7 +56,7 @@ test("[OI-5] a trusted address that is not verified links no account", async () 
   expect((await signIn(person("boss", { sub: "boss" }), "trusting")).token).toBeDefined();
 });
 
-test("[OI-7] groups are read from nested claims, from names with dots, and beyond the first thousand", async () => {
+test("[OI-7] groups are read from nested claims, names with dots, and beyond the first thousand", async () => {
   expect(await rolesAfter("keycloak", person("kay", { realm_access: { roles: ["platform"] } }))).toEqual([
     "template-admin",
   ]);
@@ -65,10 +65,10 @@ test("[OI-7] groups are read from nested claims, from names with dots, and beyon
   expect(await rolesAfter("mapped", person("max", { groups: many }))).toEqual(["auditor"]);
 });
 
-testInside("[OI-11] groups that give nothing are explained in the log, once an hour", async () => {
+testInside("[OI-11] groups without effect are explained in the log, once an hour", async () => {
   const lines: string[] = [];
   configureLogging({ level: "warn", format: "text", write: (line) => lines.push(line) });
-  /** What is logged when someone with these groups signs in. */
+  /** Returns what is logged when someone with these groups signs in. */
   const logged = async (claims: object): Promise<string> => {
     lines.length = 0;
     await signIn(person("wes", claims), "mapped");
@@ -93,7 +93,7 @@ testInside("[OI-11] groups that give nothing are explained in the log, once an h
   }
 });
 
-test("[OI-7] someone whose groups give less than before is told what they have lost", async () => {
+test("[OI-7] a user whose groups give less than before is told what they have lost", async () => {
   const all = person("leo", { groups: ["platform", "crew"] });
   await signIn(all, "mapped");
   const { client } = await signIn(person("leo", { groups: ["crew", "audit"] }), "mapped");
@@ -107,7 +107,7 @@ test("[OI-7] someone whose groups give less than before is told what they have l
   expect((await titles())[0]).toContain("the organization crew");
 });
 
-test("[NO-6] owners are notified of someone who came by a provider", async () => {
+test("[NO-6] owners are notified of a user who signed up through a provider", async () => {
   await signIn(person("neu"));
   const { notifications } = await admin.get<Inbox>("/api/v2/notifications/inbox");
   expect(notifications.find(({ title }) => title === "User neu was created")?.content).toBe(
@@ -115,7 +115,7 @@ test("[NO-6] owners are notified of someone who came by a provider", async () =>
   );
 });
 
-/** What the page of a trial does: begins, follows the browser to the provider and back, and completes it. */
+/** Simulates the trial page: starts, follows the browser to the provider and back, and completes the trial. */
 const trial = async (id: string, who: Person | undefined) => {
   idp.who = who;
   const browser = new Browser();
@@ -135,7 +135,7 @@ const trial = async (id: string, who: Person | undefined) => {
   return { browser, page, answer, result: (await answer.json()) as OidcTrial };
 };
 
-test("[OI-12] a trial shows the claims and what they would give, and changes nothing", async () => {
+test("[OI-12] a test shows the claims and their effect, and changes nothing", async () => {
   const { page, browser, result } = await trial("mapped", person("tia", { groups: ["platform", "/crew"] }));
   expect([page.pathname, page.search]).toEqual(["/admin/sign-in/mapped", ""]);
   expect(browser.cookie(server.url, COOKIE)).toBeUndefined();
@@ -161,7 +161,7 @@ test("[OI-12] a trial shows the claims and what they would give, and changes not
   ]);
 });
 
-test("[OI-12] a trial is for owners, counts once, and for the one who began it", async () => {
+test("[OI-12] a test is for owners, valid once, and only for the person who started it", async () => {
   const { browser, page } = await trial("strict", person("tia"));
   const complete = async (token: string | undefined) =>
     (

@@ -1,4 +1,4 @@
-// Coming in with an invitation at a provider.
+// Accepting an invitation at a provider.
 import { expect, test } from "bun:test";
 import type { Invited } from "#schema/users/invitation.ts";
 import { forFile } from "#test/support/for-file.ts";
@@ -19,7 +19,7 @@ const tokenFor = async (email: string, roles: string[] = []): Promise<string> =>
   const made = await admin.post<Invited>("/api/v2/invitations", { people: [{ email }], roles });
   return new URL(made.invitations[0]?.link ?? "").hash.slice(1);
 };
-/** Follows the button of the invitation's page. */
+/** Follows the button of the invitation page. */
 const accept = async (token: string, who: Person) => {
   idp.who = who;
   const browser = new Browser();
@@ -32,7 +32,7 @@ const accept = async (token: string, who: Person) => {
   return { session, text: (await response?.text()) ?? "" };
 };
 
-test("[IV-5] an invited person comes in at a provider, also where sign-up is off, with what the invitation gives", async () => {
+test("[IV-5] an invited person signs up through a provider, even if sign-up is off, with what the invitation gives", async () => {
   const { session } = await accept(
     await tokenFor("ida@example.com", ["auditor"]),
     person("ida", { email: "Ida@example.com" }),
@@ -42,7 +42,7 @@ test("[IV-5] an invited person comes in at a provider, also where sign-up is off
   expect((await me((await signIn(person("ida"))).client)).username).toBe("ida");
 });
 
-test("[IV-5] the link opens nothing for another address, and counts once", async () => {
+test("[IV-5] the link is not valid for another address, and is valid once", async () => {
   const token = await tokenFor("joe@example.com");
   const other = await accept(token, person("mallory"));
   expect(other.session).toBeUndefined();

@@ -1,4 +1,4 @@
-// Whose account an address opens: what someone with a given-away address, a weaker provider or half of a sign-in must not get.
+// Which account an email address opens: what someone with a reassigned address, a weaker provider or half of a sign-in must not get.
 import { expect, test } from "bun:test";
 import { forFile } from "#test/support/for-file.ts";
 import { testInside } from "#test/support/inside.ts";
@@ -8,7 +8,7 @@ import { newPerson, statusOf } from "../users/people.ts";
 import { Browser, OidcServer, type Person } from "./provider.ts";
 import { COOKIE, openOidcWorld } from "./world.ts";
 
-/** Another provider, where everyone may call themselves what they like. */
+/** Another provider, where people can choose any name. */
 const weak = await forFile(OidcServer.start());
 const world = await forFile(
   openOidcWorld([
@@ -35,7 +35,7 @@ const entriesOf = async (target: string): Promise<string[]> => {
   return audit_logs.map(({ action, resource_type }) => `${action} ${resource_type}`);
 };
 
-test("[OI-5] an address that was given to another person opens nothing of the first", async () => {
+test("[OI-5] an address that was reassigned to another person gives no access to the first one's account", async () => {
   const { client } = await signIn(person("vic"));
   const vic = await me(client);
   for (const id of ["open", "linking", "weak"]) {
@@ -49,7 +49,7 @@ test("[OI-5] an address that was given to another person opens nothing of the fi
   expect((await entriesOf("vic")).filter((one) => one === "create oidc_link")).toHaveLength(1);
 });
 
-test("[OI-5] of two identities that come with one address at the same moment, one is linked", async () => {
+test("[OI-5] if two identities arrive with one address at the same time, one is linked", async () => {
   await newPerson(admin, "pat");
   const waiting: { browser: Browser; callback: URL }[] = [];
   for (const sub of ["pat-a", "pat-b"]) {
@@ -68,7 +68,7 @@ test("[OI-5] of two identities that come with one address at the same moment, on
   expect((await entriesOf("pat")).filter((one) => one === "create oidc_link")).toHaveLength(1);
 });
 
-test("[OI-5] an account made for a provider is linked only by one that may link accounts", async () => {
+test("[OI-5] an account created for a provider is linked only by one that may link accounts", async () => {
   await admin.post("/api/v2/users", { email: "pre@example.com", username: "pre", login_type: "oidc" });
   const refused = await signIn(person("pre"), "open");
   expect(refused.token).toBeUndefined();
@@ -86,7 +86,7 @@ test("[OI-9] without the second factor neither link nor roles are written", asyn
   expect(await entriesOf("fay")).not.toContain("create oidc_link");
   expect((await me(client)).roles).toEqual([]);
   expect((await me(client)).organization_ids).toHaveLength(1);
-  // Someone without the code gets no further.
+  // Without the code, a person gets no further.
   const anybody = client.as(undefined);
   expect((await anybody.fetch("POST", SECOND, { challenge, code: "abcd-efgh-ijkl" })).status).toBe(401);
   expect(await entriesOf("fay")).not.toContain("create oidc_link");
@@ -100,7 +100,7 @@ test("[OI-9] without the second factor neither link nor roles are written", asyn
   expect(await client.get<object>(`/api/v2/users/me/keys/${key}`)).toMatchObject({ login_type: "oidc" });
 });
 
-test("[OI-9] a link that someone else got in the meantime refuses the second half", async () => {
+test("[OI-9] a link that another person got in the meantime refuses the second half", async () => {
   const { client } = await newPerson(admin, "gus");
   const { recovery_codes } = await enrol(clock, client);
   const [first, second] = [
@@ -124,7 +124,7 @@ const ODD = [
   '"a"@example.com',
 ];
 
-test("[ID-27] an address with characters that nobody sees is refused in every request", async () => {
+test("[ID-27] an address with invisible characters is refused in every request", async () => {
   for (const email of ODD) {
     const body = { email, username: "odd", password: "a-long-enough-secret" };
     const response = await admin.fetch("POST", "/api/v2/users", body);
@@ -138,13 +138,13 @@ test("[ID-27] an address with characters that nobody sees is refused in every re
   expect(await statusOf(admin, "GET", "/users/odd")).toBe(404);
 });
 
-test("[ID-30] an address that a provider sends is never taken for one that looks like it", async () => {
+test("[ID-30] a provider's address is never treated as a lookalike one", async () => {
   await newPerson(admin, "kim");
   const came = await signIn(person("kim", { email: "\u212aim@example.com" }));
   expect([came.token, came.text.includes("email address that cannot be used here")]).toEqual([undefined, true]);
 });
 
-testInside("[ID-27] an address with characters that nobody sees is refused in the settings", async () => {
+testInside("[ID-27] an address with invisible characters is refused in the settings", async () => {
   for (const email of ODD.slice(1)) {
     const env = {
       SLIPWAY_ADMIN_EMAIL: email,

@@ -1,4 +1,4 @@
-// Signing in at a real OpenID Connect provider, from the button to the session, and everything that must not get in.
+// Signing in at a real OpenID Connect provider, from the button to the session, and everyone who must be rejected.
 import { expect, test } from "bun:test";
 import { base64url, decodeJwt, decodeProtectedHeader, generateKeyPair, SignJWT } from "jose";
 import type { User } from "#schema/users/user.ts";
@@ -28,7 +28,7 @@ const world = await forFile(
 const { idp, server, clock, admin, start, isOurs, isCallback, signIn } = world;
 const ann = { sub: "ann-1", email: "ann@example.com", email_verified: true, preferred_username: "ann", name: "Ann A." };
 
-testInside("[OI-1] the setting names its mistakes without its secret, and what people see of it has none", async () => {
+testInside("[OI-1] errors in the setting are named without its secret, and the public part has none", async () => {
   const wrong = (more: object) =>
     startTestServer({
       env: {
@@ -50,7 +50,7 @@ testInside("[OI-1] the setting names its mistakes without its secret, and what p
   expect(JSON.stringify(methods)).not.toContain(CLIENT.client_secret);
 });
 
-test("[OI-2] [OI-5] someone new signs up by signing in, and returns as the same", async () => {
+test("[OI-2] [OI-5] a new user signs up by signing in, and returns as the same user", async () => {
   const { url, client, browser } = await signIn(ann, "open", "?redirect=/settings/tokens");
   expect(url.pathname).toBe("/settings/tokens");
   const authorize = new URL(browser.visited.find((one) => one.startsWith(idp.issuer)) ?? "");
@@ -81,7 +81,7 @@ test("[OI-2] [OI-5] someone new signs up by signing in, and returns as the same"
   expect(await statusOf(admin.as(undefined), "POST", "/users/login", { email: ann.email, password: "" })).toBe(401);
 });
 
-test("[OI-5] a name that is taken or not allowed gives way to another", async () => {
+test("[OI-5] a taken or reserved name is replaced with another", async () => {
   const second = await signIn({ ...ann, sub: "ann-2", email: "ann2@example.com" });
   expect((await second.client.get<User>("/api/v2/users/me")).username).toBe("ann-2");
   const odd = await signIn({ ...ann, sub: "odd", email: "odd@example.com", preferred_username: "../Jörg  Müller!" });
@@ -90,7 +90,7 @@ test("[OI-5] a name that is taken or not allowed gives way to another", async ()
   expect((await reserved.client.get<User>("/api/v2/users/me")).username).toBe("me-2");
 });
 
-test("[OI-4] an address must be there, verified and of an allowed domain", async () => {
+test("[OI-4] an address must be present, verified and from an allowed domain", async () => {
   const bad = { ...ann, sub: "bad", preferred_username: "bad" };
   for (const [claims, words] of [
     [{ ...bad, email: "bad@example.com", email_verified: false }, "not verified"],
@@ -106,7 +106,7 @@ test("[OI-4] an address must be there, verified and of an allowed domain", async
   expect(await statusOf(admin, "GET", "/users/bad")).toBe(404);
 });
 
-test("[OI-5] without sign-up, and without leave to link, nobody new gets in", async () => {
+test("[OI-5] without sign-up and permission to link, no new user gets in", async () => {
   const stranger = await signIn({ ...ann, sub: "s", email: "stranger@example.com" }, "linking");
   expect(stranger.token).toBeUndefined();
   expect(stranger.text).toContain("no account here yet");
@@ -115,14 +115,14 @@ test("[OI-5] without sign-up, and without leave to link, nobody new gets in", as
   expect((await signIn(pat, "open")).text).toContain("may not link accounts");
   const linked = await signIn(pat, "linking");
   expect(await linked.client.get<User>("/api/v2/users/me")).toMatchObject({ username: "pat", login_type: "password" });
-  // Linked now, whichever provider of this issuer.
+  // Now linked, through any provider of this issuer.
   expect((await signIn(pat, "open")).token).toBeDefined();
   await admin.post("/api/v2/users", { email: "pre@example.com", username: "pre", login_type: "oidc" });
   const prepared = await signIn({ sub: "pre", email: "pre@example.com", email_verified: true }, "linking");
   expect((await prepared.client.get<User>("/api/v2/users/me")).username).toBe("pre");
 });
 
-test("[OI-6] suspended and deleted people are refused", async () => {
+test("[OI-6] suspended and deleted users are refused", async () => {
   const sue = { sub: "sue", email: "sue@example.com", email_verified: true };
   const { client } = await signIn(sue);
   await admin.put("/api/v2/users/sue/status/suspend");
@@ -134,7 +134,7 @@ test("[OI-6] suspended and deleted people are refused", async () => {
   expect(await anew.client.get<User>("/api/v2/users/me")).toMatchObject({ username: "sue" });
 });
 
-test("[OI-6] a linked account with a second factor is asked for it here, too", async () => {
+test("[OI-6] a linked account with a second factor is asked for it here too", async () => {
   const { client } = await newPerson(admin, "fay");
   const { recovery_codes } = await enrol(clock, client);
   const fay = { sub: "fay", email: "fay@example.com", email_verified: true };
@@ -145,7 +145,7 @@ test("[OI-6] a linked account with a second factor is asked for it here, too", a
   expect(done.status).toBe(201);
 });
 
-test("[OI-3] a callback counts once, in the browser that began it, for ten minutes, at its own provider", async () => {
+test("[OI-3] a callback is valid once, in the browser that started it, for ten minutes, at its own provider", async () => {
   idp.who = ann;
   const browser = new Browser();
   const { url: callback } = await browser.go(start("open"), isCallback);
@@ -157,7 +157,7 @@ test("[OI-3] a callback counts once, in the browser that began it, for ten minut
     return { status: response?.status, token: by.cookie(server.url, COOKIE) };
   };
   const refused = { status: 403, token: undefined };
-  // Another browser, with no sign-in or with one of its own: the state is not its.
+  // Another browser, with no sign-in or its own: the state does not belong to it.
   expect(await outcome(thief, callback.href)).toEqual(refused);
   expect(await outcome(other, callback.href)).toEqual(refused);
   const elsewhere = new URL(callback.href.replace("/open/", "/mapped/"));
@@ -173,7 +173,7 @@ test("[OI-3] a callback counts once, in the browser that began it, for ten minut
   const kept = last.cookie(server.url, "service_oidc_state") ?? "";
   expect(kept).not.toContain("verifier");
   expect((await outcome(last, good.href)).token).toBeDefined();
-  // The same code again: the provider has given it away.
+  // The same code again: the provider has already redeemed it.
   const replay = await fetch(good, { redirect: "manual", headers: { cookie: `service_oidc_state=${kept}` } });
   expect(replay.status).toBe(401);
   expect(await replay.json()).toMatchObject({ message: "Acme rejected the request (invalid_grant)." });
@@ -202,7 +202,7 @@ test.each<[string, (token: string) => Promise<string>]>([
   expect(text).toContain("The response of Acme is not valid.");
 });
 
-test("[OI-3] afterwards the browser goes to a path of this server and to no other", async () => {
+test("[OI-3] afterwards the browser is redirected only to a path of this server", async () => {
   for (const [asked, path] of [
     ["//evil.example/", "/"],
     ["https://evil.example/", "/"],
@@ -215,7 +215,7 @@ test("[OI-3] afterwards the browser goes to a path of this server and to no othe
   }
 });
 
-test("[OI-8] who says no, and a provider that fails, is said in words", async () => {
+test("[OI-8] a declined sign-in and a failing provider are explained", async () => {
   const no = await signIn(undefined);
   expect([no.token, no.text.includes("You denied access.")]).toEqual([undefined, true]);
   const gone = await fetch(start("gone"), { redirect: "manual" });
@@ -231,7 +231,7 @@ test("[OI-8] who says no, and a provider that fails, is said in words", async ()
   expect(browser.cookie(server.url, COOKIE)).toBeUndefined();
 });
 
-test("[OI-7] groups give roles and memberships at each sign-in, and take them", async () => {
+test("[OI-7] groups add and remove roles and memberships at each sign-in", async () => {
   await admin.post("/api/v2/organizations", { name: "crew", display_name: "Crew" });
   const max = { sub: "max", email: "max@example.com", email_verified: true, preferred_username: "max" };
   const rolesOf = async (client: Client) => ({
@@ -250,7 +250,7 @@ test("[OI-7] groups give roles and memberships at each sign-in, and take them", 
   });
   const last = await signIn(max, "mapped");
   expect(await rolesOf(last.client)).toEqual({ site: [], organizations: [[]] });
-  // Another provider of the same person does not decide.
+  // The same person's other provider does not decide.
   await admin.put("/api/v2/users/max/roles", { roles: ["auditor"] });
   expect((await rolesOf((await signIn(max, "open")).client)).site).toEqual(["auditor"]);
   type Entry = { action: string; resource_type: string; diff: object; user: { username: string } | null };

@@ -1,9 +1,10 @@
-// A real OpenID Connect provider (the package oidc-provider) on loopback, whose people sign in without a page: who comes is said by the test.
+// A real OpenID Connect provider (the package oidc-provider) on loopback, with people who sign in without a page: the test chooses the
+// person.
 import { createServer, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import Provider from "oidc-provider";
 
-/** What the provider knows of a person; `sub` is their id. */
+/** The provider's data about a person; `sub` is their ID. */
 export type Person = Readonly<Record<string, unknown>> & { readonly sub: string };
 
 export const CLIENT = { client_id: "slipway", client_secret: "a-secret-of-the-client-canary-of-32-bytes" } as const;
@@ -14,25 +15,25 @@ export class OidcServer implements AsyncDisposable {
   readonly issuer: string;
   readonly #server: Server;
   #provider: InstanceType<typeof Provider> | undefined;
-  /** Who signs in next; undefined: they say no. */
+  /** Who signs in next; undefined: the sign-in is denied. */
   who: Person | undefined;
   readonly #people = new Map<string, Person>();
-  /** Grant -> whose it is. */
+  /** Grant -> the person it belongs to. */
   readonly #grants = new Map<string, string>();
 
-  /** What the provider says of a person from now on, also without a sign-in. */
+  /** Sets the provider's data about a person from now on, also without a sign-in. */
   set(person: Person): void {
     this.#people.set(person.sub, person);
   }
 
-  /** Ends everything that this person was granted there: their refresh tokens count no more. */
+  /** Ends everything that this person was granted there: their refresh tokens become invalid. */
   async revoke(sub: string): Promise<void> {
     for (const [id, grant] of this.#grants) if (grant === sub) await (await this.#provider?.Grant.find(id))?.destroy();
   }
 
   /** Answers 500 to everything. */
   isBroken = false;
-  /** What someone on the way makes of each ID token. */
+  /** Modifies each ID token, as an attacker would. */
   forge: Forge | undefined;
 
   private constructor(server: Server) {
@@ -55,7 +56,7 @@ export class OidcServer implements AsyncDisposable {
     return new OidcServer(server);
   }
 
-  /** Registers the client: its redirect URI is known once our server listens. */
+  /** Registers the client: its redirect URI is known only once our server listens. */
   register(redirect_uris: string[], post_logout_redirect_uris: string[] = []): void {
     this.#provider = new Provider(this.issuer, {
       clients: [
@@ -128,13 +129,13 @@ const replaceIdToken = (response: ServerResponse, forge: Forge): void => {
   }) as typeof response.end;
 };
 
-/** A browser as far as redirects and cookies go: each host has its own. */
+/** A minimal browser with redirects and cookies per host. */
 export class Browser {
   readonly #jar = new Map<string, Map<string, string>>();
-  /** Every address it was at. */
+  /** All visited URLs. */
   readonly visited: string[] = [];
 
-  /** Follows redirects until there is none, or `until` is reached, which is not asked for any more. */
+  /** Follows redirects to the end, or to the URL where `until` holds, which is not requested. */
   async go(address: string, until?: (url: URL) => boolean): Promise<{ url: URL; response: Response | undefined }> {
     let url = new URL(address);
     for (let i = 0; i < 20; i++) {
@@ -154,7 +155,7 @@ export class Browser {
     throw new Error("too many redirects");
   }
 
-  /** Keeps the cookies of an answer. */
+  /** Stores the cookies of a response. */
   accept(url: URL, headers: Headers): void {
     const jar = this.#jarOf(url);
     for (const line of headers.getSetCookie()) {
@@ -164,7 +165,7 @@ export class Browser {
     }
   }
 
-  /** The header with all that this host has set. */
+  /** Returns the cookie header for this host. */
   cookies(url: URL): string {
     return [...this.#jarOf(url)].map(([name, value]) => `${name}=${value}`).join("; ");
   }

@@ -1,4 +1,4 @@
-// What happens after the sign-in: the account follows the provider, the session is checked there and ends there.
+// After the sign-in: the account follows the provider, the session is checked there and ends there.
 import { expect, test } from "bun:test";
 import type { Inbox } from "#schema/notifications/notification.ts";
 import { forFile } from "#test/support/for-file.ts";
@@ -41,7 +41,7 @@ test("[OI-10] address, username and name follow the provider", async () => {
     username: "alice-moller",
     name: "Alice New",
   });
-  // The old address is someone else's to use.
+  // Another person may use the old address.
   const other = await signIn(person("alice2", { email: "alice@example.com" }));
   expect((await me(other.client)).id).not.toBe(id);
 });
@@ -56,7 +56,7 @@ test("[OI-10] a name chosen here stays until the provider changes its own", asyn
   });
 });
 
-test("[OI-10] what another account uses is left as it was, and the person is notified once", async () => {
+test("[OI-10] a value that another account uses is unchanged, and the user is notified once", async () => {
   await signIn(person("cyd"));
   await newPerson(admin, "taken");
   const wanted = person("cyd", { email: "Taken@example.com", preferred_username: "taken" });
@@ -77,13 +77,13 @@ test("[OI-10] an account with a password keeps its address and names", async () 
   expect(await me(client)).toMatchObject({ username: "pia", email: "pia@example.com" });
 });
 
-/** An hour of a session that is used. */
+/** Uses a session for an hour. */
 const useForAnHour = async (token: string | undefined): Promise<void> => {
   clock.advance(HOUR_MS + 60_000);
   await statusOf(admin.as(token), "GET", "/users/me");
 };
 
-test("[OI-13] a session in use takes over what the provider changes, without a sign-in", async () => {
+test("[OI-13] an active session picks up changes at the provider without a sign-in", async () => {
   const { token } = await signIn(person("dan", { groups: ["audit"] }), "kept");
   expect((await me(admin.as(token))).roles.map(({ name }) => name)).toEqual(["auditor"]);
   idp.set(person("dan", { name: "Dan D.", groups: [] }));
@@ -95,7 +95,7 @@ test("[OI-13] a session in use takes over what the provider changes, without a s
   });
 });
 
-test("[OI-13] a session ends when the provider says that the sign-in has ended, and stays while it cannot be asked", async () => {
+test("[OI-13] a session ends when the provider says that the sign-in has ended, and stays while it is unreachable", async () => {
   const { token } = await signIn(person("eve"), "kept");
   idp.isBroken = true;
   await useForAnHour(token);
@@ -110,7 +110,7 @@ test("[OI-13] a session ends when the provider says that the sign-in has ended, 
   });
 });
 
-test("[OI-14] signing out ends the session at the provider, too, where the setting says so", async () => {
+test("[OI-14] signing out also ends the session at the provider, if the setting says so", async () => {
   const { client, browser } = await signIn(person("fil"), "ending");
   const { sign_out_url } = await client.post<{ sign_out_url?: string }>("/api/v2/users/logout");
   const url = new URL(sign_out_url ?? "");

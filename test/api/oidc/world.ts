@@ -7,7 +7,7 @@ import { Browser, CLIENT, OidcServer, type Person } from "./provider.ts";
 
 export const COOKIE = "service_session_token";
 
-/** Where a sign-in ended, what was said, and who it is now. */
+/** Where a sign-in ended, the message, and the session's user. */
 export type SignedIn = {
   readonly browser: Browser;
   readonly url: URL;
@@ -22,17 +22,17 @@ export type OidcWorld = AsyncDisposable & {
   readonly clock: ManualClock;
   readonly admin: Client;
   readonly start: (id: string, query?: string) => string;
-  /** Follows redirects until this, a page of ours. */
+  /** Follows redirects until one of our pages. */
   readonly isOurs: (url: URL) => boolean;
-  /** Follows redirects until this, the way back from the provider. */
+  /** Follows redirects until the provider's callback. */
   readonly isCallback: (url: URL) => boolean;
-  /** Signs this person in with a fresh browser. */
+  /** Signs this person in with a new browser. */
   readonly signIn: (who: Person | undefined, id?: string, query?: string) => Promise<SignedIn>;
-  /** Who this client is. */
+  /** Returns this client's user. */
   readonly me: (client: Client) => Promise<User>;
 };
 
-/** `providers`: the entries of the setting without issuer and client, which all have in common. */
+/** `providers`: entries of the setting without issuer and client, which all share. */
 export const openOidcWorld = async (
   providers: readonly { id: string; [key: string]: unknown }[],
   env: Record<string, string> = {},

@@ -15,7 +15,7 @@ await admin.post("/api/v2/organizations/team/members/lead");
 await admin.put("/api/v2/organizations/team/members/lead/roles", { roles: ["organization-admin"] });
 
 describe("an organization", () => {
-  test("[ID-15] is found by id, by name in any letter case, and the default one by that word", async () => {
+  test("[ID-15] is found by ID, by name ignoring case, and the default one by that word", async () => {
     for (const text of [team.id, team.id.toUpperCase(), "team", "TEAM"]) {
       expect((await admin.get<Organization>(`/api/v2/organizations/${text}`)).id).toBe(team.id);
     }
@@ -25,7 +25,7 @@ describe("an organization", () => {
     expect(seen.map((one) => one.name)).toEqual(["default"]);
   });
 
-  test("[ID-15] is made by owners, with a name of its own", async () => {
+  test("[ID-15] is created by owners, with a unique name", async () => {
     const post = (who: Client, body: object) => statusOf(who, "POST", "/organizations", body);
     expect(await post(lead.client, { name: "mine" })).toBe(403);
     expect(await post(admin, { name: "Team" })).toBe(409);
@@ -51,7 +51,7 @@ describe("an organization", () => {
 describe("members", () => {
   const MEMBERS = "/api/v2/organizations/team/members";
 
-  test("[ID-16] are added once, listed by username, given roles, and removed", async () => {
+  test("[ID-16] are added once, listed by username, assigned roles, and removed", async () => {
     expect(await lead.client.post<Member>(`${MEMBERS}/mia`)).toMatchObject({ username: "mia", roles: [] });
     expect(await statusOf(lead.client, "POST", "/organizations/team/members/mia")).toBe(409);
     expect(await statusOf(lead.client, "POST", "/organizations/team/members/nobody")).toBe(404);
@@ -89,7 +89,7 @@ describe("members", () => {
     await admin.delete(`${MEMBERS}/mia`);
   });
 
-  test("[ID-16] see themselves and not each other; nobody gives themselves a role", async () => {
+  test("[ID-16] see themselves and not each other; nobody assigns themselves a role", async () => {
     const path = "/organizations/default/members";
     expect((await mia.client.get<Member[]>(`/api/v2${path}`)).map((member) => member.username)).toEqual(["mia"]);
     expect(await statusOf(mia.client, "GET", `${path}/me`)).toBe(200);
@@ -99,14 +99,14 @@ describe("members", () => {
     expect(await statusOf(lead.client, "PUT", "/organizations/team/members/me/roles", { roles: [] })).toBe(400);
   });
 
-  test("[ID-16] the admin of one organization is nobody in another", async () => {
+  test("[ID-16] the admin of one organization has no rights in another", async () => {
     expect(await statusOf(lead.client, "PUT", "/organizations/default/members/mia/roles", { roles: [] })).toBe(404);
     expect(await statusOf(lead.client, "DELETE", "/organizations/default/members/mia")).toBe(404);
     expect(await statusOf(lead.client, "PATCH", "/organizations/default", { name: "x" })).toBe(403);
     expect(await statusOf(lead.client, "GET", "/users/mia")).toBe(404);
   });
 
-  test("[ID-16] the roles to give are listed with whether the caller may", async () => {
+  test("[ID-16] assignable roles are listed with whether the caller may assign them", async () => {
     type Roles = { name: string; assignable: boolean }[];
     const of = (who: Client) => who.get<Roles>("/api/v2/organizations/team/members/roles");
     expect((await of(lead.client)).every((role) => role.assignable)).toBe(true);

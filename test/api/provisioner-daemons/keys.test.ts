@@ -1,4 +1,4 @@
-// Keys of workers: made, shown once, listed, removed, and who may do that.
+// Provisioner keys: created, shown once, listed, removed, and who may do that.
 import { afterAll, expect, test } from "bun:test";
 import { isUuid } from "#base/ids.ts";
 import type { NewProvisionerKey, ProvisionerKey, ProvisionerKeyDaemons } from "#schema/templates/provisioner.ts";
@@ -18,7 +18,7 @@ afterAll(() => world[Symbol.asyncDispose]());
 const statusOf = async (client: Client, method: string, path: string, body?: unknown): Promise<number> =>
   (await client.fetch(method, path, body)).status;
 
-test("[PV-13] a key is shown once, only its hash is kept, and its name is unique whatever the letter case", async () => {
+test("[PV-13] a key is shown once, only its hash is stored, and its name is unique ignoring case", async () => {
   const made = await admin.post<NewProvisionerKey>(KEYS, { name: "Builders", tags: { region: "eu" } });
   const { id } = made;
   const [prefix = "", secret = ""] = made.key.split("-");
@@ -34,7 +34,7 @@ test("[PV-13] a key is shown once, only its hash is kept, and its name is unique
   expect(await statusOf(admin, "POST", KEYS, { name: "-no-" })).toBe(400);
 });
 
-test("[PV-13] only those who look after the organization handle keys; everyone in it sees the workers", async () => {
+test("[PV-13] only admins of the organization manage keys; all members see the workers", async () => {
   const { client: member } = await newPerson(admin, "member");
   const { client: foreigner, user } = await newPerson(admin, "foreigner");
   await admin.delete(`/api/v2/organizations/default/members/${user.id}`);
@@ -51,7 +51,7 @@ test("[PV-13] only those who look after the organization handle keys; everyone i
   }
 });
 
-test("[PV-13] a key is found by its name, and told with the workers that came with it", async () => {
+test("[PV-13] a key is found by its name, and shown with the workers that use it", async () => {
   const [used, unused] = [await makeKey(admin, { region: "eu" }), await makeKey(admin)];
   const { socket } = await openWorker(server.url, used.key, { name: "of-a-key" });
   expect(await admin.get<ProvisionerKey>(`${KEYS}/${used.name.toUpperCase()}`)).toMatchObject({
@@ -66,7 +66,7 @@ test("[PV-13] a key is found by its name, and told with the workers that came wi
   socket.close();
 });
 
-test("[PV-13] serving takes a key and nothing else, of that organization, and says what is wrong with the rest", async () => {
+test("[PV-13] serving accepts only a key of that organization, and explains other errors", async () => {
   const { key } = await makeKey(admin);
   const worker = new Client(server.url, key);
   const strangers = [undefined, admin.token, "words", `${key}x`, `aaaaaaaaaa-${key.slice(11)}`, `${key.slice(0, -1)}_`];
@@ -79,11 +79,11 @@ test("[PV-13] serving takes a key and nothing else, of that organization, and sa
   expect(await statusOf(worker, "GET", SERVE.replace("default", "nowhere"))).toBe(404);
   const { id: other } = await admin.post<{ id: string }>("/api/v2/organizations", { name: "other" });
   expect(await statusOf(worker, "GET", SERVE.replace("default", other))).toBe(401);
-  // A key is no sign-in.
+  // A provisioner key does not sign in.
   expect(await statusOf(worker, "GET", "/api/v2/users/me")).toBe(401);
 });
 
-test("[PV-13] a removed key counts no more: its workers are disconnected and it opens nothing", async () => {
+test("[PV-13] a removed key is invalid: its workers are disconnected and it gives no access", async () => {
   const { key, name } = await makeKey(admin);
   const { socket } = await openWorker(server.url, key, { name: "short-lived" });
   expect(await statusOf(admin, "DELETE", `${KEYS}/${name}`)).toBe(204);

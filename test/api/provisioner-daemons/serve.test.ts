@@ -1,4 +1,4 @@
-// What a worker and a server say to each other, seen from a worker that does as it likes.
+// The protocol between worker and server, with a worker that the test controls.
 import { expect, test } from "bun:test";
 import type { Manifest } from "#schema/templates/manifest.ts";
 import type { ProvisionerDaemon } from "#schema/templates/provisioner.ts";
@@ -23,7 +23,7 @@ const open = async (manifest: Manifest = EXTERNAL, clock?: ManualClock) => {
 
 type Raw = Awaited<ReturnType<typeof openWorker>>;
 
-/** The next message of this kind; others are passed over. */
+/** Returns the next message of this kind and skips others. */
 const next = async ({ socket }: Raw, type: string): Promise<JobMessage> => {
   for (;;) {
     const message = await socket.json<JobMessage>();
@@ -33,7 +33,7 @@ const next = async ({ socket }: Raw, type: string): Promise<JobMessage> => {
 
 const buildOf = (client: Client, id: string): Promise<Build> => client.get<Build>(`/api/v2/workspacebuilds/${id}`);
 
-test("[PV-12] what a worker says about its job is the build's; what it says about any other means nothing", async () => {
+test("[PV-12] a worker's reports about its job apply to the build; reports about any other are ignored", async () => {
   await using world = await open();
   const raw = await world.worker("raw");
   const { id } = await createWorkspace(world.admin, world.template_id);
@@ -60,7 +60,7 @@ test("[PV-12] what a worker says about its job is the build's; what it says abou
   raw.socket[Symbol.dispose]();
 });
 
-test("[PV-12] a worker's failure is the build's, in its words; what is no message of the protocol ends the connection", async () => {
+test("[PV-12] a worker's failure fails the build with its message; an invalid message closes the connection", async () => {
   await using world = await open();
   const raw = await world.worker("raw");
   const { id } = await createWorkspace(world.admin, world.template_id);
@@ -76,7 +76,7 @@ test("[PV-12] a worker's failure is the build's, in its words; what is no messag
   raw.socket[Symbol.dispose]();
 });
 
-test("[PV-11] a worker that falls silent is given up after 15 seconds, and another gets its build with fresh tokens", async () => {
+test("[PV-11] a silent worker is given up after 15 seconds, and another gets its build with fresh tokens", async () => {
   const clock = new ManualClock();
   await using world = await open(EXTERNAL, clock);
   const silent = await world.worker("silent");
@@ -99,7 +99,7 @@ test("[PV-11] a worker that falls silent is given up after 15 seconds, and anoth
   lively.socket[Symbol.dispose]();
 });
 
-test("[PV-10] a build that three workers were lost with has failed and says so", async () => {
+test("[PV-10] a build that lost three workers fails and says so", async () => {
   await using world = await open();
   const { id } = await createWorkspace(world.admin, world.template_id);
   for (const name of ["a", "b", "c"]) {
@@ -111,7 +111,7 @@ test("[PV-10] a build that three workers were lost with has failed and says so",
   expect(latest_build.job.error).toBe("The worker c was lost: its connection has ended. 3 workers were tried.");
 });
 
-test("[PV-12] a second connection of one name takes the place of the first, with its build and its id", async () => {
+test("[PV-12] a second connection with the same name replaces the first, with its build and its ID", async () => {
   await using world = await open();
   const first = await world.worker("twin");
   const { latest_build } = await createWorkspace(world.admin, world.template_id);
@@ -128,7 +128,7 @@ test("[PV-12] a second connection of one name takes the place of the first, with
   second.socket[Symbol.dispose]();
 });
 
-test("[PV-11] a cancel reaches the worker; one that does not end its build within a minute counts as hung", async () => {
+test("[PV-11] a cancellation reaches the worker; one that does not end its build within a minute is considered hung", async () => {
   const clock = new ManualClock();
   await using world = await open(EXTERNAL, clock);
   const good = await world.worker("good");
@@ -152,7 +152,7 @@ test("[PV-11] a cancel reaches the worker; one that does not end its build withi
   expect((await awaitBuild(world.admin, second.id)).latest_build.status).toBe("canceled");
 });
 
-test("[PV-8] a worker takes only what it has the tags, the provisioner and the slots for; its key's tags win over its own", async () => {
+test("[PV-8] a worker takes only builds that match its tags, provisioner and free slots; its key's tags override its own", async () => {
   await using world = await open({ ...EXTERNAL, tags: { region: "eu" } });
   const { key } = await makeKey(world.admin, { region: "eu" });
   const none = [
@@ -167,7 +167,7 @@ test("[PV-8] a worker takes only what it has the tags, the provisioner and the s
   const { request } = await next(fitting, "job");
   const waiting = await createWorkspace(world.admin, world.template_id, "waiting");
   const placed = () => buildOf(world.admin, waiting.latest_build.id);
-  // The node that has the workers tells the others of its queue.
+  // The node with the workers publishes its queue to the others.
   await until(async () => (await placed()).job.queue_position === 1);
   expect((await placed()).job.status).toBe("pending");
   fitting.say({ type: "leaving" });
@@ -177,7 +177,7 @@ test("[PV-8] a worker takes only what it has the tags, the provisioner and the s
   for (const { socket } of [...none, fitting]) socket[Symbol.dispose]();
 });
 
-test("[PV-12] a worker that talks without end fills its build's log and nothing else", async () => {
+test("[PV-12] a worker that sends endless output fills its build's log and nothing else", async () => {
   await using world = await open();
   const raw = await world.worker("talker");
   const { id } = await createWorkspace(world.admin, world.template_id);

@@ -1,4 +1,4 @@
-// Tasks: a workspace made for one prompt, and the chat that works on it, with a model that says what the test says.
+// Tasks: a workspace created for one prompt, and the chat that works on it, with a model controlled by the test.
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import type { Static } from "@sinclair/typebox";
 import { sha256, uuid } from "#base/ids.ts";
@@ -20,7 +20,7 @@ import { contextOf, seedUser } from "#test/support/seed.ts";
 import { until } from "#test/support/until.ts";
 import { awaitBuild, ECHO, openWorld, seedTemplate, type World } from "#test/support/workspaces.ts";
 
-/** Models that an administrator may take away. */
+/** Models that an administrator can remove. */
 class PassingModels extends ScriptedModels {
   areAway = false;
 
@@ -59,7 +59,7 @@ const read = (task: Pick<Task, "id">): Promise<Task> => ada.get<Task>(path(task)
 const idIn = (field: Task["chat_id"]): string => (typeof field === "object" && field ? field.uuid : (field ?? ""));
 const workspaceOf = (task: Task): string => idIn(task.workspace_id);
 
-/** The agent of a task's workspace, connected and with its start scripts run. */
+/** Returns the agent of a task's workspace, connected and with its start scripts run. */
 const bringUp = async (task: Task): Promise<string> => {
   await awaitBuild(ada, workspaceOf(task));
   const token = uuid();
@@ -88,7 +88,7 @@ const begun = async (input: string): Promise<{ task: Task; chat: string }> => {
   return { task, chat: idIn(task.chat_id) };
 };
 
-test("[TK-1] [TK-4] a task is made with its workspace, named without a word of its prompt, and waits for it", async () => {
+test("[TK-1] [TK-4] a task is created with its workspace, named without a word of its prompt, and waits for it", async () => {
   const task = await create("Fix the *login* page, please!\nIt is slow.");
   expect(task).toMatchObject({
     display_name: "Fix the *login* page, please!",
@@ -107,7 +107,7 @@ test("[TK-1] [TK-4] a task is made with its workspace, named without a word of i
   expect(await ada.get<Task>(`/api/v2/tasks/me/${task.name.toUpperCase()}`)).toMatchObject({ id: task.id });
 });
 
-test("[TK-1] what is refused leaves no workspace and no task", async () => {
+test("[TK-1] a refused request leaves no workspace and no task", async () => {
   const before = await ada.get<Tasks>("/api/v2/tasks");
   const workspaces = await ada.get<{ count: number }>("/api/v2/workspaces");
   const post = (body: object) => statusOf(ada, "POST", "/tasks/me", body);
@@ -123,7 +123,7 @@ test("[TK-1] what is refused leaves no workspace and no task", async () => {
   expect((await ada.get<{ count: number }>("/api/v2/workspaces")).count).toBe(workspaces.count + 1);
 });
 
-test("[TK-2] [TK-4] [TK-5] the chat begins with the prompt once the workspace can be worked in, and continues with what is sent", async () => {
+test("[TK-2] [TK-4] [TK-5] the chat starts with the prompt once the workspace is ready, and continues with later input", async () => {
   const { task, chat } = await begun("Write a haiku.");
   expect(task).toMatchObject({ status: "active", workspace_agent_lifecycle: "ready" });
   expect(await ada.get<Chat>(`/api/v2/chats/${chat}`)).toMatchObject({ workspace_id: workspaceOf(task) });
@@ -147,12 +147,12 @@ test("[TK-2] [TK-4] [TK-5] the chat begins with the prompt once the workspace ca
   expect((await ada.get<TaskLogs>(path(task, "/logs?limit=1"))).logs.map(({ content }) => content)).toEqual([
     "The third.",
   ]);
-  // A repeated look gives nothing again.
+  // Another check does not send the prompt again.
   await contextOf(world.server).scheduler.tick();
   expect((await historyOf(ada, chat)).filter((line) => line.startsWith("user"))).toHaveLength(3);
 });
 
-test("[TK-3] the owner may replace the prompt until it is given, and the audit log does not tell it", async () => {
+test("[TK-3] the owner may replace the prompt until it is sent, and the audit log does not contain it", async () => {
   const task = await create("Do the wrong thing.");
   expect((await ada.fetch("PATCH", path(task, "/input"), { input: "Do the right thing." })).status).toBe(204);
   await bringUp(task);
@@ -170,7 +170,7 @@ test("[TK-3] the owner may replace the prompt until it is given, and the audit l
   expect(own[0]?.diff.prompt).toEqual({ old: "", new: "", secret: true });
 });
 
-test("[TK-3] what keeps the prompt from being given is said, and resuming tries again", async () => {
+test("[TK-3] a prompt that cannot be sent is reported with the reason, and resuming tries again", async () => {
   const task = await create("Nobody may say this.");
   models.areAway = true;
   await bringUp(task);
@@ -191,7 +191,7 @@ test("[TK-3] what keeps the prompt from being given is said, and resuming tries 
   await until(async () => (await read(task)).status === "active");
 });
 
-test("[TK-6] pausing stops the workspace and the turn; resuming starts it, and the chat goes on", async () => {
+test("[TK-6] pausing stops the workspace and the turn; resuming starts it, and the chat continues", async () => {
   const { task, chat } = await begun("Count to a million.");
   await ada.post(path(task, "/send"), { input: "Go on." });
   (await models.next()).say("one, two");
@@ -211,7 +211,7 @@ test("[TK-6] pausing stops the workspace and the turn; resuming starts it, and t
   call.finish();
 });
 
-test("[TK-5] without a chat the log has what an agent in the workspace has left", async () => {
+test("[TK-5] without a chat the log has what an agent in the workspace reported", async () => {
   const task = await create("Wait for the scripts.");
   await awaitBuild(ada, workspaceOf(task));
   const token = uuid();
@@ -234,7 +234,7 @@ test("[TK-5] without a chat the log has what an agent in the workspace has left"
   expect((await save(other.id)).status).toBe(404);
 });
 
-test("[TK-7] deleting a task deletes its workspace and archives its chat; a task goes with its workspace", async () => {
+test("[TK-7] deleting a task deletes its workspace and archives its chat; deleting the workspace deletes the task", async () => {
   const { task, chat } = await begun("Come and go.");
   await ada.post(path(task, "/send"), { input: "Still talking." });
   (await models.next()).say("I am");
@@ -255,7 +255,7 @@ test("[TK-7] deleting a task deletes its workspace and archives its chat; a task
   expect((await create("Once more.", { name: "by-the-workspace" })).name).toBe("by-the-workspace");
 });
 
-test("[TK-9] what leads a task is the agent or model asked for, else the template's agent; nothing takes the place of one that is off", async () => {
+test("[TK-9] a task uses the requested agent or model, else the template's agent; a disabled one has no fallback", async () => {
   const agent = (name: string, enabled: boolean) =>
     world.admin.put<unknown>(
       `/api/v2/ai/agents/${name}`,
@@ -296,7 +296,7 @@ test("[TK-9] what leads a task is the agent or model asked for, else the templat
   ]);
   expect((await ada.get<Tasks>("/api/v2/tasks")).count).toBe(before + 4);
 
-  // Turned off after the task was made: its prompt waits for it, and no model is asked.
+  // Disabled after the task was created: its prompt is held, and no model is called.
   await bringUp(standard);
   const failed = await until(async () => {
     const now = await read(standard);
@@ -316,7 +316,7 @@ test("[TK-9] what leads a task is the agent or model asked for, else the templat
   expect(chat.coding_agent).toBe("second");
 });
 
-test("[TK-8] lists: one's own, newest first, by status and words; the site's owner sees all, and nobody else any", async () => {
+test("[TK-8] lists: own tasks, newest first, by status and words; the deployment's owner sees all, others none", async () => {
   const task = await create("Look for this needle.");
   const mine = await ada.get<Tasks>("/api/v2/tasks?limit=1");
   expect(mine.tasks.map(({ id }) => id)).toEqual([task.id]);

@@ -1,4 +1,4 @@
-// Dry runs where the work is not done immediately: by a worker of its own, lost in the middle, and across a restart of the server.
+// Dry runs that take time: on an external worker, with a lost worker, and across a restart of the server.
 import { expect, test } from "bun:test";
 import type { ProvisionerJob } from "#schema/workspaces/job.ts";
 import type { Client } from "#src/client.ts";
@@ -17,7 +17,7 @@ const begin = async (admin: Client, yaml: string): Promise<string> => {
   return `${at}/${(await admin.post<ProvisionerJob>(at, {})).id}`;
 };
 
-/** Follows the log until it has this line so often, or ends. */
+/** Follows the log until it has this line `times` times, or ends. */
 const awaitLine = async (client: Client, at: string, line?: string, times = 1): Promise<string[]> => {
   using socket = await client.socket(`${at}/logs?follow`);
   const lines: string[] = [];
@@ -28,7 +28,7 @@ const awaitLine = async (client: Client, at: string, line?: string, times = 1): 
   return lines;
 };
 
-test("[DR-6] a worker is asked to plan; when it is lost another is asked, and its lines are the job's", async () => {
+test("[DR-6] a worker plans the dry run; if it is lost another takes over, and its lines are the job's", async () => {
   await using world = await openWorld();
   const { admin, server } = world;
   const at = await begin(admin, EXTERNAL);

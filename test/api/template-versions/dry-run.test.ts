@@ -1,4 +1,4 @@
-// A template version is tried before anyone has a workspace of it: a job like any other, and nothing is left behind.
+// Dry runs of a template version before it has workspaces: a job like any other that leaves nothing behind.
 import { expect, test } from "bun:test";
 import type { PlannedResource } from "#schema/templates/template-version.ts";
 import type { ProvisionerJob } from "#schema/workspaces/job.ts";
@@ -31,7 +31,7 @@ const follow = async (who: Client, at: string) => {
   return { lines, code: (await socket.closed).code };
 };
 
-test("[DR-1] a dry run plans with the values given, is followed to its end, and no workspace is made", async () => {
+test("[DR-1] a dry run plans with the given values, is followed to its end, and creates no workspace", async () => {
   const values = [{ name: "place", value: "there" }];
   const { at, job } = await begin(member, GOOD, { workspace_name: "mine", rich_parameter_values: values });
   expect(job).toMatchObject({ type: "template_version_dry_run", metadata: { workspace_name: "mine" } });
@@ -47,7 +47,7 @@ test("[DR-1] a dry run plans with the values given, is followed to its end, and 
   expect(await statusOf(member.patch(`${at}/cancel`, {}))).toBe(412);
 });
 
-test("[DR-2] what the provisioner refuses is the error of the job", async () => {
+test("[DR-2] an error from the provisioner becomes the job's error", async () => {
   const { at } = await begin(admin, BAD);
   const { lines } = await follow(admin, at);
   expect(lines).toEqual(["no room"]);
@@ -55,7 +55,7 @@ test("[DR-2] what the provisioner refuses is the error of the job", async () => 
   expect(await statusOf(admin.get(`${at}/resources`))).toBe(400);
 });
 
-test("[DR-3] a running one is cancelled; until it has ended there are no resources", async () => {
+test("[DR-3] a running one can be canceled; until it has ended there are no resources", async () => {
   const { at } = await begin(member, HANGING);
   expect(await statusOf(member.get(`${at}/resources`))).toBe(412);
   await member.patch(`${at}/cancel`, {});
@@ -63,7 +63,7 @@ test("[DR-3] a running one is cancelled; until it has ended there are no resourc
   expect(await member.get<ProvisionerJob>(at)).toMatchObject({ status: "canceled" });
 });
 
-test("[DR-4] values are checked as for a workspace, and a person has few at once", async () => {
+test("[DR-4] values are validated as for a workspace, and the number per person is limited", async () => {
   const version = await importVersion(admin, HANGING);
   const at = `/api/v2/templateversions/${version.id}/dry-run`;
   expect(await statusOf(admin.post(at, { rich_parameter_values: [{ name: "nowhere", value: "x" }] }))).toBe(400);
@@ -76,7 +76,7 @@ test("[DR-4] values are checked as for a workspace, and a person has few at once
   expect(await statusOf(admin.post(at, { workspace_name: "no good!" }))).toBe(400);
 });
 
-test("[DR-5] others do not see it, those who look after templates do; a job of another version or kind is none", async () => {
+test("[DR-5] others do not see it, template admins do; a job of another version or kind is not found", async () => {
   const { at, job } = await begin(member, GOOD);
   await follow(member, at);
   const other = (await newPerson(admin, "other")).client;

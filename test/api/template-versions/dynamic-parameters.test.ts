@@ -1,4 +1,4 @@
-// A form whose questions depend on each other: by WebSocket, by POST, and then as a workspace that is made of the answers.
+// A form with parameters that depend on each other: by WebSocket, by POST, and then in a workspace created from the values.
 import { expect, test } from "bun:test";
 import type { DynamicParameters } from "#schema/workspaces/dynamic-parameters.ts";
 import { serverForFile } from "#test/support/for-file.ts";
@@ -44,7 +44,7 @@ const brief = ({ id, diagnostics, parameters }: DynamicParameters) => ({
   ),
 });
 
-test("[DY-1] what is asked, offered and taken by default depends on the values further up", async () => {
+test("[DY-1] parameters, options and defaults depend on earlier values", async () => {
   const ask = (inputs: object) => admin.post<DynamicParameters>(`${at()}/evaluate`, { id: 4, inputs });
   expect(brief(await ask({}))).toEqual({ id: 4, faults: [], asked: ["cloud near near|far", "region here here"] });
   const far = await ask({ cloud: "far" });
@@ -57,7 +57,7 @@ test("[DY-1] what is asked, offered and taken by default depends on the values f
   expect(far.parameters[2]?.diagnostics[0]).toMatchObject({ severity: "error", extra: { code: "required" } });
 });
 
-test("[DY-2] what is wrong is told alongside the parameter, and nothing is refused", async () => {
+test("[DY-2] errors are shown next to the parameter, and nothing is refused", async () => {
   const inputs = { cloud: "far", region: "here", fuel: "12", wings: "two" };
   const told = await admin.post<DynamicParameters>(`${at()}/evaluate`, { inputs });
   expect(brief(told)).toEqual({
@@ -67,7 +67,7 @@ test("[DY-2] what is wrong is told alongside the parameter, and nothing is refus
   });
 });
 
-test("[DY-3] a workspace is made by the same rules: what is not asked has no value, what is asked must have one", async () => {
+test("[DY-3] a workspace follows the same rules: hidden parameters have no value, shown ones need one", async () => {
   const make = (name: string, values: Record<string, string>) =>
     createWorkspace(admin, template.id, name, {
       rich_parameter_values: Object.entries(values).map(([key, value]) => ({ name: key, value })),
@@ -91,7 +91,7 @@ test("[DY-3] a workspace is made by the same rules: what is not asked has no val
   ]);
 });
 
-test("[DY-4] conditions look only at parameters further up, for values those can have", async () => {
+test("[DY-4] conditions use only earlier parameters, for values that those can have", async () => {
   const parameters = [
     { name: "a", type: "bool", default: true, when: { b: "x" } },
     { name: "b", default: "x", when: { a: "maybe" }, defaults: [{ when: { a: true }, value: "y" }] },
@@ -105,7 +105,7 @@ test("[DY-4] conditions look only at parameters further up, for values those can
   expect(told).toContain("can never be: must be true or false");
 });
 
-test("[DY-5] by WebSocket: a first answer unasked, then one for each request with its id", async () => {
+test("[DY-5] over WebSocket: an initial response, then one for each request with its ID", async () => {
   using socket = await admin.socket(at());
   expect(brief(await socket.json<DynamicParameters>()).id).toBe(-1);
   const ids = [3, 1, 2];
@@ -119,7 +119,7 @@ test("[DY-5] by WebSocket: a first answer unasked, then one for each request wit
   ]);
 });
 
-test("[DY-6] a message that is no request closes the form", async () => {
+test("[DY-6] a message that is not a request closes the form", async () => {
   for (const message of [
     "no",
     "{}",

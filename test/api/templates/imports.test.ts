@@ -1,4 +1,4 @@
-// Imports that go wrong, wait, are cancelled or are interrupted; and the ready template of a fresh install.
+// Imports that fail, wait, are canceled or interrupted; and the built-in template of a fresh install.
 
 import { describe, expect, test } from "bun:test";
 import { uuid } from "#base/ids.ts";
@@ -19,7 +19,7 @@ const read = (client: Client, id: string) => client.get<TemplateVersion>(`/api/v
 const server = await forFile(startTestServer());
 const admin = await signIn(server);
 
-/** Takes every slot of the queue, of each node, until it is released; what tests before have left there is waited for. */
+/** Occupies every slot of each node's queue until released, after waiting for jobs of earlier tests. */
 const occupy = async ({ contexts }: TestServer): Promise<Disposable & { release(): void }> => {
   const gate = Promise.withResolvers<void>();
   for (const { jobs, config } of contexts) {
@@ -34,8 +34,8 @@ const occupy = async ({ contexts }: TestServer): Promise<Disposable & { release(
   return { release, [Symbol.dispose]: release };
 };
 
-describe("what goes wrong", () => {
-  test("[TP-8] a broken manifest fails the job with file, line and reason, all of them in the log", async () => {
+describe("failures", () => {
+  test("[TP-8] an invalid manifest fails the job with file, line and reason, all of them in the log", async () => {
     const yaml = `${ECHO}        directory: /{{ nobody }}\n        scripts:\n          - display_name: s\n            script: "true"\n            cron: never\n`;
     const { job, id } = await importVersion(admin, { "top/template.yml": yaml, "top/README.md": "x" });
     expect(job.status).toBe("failed");
@@ -57,7 +57,7 @@ describe("what goes wrong", () => {
     expect((await importVersion(admin, files)).job).toMatchObject({ status: "failed", error: reason });
   });
 
-  test("[TP-7] bytes that are no archive at all", async () => {
+  test("[TP-7] bytes that are not an archive", async () => {
     for (const [type, reason] of [
       ["application/zip", "the file is not a zip archive"],
       ["application/x-tar", "the tar archive is damaged"],
@@ -98,7 +98,7 @@ describe("what goes wrong", () => {
     expect(bad.job.error).toBe("variable count: must be a number in digits, such as 5 or -0.5");
   });
 
-  test("[TP-13] the request itself: exactly one source, a template that is there, a proper name", async () => {
+  test("[TP-13] the request itself: exactly one source, an existing template, a valid name", async () => {
     const file_id = await upload(admin, { "template.yaml": ECHO });
     const status = async (body: unknown) => (await admin.fetch("POST", VERSIONS, body as never)).status;
     expect(await status({})).toBe(400);
@@ -122,18 +122,18 @@ describe("what goes wrong", () => {
   });
 });
 
-describe("waiting and cancelling", () => {
+describe("waiting and canceling", () => {
   testInside(
-    "[TP-14] a waiting import shows its place, can be cancelled immediately, and then never runs",
+    "[TP-14] a waiting import shows its position, can be canceled immediately, and then never runs",
     async () => {
-      // Versions of one template wait in one queue, however many nodes there are.
+      // Versions of one template wait in one queue, regardless of the number of nodes.
       const { id: template_id } = await makeTemplate(admin);
       using slots = await occupy(server);
       const file_id = await upload(admin, { "template.yaml": unique() + ECHO });
       const first = await admin.post<TemplateVersion>(VERSIONS, { file_id, template_id });
       const second = await admin.post<TemplateVersion>(VERSIONS, { file_id, template_id });
       expect([first.job.status, second.job.status]).toEqual(["pending", "pending"]);
-      // The node that has the template tells of its queue.
+      // The node that has the template publishes its queue.
       await until(async () => (await read(admin, second.id)).job.queue_position === 2);
       expect((await read(admin, first.id)).job).toMatchObject({ status: "pending", queue_position: 1 });
       expect((await read(admin, second.id)).job).toMatchObject({ status: "pending", queue_size: 2 });
@@ -155,7 +155,7 @@ describe("waiting and cancelling", () => {
     },
   );
 
-  test("[TP-14] an import for a worker that is not there waits, and says that nobody matches", async () => {
+  test("[TP-14] an import for a missing worker waits, and says that no worker matches", async () => {
     const file_id = await upload(admin, { "template.yaml": ECHO });
     const { id } = await admin.post<TemplateVersion>(VERSIONS, { file_id, tags: { pool: "gpu" } });
     const version = await read(admin, id);
@@ -165,7 +165,7 @@ describe("waiting and cancelling", () => {
   });
 });
 
-testInside("[TP-16] an import that a stop of the server has interrupted is done after the next start", async () => {
+testInside("[TP-16] an import that a server stop has interrupted completes after the next start", async () => {
   using directory = tempDirectory();
   let id = "";
   {
@@ -174,7 +174,7 @@ testInside("[TP-16] an import that a stop of the server has interrupted is done 
     using slots = await occupy(first);
     const file_id = await upload(client, { "template.yaml": ECHO });
     id = (await client.post<TemplateVersion>(VERSIONS, { file_id })).id;
-    // Lets the stop end; the import does not begin any more.
+    // Lets the stop complete; the import does not start any more.
     const stopped = Promise.all(first.contexts.map(({ jobs }) => jobs.stop()));
     slots.release();
     await stopped;
@@ -186,10 +186,10 @@ testInside("[TP-16] an import that a stop of the server has interrupted is done 
   expect((await read(client, id)).job.status).toBe("succeeded");
 });
 
-describe("the ready template", () => {
+describe("the starter template", () => {
   const test = testOfOne("local");
 
-  test("[TP-21] a fresh install has `local`, which has a startup script to change and an agent", async () => {
+  test("[TP-21] a fresh install has `local`, which has an editable startup script and an agent", async () => {
     const template = await admin.get<Template>("/api/v2/organizations/default/templates/local");
     expect(template).toMatchObject({ provisioner: "local", display_name: "Local" });
     const version = await read(admin, template.active_version_id);
@@ -201,7 +201,7 @@ describe("the ready template", () => {
     expect(parameter).toMatchObject({ name: "startup_script", mutable: true, form_type: "textarea", required: false });
   });
 
-  test("[TP-22] it is made once: a second start makes no other, and a deleted one stays deleted", async () => {
+  test("[TP-22] it is created once: a second start creates no other, and a deleted one stays deleted", async () => {
     using directory = tempDirectory();
     const names = async (): Promise<string[]> => {
       await using one = await startTestServer({ directory: directory.path });
@@ -220,7 +220,7 @@ describe("the ready template", () => {
     expect(await names()).toEqual([]);
   });
 
-  test("[TP-21] off loopback, and behind a proxy, there is none, unless the setting allows it", async () => {
+  test("[TP-21] off loopback, and behind a proxy, there is none unless the setting allows it", async () => {
     const names = async (env: Record<string, string>): Promise<string[]> => {
       await using one = await startTestServer({ env: { SLIPWAY_ADDRESS: "0.0.0.0:0", ...env } });
       const local = new URL(one.url);

@@ -1,4 +1,4 @@
-// The ready template of containers: there once an engine answers, whenever that is.
+// The built-in Docker template: created once an engine responds.
 import { expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -26,7 +26,7 @@ const templatesOf = async (client: Client): Promise<string[]> =>
   (await client.get<Template[]>("/api/v2/templates")).map(({ name }) => name);
 
 testInside(
-  "[TP-29] it comes when an engine begins to answer, off loopback, too; without one there is none",
+  "[TP-29] it appears when an engine starts to answer, off loopback too; without one it does not",
   async () => {
     using directory = tempDirectory();
     const clock = new ManualClock();
@@ -48,7 +48,7 @@ testInside(
   },
 );
 
-test("[TP-29][TP-22] it is there with the start when the engine answers, and once only; without a program for containers there is none", async () => {
+test("[TP-29][TP-22] it exists at startup if the engine answers, and only once; without a binary for containers it does not", async () => {
   using directory = tempDirectory();
   await using engine = new FakeDocker(directory.path);
   const started = async (env: Record<string, string>, isMade = false): Promise<string[]> => {
@@ -58,13 +58,13 @@ test("[TP-29][TP-22] it is there with the start when the engine answers, and onc
     });
     const admin = await signIn(server.url);
     const list = () => admin.get<Template[]>("/api/v2/templates");
-    // A node that has become the first one is asked before all is made.
+    // A node that has just become the first one is called before everything is created.
     if (isMade) await until(async () => (await list()).length > 0);
     const found = await list();
     if (isMade) for (const { id } of found) await admin.delete(`/api/v2/templates/${id}`);
     return found.map(({ name, display_name }) => `${name}: ${display_name}`);
   };
-  // The compiled program is what it puts into containers; from source there is none.
+  // The compiled program is what it copies into containers; from source there is none.
   if (!process.env.SLIPWAY_TEST_BINARY) expect(await started({})).toEqual([]);
   const env = { SLIPWAY_AGENT_BINARY: program(directory.path) };
   expect(await started(env, true)).toEqual(["docker: Docker"]);

@@ -1,4 +1,4 @@
-// A template from the upload to the second active version, as `templates push` does it, and what callers read of it.
+// A template from the upload to the second active version, as with `templates push`, and how callers see it.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { uuid } from "#base/ids.ts";
 import type { Template } from "#schema/templates/template.ts";
@@ -47,7 +47,7 @@ const refusal = async (call: Promise<unknown>): Promise<string> => {
 };
 
 describe("from upload to template", () => {
-  test("[TP-13] the import's log is followed line by line and closed with 1000; then the version is there", async () => {
+  test("[TP-13] the import's log is followed line by line and closed with 1000; then the version exists", async () => {
     const file_id = await upload(admin, { "template.yaml": ECHO, "README.md": "# Read me\n" });
     const made = await admin.post<TemplateVersion>(`${ORGANIZATION}/templateversions`, {
       file_id,
@@ -72,7 +72,7 @@ describe("from upload to template", () => {
     expect((await text.text()).split("\n")).toHaveLength(3);
   });
 
-  test("[TP-17] a template is made of it, once; its settings come from the body, then from template.yaml", async () => {
+  test("[TP-17] a template is created from it, once; its settings come from the body, then from template.yaml", async () => {
     const version = await importVersion(
       admin,
       `${unique()}schedule: {default_ttl_ms: 60000, activity_bump_ms: 5}\n${ECHO}`,
@@ -102,7 +102,7 @@ describe("from upload to template", () => {
     expect(await refusal(admin.post(`${ORGANIZATION}/templates`, taken))).toBe("409 name must be unique");
   });
 
-  test("[TP-17] not of a version that failed, is cancelled, is archived, or is none", async () => {
+  test("[TP-17] not from a failed, canceled, archived or unknown version", async () => {
     const make = (id: string) =>
       refusal(admin.post(`${ORGANIZATION}/templates`, { name: "x", template_version_id: id }));
     const failed = await importVersion(admin, "provisioner: magic\n");
@@ -117,7 +117,7 @@ describe("from upload to template", () => {
 });
 
 describe("versions of a template", () => {
-  test("[TP-18] a second version becomes active; the active one cannot be archived; only own and good ones can be active", async () => {
+  test("[TP-18] a second version becomes active; the active one cannot be archived; only own and successful ones can be active", async () => {
     const template = await makeTemplate(admin, `${unique()}${ECHO}`);
     const path = `/api/v2/templates/${template.id}`;
     const second = await importVersion(admin, `${unique()}${ECHO}`, { template_id: template.id, name: "v2" });
@@ -135,7 +135,7 @@ describe("versions of a template", () => {
     expect(await activate(uuid())).toBe("404");
   });
 
-  test("[TP-18] pages, names, and new names that are unique", async () => {
+  test("[TP-18] pages, names, and unique new names", async () => {
     const template = await makeTemplate(admin, `${unique()}${ECHO}`);
     const path = `/api/v2/templates/${template.id}/versions`;
     for (const name of ["b", "c", "d"]) await importVersion(admin, ECHO, { template_id: template.id, name });
@@ -160,7 +160,7 @@ describe("versions of a template", () => {
 });
 
 describe("changing and deleting", () => {
-  test("[TP-19] what the body leaves out stays; an empty message takes the deprecation back", async () => {
+  test("[TP-19] omitted fields are unchanged; an empty message removes the deprecation", async () => {
     const template = await makeTemplate(admin, `${unique()}${ECHO}`, { description: "d" });
     const path = `/api/v2/templates/${template.id}`;
     const changed = await admin.patch<Template>(path, {
@@ -184,7 +184,7 @@ describe("changing and deleting", () => {
     }
   });
 
-  test("[TP-19] deleted it no longer exists, and its name is free", async () => {
+  test("[TP-19] a deleted template no longer exists, and its name is available", async () => {
     const template = await makeTemplate(admin, `${unique()}${ECHO}`, { name: "shortlived" });
     await admin.delete(`/api/v2/templates/${template.id}`);
     expect(await refusal(admin.get(`/api/v2/templates/${template.id}`))).toBe("404");
@@ -194,7 +194,7 @@ describe("changing and deleting", () => {
 });
 
 describe("lists", () => {
-  test("[TP-23] q narrows by name, exact name, deprecation, organization and author", async () => {
+  test("[TP-23] q filters by name, exact name, deprecation, organization and author", async () => {
     const one = await makeTemplate(admin, `${unique()}${ECHO}`, { name: "zebra-one", display_name: "Striped" });
     const two = await makeTemplate(admin, `${unique()}${ECHO}`, { name: "zebra-two" });
     await admin.patch(`/api/v2/templates/${two.id}`, { deprecation_message: "old" });
@@ -217,7 +217,7 @@ describe("lists", () => {
 });
 
 describe("who may", () => {
-  test("[TP-23] members read, those who look after templates change, strangers see nothing", async () => {
+  test("[TP-23] members read, template admins change, others see nothing", async () => {
     const template = await makeTemplate(admin, `${unique()}${ECHO}`);
     const version = `/api/v2/templateversions/${template.active_version_id}`;
     const file_id = await upload(admin, { "template.yaml": ECHO });
@@ -247,7 +247,7 @@ describe("who may", () => {
     }
   });
 
-  test("[TP-23] nobody makes a version of someone else's upload", async () => {
+  test("[TP-23] nobody creates a version from another user's upload", async () => {
     const path = `/api/v2/organizations/${elsewhere.id}`;
     await admin.put(`${path}/members/stranger/roles`, { roles: ["organization-template-admin"] });
     const file_id = await upload(admin, { "template.yaml": unique() + ECHO });
@@ -257,7 +257,7 @@ describe("who may", () => {
   });
 });
 
-test("[TP-13] what a version holds is read before any workspace exists", async () => {
+test("[TP-13] a version's contents can be read before any workspace exists", async () => {
   const version = await importVersion(
     admin,
     `${unique()}${ECHO}parameters:
@@ -292,13 +292,13 @@ test("[TP-8] the JSON Schema of template.yaml is public", async () => {
   expect(schema.required).toEqual(["provisioner", "resources"]);
 });
 
-test("[TP-36] the templates that come with the server are listed, and each is imported as it is", async () => {
+test("[TP-36] the bundled templates are listed, and each is imported unchanged", async () => {
   const examples = await admin.get<TemplateExample[]>("/api/v2/templates/examples");
-  // Nodes that work together have no local workspaces.
+  // Several active nodes have no local workspaces.
   expect(examples.some(({ provisioner }) => provisioner === "local")).toBe(!asActive);
   for (const { id, name, markdown, provisioner } of examples) {
     expect([id, name === "", markdown.startsWith("#")]).toEqual([id, false, true]);
-    // Those need a program and providers: starters.test.ts reads them.
+    // These need a program and providers: starters.test.ts imports them.
     if (provisioner === "terraform") continue;
     const made = await admin.post<TemplateVersion>("/api/v2/organizations/default/templateversions", {
       example_id: id,
@@ -309,7 +309,7 @@ test("[TP-36] the templates that come with the server are listed, and each is im
   }
 });
 
-test("[TP-24][TP-19] a workspace is made with a preset by the id that was shown; its template cannot be deleted", async () => {
+test("[TP-24][TP-19] a workspace is created with a preset by the ID that was shown; its template cannot be deleted", async () => {
   const template = await makeTemplate(
     admin,
     `${unique()}${ECHO}parameters:\n  - {name: size, type: number, default: 2}\npresets:\n  - {name: Large, parameters: {size: 4}}\n`,

@@ -1,4 +1,4 @@
-// Versions that nothing uses are put away together; and how many people use a template.
+// Archiving all unused versions at once, and the number of people who use a template.
 import { expect, test } from "bun:test";
 import type { TemplateVersion } from "#schema/templates/template-version.ts";
 import { statusOf } from "#test/support/net/status.ts";
@@ -6,7 +6,7 @@ import { seedUser } from "#test/support/seed.ts";
 import { ECHO, importVersion, makeTemplate } from "#test/support/templates.ts";
 import { awaitBuild, createBuild, createWorkspace, openWorld } from "#test/support/workspaces.ts";
 
-test("[TP-27] archiving all leaves the active version and those that workspaces stand on; else only what failed goes", async () => {
+test("[TP-27] archiving all keeps the active version and those that workspaces use; otherwise only failed ones are archived", async () => {
   await using world = await openWorld();
   const { admin } = world;
   const template = await makeTemplate(admin);
@@ -30,7 +30,7 @@ test("[TP-27] archiving all leaves the active version and those that workspaces 
   expect(await admin.post(`${at}/archive`, { all: true })).toEqual({ template_id, archived_ids: [first] });
 });
 
-test("[TP-28] people who used a template are counted by day, for those who may know", async () => {
+test("[TP-28] users of a template are counted by day, for people with permission", async () => {
   await using world = await openWorld();
   const { admin } = world;
   const template = await makeTemplate(admin);

@@ -1,4 +1,4 @@
-// What is given to a template's variables may be a secret, so none of it lies readable in the data directory.
+// Values of template variables may be secrets, so the data directory contains none of them unencrypted.
 import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -39,7 +39,7 @@ const filesIn = (directory: string): string[] =>
     .filter((file) => statSync(file).isFile());
 
 describe("values of template variables", () => {
-  test("[TP-31] are sealed in the data directory, and a server started again still has them", async () => {
+  test("[TP-31] are encrypted in the data directory, and a restarted server still has them", async () => {
     using place = tempDirectory();
     let id: string;
     {
@@ -63,7 +63,7 @@ describe("values of template variables", () => {
     ]);
   });
 
-  test("[TP-33] lie readable nowhere after a build has written them into an agent either, and the agent is told them", async () => {
+  test("[TP-33] are never stored in plain text, even after a build has written them into an agent, which gets them", async () => {
     using place = tempDirectory();
     await using world = await openWorld({ directory: place.path });
     const version = await importVersion(world.admin, unique() + WITH_SECRET, {
@@ -88,7 +88,7 @@ describe("values of template variables", () => {
     expect(filesIn(place.path).filter((file) => readFileSync(file).includes(SECRET))).toEqual([]);
   });
 
-  test("[TP-31] that an older server has left readable are sealed by the next start, and are used as before", async () => {
+  test("[TP-31] stored in plain text by an older server are encrypted by the next start, and used as before", async () => {
     using place = tempDirectory();
     let id: string;
     {
@@ -112,7 +112,7 @@ describe("values of template variables", () => {
     expect(await stored.rows(values)).toEqual([["{}", expect.stringMatching(/^v1\./)]]);
   });
 
-  test("[TP-37] are sealed where they are defaults of sensitive variables, also those an older server left, and reach the agent", async () => {
+  test("[TP-37] are encrypted as defaults of sensitive variables, also those from an older server, and reach the agent", async () => {
     using place = tempDirectory();
     const yaml = WITH_SECRET.replace('sensitive: true, default: ""}', `sensitive: true, default: ${SECRET}}`);
     let id: string;
@@ -149,7 +149,7 @@ describe("values of template variables", () => {
     expect(built.latest_build.resources[0]?.agents[0]?.environment_variables?.REGISTRY).toBe(`user:${SECRET}`);
   });
 
-  test("[TP-37] are sealed where a plan of Terraform wrote them, and nothing else is", () => {
+  test("[TP-37] are encrypted where a Terraform plan contains them, and nothing else is", () => {
     const encryption = new Encryption(new Uint8Array(32));
     const manifest: Manifest = {
       provisioner: "terraform",
@@ -176,11 +176,11 @@ describe("values of template variables", () => {
     for (const secret of [SECRET, "fallback-key"]) expect(JSON.stringify(sealed)).not.toContain(secret);
     expect(sealed.resources[0]?.agents?.[0]?.env?.PLAIN).toBe("eu");
     expect(openDefaults(encryption, "id", sealed.variables ?? [])).toEqual(manifest.variables ?? []);
-    // What is sealed already stays as it is.
+    // Already encrypted values are unchanged.
     expect(sealManifest(encryption, "id", sealed, { key: SECRET })).toEqual(sealed);
   });
 
-  test("[TP-35] are those of the active version where a new one is given none", async () => {
+  test("[TP-35] are taken from the active version if a new one has none", async () => {
     await using world = await openWorld();
     const { admin } = world;
     const user_variable_values = [
@@ -208,7 +208,7 @@ describe("values of template variables", () => {
       ["region", "south"],
       ["registry_password", ""],
     ]);
-    // Without a template there is nothing to begin from.
+    // Without a template, there is no previous version to take values from.
     const alone = await importVersion(admin, YAML);
     expect(alone.job.error).toBe("variable region: a value is required");
   });

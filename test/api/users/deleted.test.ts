@@ -1,4 +1,4 @@
-// Someone is deleted while something is made for them: one of the two is refused, whichever comes first.
+// A user is deleted while something is created for them: one of the two is rejected, in either order.
 import { beforeAll, expect, spyOn } from "bun:test";
 import type { Statement } from "#db/engine/sql.ts";
 import type { Manifest } from "#schema/templates/manifest.ts";
@@ -15,7 +15,7 @@ import { newPerson, PASSWORD, statusOf } from "./people.ts";
 
 const { server, admin, anybody } = await serverForFile({ models: new ScriptedModels() });
 
-/** Does this first when the first batch with such a statement is about to be committed, on whichever node. */
+/** Runs `meanwhile` when the first batch with such a statement is about to be committed, on any node. */
 const before = (pattern: RegExp, meanwhile: () => Promise<unknown>) => {
   let isHeld = false;
   const spies = server.contexts.map(({ store }) => {
@@ -35,7 +35,7 @@ const before = (pattern: RegExp, meanwhile: () => Promise<unknown>) => {
   };
 };
 
-/** What a template and an organization that everything is made in are called. */
+/** The shared template and organization. */
 let template_id: string;
 let organization_id: string;
 beforeAll(async () => {
@@ -95,7 +95,7 @@ for (const [what, { commits, make }] of Object.entries(MAKING)) {
   });
 }
 
-test("[ID-26] a workspace that was kept ready is not given to someone who is deleted in the meantime, and can still be had", async () => {
+test("[ID-26] a prebuild is not given to a user who is deleted in the meantime, and can still be claimed", async () => {
   const manifest: Manifest = {
     provisioner: "echo",
     resources: [{ name: "main" }],
@@ -120,7 +120,7 @@ test("[ID-26] a workspace that was kept ready is not given to someone who is del
   expect((await admin.post<Workspace>("/api/v2/users/me/workspaces", wanted)).id).toBe(kept.id);
 });
 
-test("[ID-26] someone for whom a workspace is made while they are deleted stays, with their keys", async () => {
+test("[ID-26] a user for whom a workspace is created while they are deleted stays, with their keys", async () => {
   const { client } = await newPerson(admin, "stays");
   using _ = before(/^update "users" set (?=.*"deleted" = \?).* and not exists/, async () => {
     await createWorkspace(client, template_id);

@@ -1,4 +1,4 @@
-// The dotfiles of an account: who sets them, what is refused, and which agents are given a script that installs them.
+// The dotfiles of an account: who sets them, what is rejected, and which agents get a script that installs them.
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { uuidBytes, uuidFromBytes } from "#base/ids.ts";
 import type { WorkspaceAgent } from "#schema/agents/agent.ts";
@@ -49,7 +49,7 @@ const agentsOf = async (id: string): Promise<WorkspaceAgent[]> => {
 const installs = (agents: readonly WorkspaceAgent[]) =>
   agents.map(({ name, scripts }) => [name, ...scripts.filter((one) => one.is_dotfiles).map(({ script }) => script)]);
 
-test("[DF-1] each sets and removes dotfiles of their own; what Git would not clone, and a password, is refused and changes nothing", async () => {
+test("[DF-1] users set and remove their own dotfiles; a URL that Git would not clone, and a password, is refused and changes nothing", async () => {
   const put = (body: object) => statusOf(ada, "PUT", "/users/me/dotfiles", body);
   expect(await ada.get<Dotfiles>(D)).toEqual(NONE);
   expect(await ada.put<Dotfiles>(D, SET)).toEqual(SET);
@@ -82,7 +82,7 @@ test("[DF-1] each sets and removes dotfiles of their own; what Git would not clo
   expect(await ada.get<Dotfiles>(D)).toEqual(NONE);
 });
 
-test("[DF-2] [DF-3] agents of the owner's workspaces get a script, agents inside them too; none without the owner's data, the template's leave, or dotfiles", async () => {
+test("[DF-2] [DF-3] agents of the owner's workspaces and their child agents get a script; not without the owner's data, the template's permission, or dotfiles", async () => {
   const token = crypto.randomUUID();
   const admin = world.admin;
   const { template_id } = await seedTemplate(world.server, manifest(token));
@@ -92,7 +92,7 @@ test("[DF-2] [DF-3] agents of the owner's workspaces get a script, agents inside
   const { id } = await create("early");
   expect(installs(await agentsOf(id))).toEqual([["main"], ["bare"]]);
   await admin.put(D, SET);
-  // Running workspaces take them over at their next start.
+  // Running workspaces apply them at their next start.
   expect(installs(await agentsOf(id))).toEqual([["main"], ["bare"]]);
   await createBuild(admin, id, "start");
   const agents = await agentsOf(id);
@@ -113,10 +113,10 @@ test("[DF-2] [DF-3] agents of the owner's workspaces get a script, agents inside
   await using inside = await connectAgent(world.server, uuidText(child.agent?.authToken));
   const [copy] = (await inside.agent.getManifest({})).scripts;
   expect(copy).toMatchObject({ isDotfiles: true, script: TEXT, runOnStart: true, timeout: { seconds: 300n } });
-  // Its lines have a source of their own.
+  // Its lines have their own source.
   const line = { output: "from inside", level: 2 };
   await inside.agent.batchCreateLogs({ logSourceId: copy?.logSourceId ?? uuidBytes(token), logs: [line] });
-  // Somebody else's start gives nothing of the owner's.
+  // A start by another person uses nothing of the owner's.
   const bob = await seedUser(world.server, { username: "bob", roles: ["template-admin"] });
   await createBuild(world.admin.as(bob.token), id, "start");
   expect(installs(await agentsOf(id))).toEqual([["main"], ["bare"]]);

@@ -15,10 +15,10 @@ const tokenOf = async (server: TestServer): Promise<string> => {
   const link = await server.context?.setupUrl();
   return new URL(link ?? "").searchParams.get("token") ?? "";
 };
-// The link is printed by the process itself, so these stories run alongside the server and not against the binary.
+// The process itself prints the link, so these stories run with the server in-process and not against the binary.
 
 describe("the setup link", () => {
-  testInside("[ID-2] makes the owner once; then it and every other way is closed", async () => {
+  testInside("[ID-2] creates the owner once; then setup is closed", async () => {
     await using server = await startTestServer({ env: NOBODY });
     const anybody = new Client(server.url);
     expect(await statusOf(anybody, "GET", "/users/first")).toBe(404);
@@ -45,7 +45,7 @@ describe("the setup link", () => {
     expect(await server.context?.setupUrl()).toBeUndefined();
   });
 
-  testInside("[ID-2] takes the token in a header or the query of clients that know no such member", async () => {
+  testInside("[ID-2] takes the token in a header or the query for clients that do not know the member", async () => {
     for (const how of ["header", "query"] as const) {
       await using server = await startTestServer({ env: NOBODY });
       const setup_token = await tokenOf(server);
@@ -80,7 +80,7 @@ describe("the setup link", () => {
     expect(statuses.filter((status) => status === 409)).toHaveLength(7);
   });
 
-  testInside("[ID-2] counts for 30 minutes, alongside newer ones, and of many the newest ten", async () => {
+  testInside("[ID-2] is valid for 30 minutes, alongside newer ones, up to the newest ten", async () => {
     const clock = new ManualClock();
     await using server = await startTestServer({ env: NOBODY, clock });
     const anybody = new Client(server.url);
@@ -91,7 +91,7 @@ describe("the setup link", () => {
     const newer = await tokenOf(server);
     clock.advance(29 * 60_000);
     expect(await first(old)).toBe(403);
-    // Good, but for the password.
+    // Valid except for the password.
     expect(await first(newer, { password: "short" })).toBe(400);
     for (let i = 0; i < 10; i++) {
       clock.advance(1000);
@@ -106,7 +106,7 @@ describe("the setup link", () => {
 });
 
 describe("the settings", () => {
-  test("[ID-1] make the owner at the first start and are ignored at the next", async () => {
+  test("[ID-1] create the owner at the first start and are ignored at the next", async () => {
     await using one = await startTestServer();
     const anybody = new Client(one.url);
     expect(await statusOf(anybody, "GET", "/users/first")).toBe(200);

@@ -1,13 +1,13 @@
-// A flood of sign-ins from many addresses, as a process of its own: `bun flood-process.ts URL HOW ACCOUNT`. Ninety connections send wrong
-// passwords as fast as they are answered; HOW says from where and for whom. Prints `hot` once the server is busy, and at the end of its
-// standard input how often it was answered what.
+// A flood of sign-ins from many addresses, as a separate process: `bun flood-process.ts URL HOW ACCOUNT`. Ninety connections send wrong
+// passwords as fast as they are answered; HOW selects addresses and accounts. Prints `hot` once the server is busy, and the number of each
+// response at the end of its standard input.
 const [, , url = "", how = "", account = ""] = process.argv;
 const CONNECTIONS = 90;
 
 const random = (below: number): number => Math.floor(Math.random() * below);
 const anyAddress = (): string => `10.${random(256)}.${random(256)}.${random(256)}`;
 
-/** The address and the account of a request of the connection with this number. */
+/** Address and account of a request of the connection with this number. */
 const HOW: Record<string, (connection: number) => [string, string]> = {
   "an address each": (connection) => [`10.0.0.${connection}`, `somebody${random(1e9)}@example.com`],
   "an address for each request": () => [anyAddress(), `somebody${random(1e9)}@example.com`],

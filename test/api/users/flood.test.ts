@@ -1,4 +1,4 @@
-// Signing in while ninety connections guess at passwords from many addresses.
+// Signing in while ninety connections guess passwords from many addresses.
 import { expect, test } from "bun:test";
 import { fileURLToPath } from "node:url";
 import { Client } from "#src/client.ts";
@@ -27,7 +27,7 @@ const signIn = (name: string, address: string, password = PASSWORD): Promise<Res
     { headers: { "x-forwarded-for": address } },
   );
 
-/** A flood that runs until the end of the scope. */
+/** Runs a flood until the end of the scope. */
 const flood = async (how: string) => {
   const child = Bun.spawn([process.execPath, PROGRAM, server.url.href, how, "ann@example.com"], {
     stdin: "pipe",
@@ -55,7 +55,7 @@ test.each(["an address for each request", "everybody at one account"])(
     const flooding = await flood(how);
     const took: number[] = [];
     for (let i = 0; i < SIGN_INS; i++) {
-      // Some from where they have been before, some not; anyone who is guessed at from everywhere signs in from where she has been.
+      // Some from known addresses, some not; a user whose password is guessed from everywhere signs in from a known one.
       const isGuessedAt = how === "everybody at one account" && i % 4 === 0;
       const begun = performance.now();
       const { status } = await signIn(PEOPLE[i % 4] as string, i < 4 || isGuessedAt ? "192.0.2.7" : `203.0.113.${i}`);
@@ -64,7 +64,7 @@ test.each(["an address for each request", "everybody at one account"])(
     }
     expect(await statusOf(ann, "GET", "/users/me")).toBe(200);
     const statuses = await flooding.end();
-    // What else the machine does may delay one; the flood would delay all.
+    // Other load on the machine may delay one sign-in; the flood would delay all.
     expect(took.toSorted((a, b) => b - a)[1]).toBeLessThan(SECONDS * 1000);
     expect(statuses[401]).toBeGreaterThan(0);
     expect(statuses[201]).toBeUndefined();
@@ -72,7 +72,7 @@ test.each(["an address for each request", "everybody at one account"])(
   120_000,
 );
 
-test("[ID-19] an account that is guessed at from everywhere is still signed in to from where it has been", async () => {
+test("[ID-19] an account under attack from everywhere can still be signed in to from a known address", async () => {
   await using quiet = await startTestServer({ env: { SLIPWAY_TRUSTED_PROXIES: "127.0.0.1" } });
   const login = (address: string, password: string) =>
     new Client(quiet.url).fetch(

@@ -1,4 +1,4 @@
-// Wrong passwords of one account from everywhere, and who is hashed first.
+// Wrong passwords for one account from everywhere, and which requests are hashed first.
 import { describe, expect, test } from "bun:test";
 import type { AppError } from "#base/errors.ts";
 import type { Guesser } from "#domain/users/accounts.ts";
@@ -9,7 +9,7 @@ import { accountsWith } from "./people.ts";
 
 const MINUTE = 60_000;
 
-/** Undefined when it was counted, else the seconds to wait. */
+/** Returns undefined if the guess was counted, else the seconds to wait. */
 const refusal = (work: () => unknown): number | undefined => {
   try {
     work();
@@ -21,7 +21,7 @@ const refusal = (work: () => unknown): number | undefined => {
 };
 
 describe("guesses at an account", () => {
-  test("[ID-19] a hundred wrong ones in any hour, however they are spread, and the answer says when to try again", () => {
+  test("[ID-19] a hundred wrong ones in any hour, however distributed, and the response says when to try again", () => {
     const clock = new ManualClock();
     const guesses = new Guesses(clock);
     const times: number[] = [];
@@ -38,7 +38,7 @@ describe("guesses at an account", () => {
     expect(refusal(() => guesses.count("ada"))).toBeUndefined();
   });
 
-  test("[ID-19] each is answered later than the one before, up to two seconds; a right one was no guess", () => {
+  test("[ID-19] each is answered later than the one before, up to two seconds; a correct one is not counted", () => {
     const guesses = new Guesses(new ManualClock());
     const delays = Array.from({ length: 100 }, () => {
       guesses.count("ada");
@@ -54,14 +54,14 @@ describe("guesses at an account", () => {
     expect(guesses.delayOf("ben")).toBe(0);
   });
 
-  test("[ID-19] those who guess at everyone do not make it forget whom they guess at most", () => {
+  test("[ID-19] guesses at every account do not evict the most attacked one", () => {
     const guesses = new Guesses(new ManualClock());
     for (let i = 0; i < 100; i++) guesses.count("ada");
     for (let i = 0; i < 120_000; i++) guesses.count(`nobody${i}`);
     expect(refusal(() => guesses.count("ada"))).toBeDefined();
   });
 
-  test("[ID-19] those of others lock out neither a known address nor an open session; names of nobody count alike", () => {
+  test("[ID-19] others' guesses lock out neither a known address nor an open session; unknown names are treated alike", () => {
     const accounts = accountsWith(new ManualClock());
     const guess = (guesser: Partial<Guesser>) =>
       refusal(() =>
@@ -82,7 +82,7 @@ describe("the queue of hashing", () => {
     isKnown,
   });
 
-  /** Serves all that wait, in the order in which it is their turn. */
+  /** Serves all waiting requests in queue order. */
   const serve = (queue: HashQueue<string>, askers: Map<string, ReturnType<typeof asker>>): string[] => {
     const served: string[] = [];
     for (let { next } = queue.next(); next !== undefined; { next } = queue.next()) {
@@ -92,7 +92,7 @@ describe("the queue of hashing", () => {
     return served;
   };
 
-  test("[ID-18] is shared by address and by account, and each is served in order", () => {
+  test("[ID-18] is shared by address and by account, each in order", () => {
     const queue = new HashQueue<string>(new ManualClock(), 100, MINUTE);
     const askers = new Map([
       ...Array.from({ length: 5 }, (_, i) => [`a${i}`, asker("192.0.2.1", `user${i}`)] as const),
@@ -106,7 +106,7 @@ describe("the queue of hashing", () => {
     expect(served.filter((name) => name.startsWith("b"))).toEqual(["b0", "b1", "b2", "b3", "b4"]);
   });
 
-  test("[ID-18] among equals a known address is first; what was used long ago counts no more", () => {
+  test("[ID-18] among equals a known address is first; old use is no longer counted", () => {
     const clock = new ManualClock();
     const queue = new HashQueue<string>(clock, 100, MINUTE);
     const askers = new Map([
@@ -127,7 +127,7 @@ describe("the queue of hashing", () => {
     expect(all()).toEqual(["known", "heavy", "stranger"]);
   });
 
-  test("[ID-18] among equals it is first come, first served, until so many wait that the last comes first", () => {
+  test("[ID-18] among equals it is first come, first served, until the queue is long, then the last is first", () => {
     const queue = new HashQueue<number>(new ManualClock(), 100, MINUTE);
     for (let i = 0; i < 40; i++) queue.add(i, asker(`192.0.2.${i}`, `user${i}`));
     const order: (number | undefined)[] = [];
@@ -136,7 +136,7 @@ describe("the queue of hashing", () => {
     expect(order).toEqual([...newest, ...Array.from({ length: 16 }, (_, i) => i)]);
   });
 
-  test("[ID-18] when it is full anyone who used most goes, not anyone who comes; who waited too long is released", () => {
+  test("[ID-18] when full, the heaviest user is dropped, not the newcomer; a request that waited too long is released", () => {
     const clock = new ManualClock();
     const queue = new HashQueue<string>(clock, 3, MINUTE);
     queue.used(asker("192.0.2.1", "x"));

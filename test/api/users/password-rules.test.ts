@@ -1,4 +1,4 @@
-// What new passwords must be like, and that it holds wherever one is set.
+// Requirements for new passwords, wherever one is set.
 import { describe, expect, test } from "bun:test";
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -53,7 +53,7 @@ describe("a password", () => {
     expect(await passwords.problem(password, ada)).toContain(why);
   });
 
-  test("[ID-20] that is long and hostile holds nobody up: it is looked at in a Worker", async () => {
+  test("[ID-20] long hostile ones block nothing: they are checked in a Worker", async () => {
     let turns = 0;
     const ticking = systemClock.every(1, () => turns++);
     await Promise.all(["Aa1!".repeat(32), "p455w0rd".repeat(16)].map((one) => passwords.problem(one, {})));
@@ -63,7 +63,7 @@ describe("a password", () => {
 });
 
 describe("wherever a password is set", () => {
-  test("[ID-20] it can be checked before", async () => {
+  test("[ID-20] it can be checked beforehand", async () => {
     const check = (password: string) =>
       anybody.post<{ valid: boolean; details: string }>("/api/v2/users/validate-password", { password });
     expect(await check("correct-horse-battery")).toEqual({ valid: true, details: "" });
@@ -85,7 +85,7 @@ describe("wherever a password is set", () => {
     await anybody.signIn("joan-clarke@example.com", PASSWORD);
   });
 
-  testInside("[ID-20] the first user's is refused and the setup token stays good", async () => {
+  testInside("[ID-20] the first user's is refused and the setup token stays valid", async () => {
     const NOBODY = { SLIPWAY_ADMIN_EMAIL: "", SLIPWAY_ADMIN_USERNAME: "", SLIPWAY_ADMIN_PASSWORD: "" };
     await using fresh = await startTestServer({ env: NOBODY });
     const setup_token = new URL((await fresh.context?.setupUrl()) ?? "").searchParams.get("token");
@@ -100,7 +100,7 @@ describe("wherever a password is set", () => {
     expect(await first(PASSWORD)).toBe(201);
   });
 
-  test("[ID-20] the settings' and the verbs' are refused with words, and make nobody", async () => {
+  test("[ID-20] those from settings and commands are refused with an explanation, and create no user", async () => {
     using place = tempDirectory();
     const data = join(place.path, "data");
     const file = join(place.path, "password");
@@ -146,7 +146,7 @@ describe("wherever a password is set", () => {
     }
   }, 60_000);
 
-  testInside("[ID-20] a password from before still signs in", async () => {
+  testInside("[ID-20] an older password still signs in", async () => {
     const { user } = await newPerson(admin, "olga");
     const { store, accounts } = server.context as NonNullable<TestServer["context"]>;
     await store.commit([updateUser(user.id, { password_hash: await accounts.passwords.hash("password1") })]);

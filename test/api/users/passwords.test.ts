@@ -1,4 +1,4 @@
-// Hashing under a flood, and where a caller comes from.
+// Hashing during a flood, and how a caller's address is determined.
 import { describe, expect, spyOn, test } from "bun:test";
 import type { AppError } from "#base/errors.ts";
 import { Passwords } from "#domain/users/passwords.ts";
@@ -8,11 +8,11 @@ import { ManualClock } from "#test/support/manual-clock.ts";
 import { accountsWith } from "./people.ts";
 
 describe("passwords", () => {
-  test("[ID-6] are argon2id; a flood waits in a bounded queue and the rest is refused, then all goes on", async () => {
+  test("[ID-6] are argon2id; a flood waits in a bounded queue and the rest is refused, then everything continues", async () => {
     const passwords = new Passwords(new ManualClock());
     const hash = await passwords.hash("correct-horse-battery");
     expect(hash).toStartWith("$argon2id$v=19$m=19456,t=2,p=1$");
-    // The work itself is Bun's, and would take a minute.
+    // Bun does the actual work, which would take a minute.
     const gate = Promise.withResolvers<boolean>();
     using work = spyOn(Bun.password, "verify").mockImplementation(() => gate.promise);
     const asker = { keys: ["address 192.0.2.1"], isKnown: false };
@@ -22,14 +22,14 @@ describe("passwords", () => {
     gate.resolve(true);
     const results = await Promise.allSettled(flood);
     const refused = results.filter((one) => one.status === "rejected");
-    // One more than there is room for: anyone who came last from elsewhere took the place of one of the flood.
+    // One more than fits: the last caller from another address replaced one of the flood.
     expect(refused).toHaveLength(600 - 2 - 512 + 1);
     for (const one of refused) expect((one.reason as AppError).kind).toBe("overloaded");
     expect(await late).toBe(true);
   });
 
-  test("[ID-4] an unknown account costs a whole verification with the same parameters", async () => {
-    // The work is Bun's: it is asked for as often, with a hash of the same cost. A measured time would be the machine's.
+  test("[ID-4] an unknown account costs a full verification with the same parameters", async () => {
+    // Bun does the actual work: this checks the number of calls and the hash's cost, because a measured time would depend on the machine.
     const passwords = new Passwords(new ManualClock());
     const hash = await passwords.hash("x");
     const costOf = (text: string): string => text.split("$").slice(0, 4).join("$");
@@ -56,7 +56,7 @@ test("[ID-5] a minute later the count starts over, and each key has its own", ()
   expect(isRefused("a")).toBe(false);
 });
 
-test("[ID-5] wrong passwords of one address for many accounts are bounded together; right ones do not count", () => {
+test("[ID-5] wrong passwords from one address for many accounts are limited together; correct ones are not counted", () => {
   const clock = new ManualClock();
   const accounts = accountsWith(clock);
   const guess = (address: string, account: string, isRight = false): boolean => {
@@ -73,7 +73,7 @@ test("[ID-5] wrong passwords of one address for many accounts are bounded togeth
     Array.from({ length: 200 }, (_, i) => guess(address, `user${i}`, isRight)).filter(Boolean).length;
   expect(answered("192.0.2.1", true)).toBe(200);
   expect(answered("192.0.2.1", false)).toBe(120);
-  // Also the right one now: else guessing would continue, only with one answer.
+  // Also rejects the right password now; otherwise guessing could continue with only one distinguishable answer.
   expect(guess("192.0.2.1", "ada", true)).toBe(false);
   expect(guess("192.0.2.2", "ada", true)).toBe(true);
   expect(answered("2001:db8::1", false)).toBe(120);
@@ -81,7 +81,7 @@ test("[ID-5] wrong passwords of one address for many accounts are bounded togeth
   expect(guess("2001:db8:0:1::1", "ada")).toBe(true);
   clock.advance(60_000);
   expect(guess("192.0.2.1", "ada")).toBe(true);
-  // Refused for its account, it does not count for the address: anyone who is guessed at there does not lock the others out.
+  // Guesses rejected for their account are not counted for the address: guessing at one account must not lock out others there.
   for (let i = 0; i < 300; i++) guess("192.0.2.9", "eve");
   expect(guess("192.0.2.9", "ada", true)).toBe(true);
 });

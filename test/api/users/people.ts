@@ -1,4 +1,4 @@
-// People for stories about who may do what: one of each role, all made through the public API.
+// People for stories about access: one of each role, created through the public API.
 
 import type { Clock } from "#base/clock.ts";
 import { Encryption } from "#base/encryption.ts";
@@ -7,7 +7,7 @@ import { Accounts } from "#domain/users/accounts.ts";
 import type { User } from "#schema/users/user.ts";
 import type { Client } from "#src/client.ts";
 
-/** What counts guesses, without a server. */
+/** Counts guesses without a server. */
 export const accountsWith = (clock: Clock): Accounts =>
   new Accounts({ clock, store: { epoch: 1 } as Store, encryption: new Encryption(new Uint8Array(32)) });
 
@@ -22,7 +22,7 @@ export const newPerson = async (admin: Client, username: string, roles: string[]
   return { client: await admin.as(undefined).signIn(email, PASSWORD), user };
 };
 
-/** The status of an answer that is expected to be a refusal. */
+/** Returns the status of a call that is expected to be rejected. */
 export const statusOf = async (client: Client, method: string, path: string, body?: unknown): Promise<number> => {
   const response = await client.fetch(method, `/api/v2${path}`, body);
   if (response.status >= 400) {

@@ -1,4 +1,4 @@
-// What happens while a password is compared or a key is made: anyone who locks others out must find them locked out afterwards.
+// Revocation while a password is compared or a key is created: afterwards, the revoked access must be gone.
 import { expect, spyOn } from "bun:test";
 import { Client } from "#src/client.ts";
 import { serverForFile } from "#test/support/for-file.ts";
@@ -10,7 +10,7 @@ const FRESH = "quite-another-secret";
 
 const { server, admin } = await serverForFile();
 
-/** The next comparison of a password is right, and is heard of only when the gate opens. */
+/** The next password comparison succeeds, but its result arrives only when the gate opens. */
 const heldComparison = () => {
   const { passwords } = contextOf(server).accounts;
   const compared = Promise.withResolvers<void>();
@@ -23,7 +23,7 @@ const heldComparison = () => {
   return { compared: compared.promise, open: gate.resolve, [Symbol.dispose]: () => spy.mockRestore() };
 };
 
-test("[ID-7] a sign-in with the old password that is under way while a new one is set comes to nothing", async () => {
+test("[ID-7] a sign-in with the old password during a password change fails", async () => {
   await newPerson(admin, "slow");
   using held = heldComparison();
   const signIn = statusOf(new Client(server.url), "POST", "/users/login", {
@@ -37,7 +37,7 @@ test("[ID-7] a sign-in with the old password that is under way while a new one i
   await new Client(server.url).signIn("slow@example.com", FRESH);
 });
 
-test("[ID-7] of two new passwords at once the later one is refused, and the first one counts", async () => {
+test("[ID-7] of two concurrent password changes the later one is refused, and the first one applies", async () => {
   const { client } = await newPerson(admin, "both");
   using held = heldComparison();
   const change = statusOf(client, "PUT", "/users/me/password", {
@@ -51,13 +51,13 @@ test("[ID-7] of two new passwords at once the later one is refused, and the firs
   await new Client(server.url).signIn("both@example.com", FRESH);
 });
 
-test("[ID-10] a key that is revoked while it makes another leaves none behind", async () => {
+test("[ID-10] a key that is revoked while it creates another leaves none behind", async () => {
   const { client, user } = await newPerson(admin, "rita");
   const { store } = contextOf(server);
   const commit = store.commit.bind(store);
   using held = Object.assign(spyOn(store, "commit"), { [Symbol.dispose]: () => held.mockRestore() });
   let isHeld = false;
-  // Other things are written alongside it, such as when a key was last used.
+  // Other writes happen in parallel, such as a key's last use.
   held.mockImplementation(async (batch) => {
     if (!isHeld && batch.some(({ sql }) => /^insert into "api_keys"/.test(sql))) {
       isHeld = true;

@@ -1,4 +1,4 @@
-// Streams that a key has opened, when the key is taken away (RELIABILITY check 30).
+// Streams opened with a key, when the key is revoked (RELIABILITY check 30).
 import { expect, test } from "bun:test";
 import { Client } from "#src/client.ts";
 import { serverForFile } from "#test/support/for-file.ts";
@@ -11,7 +11,7 @@ const HOUR = 3_600_000;
 
 const { server, admin } = await serverForFile();
 
-/** A workspace's owner with a token, and everything they can keep open. */
+/** A workspace's owner with a token, and every kind of connection that they can keep open. */
 const open = async (options: { lifetime?: number } = {}, where = server, by = admin) => {
   const seeded = await seedAgent(where);
   const owner = by.as(seeded.owner_token);
@@ -35,11 +35,11 @@ describeInside("[ID-10] every stream of a key ends", () => {
     await revoke(opened);
     const closed = await Promise.all(opened.sockets.map((socket) => socket.closed));
     expect(closed.map(({ code }) => code)).toEqual([1008, 1008]);
-    // The event stream has an end; reading it to there would otherwise wait forever.
+    // The event stream must end; otherwise reading it would wait forever.
     expect(await opened.events.text()).toContain("event: ping");
   });
 
-  test("when its own time has run out, and not before", async () => {
+  test("when it expires, and not before", async () => {
     const clock = new ManualClock();
     await using timed = await startTestServer({ clock });
     const by = await new Client(timed.url).signIn(ADMIN.email, ADMIN.password);

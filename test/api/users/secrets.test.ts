@@ -1,4 +1,4 @@
-// Secrets that people keep for their workspaces: who has them, who is given them, and where they never stand.
+// People's secrets for their workspaces: who has them, who gets them, and where they must never appear.
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -50,7 +50,7 @@ const S = "/api/v2/users/me/secrets";
 const keep = (client: Client, body: object): Promise<UserSecret> => client.post<UserSecret>(S, body);
 const post = (client: Client, body: object): Promise<number> => statusOf(client, "POST", "/users/me/secrets", body);
 
-/** The token of the agent of a new workspace of this person. */
+/** Returns the token of the agent of a new workspace of this person. */
 const agentOf = async (client: Client, name: string, scope = "all"): Promise<string> => {
   const { id } = await createWorkspace(client, template_id, name);
   await awaitBuild(client, id);
@@ -60,7 +60,7 @@ const agentOf = async (client: Client, name: string, scope = "all"): Promise<str
   return token;
 };
 
-/** What it is given. */
+/** Returns what the agent gets. */
 const givenTo = async (client: Client, name: string, scope = "all"): Promise<Record<string, string>> => {
   const token = await agentOf(client, name, scope);
   await using agent = await connectAgent(world.server, token);
@@ -69,7 +69,7 @@ const givenTo = async (client: Client, name: string, scope = "all"): Promise<Rec
   return Object.fromEntries(secrets.map((one) => [`${one.envName}|${one.filePath}`, text.decode(one.value)]));
 };
 
-test("[US-1] [US-3] each keeps their own; what is taken, not plain or too much is refused", async () => {
+test("[US-1] [US-3] users keep their own; taken, invalid or too many ones are refused", async () => {
   const made = await keep(ada, { name: "Registry", value: VALUE, env_name: "REGISTRY_TOKEN", description: "Images." });
   expect(made).toMatchObject({ name: "Registry", env_name: "REGISTRY_TOKEN", file_path: "", description: "Images." });
   expect(await ada.get<UserSecret>(`${S}/registry`)).toEqual(made);
@@ -100,7 +100,7 @@ test("[US-1] [US-3] each keeps their own; what is taken, not plain or too much i
   for (let n = 0; n < 50; n++) expect(await statusOf(bob, "DELETE", `/users/me/secrets/n${n}`)).toBe(204);
 });
 
-test("[US-2] a value stands in no answer, no entry of the audit log and no file of the server", async () => {
+test("[US-2] a value is in no response, audit log entry or file of the server", async () => {
   const changed = await ada.patch<UserSecret>(`${S}/registry`, { value: `${VALUE}-2`, description: "Of images." });
   expect(changed).toMatchObject({ description: "Of images.", env_name: "REGISTRY_TOKEN" });
   expect(JSON.stringify(changed)).not.toContain(VALUE);
@@ -115,7 +115,7 @@ test("[US-2] a value stands in no answer, no entry of the audit log and no file 
   expect(texts.filter((text) => text.includes(VALUE))).toEqual([]);
 });
 
-test("[US-4] agents of one's own workspaces are given them, and those of others or without their owner's data are not", async () => {
+test("[US-4] agents of the user's own workspaces get them; others' and those without the owner's data do not", async () => {
   expect(await givenTo(ada, "mine")).toEqual({
     "|~/.config/token": "in a file",
     "REGISTRY_TOKEN|": `${VALUE}-2`,
@@ -124,7 +124,7 @@ test("[US-4] agents of one's own workspaces are given them, and those of others 
   expect(await givenTo(bob, "his")).toEqual({});
 });
 
-test("[US-7] [DM-23] a daemon that runs has what is made, changed and deleted within a moment, also before its tunnel is open", async () => {
+test("[US-7] [DM-23] a running daemon receives created, changed and deleted ones within a moment, also before its tunnel is open", async () => {
   await using daemon = startDaemon({ url: world.server.url, token: await agentOf(ada, "running") });
   const at = (name: string): string => join(daemon.home, name);
   await until(() => existsSync(at(".config/token")));
@@ -135,13 +135,13 @@ test("[US-7] [DM-23] a daemon that runs has what is made, changed and deleted wi
   await Bun.write(at("late"), "mine");
   await keep(ada, { name: "later", value: "two", file_path: "~/later" });
   await until(() => existsSync(at("later")), { patience: 5_000 });
-  // What someone has changed stays, here as ever.
+  // A file that a person has changed stays, as always.
   for (const name of ["late", "later"]) expect(await statusOf(ada, "DELETE", `/users/me/secrets/${name}`)).toBe(204);
   await until(() => !existsSync(at("later")), { patience: 5_000 });
   expect(readFileSync(at("late"), "utf8")).toBe("mine");
 });
 
-test("[US-7] a daemon that does not answer is asked five times, one request at a time, and no more once its connection has ended", async () => {
+test("[US-7] a daemon that does not answer is called five times, one request at a time, and no more once its connection has ended", async () => {
   const { store, topics } = contextOf(world.server);
   const clock = new ManualClock();
   const { latest_build } = await ada.get<Workspace>("/api/v2/users/me/workspace/mine");
@@ -171,7 +171,7 @@ test("[US-7] a daemon that does not answer is asked five times, one request at a
     clock.advance(5_000);
     await until(() => asked.length > tries);
   }
-  // What came in the meantime is one more telling.
+  // Changes in the meantime lead to one more notification.
   await until(() => asked.length === 6);
   change(100);
   over.abort();
@@ -180,7 +180,7 @@ test("[US-7] a daemon that does not answer is asked five times, one request at a
   expect(asked.length).toBe(6);
 });
 
-test("[US-5] what tools answer has none of the owner's values in it", async () => {
+test("[US-5] tool results contain none of the owner's values", async () => {
   const known = await knownSecrets(contextOf(world.server), {
     chat_id: "",
     owner_id: ids.ada ?? "",
@@ -197,7 +197,7 @@ test("[US-5] what tools answer has none of the owner's values in it", async () =
   expect(new SecretMask(seen).text(`${VALUE}-2`)).toBe("[hidden]");
 });
 
-test("[US-6] who is deleted leaves no secrets", async () => {
+test("[US-6] deleting a user deletes their secrets", async () => {
   await keep(bob, { name: "last", value: "of bob" });
   const { store } = contextOf(world.server);
   const count = async (): Promise<number> => {

@@ -1,4 +1,4 @@
-// Signing in and out, as a person with a password does it.
+// Signing in and out with a password.
 import { describe, expect, test } from "bun:test";
 import type { User } from "#schema/users/user.ts";
 import { Client } from "#src/client.ts";
@@ -23,7 +23,7 @@ describe("signing in", () => {
     });
   });
 
-  test("[ID-3] the answer is 201 with a token, and a cookie that scripts and other sites cannot use", async () => {
+  test("[ID-3] the response is 201 with a token, and a cookie that scripts and other sites cannot use", async () => {
     const response = await login(ADMIN.email.toUpperCase(), ADMIN.password);
     expect(response.status).toBe(201);
     const { session_token } = (await response.json()) as { session_token: string };
@@ -37,7 +37,7 @@ describe("signing in", () => {
     expect(byCookie.status).toBe(200);
   });
 
-  test("[ID-3] behind https the cookie travels only over https", async () => {
+  test("[ID-3] behind https the cookie is sent only over https", async () => {
     await using secure = await startTestServer({
       env: { SLIPWAY_ACCESS_URL: "https://slipway.example", SLIPWAY_ALLOWED_HOSTS: "127.0.0.1" },
     });
@@ -45,7 +45,7 @@ describe("signing in", () => {
     expect(response.headers.get("set-cookie")).toEndWith("; Secure");
   });
 
-  test("[ID-4] an unknown address and a wrong password get the same answer", async () => {
+  test("[ID-4] an unknown address and a wrong password get the same response", async () => {
     const [unknown, wrong] = await Promise.all([login("nobody@example.com", "x"), login(ADMIN.email, "x")]);
     expect([unknown.status, wrong.status]).toEqual([401, 401]);
     const texts = await Promise.all([unknown.text(), wrong.text()]);
@@ -53,7 +53,7 @@ describe("signing in", () => {
     expect(wrong.headers.get("www-authenticate")).toBe("Bearer");
   });
 
-  test("[ID-4] an account without a password takes none, not even the empty one", async () => {
+  test("[ID-4] an account without a password accepts none, not even an empty one", async () => {
     await admin.post("/api/v2/users", { email: "robot@example.com", username: "robot", login_type: "none" });
     expect((await login("robot@example.com", "")).status).toBe(401);
     expect((await login("", "")).status).toBe(401);
@@ -77,7 +77,7 @@ describe("signing in", () => {
     expect(await statusOf(zoe, "GET", "/users/me")).toBe(200);
   });
 
-  test("[ID-5] guessing is slowed down: after 60 tries a minute for one address comes 429", async () => {
+  test("[ID-5] guessing is throttled: more than 60 attempts a minute for one address return 429", async () => {
     const tries = await Promise.all(
       Array.from({ length: 61 }, async () => (await login("guess@example.com", "x")).status),
     );
@@ -110,7 +110,7 @@ describe("signing out", () => {
 });
 
 describe("passwords", () => {
-  test("[ID-7] a new password takes the old one and ends every other key", async () => {
+  test("[ID-7] a new password requires the old one and revokes every other key", async () => {
     const { client: here } = await newPerson(admin, "pat");
     const elsewhere = await anybody.signIn("pat@example.com", PASSWORD);
     const { key } = await here.post<{ key: string }>("/api/v2/users/me/keys/tokens", {});

@@ -1,4 +1,4 @@
-// Sign-ins and tokens of a person: where they were used, what they may be used for, and what ends with them.
+// A person's sessions and tokens: where they were used, what they allow, and what ends with them.
 import { expect, test } from "bun:test";
 import { parseDevice } from "#domain/users/device.ts";
 import type { ApiKey, Session } from "#schema/users/api-key.ts";
@@ -21,7 +21,7 @@ const PIXEL =
 const clock = new ManualClock();
 const { server, admin } = await serverForFile({ clock, env: { SLIPWAY_TRUSTED_PROXIES: "127.0.0.1" } });
 
-/** Signs in from an address with a program; answers the token. */
+/** Signs in from an address with a program and returns the token. */
 const signIn = async (name: string, address: string, agent: string): Promise<string> => {
   const headers = { "x-forwarded-for": address, "user-agent": agent };
   const body = { email: `${name}@example.com`, password: PASSWORD };
@@ -46,7 +46,7 @@ test.each([
 });
 
 describeInside("sessions", () => {
-  test("[ID-23] each is listed with device, address and last use; one is ended, then all but the current", async () => {
+  test("[ID-23] each is listed with device, address and last use; one is revoked, then all but the current", async () => {
     await newPerson(admin, "kim");
     const [laptop, phone, desk] = [
       await signIn("kim", "192.0.2.1", FIREFOX),
@@ -63,7 +63,7 @@ describeInside("sessions", () => {
     expect(of(phone)).toMatchObject({ current: false, ip_address: "192.0.2.2", device: { os: "Android" } });
     expect(of(desk)).toMatchObject({ ip_address: "2001:db8::7", user_agent: EDGE });
     expect(JSON.stringify(shown)).not.toContain(phone.slice(11));
-    // The token is no session, and is not ended as one.
+    // The token is not a session, and is not ended as one.
     expect(of(token)).toBeUndefined();
     expect(await statusOf(kim, "DELETE", `/users/me/sessions/${token.slice(0, 10)}`)).toBe(404);
     expect(await statusOf(kim, "DELETE", `/users/me/sessions/${phone.slice(0, 10)}`)).toBe(204);
@@ -75,7 +75,7 @@ describeInside("sessions", () => {
     expect((await from(token, "192.0.2.1")).status).toBe(200);
   });
 
-  test("[ID-23] a use from elsewhere shows after five minutes", async () => {
+  test("[ID-23] use from another address shows after five minutes", async () => {
     await newPerson(admin, "lou");
     const token = await signIn("lou", "192.0.2.1", FIREFOX);
     const lou = admin.as(token);
@@ -83,13 +83,13 @@ describeInside("sessions", () => {
     await from(token, "192.0.2.9");
     expect((await shown())?.ip_address).toBe("192.0.2.1");
     clock.advance(5 * MINUTE);
-    // Written behind the answer; the next commit is after it.
+    // Written after the response; the next commit comes after it.
     await from(token, "192.0.2.9");
     await lou.post("/api/v2/users/me/keys/tokens", {});
     expect((await shown())?.ip_address).toBe("192.0.2.9");
   });
 
-  test("[ID-23][ID-10] what an ended session has open ends; that of the current one goes on", async () => {
+  test("[ID-23][ID-10] connections of a revoked session end; those of the current one continue", async () => {
     const { owner_id, workspace_id } = await seedAgent(server);
     const key = async () => {
       const made = await admin.post<{ key: string }>(`/api/v2/users/${owner_id}/keys`);
@@ -112,7 +112,7 @@ describeInside("a token with scopes", () => {
     return who.as(made.key);
   };
 
-  test("[ID-21] is shown with them; what is made with it gets no more than it has", async () => {
+  test("[ID-21] is shown with them; a key that it creates gets no more than it has", async () => {
     const { client: may } = await newPerson(admin, "may");
     const { external } = await may.get<{ external: string[] }>("/api/v2/auth/scopes");
     expect(external).toContain("coder:workspaces.operate");
@@ -134,7 +134,7 @@ describeInside("a token with scopes", () => {
     expect(await statusOf(may, "POST", "/users/me/keys/tokens", { scopes: ["coder:all"] })).toBe(201);
   });
 
-  test("[ID-21][ID-10] whose scopes are changed counts again, and what it has open ends", async () => {
+  test("[ID-21][ID-10] with changed scopes follows them immediately, and its open connections end", async () => {
     const { owner_token, workspace_id } = await seedAgent(server);
     const owner = admin.as(owner_token);
     const token = await tokenOf(owner, { token_name: "watcher", scopes: ["workspace:read"] });
@@ -155,7 +155,7 @@ describeInside("a token with scopes", () => {
 });
 
 describeInside("a token with an address range", () => {
-  test("[ID-22] counts only from there, says so elsewhere, and makes no key that counts from more", async () => {
+  test("[ID-22] is valid only from there, says so elsewhere, and creates no key that is valid from more", async () => {
     const { client: ned } = await newPerson(admin, "ned");
     const body = { token_name: "office", allowed_addresses: ["192.0.2.0/24", "2001:db8:1::/48"] };
     const { key } = await ned.post<{ key: string }>("/api/v2/users/me/keys/tokens", body);

@@ -1,4 +1,4 @@
-// API tokens: made once, shown once, revoked immediately.
+// API tokens: created once, shown once, revoked immediately.
 import { describe, expect, test } from "bun:test";
 import type { ApiKey } from "#schema/users/api-key.ts";
 import { closeWhenKeyGone } from "#src/api/http/revocation.ts";
@@ -37,7 +37,7 @@ describe("a token", () => {
     expect(await ben.client.get<ApiKey>(`/api/v2/users/me/keys/${id}`)).toMatchObject({ id });
   });
 
-  test("[ID-8] two of one name are a conflict, also when they race; two users may use the same name", async () => {
+  test("[ID-8] two with the same name are a conflict, also in a race; two users may use the same name", async () => {
     const statuses = await Promise.all([1, 2, 3].map(() => statusOf(ben.client, "POST", TOKENS, { token_name: "ci" })));
     expect(statuses.sort()).toEqual([201, 409, 409]);
     expect(await statusOf(admin, "POST", TOKENS, { token_name: "ci" })).toBe(201);
@@ -45,12 +45,12 @@ describe("a token", () => {
     await make(ben.client);
   });
 
-  test("[ID-8] its first use is noted at once", async () => {
+  test("[ID-8] its first use is recorded immediately", async () => {
     const key = await make(ben.client);
     const shown = () => ben.client.get<ApiKey>(`/api/v2/users/me/keys/${key.slice(0, 10)}`);
     const { last_used, created_at } = await shown();
     expect(last_used).toBe(created_at);
-    // The note is written behind an answer, so look again until it is there; a clock may tick late.
+    // The last use is written after the response, so this polls until it is there; a clock may tick late.
     while ((await shown()).last_used === created_at) await ben.client.as(key).get("/api/v2/users/me");
   });
 
@@ -86,7 +86,7 @@ describe("a token", () => {
     expect(await ben.client.get<ApiKey[]>(`/api/v2${TOKENS}`)).toHaveLength(before.length);
   });
 
-  test("[ID-9] tokens of owners live a week at most", async () => {
+  test("[ID-9] tokens of owners live at most a week", async () => {
     const most = (who: Client) => who.get<{ max_token_lifetime: number }>(`/api/v2${TOKENS}/tokenconfig`);
     expect(await most(admin)).toEqual({ max_token_lifetime: 168 * 3600 * 1e9 });
     expect(await most(ben.client)).toEqual({ max_token_lifetime: 876_600 * 3600 * 1e9 });
@@ -119,13 +119,13 @@ describe("a token", () => {
     ).toBe(400);
   });
 
-  test("[ID-9] the scope application_connect opens applications and nothing of the API", async () => {
+  test("[ID-9] the scope application_connect gives access to applications and not to the API", async () => {
     const key = await make(ben.client, { scope: "application_connect" });
     expect(await statusOf(ben.client.as(key), "GET", "/users/me")).toBe(403);
     expect(await statusOf(ben.client.as(key), "POST", TOKENS, {})).toBe(403);
   });
 
-  test("[ID-10] is void the moment it is deleted or expired", async () => {
+  test("[ID-10] is invalid the moment it is deleted or expired", async () => {
     for (const [method, suffix] of [
       ["DELETE", ""],
       ["PUT", "/expire"],
@@ -140,7 +140,7 @@ describe("a token", () => {
     }
   });
 
-  test("[ID-11] another user's keys are out of reach", async () => {
+  test("[ID-11] another user's keys are not accessible", async () => {
     const { client: carl } = await newPerson(admin, "carl");
     const id = (await make(ben.client)).slice(0, 10);
     expect(await statusOf(carl, "GET", `/users/me/keys/${id}`)).toBe(404);
@@ -165,7 +165,7 @@ describe("a token", () => {
 });
 
 describe("time", () => {
-  testInside("[ID-9] a token ends when its time is over; a session continues while it is used", async () => {
+  testInside("[ID-9] a token expires; a session continues while it is used", async () => {
     const clock = new ManualClock();
     await using timed = await startTestServer({ clock });
     const session = await new Client(timed.url).signIn(ADMIN.email, ADMIN.password);
@@ -177,12 +177,12 @@ describe("time", () => {
     expect(response.status).toBe(401);
     const said = (await response.json()) as { detail: string; kind?: string };
     expect(said.detail).toContain("expired at 2030-01-01T02:00:00.000Z");
-    // What was ended says so: a browser keeps nothing of anyone who was there.
+    // A revoked key says so: the browser then deletes the person's data.
     expect(said.kind).toBeUndefined();
     for (let hour = 0; hour < 40; hour += 20) {
       clock.advance(20 * 3_600_000);
       expect(await statusOf(session, "GET", "/users/me")).toBe(200);
-      // The use is written behind the answer; the next commit is after it.
+      // The use is written after the response; the next commit comes after it.
       await make(session);
     }
     clock.advance(24 * 3_600_000 + 1);
@@ -191,12 +191,12 @@ describe("time", () => {
 });
 
 describe("at rest", () => {
-  test("[ID-8] no file of the data directory holds a token or a password that was given out", async () => {
+  test("[ID-8] no file of the data directory contains an issued token or password", async () => {
     const tokens = [await make(ben.client), await make(admin, { token_name: "grep-me" })];
     const secrets = tokens.map((token) => token.slice(11));
     const texts = await storedTexts(server.directory);
     for (const secret of [...secrets, ADMIN.password]) expect(texts.some((text) => text.includes(secret))).toBe(false);
-    // The public half is there, so the search looks in the right place.
+    // The public half is found, so the search looks in the right place.
     expect(texts.some((text) => text.includes((tokens[0] as string).slice(0, 10)))).toBe(true);
   });
 
@@ -208,7 +208,7 @@ describe("at rest", () => {
   });
 });
 
-describe("what a key has opened", () => {
+describe("a key's open connections", () => {
   type Ending = (who: Person, keyId: string) => Promise<unknown>;
   const endings: [string, Ending][] = [
     ["deleting it", (who, id) => who.client.delete(`/api/v2/users/me/keys/${id}`)],
@@ -237,7 +237,7 @@ describe("what a key has opened", () => {
     expect(ctx.topics.size).toBe(heard);
   });
 
-  testInside("[ID-10] is closed also when the key went while the connection was set up", async () => {
+  testInside("[ID-10] are closed, also if the key was revoked during the connection setup", async () => {
     const ctx = server.context;
     if (!ctx) throw new Error("needs the server in this process");
     const { promise, resolve } = Promise.withResolvers<number>();

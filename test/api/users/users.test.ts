@@ -1,4 +1,4 @@
-// The list of users, new users, and what may be done to them.
+// The list of users, new users, and operations on them.
 import { describe, expect, test } from "bun:test";
 import type { User } from "#schema/users/user.ts";
 import { ApiError, type Client } from "#src/client.ts";
@@ -18,7 +18,7 @@ const namesOf = async (who: Client, q: string): Promise<string[]> =>
   (await list(who, `?q=${encodeURIComponent(q)}`)).users.map((user) => user.username);
 
 describe("the list", () => {
-  test("[ID-13] is in the order of usernames, whatever their letter case, without built-in accounts", async () => {
+  test("[ID-13] is sorted by username, ignoring case, without built-in accounts", async () => {
     const { users, count } = await list(admin);
     expect(users.map((user) => user.username)).toEqual(["admin", "Auditor", "keeper", "mia", "noah"]);
     expect(count).toBe(5);
@@ -26,7 +26,7 @@ describe("the list", () => {
     expect(JSON.stringify(users)).not.toContain("argon2");
   });
 
-  test("[ID-13] comes in pages by offset and by cursor; the count is of all that match", async () => {
+  test("[ID-13] is paged by offset and by cursor; the count is of all matches", async () => {
     const page = await list(admin, "?limit=2&offset=1");
     expect(page.users.map((user) => user.username)).toEqual(["Auditor", "keeper"]);
     expect(page.count).toBe(5);
@@ -71,7 +71,7 @@ describe("the list", () => {
     },
   );
 
-  test("[ID-11] a member sees only themselves; those who look after users see all", async () => {
+  test("[ID-11] a member sees only themselves; user admins see all", async () => {
     expect(await namesOf(mia.client, "")).toEqual(["mia"]);
     expect((await list(mia.client)).count).toBe(1);
     expect(await namesOf(keeper.client, "")).toHaveLength(5);
@@ -108,7 +108,7 @@ describe("a new user", () => {
     expect((await list(admin)).count).toBe(5);
   });
 
-  test("[ID-14] of racing users of one name, or of one address, exactly one is made", async () => {
+  test("[ID-14] of racing users with one name, or one address, exactly one is created", async () => {
     const [byName, byAddress] = await Promise.all([
       Promise.all(
         [1, 2, 3, 4].map((i) =>
@@ -135,7 +135,7 @@ describe("a new user", () => {
     expect((await list(admin)).count).toBe(5);
   });
 
-  test("[ID-11] is made by owners and user-admins; site roles are given by owners alone", async () => {
+  test("[ID-11] is created by owners and user-admins; only owners assign site roles", async () => {
     expect(await statusOf(mia.client, "POST", "/users", base)).toBe(403);
     expect(await statusOf(auditor.client, "POST", "/users", base)).toBe(403);
     expect(await statusOf(keeper.client, "POST", "/users", { ...base, roles: ["auditor"] })).toBe(403);
@@ -145,7 +145,7 @@ describe("a new user", () => {
 });
 
 describe("one user", () => {
-  test("[ID-14] is renamed on their own, and not into a taken or reserved name", async () => {
+  test("[ID-14] can rename themselves, but not to a taken or reserved name", async () => {
     const put = (username: string) => statusOf(mia.client, "PUT", "/users/me/profile", { username, name: "Mia M." });
     expect(await put("noah")).toBe(409);
     expect(await put("first")).toBe(400);
@@ -156,7 +156,7 @@ describe("one user", () => {
     expect(await statusOf(auditor.client, "PUT", "/users/noah/profile", { username: "n" })).toBe(403);
   });
 
-  test("[ID-11] a user-admin has no power over owners, nor over the passwords of those with roles", async () => {
+  test("[ID-11] a user-admin has no power over owners, nor over passwords of users with roles", async () => {
     for (const [method, path, body] of [
       ["PUT", "/users/admin/status/suspend", undefined],
       ["DELETE", "/users/admin", undefined],
@@ -181,7 +181,7 @@ describe("one user", () => {
     expect(await statusOf(admin, "DELETE", `/users/${user.id}`)).toBe(200);
   });
 
-  test("[ID-11] two owners who take the role from each other at once do not both succeed", async () => {
+  test("[ID-11] two owners who concurrently remove each other's role do not both succeed", async () => {
     const { client: second } = await newPerson(admin, "rival", ["owner"]);
     const statuses = await Promise.all([
       statusOf(admin, "PUT", "/users/rival/roles", { roles: [] }),
@@ -194,7 +194,7 @@ describe("one user", () => {
     await statusOf(admin, "DELETE", "/users/rival");
   });
 
-  test("[ID-12] a role counts from the next request on", async () => {
+  test("[ID-12] a role applies from the next request on", async () => {
     expect(await statusOf(noah.client, "GET", "/users/mia")).toBe(404);
     await admin.put("/api/v2/users/noah/roles", { roles: ["auditor", "auditor", "member"] });
     expect(await admin.get<object>("/api/v2/users/noah/roles")).toMatchObject({ roles: ["auditor"] });
@@ -204,7 +204,7 @@ describe("one user", () => {
     expect(await statusOf(admin, "PUT", "/users/noah/roles", { roles: ["king"] })).toBe(400);
   });
 
-  test("[ID-12] once deleted, their name is free, their keys are void and nobody finds them", async () => {
+  test("[ID-12] once deleted, their name is available, their keys are invalid and nobody finds them", async () => {
     const { client, user } = await newPerson(admin, "leaver");
     expect(await statusOf(admin, "DELETE", "/users/leaver")).toBe(200);
     expect(await statusOf(client, "GET", "/users/me")).toBe(401);
@@ -215,7 +215,7 @@ describe("one user", () => {
     await statusOf(admin, "DELETE", "/users/leaver");
   });
 
-  test("[ID-11] the account of prepared workspaces can be neither changed nor entered", async () => {
+  test("[ID-11] the account of prebuilt workspaces can be neither changed nor used", async () => {
     const path = "/users/prebuilds";
     expect(await admin.get<User>(`/api/v2${path}`)).toMatchObject({
       id: "c42fdf75-3097-471c-8c33-fb52454d81c0",
@@ -237,7 +237,7 @@ describe("one user", () => {
   });
 });
 
-test("[ID-24] a service account has no email address, cannot sign in, and works by tokens that an owner makes", async () => {
+test("[ID-24] a service account has no email address, cannot sign in, and works with tokens that an owner creates", async () => {
   const make = (body: object) => admin.fetch("POST", "/api/v2/users", body);
   const made = await make({ username: "deployer", service_account: true });
   expect(made.status).toBe(201);

@@ -1,4 +1,4 @@
-// Sharing a workspace with people: who may, what it gives them, and what happens when it ends.
+// Sharing a workspace with people: who may, what it allows, and what happens when it ends.
 import { expect, test } from "bun:test";
 import { uuid } from "#base/ids.ts";
 import { updateBy } from "#db/engine/sql.ts";
@@ -30,11 +30,11 @@ const closedAfterAll = async (socket: ClientSocket) => {
   return socket.closed;
 };
 
-test("[SH-1] what is shared is shown: roles, names, in the workspace and on its own; taken away one by one or all at once", async () => {
+test("[SH-1] shares are shown with roles and names, in the workspace and separately; removed one by one or all together", async () => {
   await using cast = await openCast();
   const { clients, path, idOf, organization_id, server } = cast;
   const ada = clients.owner;
-  // No operation sets a picture: it comes with accounts of elsewhere.
+  // No operation sets an image: it comes with external accounts.
   const avatar_url = "https://pictures.example/amy.png";
   await contextOf(server).store.commit([updateBy(users, users.id)(idOf("amy"), { avatar_url })]);
   expect((await ada.get<Workspace>(path)).shared_with).toEqual([
@@ -59,7 +59,7 @@ test("[SH-1] what is shared is shown: roles, names, in the workspace and on its 
   expect((await ada.get<Workspace>(path)).shared_with).toEqual([]);
 });
 
-test("[SH-2] a role that is none, one's own, the owner's, a stranger's and an unknown group are refused by name, and nothing is written", async () => {
+test("[SH-2] an unknown role, one's own, the owner's, an outsider's and an unknown group are refused by name, and nothing is written", async () => {
   await using cast = await openCast();
   const { clients, path, idOf, server } = cast;
   const elsewhere = uuid();
@@ -82,7 +82,7 @@ test("[SH-2] a role that is none, one's own, the owner's, a stranger's and an un
   expect(contextOf(server).workspaces.size).toBeGreaterThan(0);
 });
 
-test("[SH-13] someone who returns to the organization finds nothing of what was shared with them before", async () => {
+test("[SH-13] shares are not restored for a user who returns to the organization", async () => {
   await using cast = await openCast();
   const { clients, path, idOf, template_id } = cast;
   const { "site owner": admin, "shared use": uma } = cast.clients;
@@ -99,7 +99,7 @@ test("[SH-13] someone who returns to the organization finds nothing of what was 
   expect((await refusal(uma.get(path))).status).toBe(404);
 });
 
-test("[SH-3] the organization's own id shares with all of its members, and who leaves it has no part in it any more", async () => {
+test("[SH-3] the organization's own ID shares with all members, and leaving it ends their access", async () => {
   await using cast = await openCast();
   const { clients, path, idOf, organization_id } = cast;
   expect((await refusal(clients.member.get(path))).status).toBe(404);
@@ -111,7 +111,7 @@ test("[SH-3] the organization's own id shares with all of its members, and who l
   expect(await search(clients["shared use"])).toEqual([]);
 });
 
-test("[SH-4] `use` sees it and reads its logs and changes nothing; `admin` also starts, stops and changes it, and does not delete or share it", async () => {
+test("[SH-4] `use` sees it and reads its logs and changes nothing; `admin` also starts, stops and changes it, but cannot delete or share it", async () => {
   await using cast = await openCast();
   const { clients, path, id, idOf, workspace } = cast;
   const agent = workspace.latest_build.resources[0]?.agents[0]?.id;
@@ -133,7 +133,7 @@ test("[SH-4] `use` sees it and reads its logs and changes nothing; `admin` also 
   expect((await awaitBuild(amy, id)).latest_build.status).toBe("stopped");
 });
 
-test("[SH-5] lists and searches know what is shared, with whom, and only among what the caller may see", async () => {
+test("[SH-5] lists and searches know what is shared, and with whom, limited to what the caller may see", async () => {
   await using cast = await openCast();
   const { clients, path, idOf, organization_id } = cast;
   const { owner, member, "shared use": uma, "site owner": admin } = cast.clients;
@@ -154,7 +154,7 @@ test("[SH-5] lists and searches know what is shared, with whom, and only among w
   expect((await clients.guest.fetch("GET", "/api/v2/workspaces")).status).toBe(401);
 });
 
-test("[SH-6] anyone who loses access is cut off from every stream of the workspace at once, and nobody else is", async () => {
+test("[SH-6] a person who loses access is disconnected from every stream of the workspace immediately, and nobody else is", async () => {
   await using cast = await openCast();
   const { clients, path, idOf, workspace, server } = cast;
   const { owner, "shared use": uma, "shared admin": amy } = clients;
@@ -168,7 +168,7 @@ test("[SH-6] anyone who loses access is cut off from every stream of the workspa
   for (const socket of [watching, logs]) expect((await closedAfterAll(socket)).code).toBe(1008);
   expect(await events.text()).toStartWith("event: ping\n");
   expect((await refusal(uma.get(`${path}/acl`))).status).toBe(404);
-  // A role that becomes smaller but still lets one see it ends nothing.
+  // A lower role that still allows viewing ends nothing.
   await owner.patch(`${path}/acl`, { user_roles: { [idOf("amy")]: "use" } });
   for (const socket of [kept, mine]) {
     for (;;) {
@@ -181,7 +181,7 @@ test("[SH-6] anyone who loses access is cut off from every stream of the workspa
   expect(contextOf(server).streams.size).toBe(0);
 });
 
-test("[SH-6] a terminal of anyone who loses access ends, and the owner's goes on", async () => {
+test("[SH-6] the terminal of a person who loses access ends, and the owner's continues", async () => {
   await using cast = await openCast();
   const { clients, path, idOf, workspace, server, token } = cast;
   const agent_id = workspace.latest_build.resources[0]?.agents[0]?.id ?? "";
@@ -198,7 +198,7 @@ test("[SH-6] a terminal of anyone who loses access ends, and the owner's goes on
   await ours.until(/two/);
 });
 
-test("[SH-7] a deleted workspace is shared no more: its sharing is gone with 410", async () => {
+test("[SH-7] the sharing of a deleted workspace returns 410", async () => {
   await using cast = await openCast();
   const { clients, path, id } = cast;
   await createBuild(clients.owner, id, "delete");
@@ -209,7 +209,7 @@ test("[SH-7] a deleted workspace is shared no more: its sharing is gone with 410
   }
 });
 
-test("[SH-12] an organization that switches sharing off ends what is shared and refuses more, until it is switched on again", async () => {
+test("[SH-12] an organization that disables sharing revokes existing shares and refuses new ones, until it is enabled again", async () => {
   using directory = tempDirectory();
   const first = await openCast({ directory: directory.path });
   const { clients, path, idOf, organization_id, server } = first;
@@ -228,11 +228,11 @@ test("[SH-12] an organization that switches sharing off ends what is shared and 
   expect(await share()).toBe(403);
   await ora.patch(setting, { sharing_disabled: false });
   expect(await share()).toBe(204);
-  // As after a crash between the switch and the word to the workspaces.
+  // As after a crash between the setting and its effect on the workspaces.
   await contextOf(server).store.commit([setSharingOff(organization_id, true)]);
   await first[Symbol.asyncDispose]();
   await using second = await startTestServer({ directory: directory.path });
   const again = new Client(second.url, owner.token);
-  // A node that begins is asked before it has told the others.
+  // A node that starts may be called before it has notified the others.
   await until(async () => (await again.get<Workspace>(path)).shared_with.length === 0);
 });

@@ -1,14 +1,14 @@
-// An app that says how far it is, as use of its workspace.
+// An app's status reports as activity of its workspace.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { sha256, uuid } from "#base/ids.ts";
 import { scaled } from "#test/support/pace.ts";
 import { contextOf } from "#test/support/seed.ts";
 import { HOUR, MINUTE, minuteOf, openClockwork, read } from "./clockwork.ts";
 
-// A loaded machine may take its time.
+// A loaded machine may be slow.
 setDefaultTimeout(scaled(60_000));
 
-test("[TI-30] an app that begins or ends to work puts the end off; one that continues, or is idle, does not", async () => {
+test("[TI-30] an app that starts or finishes work extends the deadline; one that continues, or is idle, does not", async () => {
   const resources = [{ name: "main", agents: [{ name: "dev", apps: [{ slug: "ai" }] }] }];
   await using time = await openClockwork({ manifest: { provisioner: "echo", resources } });
   const one = await time.make({ ttl_ms: HOUR });

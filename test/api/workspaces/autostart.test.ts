@@ -1,4 +1,4 @@
-// Workspaces that start on their own: the schedule over HTTP, and what happens at its time, also when the clocks change.
+// Autostart of workspaces: the schedule over HTTP, and what happens at its time, also at daylight saving changes.
 import { describe, expect, test } from "bun:test";
 import { updateTemplate } from "#db/templates/templates.ts";
 import type { Template } from "#schema/templates/template.ts";
@@ -10,7 +10,7 @@ const NOON = "CRON_TZ=UTC 0 14 * * *";
 const setSchedule = (time: Clockwork, one: { id: string }, schedule?: unknown) =>
   answerOf(time.owner.put(pathOf(one, "/autostart"), { schedule }));
 
-test("[TI-1] [TI-17] a schedule is set, shown with its next time, refused by name, and taken away", async () => {
+test("[TI-1] [TI-17] a schedule is set, shown with its next time, refused by name, and removed", async () => {
   await using time = await openClockwork();
   const one = await time.make({ autostart_schedule: NOON });
   expect([one.autostart_schedule, minuteOf(one.next_start_at)]).toEqual([NOON, "2030-01-01T14:00"]);
@@ -44,7 +44,7 @@ test("[TI-17] a stopped workspace starts at its time with reason autostart, and 
   expect(await time.timers(one.id)).toEqual(["2030-01-03T14:00:00.000Z"]);
 });
 
-describe("[TI-2] [TI-17] each morning at nine by the clock on the wall, over the days on which clocks change", () => {
+describe("[TI-2] [TI-17] each morning at nine local time, including days with clock changes", () => {
   test.each([
     ["Europe/Berlin", "2030-03-30T12:00:00Z", ["2030-03-31T07:00", "2030-04-01T07:00"]],
     ["Europe/Berlin", "2030-10-26T12:00:00Z", ["2030-10-27T08:00", "2030-10-28T08:00"]],
@@ -66,7 +66,7 @@ describe("[TI-2] [TI-17] each morning at nine by the clock on the wall, over the
   });
 });
 
-test("[TI-18] a dormant owner, a forbidden day and a dormant workspace start nothing; the next time moves on", async () => {
+test("[TI-18] a dormant owner, a forbidden day and a dormant workspace start nothing; the next time advances", async () => {
   await using time = await openClockwork();
   const { store } = contextOf(time.server);
   const one = await time.make({ autostart_schedule: NOON });
@@ -89,7 +89,7 @@ test("[TI-18] a dormant owner, a forbidden day and a dormant workspace start not
   expect((await read(time.owner, one)).latest_build.build_number).toBe(2);
 });
 
-test("[WK-34] nothing starts on its own for an owner who was removed from the organization", async () => {
+test("[WK-34] nothing starts automatically for an owner who was removed from the organization", async () => {
   await using time = await openClockwork();
   const one = await time.make({ autostart_schedule: NOON });
   await time.build(one.id, "stop");
@@ -99,7 +99,7 @@ test("[WK-34] nothing starts on its own for an owner who was removed from the or
   expect(entry).toMatchObject({ reason: "autostart_skipped", detail: expect.stringContaining("not a member") });
 });
 
-test("[TI-20] [TI-19] an autostart keeps its version, follows the active one when asked to, and says why it cannot", async () => {
+test("[TI-20] [TI-19] an autostart keeps its version, follows the active one on request, and says why it cannot", async () => {
   await using time = await openClockwork();
   const { store } = contextOf(time.server);
   const one = await time.make({ autostart_schedule: NOON });
@@ -131,7 +131,7 @@ test("[TI-20] [TI-19] an autostart keeps its version, follows the active one whe
   expect(entry?.detail).toContain("size");
 });
 
-test("[TI-19] without a worker for it nothing is queued", async () => {
+test("[TI-19] without a matching worker nothing is queued", async () => {
   const manifest = { ...ECHO, tags: { place: "moon" } };
   await using time = await openClockwork();
   const one = await time.make({ autostart_schedule: NOON });

@@ -1,4 +1,4 @@
-// Workspaces that stop on their own: at the deadline, after a server was away, for suspended owners; and what puts the end off.
+// Autostop of workspaces: at the deadline, after server downtime, for suspended owners; and what extends the deadline.
 import { expect, test } from "bun:test";
 import { sha256, uuid } from "#base/ids.ts";
 import type { WorkspaceActivity } from "#schema/workspaces/schedule.ts";
@@ -39,7 +39,7 @@ test("[TI-14] [TI-13] a running workspace is stopped at its deadline, and says w
   expect(await time.timers(one.id)).toEqual([]);
 });
 
-test("[TI-15] what became due while the server was away is done after its start", async () => {
+test("[TI-15] actions that became due while the server was down run after its start", async () => {
   using place = tempDirectory();
   const clock = new ManualClock(Date.parse("2030-01-01T12:00:00Z"));
   const ids: string[] = [];
@@ -61,7 +61,7 @@ test("[TI-15] what became due while the server was away is done after its start"
   expect(minuteOf(missed?.next_start_at)).toBe("2030-01-02T14:00");
 });
 
-test("[TI-16] the workspaces of a suspended owner are stopped, those of others go on", async () => {
+test("[TI-16] the workspaces of a suspended owner are stopped, others continue", async () => {
   await using time = await openClockwork();
   const one = await time.make();
   const other = await time.admin.post<Workspace>("/api/v2/users/me/workspaces", {
@@ -78,7 +78,7 @@ test("[TI-16] the workspaces of a suspended owner are stopped, those of others g
   expect((await read(time.admin, other)).latest_build.status).toBe("running");
 });
 
-test("[TI-21] a start that has failed is stopped after the template's time", async () => {
+test("[TI-21] a workspace whose start has failed is stopped after the template's failure period", async () => {
   const manifest = { ...ECHO, echo: { error: "no disk" } };
   await using time = await openClockwork({ template: { failure_ttl_ms: HOUR }, manifest });
   const one = await time.make();
@@ -95,7 +95,7 @@ const agentToken = async (time: Clockwork, workspace_id: string): Promise<string
   return token;
 };
 
-test("[TI-10] [TI-11] [TI-13] open connections and apps in use put the end off and are told; reading and watching do not", async () => {
+test("[TI-10] [TI-11] [TI-13] open connections and active apps extend the deadline and are recorded; reading and watching do not", async () => {
   await using time = await openClockwork();
   const one = await time.make({ ttl_ms: 2 * HOUR });
   const [agent] = one.latest_build.resources[0]?.agents ?? [];
@@ -131,7 +131,7 @@ test("[TI-10] [TI-11] [TI-13] open connections and apps in use put the end off a
   expect((await time.pass(HOUR, one.id))?.latest_build.reason).toBe("autostop");
 });
 
-test("[TI-32] [TI-33] jobs and chats that work keep a workspace running, and are named; idle streams do not", async () => {
+test("[TI-32] [TI-33] active jobs and chats keep a workspace running, and are named; idle streams do not", async () => {
   await using time = await openClockwork();
   const one = await time.make({ ttl_ms: 2 * HOUR });
   const deadline = async () => minuteOf((await read(time.owner, one)).latest_build.deadline);
@@ -150,7 +150,7 @@ test("[TI-32] [TI-33] jobs and chats that work keep a workspace running, and are
     stats: { metrics: [{ name: "other", type: 2, value: 1, labels: [] }] } as never,
   });
   await time.pass(15 * MINUTE);
-  // An unused editor in a tab: its streams are open, and that is all.
+  // An unused editor in a tab only has open streams.
   await connection.agent.updateStats({ stats: { connectionCount: 2n, metrics: toMetrics([], 2) } as never });
   expect([await deadline(), await keptBy()]).toEqual(["2030-01-01T14:30", []]);
 
@@ -165,7 +165,7 @@ test("[TI-32] [TI-33] jobs and chats that work keep a workspace running, and are
   expect((await time.pass(HOUR, one.id))?.latest_build.reason).toBe("autostop");
 });
 
-test("[TI-12] that a workspace was used is written within a minute, and when the server stops", async () => {
+test("[TI-12] a workspace's last use is written within a minute, and when the server stops", async () => {
   using place = tempDirectory();
   const clock = new ManualClock(Date.parse("2030-01-01T12:00:00Z"));
   let one: Workspace | undefined;

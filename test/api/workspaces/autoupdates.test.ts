@@ -1,4 +1,4 @@
-// Following the template: the choice, and whether a start on its own could work.
+// Following the template's active version: the setting, and whether an automatic start could work.
 import { expect, test } from "bun:test";
 import { uuid } from "#base/ids.ts";
 import { updateTemplate } from "#db/templates/templates.ts";
@@ -9,7 +9,7 @@ import type { TestServer } from "#test/support/server.ts";
 import { awaitBuild, createBuild, ECHO, seedTemplate } from "#test/support/workspaces.ts";
 import { openCast } from "./cast.ts";
 
-/** Makes a version with this manifest the active one of the template. */
+/** Creates a version with this manifest and promotes it. */
 const activate = async (server: TestServer, template_id: string, manifest: Manifest): Promise<string> => {
   const { store, clock } = contextOf(server);
   const other = await seedTemplate(server, manifest, { name: `t-${uuid().slice(0, 8)}` });
@@ -47,7 +47,7 @@ test("[WC-2] automatic_updates is always or never; with always the next start us
   expect((await clients.owner.get<Workspace>(path)).automatic_updates).toBe("never");
 });
 
-test("[WC-3] the parameters mismatch only when the next start takes another version, and nothing fills one of its parameters", async () => {
+test("[WC-3] the parameters mismatch only if the next start uses another version with a parameter that has no value", async () => {
   const size = { name: "size", mutable: true, default: "small" };
   await using cast = await openCast({ manifest: { ...ECHO, parameters: [size] } });
   const { clients, path, server, template_id } = cast;
@@ -61,7 +61,7 @@ test("[WC-3] the parameters mismatch only when the next start takes another vers
   await clients.owner.put(`${path}/autoupdates`, { automatic_updates: "never" });
   await clients["site owner"].patch(`/api/v2/templates/${template_id}`, { require_active_version: true });
   expect(await mismatch()).toEqual(yes);
-  // A value of the last build that the new version does not take any more.
+  // A value of the last build that the new version no longer accepts.
   const options = [{ name: "Large", value: "large" }];
   await activate(server, template_id, { ...ECHO, parameters: [{ ...size, default: "large", options }] });
   expect(await mismatch()).toEqual(yes);

@@ -1,10 +1,10 @@
-// For whom a workspace can be made.
+// The users for whom a workspace can be created.
 import { expect, test } from "bun:test";
 import type { MinimalUser } from "#schema/users/user.ts";
 import { seedUser } from "#test/support/seed.ts";
 import { openCast } from "./cast.ts";
 
-test("[WC-6] members of the organization by name, in pages, found by name or address; nobody from elsewhere", async () => {
+test("[WC-6] members of the organization by name, in pages, found by name or address; no outsiders", async () => {
   await using cast = await openCast();
   const { clients, server, idOf } = cast;
   await seedUser(server, { username: "zoe-elsewhere" });

@@ -1,4 +1,4 @@
-// One workspace and everyone who may knock at its door: for stories about who may do what with it.
+// One workspace and all kinds of callers, for stories about access.
 import { sha256, uuid } from "#base/ids.ts";
 import { updateMember } from "#db/users/members.ts";
 import type { Manifest } from "#schema/templates/manifest.ts";
@@ -23,7 +23,7 @@ export const CALLERS = [
 ] as const;
 export type CallerName = (typeof CALLERS)[number];
 
-/** A running workspace `dev` of ada, who shares it with `amy` as admin and with `use` for work. */
+/** A running workspace `dev` of ada, shared with `amy` (role admin) and `uma` (role use). */
 export const openCast = async (options: TestServerOptions & { manifest?: Manifest } = {}) => {
   const world = await openWorld(options);
   const { server, admin } = world;

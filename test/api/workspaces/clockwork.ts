@@ -1,4 +1,4 @@
-// A server whose time a test moves, with one owner whose session does not end: for stories about what happens on its own.
+// A server with a clock controlled by the test, and one owner whose session does not end: for stories about automatic actions.
 import { uuid } from "#base/ids.ts";
 import { dueTimers } from "#db/engine/timers.ts";
 import type { insertTemplate } from "#db/templates/templates.ts";
@@ -30,7 +30,7 @@ export const openClockwork = async ({ at = "2030-01-01T12:00:00Z", template, man
   await store.commit([{ sql: "update api_keys set expires_at = 9e15", rows: [[]] }]);
   const owner = admin.as(ada.token);
 
-  /** Handles everything that is due now. */
+  /** Processes everything that is due now. */
   const settle = async (): Promise<void> => {
     await uses.flush();
     for (let tries = 0; tries < 1000; tries++) {
@@ -50,13 +50,13 @@ export const openClockwork = async ({ at = "2030-01-01T12:00:00Z", template, man
     owner_id: ada.user_id,
     owner_token: ada.token,
     settle,
-    /** Lets time pass and everything due happen; builds that this starts are waited for. */
+    /** Advances time and processes everything due; waits for builds that this starts. */
     pass: async (ms: number, id?: string): Promise<Workspace | undefined> => {
       clock.leap(ms);
       await settle();
       return id === undefined ? undefined : awaitBuild(owner, id);
     },
-    /** A workspace of ada whose first start has ended. */
+    /** Creates a workspace of ada and waits for the end of its first start. */
     make: async (more: object = {}): Promise<Workspace> => {
       const { id } = await createWorkspace(owner, template_id, `w-${uuid().slice(0, 8)}`, more);
       return awaitBuild(owner, id);
@@ -77,10 +77,10 @@ export const openClockwork = async ({ at = "2030-01-01T12:00:00Z", template, man
 };
 export type Clockwork = Awaited<ReturnType<typeof openClockwork>>;
 
-/** Lets everything else have its turn. */
+/** Yields to other tasks. */
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-/** A deleted workspace can be watched by nobody: it is asked for until it is. */
+/** A deleted workspace cannot be watched, so this polls until it is deleted. */
 export const awaitDeleted = async (client: Client, id: string): Promise<Workspace> => {
   for (;;) {
     const found = await client.get<Workspace>(`/api/v2/workspaces/${id}?include_deleted=true`);
@@ -89,7 +89,7 @@ export const awaitDeleted = async (client: Client, id: string): Promise<Workspac
   }
 };
 
-/** Status and fields of what is answered to a call. */
+/** Returns status and fields of a call's response. */
 export const answerOf = async (call: Promise<unknown>): Promise<string> => {
   try {
     await call;
@@ -103,5 +103,5 @@ export const answerOf = async (call: Promise<unknown>): Promise<string> => {
 
 export const pathOf = ({ id }: Pick<Workspace, "id">, suffix = ""): string => `/api/v2/workspaces/${id}${suffix}`;
 export const read = (client: Client, one: Pick<Workspace, "id">) => client.get<Workspace>(pathOf(one));
-/** To the minute. */
+/** Truncates a time to the minute. */
 export const minuteOf = (time: string | undefined): string | undefined => time?.slice(0, 16);

@@ -1,4 +1,4 @@
-// What a new workspace is refused for (facts/platform 3.2), and what both kinds of callers get.
+// Why a new workspace is rejected (facts/platform 3.2), and the responses for both kinds of callers.
 import { expect, test } from "bun:test";
 import { uuid } from "#base/ids.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
@@ -7,7 +7,7 @@ import { testInside } from "#test/support/inside.ts";
 import { seedUser } from "#test/support/seed.ts";
 import { awaitBuild, createWorkspace, ECHO, openWorld, seedTemplate } from "#test/support/workspaces.ts";
 
-test("[WK-19] each way to ask for a workspace that cannot be is refused with its status and field, and leaves nothing behind", async () => {
+test("[WK-19] each invalid request for a workspace is refused with its status and field, and leaves nothing behind", async () => {
   await using world = await openWorld();
   const { admin, server } = world;
   const parameters = [{ name: "size" }, { name: "kind", default: "a" }];
@@ -44,7 +44,7 @@ test("[WK-19] each way to ask for a workspace that cannot be is refused with its
   expect(await admin.get<object>("/api/v2/workspaces")).toEqual({ workspaces: [], count: 0 });
 });
 
-test("[WK-20] the caller under the specification's name gets 200 and {uuid, valid}, the one under the upstream name 201 and null", async () => {
+test("[WK-20] the caller under the specification's name gets 200 and {uuid, valid}, under the upstream name 201 and null", async () => {
   await using world = await openWorld();
   const { template_id, organization_id } = await seedTemplate(world.server);
   const path = `/api/v2/organizations/${organization_id}/members/me/workspaces`;
@@ -64,7 +64,7 @@ test("[WK-20] the caller under the specification's name gets 200 and {uuid, vali
 });
 
 testInside(
-  "[WK-12] [WK-13] an answer is made again when anything it shows has changed, and never given to who may not see it",
+  "[WK-12] [WK-13] a cached response is rebuilt when anything it shows has changed, and never returned without access",
   async () => {
     await using world = await openWorld();
     const { template_id, organization_id } = await seedTemplate(world.server);

@@ -1,4 +1,4 @@
-// Dormant workspaces: made so by people and by the clock, woken, deleted; and changes of the template that reach their times.
+// Dormant workspaces: made dormant by people and by time, woken, deleted; and template changes that affect their times.
 import { expect, test } from "bun:test";
 import type { Template } from "#schema/templates/template.ts";
 import type { Workspace, Workspaces } from "#schema/workspaces/workspace.ts";
@@ -20,7 +20,7 @@ const NOON = "CRON_TZ=UTC 0 14 * * *";
 const setDormant = (time: Clockwork, one: { id: string }, dormant: boolean) =>
   time.owner.put<Workspace>(pathOf(one, "/dormant"), { dormant });
 
-test("[TI-25] a running workspace that is made dormant is stopped, hidden from the list, and woken again", async () => {
+test("[TI-25] a running workspace that becomes dormant is stopped, hidden from the list, and woken again", async () => {
   await using time = await openClockwork({ template: { time_til_dormant_autodelete_ms: 3 * DAY } });
   const one = await time.make({ ttl_ms: 5 * HOUR, autostart_schedule: NOON });
   const asleep = await setDormant(time, one, true);
@@ -48,7 +48,7 @@ test("[TI-25] a running workspace that is made dormant is stopped, hidden from t
   expect(reasons).toEqual(["wake by ada", "dormancy by ada", "start by server"]);
 });
 
-test("[TI-25] starting a dormant workspace wakes it; what is deleted cannot sleep", async () => {
+test("[TI-25] starting a dormant workspace wakes it; a deleted one cannot become dormant", async () => {
   await using time = await openClockwork();
   const one = await time.make();
   await setDormant(time, one, true);
@@ -60,7 +60,7 @@ test("[TI-25] starting a dormant workspace wakes it; what is deleted cannot slee
   expect(await answerOf(setDormant(time, one, true))).toBe("410");
 });
 
-test("[TI-22] an unused workspace falls asleep: stopped when it runs, only marked when it is stopped", async () => {
+test("[TI-22] an unused workspace becomes dormant: stopped if it runs, only marked if it is stopped", async () => {
   await using time = await openClockwork({ template: { time_til_dormant_ms: 2 * DAY } });
   const running = await time.make();
   const stopped = await time.make();
@@ -85,7 +85,7 @@ test("[TI-22] an unused workspace falls asleep: stopped when it runs, only marke
   });
 });
 
-test("[TI-22] a use that has not been written yet keeps it awake", async () => {
+test("[TI-22] use that is not yet written prevents dormancy", async () => {
   await using time = await openClockwork({ template: { time_til_dormant_ms: DAY } });
   const one = await time.make();
   time.clock.leap(DAY - 1000);
@@ -96,7 +96,7 @@ test("[TI-22] a use that has not been written yet keeps it awake", async () => {
   expect(await time.timers(one.id)).toEqual(["2030-01-03T11:59:59.000Z"]);
 });
 
-test("[TI-23] a dormant workspace is deleted in the end; after a failed delete a day passes", async () => {
+test("[TI-23] a dormant workspace is deleted eventually; a failed delete is retried after a day", async () => {
   await using time = await openClockwork({ template: { time_til_dormant_autodelete_ms: 3 * DAY } });
   const { store } = contextOf(time.server);
   const [easy, hard] = [await time.make(), await time.make()];
@@ -131,7 +131,7 @@ test("[TI-23] a dormant workspace is deleted in the end; after a failed delete a
   expect(await time.timers(hard.id)).toEqual([]);
 });
 
-test("[TI-24] a change of the template reaches what its workspaces show, and can let them count from now", async () => {
+test("[TI-24] a template change applies to its workspaces' times, optionally counted from now", async () => {
   await using time = await openClockwork({ template: { time_til_dormant_autodelete_ms: 30 * DAY } });
   const [asleep, awake] = [await time.make(), await time.make({ autostart_schedule: NOON })];
   await setDormant(time, asleep, true);
@@ -158,7 +158,7 @@ test("[TI-24] a change of the template reaches what its workspaces show, and can
   expect((await read(time.owner, awake)).next_start_at).toBeUndefined();
 });
 
-test("[TI-24] a change of the template reaches a workspace that decides about its times in the meantime", async () => {
+test("[TI-24] a template change applies to a workspace that computes its times concurrently", async () => {
   await using time = await openClockwork();
   const { scheduler } = contextOf(time.server);
   const one = await time.make();
@@ -170,7 +170,7 @@ test("[TI-24] a change of the template reaches a workspace that decides about it
   for (const { store } of time.server.contexts) {
     const commit = store.commit.bind(store);
     store.commit = async (batch, about, part) => {
-      // Decided by the rules as they were before.
+      // Decided by the earlier rules.
       const decides = batch.some(({ rows }) => rows.flat().includes(`workspace/${one.id}/schedule`));
       if (decides && changes < most) {
         const rules = { time_til_dormant_autodelete_ms: (++changes + most) * DAY };
@@ -184,7 +184,7 @@ test("[TI-24] a change of the template reaches a workspace that decides about it
   await awaitBuild(time.owner, one.id);
   await scheduler.tick();
   expect(minuteOf((await read(time.owner, one)).deleting_at)).toBe("2030-01-03T12:00");
-  // And one that is notified of a change while another comes.
+  // And one that is notified of a change while another one arrives.
   changeBefore(2);
   await time.admin.patch<Template>(`/api/v2/templates/${time.template_id}`, { time_til_dormant_autodelete_ms: 0 });
   await scheduler.tick();
@@ -193,14 +193,14 @@ test("[TI-24] a change of the template reaches a workspace that decides about it
   expect([changes, minuteOf((await read(time.owner, one)).deleting_at)]).toEqual([2, "2030-01-05T12:00"]);
 });
 
-test("[TI-24] a change of the template reaches all of its workspaces, however many, in one tick of the clock", async () => {
+test("[TI-24] a template change applies to all of its workspaces, however many, in one tick of the clock", async () => {
   await using time = await openClockwork();
   const { store } = contextOf(time.server);
   const one = await time.make();
   await time.build(one.id, "stop");
   const many = Array.from({ length: 350 }, (_, i) => `00000000-0000-4000-8000-${String(i).padStart(12, "0")}`);
   const columns = "organization_id, template_id, created_at, updated_at, last_used_at, deleted, version, favorite";
-  // Copies of a stopped workspace that share its build: enough to be looked at.
+  // Copies of a stopped workspace that share its build, which is enough for lists.
   await store.commit([
     {
       sql: `insert into workspaces (id, owner_id, name, dormant_at, latest_build_id, ${columns})
@@ -218,7 +218,7 @@ test("[TI-24] a change of the template reaches all of its workspaces, however ma
   expect(left).toBe(0);
 });
 
-test("[TI-28] a required stop that the template begins to want, moves or drops reaches what runs, and people are told", async () => {
+test("[TI-28] a required stop that the template adds, moves or removes applies to running workspaces, and people are notified", async () => {
   await using time = await openClockwork();
   const one = await time.make();
   const change = async (days_of_week: string[]): Promise<(string | undefined)[]> => {

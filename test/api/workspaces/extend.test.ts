@@ -14,7 +14,7 @@ const agentOf = async (time: Clockwork, workspace_id: string): Promise<Client> =
   return time.admin.as(token);
 };
 
-test("[TI-8] the answer names the new deadline; each way that is not allowed has its status", async () => {
+test("[TI-8] the response has the new deadline; each forbidden change has its status", async () => {
   const template = { autostop_requirement_days: ["wednesday"] };
   await using time = await openClockwork({ template });
   const one = await time.make({ ttl_ms: HOUR });
@@ -34,7 +34,7 @@ test("[TI-8] the answer names the new deadline; each way that is not allowed has
   expect(await answerOf(extend({ deadline: to(HOUR) }))).toBe("410");
 });
 
-test("[TI-8] during a start, and without a deadline, nothing can be moved", async () => {
+test("[TI-8] during a start, and without a deadline, it cannot be moved", async () => {
   await using time = await openClockwork({ manifest: { ...ECHO, echo: { hang: true } } });
   const made = await time.owner.post<{ id: string }>("/api/v2/users/me/workspaces", {
     name: "dev",

@@ -1,11 +1,11 @@
-// The owner's mark on a workspace.
+// Favorites of workspace owners.
 import { expect, test } from "bun:test";
 import type { Workspace, Workspaces } from "#schema/workspaces/workspace.ts";
 import { ApiError } from "#src/client.ts";
 import { seedUser } from "#test/support/seed.ts";
 import { awaitBuild, createWorkspace, openWorld, seedTemplate } from "#test/support/workspaces.ts";
 
-test("[WK-21] only the owner marks a workspace; it comes first in the owner's list and is marked for nobody else", async () => {
+test("[WK-21] only the owner can favorite a workspace; it comes first in the owner's list and is a favorite for nobody else", async () => {
   await using world = await openWorld();
   const { template_id, organization_id } = await seedTemplate(world.server);
   const ada = world.admin.as((await seedUser(world.server, { username: "ada", organization_id })).token);

@@ -1,4 +1,4 @@
-// Forks of real local workspaces: their files, their chats, and what keeps them apart.
+// Forks of real local workspaces: their files, their chats, and their isolation.
 import { expect } from "bun:test";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -45,7 +45,7 @@ const noSnapshots = (client: Client, id: string): Promise<boolean> =>
     what: "the snapshot of the fork goes",
   });
 
-test("[FO-1][FO-2][FO-5] forks of a running workspace have its files, parameters and settings, and nothing that is done in one is in another", async () => {
+test("[FO-1][FO-2][FO-5] forks of a running workspace have its files, parameters and settings, and changes in one do not affect another", async () => {
   await using world = await openWorld();
   const { admin, server } = world;
   const template = await makeTemplate(admin, TEMPLATE);
@@ -84,7 +84,7 @@ test("[FO-1][FO-2][FO-5] forks of a running workspace have its files, parameters
   const token = (one: string): string => readFileSync(join(server.directory, "workspaces", one, "token"), "utf8");
   expect(token(first ?? "")).not.toBe(token(id));
 
-  // The next ones have other names, and may run.
+  // Later forks have other names and may run.
   const named = await fork(admin, id, { names: ["other"], start: true });
   await ended(admin, named);
   await awaitWorkspace(
@@ -95,7 +95,7 @@ test("[FO-1][FO-2][FO-5] forks of a running workspace have its files, parameters
   expect((await fork(admin, id)).copies[0]?.name).toBe("dev-fork-4");
 }, 60_000);
 
-test("[FO-3] a fork is refused where a name is taken or a member may not work in the workspace, and changes nothing", async () => {
+test("[FO-3] a fork is refused if a name is taken or a member may not work in the workspace, and changes nothing", async () => {
   await using world = await openWorld();
   const { admin, server } = world;
   const { id, organization_id } = await createWorkspace(admin, (await makeTemplate(admin, TEMPLATE)).id, "dev");
@@ -114,20 +114,20 @@ test("[FO-3] a fork is refused where a name is taken or a member may not work in
   expect(await refused({ count: 101 })).toStartWith("400 count");
   const stranger = new Client(server.url, (await seedUser(server, { organization_id })).token);
   expect(await refused({}, stranger)).toBe("404");
-  // Template administrators may change a workspace, but what is in it is not theirs to read.
+  // Template administrators may change a workspace but not read its content.
   const keeper = await seedUser(server, { organization_id, roles: ["template-admin"] });
   expect(await refused({}, new Client(server.url, keeper.token))).toBe("403");
   expect((await admin.get<Forks>(`${at(id)}/forks`)).forks).toEqual([]);
   expect((await admin.get<Snapshots>(`${at(id)}/snapshots`)).snapshots).toEqual([]);
 }, 60_000);
 
-test("[FO-6] a fork that did not get its files gets them with its next start, and the workspace it is of stays until then", async () => {
+test("[FO-6] a fork that did not get its files gets them with its next start, and its original is kept until then", async () => {
   await using world = await openWorld({ env: { SLIPWAY_PROVISIONER_SLOTS: "1" } });
   const { admin, server } = world;
   const { id } = await createWorkspace(admin, (await makeTemplate(admin, TEMPLATE)).id, "dev");
   await awaitBuild(admin, id);
   const hanging = await makeTemplate(admin, HANGING);
-  /** A fork whose copy finds something in the place of its folder: its build fails. */
+  /** A fork whose copy finds something in place of its folder, so its build fails. */
   const failing = async (): Promise<{ made: Fork; copy: string }> => {
     const blocker = await createWorkspace(admin, hanging.id, `blocks-${crypto.randomUUID().slice(0, 8)}`);
     const made = await fork(admin, id, {});
@@ -156,7 +156,7 @@ test("[FO-6] a fork that did not get its files gets them with its next start, an
   expect(readFileSync(join(folder(copy), "home", "kept"), "utf8")).toBe("of dev");
   expect((await ended(admin, made)).copies[0]?.status).toBe("ready");
   await noSnapshots(admin, id);
-  // The next start keeps what was done since.
+  // The next start keeps later changes.
   writeFileSync(join(folder(copy), "home", "kept"), "of the copy");
   await createBuild(admin, copy, "stop");
   await awaitBuild(admin, copy);
@@ -164,7 +164,7 @@ test("[FO-6] a fork that did not get its files gets them with its next start, an
   await awaitBuild(admin, copy);
   expect(readFileSync(join(folder(copy), "home", "kept"), "utf8")).toBe("of the copy");
 
-  // One that is deleted needs no files.
+  // A deleted fork needs no files.
   const { made: unwanted, copy: gone } = await failing();
   await createBuild(admin, gone, "delete", { permanent: true });
   expect((await ended(admin, unwanted)).copies[0]?.status).toBe("deleted");
@@ -175,10 +175,10 @@ test("[FO-6] a fork that did not get its files gets them with its next start, an
 }, 60_000);
 
 testInside(
-  "[FO-4] one's chats are copied with the workspace, with their history until then, and go on in the copy",
+  "[FO-4] the user's chats are copied with the workspace and their history so far, and continue in the copy",
   async () => {
     const models = new ScriptedModels();
-    // Coding agents are waited for in real time.
+    // Coding agents need real time.
     await using world = await openWorld({ models, clock: systemClock });
     const { admin } = world;
     const { id, organization_id } = await createWorkspace(admin, (await makeTemplate(admin, TEMPLATE)).id, "dev");
@@ -221,7 +221,7 @@ testInside(
     call.say("here").finish();
     await until(() => isIdle(first?.chat_id ?? ""));
     expect(await historyOf(admin, second?.chat_id ?? "")).toEqual(await historyOf(admin, chat.id));
-    // The agent of a copy works in the copy's workspace, and has the conversation.
+    // The agent of a forked chat works in the fork's workspace, and has the conversation.
     const [agents] = copiesOf(led.id);
     await sendMessage(speaker, agents?.chat_id ?? "", "say here\nfree pwd");
     await until(async () => (await historyOf(admin, agents?.chat_id ?? "")).at(-1)?.startsWith("tool:"));

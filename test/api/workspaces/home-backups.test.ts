@@ -1,4 +1,4 @@
-// Home backups of real local workspaces, as people, templates and owners of the deployment see them.
+// Home backups of real local workspaces, as people, templates and deployment owners see them.
 import { expect } from "bun:test";
 import { readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -38,7 +38,7 @@ const settled = (client: Client, id: string, count: number): Promise<HomeBackup[
     { what: `${count} backups` },
   );
 
-test("[HB-11][HB-12] a backup is made on request, fetched as a snapshot, restored, and forked from; only those may who may change the workspace", async () => {
+test("[HB-11][HB-12] a backup is created on request, fetched as a snapshot, restored, and forked from, only by people who may change the workspace", async () => {
   using place = tempDirectory();
   await using world = await openWorld({
     env: { SLIPWAY_HOME_BACKUP_DIR: place.path, SLIPWAY_HOME_BACKUP_ENGINE: "archive" },
@@ -93,7 +93,7 @@ test("[HB-11][HB-12] a backup is made on request, fetched as a snapshot, restore
   expect(readdirSync(place.path)).toEqual([]);
 }, 60_000);
 
-test("[HB-4][HB-10][HB-14] backups are made by schedule and verified each week; health names old and damaged ones, which are replaced", async () => {
+test("[HB-4][HB-10][HB-14] backups are created on schedule and verified every week; health names old and damaged ones, which are replaced", async () => {
   using place = tempDirectory();
   const settings = { SLIPWAY_HOME_BACKUP_DIR: place.path, SLIPWAY_HOME_BACKUP_ENGINE: "archive" };
   await using world = await openWorld({
@@ -132,7 +132,7 @@ test("[HB-4][HB-10][HB-14] backups are made by schedule and verified each week; 
   await settled(admin, id, 2);
   expect((await report(admin)).workspaces).toMatchObject([{ problem: "" }]);
 
-  // Nothing has run since: there is nothing to store.
+  // Nothing has run since, so there is nothing to store.
   await age("home_backups", "created_at", 24 * 8);
   await age("jobs", "completed_at", 24 * 8);
   const [newest] = (await list(admin, id)).backups;

@@ -1,5 +1,5 @@
-// Workspaces on a running server, reached by the public client, whose time a test moves: the other real thing that the steps of
-// test/actors/workspace/life-commands.ts are played against. One server serves all runs, each with workspaces of its own.
+// Workspaces on a running server, through the public client, with time controlled by the test: the second real implementation for the steps
+// of test/actors/workspace/life-commands.ts. One server serves all runs, each with its own workspaces.
 import { dueTimers } from "#db/engine/timers.ts";
 import type { Manifest } from "#schema/templates/manifest.ts";
 import type { Template } from "#schema/templates/template.ts";
@@ -15,7 +15,7 @@ import { type Clockwork, openClockwork } from "./clockwork.ts";
 
 const manifest = (echo: Manifest["echo"], more: Partial<Manifest> = {}): string =>
   JSON.stringify({ provisioner: "echo", resources: [{ name: "main" }], ...(echo ? { echo } : {}), ...more });
-/** One large workspace is kept ready; the steps make small ones themselves. */
+/** One large workspace is prebuilt; the steps create small ones. */
 const GOOD = manifest(undefined, {
   parameters: [{ name: "size", default: "small" }],
   presets: [{ name: "Ready", parameters: { size: "large" }, prebuilds: 1 }],
@@ -31,7 +31,7 @@ type Offer = {
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 const timeOf = (text: string | undefined): number | null => (text === undefined ? null : Date.parse(text));
 
-/** What is offered under these rules. */
+/** Creates what is offered under these rules. */
 const makeOffer = async (admin: Client, rules: Rules): Promise<Offer> => {
   const { id, active_version_id } = await makeTemplate(admin, GOOD);
   const version = async (echo: Manifest["echo"]): Promise<string> =>
@@ -116,7 +116,7 @@ export class ServerLives implements Real {
     return 200;
   }
 
-  /** Waits for one that can be claimed: nothing else is kept under these rules. */
+  /** Waits for one claimable workspace: these rules prebuild no others. */
   async #oneIsReady(): Promise<void> {
     for (;;) {
       const own = (await this.#kept()).filter(({ template_id }) => template_id === this.#offer.template_id);
@@ -126,7 +126,7 @@ export class ServerLives implements Real {
     }
   }
 
-  /** Workspaces that are kept ready, and those about to be. */
+  /** Returns prebuilt workspaces and those being built. */
   async #kept(): Promise<Page["workspaces"]> {
     return (await this.#time.admin.get<Page>("/api/v2/workspaces?q=owner:prebuilds")).workspaces;
   }
@@ -135,7 +135,7 @@ export class ServerLives implements Real {
     return this.#time.owner.get<Workspace>(`/api/v2/workspaces/${id}?include_deleted=true`);
   }
 
-  /** Everything that is due has been done, and every build that can end has ended. */
+  /** Resolves when everything due is done, and every build that can end has ended. */
   async #settle(): Promise<void> {
     const { store } = contextOf(this.#time.server);
     const { clock, settle } = this.#time;
@@ -143,7 +143,7 @@ export class ServerLives implements Real {
       await settle();
       let isBusy = false;
       for (const id of this.#ids) if (await this.#isBusy(id)) isBusy = true;
-      // A build that is under way when the clock leaps would count as one that nothing was heard of.
+      // A build that is running when the clock jumps would count as one without a heartbeat.
       for (const { latest_build } of await this.#kept()) if (latest_build.job.completed_at === undefined) isBusy = true;
       if (!isBusy && (await store.all(dueTimers({ now: clock.now() }))).length === 0) return;
       await turn();
@@ -178,7 +178,7 @@ export class ServerLives implements Real {
     };
   }
 
-  /** Removes what this run has made: the next one's time would go on for it, too. */
+  /** Removes the workspaces of this run; otherwise the next run's time would also apply to them. */
   async clear(): Promise<void> {
     for (const id of this.#ids) {
       const { latest_build } = await this.#read(id);
@@ -189,9 +189,9 @@ export class ServerLives implements Real {
     }
   }
 
-  /** A server on which runs can be opened one after the other. */
+  /** A server on which runs can be started one after the other. */
   static async start() {
-    // Builds that hang keep nobody from a worker.
+    // Hanging builds must not occupy all workers.
     const time = await openClockwork({ env: { SLIPWAY_PROVISIONER_SLOTS: "8" } });
     const offers = new Map<Rules, Offer>();
     return {

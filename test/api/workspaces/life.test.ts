@@ -23,7 +23,7 @@ const failure = async (promise: Promise<unknown>): Promise<ApiError> => {
   return error;
 };
 
-test("[WK-1] a new workspace is answered with its pending first build, and runs with its agents once that has succeeded", async () => {
+test("[WK-1] a new workspace is returned with its pending first build, and runs with its agents once that has succeeded", async () => {
   await using world = await openWorld();
   const { template_id } = await seedTemplate(world.server);
   const made = await createWorkspace(world.admin, template_id);
@@ -45,7 +45,7 @@ test("[WK-1] a new workspace is answered with its pending first build, and runs 
   expect(await world.admin.get<Workspace>("/api/v2/users/me/workspace/DEV")).toEqual(running);
 });
 
-test("[WK-2] stop and delete are builds with numbers that follow each other; the deleted one no longer exists unless asked for", async () => {
+test("[WK-2] stop and delete are builds with consecutive numbers; a deleted workspace no longer exists unless requested", async () => {
   await using world = await openWorld();
   const { template_id } = await seedTemplate(world.server);
   const { id } = await createWorkspace(world.admin, template_id);
@@ -77,7 +77,7 @@ const awaitWorkspaceDeleted = async (client: Parameters<typeof awaitBuild>[0], i
   await awaitWorkspace(client, id, (one) => one.latest_build.status === "deleted").catch(() => undefined);
 };
 
-test("[WK-3] a second build while one is active is a conflict; a name is taken once, whatever its letter case", async () => {
+test("[WK-3] a second build while one is active is a conflict; a name is unique, ignoring case", async () => {
   await using world = await openWorld();
   const { template_id } = await seedTemplate(world.server, { ...ECHO, echo: { hang: true } });
   const { id } = await createWorkspace(world.admin, template_id);
@@ -87,7 +87,7 @@ test("[WK-3] a second build while one is active is a conflict; a name is taken o
   expect(taken.body.validations).toEqual([{ field: "name", detail: "must be unique" }]);
 });
 
-test("[WK-4] a running build that is cancelled ends as canceled; its log can be followed to the end", async () => {
+test("[WK-4] a running build that is canceled ends as canceled; its log can be followed to the end", async () => {
   await using world = await openWorld();
   const logs = Array.from({ length: 700 }, (_, i) => `line ${i}`);
   const { template_id } = await seedTemplate(world.server, { ...ECHO, echo: { hang: true, logs } });
@@ -124,7 +124,7 @@ test("[WK-5] a failed build says why, and the workspace can be started again", a
   expect((await createBuild(world.admin, id, "start")).build_number).toBe(2);
 });
 
-test("[WK-6] [JB-8] a job that no worker can take waits, is counted in the queue of nobody, and is cancelled immediately", async () => {
+test("[WK-6] [JB-8] a job that no worker can take waits, is in no queue position, and is canceled immediately", async () => {
   await using world = await openWorld();
   const { template_id } = await seedTemplate(world.server, { ...ECHO, tags: { gpu: "yes" } });
   const { latest_build } = await createWorkspace(world.admin, template_id);

@@ -1,4 +1,4 @@
-// The list of workspaces: who sees what, in which order, and every key of the search.
+// The list of workspaces: visibility, order, and every search key.
 import { expect, test } from "bun:test";
 import { updateBy } from "#db/engine/sql.ts";
 import { agents } from "#db/schema/agents.ts";
@@ -34,7 +34,7 @@ const populated = async () => {
   return { world, admin, ada: adaClient, running, hers, template: running.template_name };
 };
 
-test("[WK-17] members see their own, those who look after templates see all; what runs comes first, then owner and name", async () => {
+test("[WK-17] members see their own, template admins see all; running ones first, then owner and name", async () => {
   const { world, admin, ada } = await populated();
   await using _ = world;
   expect(await names(admin)).toEqual(["hers", "running", "failed", "stopped"]);
@@ -44,7 +44,7 @@ test("[WK-17] members see their own, those who look after templates see all; wha
   expect((await search(ada)).workspaces[0]?.latest_build.resources[0]?.agents).toHaveLength(1);
 });
 
-test("[WL-7] pages by a cursor miss nothing while workspaces stop, and no cursor but an id is taken", async () => {
+test("[WL-7] cursor pages miss nothing while workspaces stop, and only an ID is a valid cursor", async () => {
   const { world, admin } = await populated();
   await using _ = world;
   const page = async (after: string): Promise<string[]> => {
@@ -57,7 +57,7 @@ test("[WL-7] pages by a cursor miss nothing while workspaces stop, and no cursor
     const [next = ""] = await page(after);
     if (next !== "") seen.push(next);
     after = next;
-    // What was shown goes behind everything that runs.
+    // The one shown so far is sorted after everything that is running.
     const shown = (await search(admin)).workspaces.find(({ id }) => id === next);
     if (shown?.latest_build.status === "running") {
       await createBuild(admin, next, "stop");
@@ -68,7 +68,7 @@ test("[WL-7] pages by a cursor miss nothing while workspaces stop, and no cursor
   expect((await admin.fetch("GET", "/api/v2/workspaces?after_id=hers")).status).toBe(400);
 });
 
-test("[WK-18] each key of the search matches what it says, and a wrong one is named", async () => {
+test("[WK-18] each search key matches what it says, and an invalid one is named", async () => {
   const { world, admin, ada, running, hers, template } = await populated();
   await using _ = world;
   const cases: [string, string[]][] = [
@@ -105,7 +105,7 @@ test("[WK-18] each key of the search matches what it says, and a wrong one is na
   expect([refused.status, refused.body.message]).toEqual([400, "Invalid workspace search query."]);
   expect(refused.body.validations?.map(({ field }) => field).sort()).toEqual(["colour", "status"]);
 
-  // What was true of none is true of one now.
+  // No workspace matched before; now one does.
   const { template_id } = running;
   const next = await importVersion(admin, `${unique()}${JSON.stringify(ECHO)}`, { template_id });
   await admin.patch(`/api/v2/templates/${template_id}/versions`, { id: next.id });
@@ -166,7 +166,7 @@ test("[WK-18] among 305 workspaces has-ai-task and has_external_agent find those
   expect(await find("has_external_agent:false has-ai-task:false name:plain")).toEqual({ count: 1, names: ["plain"] });
   expect(await find("has_external_agent:true has-ai-task:true")).toEqual({ count: 0, names: [] });
   expect(many.workspaces.length).toBe(300);
-  // The template says otherwise from the next version on, and what was built before stays what it was.
+  // The next template version changes this; earlier builds stay as they were.
   const next = await importVersion(admin, unique() + JSON.stringify({ ...ECHO, ai_task: true }), {
     template_id: no.id,
   });
@@ -178,7 +178,7 @@ test("[WK-18] among 305 workspaces has-ai-task and has_external_agent find those
   const templates = await admin.get<{ name: string }[]>("/api/v2/templates?q=has-ai-task:true");
   expect(templates.map(({ name }) => name)).toEqual(["no-task", "task"]);
   const others = await admin.get<{ name: string }[]>("/api/v2/templates?q=has-ai-task:false");
-  // The ready template is not there where several nodes share a deployment.
+  // The built-in template does not exist if several nodes share a deployment.
   const shown = others.map(({ name }) => name).filter((name) => name !== "local");
   expect(shown).toEqual(["kind-0", "kind-1", "kind-2", "outside"]);
 });

@@ -1,5 +1,5 @@
-// Who gets local workspaces, which can do whatever the server's user can: nobody where others than this machine use the server, and
-// elsewhere only owners of the deployment, unless settings say otherwise.
+// Who gets local workspaces, which can do whatever the server's user can: nobody if other machines use the server, and otherwise only
+// deployment owners, unless settings allow more.
 
 import { expect, test as testAnywhere } from "bun:test";
 import { ApiError, type Client } from "#src/client.ts";
@@ -22,7 +22,7 @@ const refusal = async (call: Promise<unknown>): Promise<{ status: number; messag
   return error instanceof ApiError ? error : { status: 200, message: "" };
 };
 
-/** The starter templates `local` and `docker`, as far as this caller is offered them. */
+/** Returns which of the starter templates `local` and `docker` are offered to this caller. */
 const offered = async (caller: Client): Promise<string[]> =>
   (await caller.get<Named[]>("/api/v2/templates/examples"))
     .map(({ id }) => id)
@@ -38,7 +38,7 @@ const openLocal = async (options: TestServerOptions = {}) => {
   return { ...world, local, member };
 };
 
-test("[LP-9] [TP-36] a member is not shown the template and is refused a workspace of it; the setting allows both", async () => {
+test("[LP-9] [TP-36] a member is not shown the template and cannot create a workspace from it; the setting allows both", async () => {
   await using world = await openLocal();
   const { local, member } = world;
   expect(await member.get<Named[]>("/api/v2/templates")).toEqual([]);
@@ -59,7 +59,7 @@ test("[LP-9] [TP-36] a member is not shown the template and is refused a workspa
   await awaitBuild(open.member, id);
 }, 60_000);
 
-test("[LP-9] an owner cannot make one for a member, and starts no version that someone else has written", async () => {
+test("[LP-9] an owner cannot create one for a member, and cannot start a version that another person has written", async () => {
   await using world = await openLocal();
   const { admin, local } = world;
   const somebody = await seedUser(world.server, { organization_id: local.organization_id });
@@ -92,7 +92,7 @@ test("[LP-16] nobody promotes a local version whose starts would be refused", as
   await admin.patch(`/api/v2/templates/${template.id}/versions`, { id: own.id });
 });
 
-test("[LP-8] [TP-36] a data directory that moves behind a proxy starts no local workspace any more and says why; stop and delete still work", async () => {
+test("[LP-8] [TP-36] a data directory that moves behind a proxy starts no more local workspaces and says why; stop and delete still work", async () => {
   using place = tempDirectory();
   const directory = place.path;
   let id = "";
@@ -111,13 +111,13 @@ test("[LP-8] [TP-36] a data directory that moves behind a proxy starts no local 
     expect(message).toContain("allow_local_provisioner_off_loopback");
   }
   expect(await offered(admin)).toEqual(["docker"]);
-  // What ran before is stopped by the start (rule LP-15), and can go.
+  // The start stops what was running before (rule LP-15), so it can be deleted.
   expect((await awaitBuild(admin, id)).latest_build).toMatchObject({ status: "stopped", reason: "autostop" });
   await createBuild(admin, id, "delete");
   expect((await awaitBuild(admin, id)).latest_build.status).toBe("deleted");
 }, 60_000);
 
-test("[LP-15] an owner who loses the role has their running local workspaces stopped, and starts none again", async () => {
+test("[LP-15] an owner who loses the role has their running local workspaces stopped, and cannot start more", async () => {
   await using world = await openLocal();
   const { admin, local, server } = world;
   const seeded = await seedUser(server, { organization_id: local.organization_id, roles: ["owner"] });
@@ -136,7 +136,7 @@ test("[LP-15] an owner who loses the role has their running local workspaces sto
 }, 60_000);
 
 testAnywhere(
-  "[LP-10] a template for local workspaces with two agents, or with none, fails at its import with the words",
+  "[LP-10] a template for local workspaces with two agents, or none, fails at its import with an explanation",
   async () => {
     await using world = await openWorld();
     const two = "provisioner: local\nresources:\n  - name: a\n    agents:\n      - name: one\n      - name: two\n";

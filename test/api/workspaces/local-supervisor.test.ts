@@ -1,4 +1,4 @@
-// A daemon of a local workspace that is killed returns on its own, also after a restart of the server; a chat is told what happens.
+// A killed daemon of a local workspace is restarted automatically, also after a restart of the server; a chat is notified of it.
 
 import { expect } from "bun:test";
 import { readFileSync, rmSync } from "node:fs";
@@ -40,14 +40,14 @@ const kill = async (daemon: ProcessMark): Promise<void> => {
   await until(() => !isAlive(daemon));
 };
 
-/** The daemon that has come in place of another. */
+/** Returns the daemon that has replaced another. */
 const successor = (server: TestServer, id: string, before: ProcessMark): Promise<ProcessMark> =>
   until(() => {
     const now = daemonOf(server, id);
     return now.pid !== before.pid && isAlive(now) && now;
   });
 
-test("[LP-13] a daemon that is killed returns without anyone asking, is connected as the same agent, and ends with its workspace", async () => {
+test("[LP-13] a killed daemon restarts automatically, connects as the same agent, and ends with its workspace", async () => {
   await using world = await openReady();
   const { server, admin, id } = world;
   const agent = agentOf(await admin.get<Workspace>(`/api/v2/workspaces/${id}`));
@@ -67,7 +67,7 @@ test("[LP-13] a daemon that is killed returns without anyone asking, is connecte
   await awaitBuild(admin, id);
 }, 60_000);
 
-test("[LP-13] a server that was started again watches over the daemons that it finds", async () => {
+test("[LP-13] a restarted server supervises the daemons that it finds", async () => {
   using place = tempDirectory();
   let id = "";
   {
@@ -84,7 +84,7 @@ test("[LP-13] a server that was started again watches over the daemons that it f
   await awaitBuild(world.admin, id);
 }, 60_000);
 
-test("[LP-13] [TO-31] a chat whose agent dies goes on once it is back; without a way back start_workspace rebuilds, and the words say which", async () => {
+test("[LP-13] [TO-31] a chat whose agent dies continues once it is back; otherwise start_workspace rebuilds, and the message says which", async () => {
   const models = new ScriptedModels();
   let looksAfter = true;
   const every: Clock["every"] = (ms, run) => systemClock.every(ms, () => looksAfter && run());
@@ -106,7 +106,7 @@ test("[LP-13] [TO-31] a chat whose agent dies goes on once it is back; without a
   expect(waited.results).toMatchObject([{ started: true, status: "running", agent_status: "connected" }]);
   expect(waited.results[0]).not.toHaveProperty("rebuilt");
 
-  // Without its record nobody can start it again as it was.
+  // Without its record, it cannot be restarted unchanged.
   const daemon = daemonOf(server, id);
   rmSync(recordOf(server, id));
   await kill(daemon);

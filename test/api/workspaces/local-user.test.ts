@@ -1,4 +1,4 @@
-// Local workspaces that run as a user of their own: real processes of the user `nobody`, which try to read what is the server's.
+// Local workspaces that run as a separate user: real processes of the user `nobody` that try to read the server's files.
 
 import { expect, test as testAnywhere } from "bun:test";
 import { chmodSync, existsSync, lstatSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
@@ -39,7 +39,7 @@ testNeeding(
     const made = await callTools(services, await models.next(), ["create_workspace", { template_id, name: "mine" }]);
     const [{ workspace_id = "" } = {}] = made.results as { workspace_id: string }[];
     const read = (path: string): [string, object] => ["read_file", { path }];
-    // In a cluster the data is elsewhere.
+    // In a cluster, the data is elsewhere.
     const files = ["encryption.key", ...(onPostgres ? [] : ["slipway.db", "slipway.db-wal"])];
     for (const file of files) expect(existsSync(join(server.directory, file))).toBe(true);
     const tried = await callTools(
@@ -111,7 +111,7 @@ testNeeding(
   60_000,
 );
 
-test("[LP-11] a user that cannot be used is never replaced by the server's: the build fails with the reason", async () => {
+test("[LP-11] an unusable user is never replaced by the server's: the build fails with the reason", async () => {
   for (const [name, reason] of [
     ["no-such-user-here", "this machine has no such user"],
     ["root", "is root, which doesn't isolate anything"],
@@ -151,7 +151,7 @@ testNeeding(
   },
 );
 
-testAnywhere("[LP-11] a unit for it runs as root, with the rights to become another user", async () => {
+testAnywhere("[LP-11] a unit for it runs as root, with permission to switch users", async () => {
   const flag = "--local-workspace-user=nobody";
   expect(await runHere(["systemd", flag])).toMatchObject({ code: 2, errors: expect.stringContaining("--user root") });
   const { printed } = await runHere(["systemd", "--user", "root", flag]);

@@ -1,4 +1,4 @@
-// The whole path on real parts: the ready template `local`, a real process, the real daemon, which reports back over the network.
+// The whole path with real parts: the built-in template `local`, a real process, the real daemon, which reports back over the network.
 
 import { expect } from "bun:test";
 import { existsSync } from "node:fs";
@@ -12,7 +12,7 @@ const test = testOfOne("local");
 type Template = { id: string; name: string };
 const agentOf = ({ latest_build }: Workspace) => latest_build.resources[0]?.agents[0];
 
-test("[WK-14] a fresh install brings a workspace to life with its template `local`: the daemon connects and gets ready, and stops with it", async () => {
+test("[WK-14] a fresh install creates a running workspace from its template `local`: the daemon connects, becomes ready, and stops with it", async () => {
   await using world = await openWorld();
   const templates = await world.admin.get<Template[]>("/api/v2/templates");
   const local = templates.find(({ name }) => name === "local");

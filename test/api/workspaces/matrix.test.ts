@@ -1,5 +1,5 @@
-// Who gets which answer from each endpoint of workspaces and of port sharing: a table of statuses, which SLIPWAY_REPORT=1 prints as it
-// was seen. Every cell is asked of a workspace of ada that is shared with amy (admin) and uma (use).
+// The status of each workspace and port-sharing endpoint for each caller: a table, which SLIPWAY_REPORT=1 prints as observed. Every cell is
+// tested on a workspace of ada that is shared with amy (admin) and uma (use).
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { fetchDocument, operationsOf } from "#test/fuzz/operations.ts";
 import { CALLERS, type CallerName, openCast } from "./cast.ts";
@@ -10,7 +10,7 @@ type Row = {
   readonly call: (cast: Cast, who: CallerName) => readonly [method: string, path: string, body?: unknown];
   /** Statuses in the order of CALLERS, agent last. */
   readonly statuses: string;
-  /** The same call as it stands in the specification. */
+  /** The call as written in the specification. */
   readonly name: string;
 };
 
@@ -24,7 +24,7 @@ afterAll(async () => {
   if (Bun.env.SLIPWAY_REPORT !== undefined) process.stdout.write(`\n${report()}\n`);
 });
 
-/** Endpoint by caller, with the status seen. */
+/** Returns endpoints by caller with the observed status. */
 const report = (): string => {
   const rows = [["", ...CALLERS], ...seen.map((line) => line.split("|"))];
   const widths = rows[0]?.map((_, i) => Math.max(...rows.map((row) => row[i]?.length ?? 0))) ?? [];
@@ -47,18 +47,18 @@ const build =
   (suffix: string, method = "GET", body?: unknown) =>
   (one: Cast) =>
     [method, `/api/v2/workspacebuilds/${one.workspace.latest_build.id}${suffix}`, body] as const;
-/** Of no snapshot. */
+/** The ID of no snapshot. */
 const NOBODYS_ID = "6ba7b810-9dad-41d1-80b4-00c04fd430c8";
 const agentOf = ({ workspace }: Cast): string => workspace.latest_build.resources[0]?.agents[0]?.id ?? "";
 
 const create = (path: string, prefix: string) => (one: Cast, who: CallerName) =>
   ["POST", path, { name: `${prefix}-${who.replace(" ", "-")}`, template_id: one.template_id }] as const;
 
-// What is forbidden to those who may see it is 403, and 404 to those who may not.
-// guest, owner, shared admin, shared use, member, template admin, organization admin, auditor, site owner, agent
+// Forbidden operations give 403 to those who can see the workspace, and 404 to others. guest, owner, shared admin, shared use, member,
+// template admin, organization admin, auditor, site owner, agent
 const READ = "401 200 200 200 404 200 200 404 200 401";
 const CHANGE = "401 204 204 403 404 204 204 404 204 401";
-/** The agent of the workspace may, too. */
+/** The workspace's agent is also allowed. */
 const CHANGE_OR_AGENT = CHANGE.replace(/401$/, "204");
 const OWN = "401 204 403 403 404 403 403 404 403 401";
 const SHARE = "401 204 403 403 404 403 403 404 204 401";
@@ -82,7 +82,7 @@ const TABLE: Row[] = [
   { rule: "SH-1", name: "GET workspaces/{w}/acl", call: at("/acl"), statuses: READ },
   { rule: "SH-8", name: "GET workspaces/{w}/port-share", call: at("/port-share"), statuses: READ },
   { rule: "WC-7", name: "GET workspaces/{w}/watch", call: at("/watch"), statuses: READ },
-  // Without an upgrade: 400 says that one is needed.
+  // Without an upgrade: 400 says that one is required.
   { rule: "WC-7", name: "GET workspaces/{w}/watch-ws", call: at("/watch-ws"), statuses: READ.replaceAll("200", "400") },
   { rule: "WC-7", name: "PUT workspaces/{w}/favorite", call: at("/favorite", "PUT"), statuses: OWN },
   { rule: "WC-7", name: "DELETE workspaces/{w}/favorite", call: at("/favorite", "DELETE"), statuses: OWN },
@@ -94,7 +94,7 @@ const TABLE: Row[] = [
   { rule: "WC-7", name: "PUT workspaces/{w}/ttl", call: at("/ttl", "PUT", { ttl_ms: null }), statuses: CHANGE },
   { rule: "WC-7", name: "PUT workspaces/{w}/autostart", call: at("/autostart", "PUT", { schedule: null }), statuses: CHANGE },
   { rule: "WC-7", name: "PUT workspaces/{w}/dormant", call: at("/dormant", "PUT", { dormant: false }), statuses: CHANGE.replaceAll("204", "200") },
-  // It has no deadline: 409 for all who may. An agent may for its own workspace.
+  // It has no deadline: 409 for everyone allowed. An agent is allowed for its own workspace.
   { rule: "WC-7", name: "PUT workspaces/{w}/extend", call: at("/extend", "PUT", { deadline: "2040-01-01T00:00:00Z" }),
     statuses: "401 409 409 403 404 409 409 404 409 409" },
   { rule: "SH-2", name: "PATCH workspaces/{w}/acl", call: at("/acl", "PATCH", { user_roles: {} }), statuses: SHARE },
@@ -109,20 +109,20 @@ const TABLE: Row[] = [
   { rule: "BD-3", name: "GET workspacebuilds/{b}/timings", call: build("/timings"), statuses: READ },
   { rule: "BD-5", name: "GET workspacebuilds/{b}/state", call: build("/state"), statuses: "401 403 403 403 404 200 200 404 200 401" },
   { rule: "BD-5", name: "PUT workspacebuilds/{b}/state", call: build("/state", "PUT", { state: "" }), statuses: "401 403 403 403 404 204 204 404 204 401" },
-  // It has ended: 400 for all who may.
+  // It has ended: 400 for everyone allowed.
   { rule: "BD-3", name: "PATCH workspacebuilds/{b}/cancel", call: build("/cancel", "PATCH"), statuses: "401 400 400 403 404 400 400 404 400 401" },
   { rule: "DR-5", name: "POST templateversions/{v}/dry-run", call: (one) => ["POST", `/api/v2/templateversions/${one.version_id}/dry-run`, { workspace_name: "try" }],
     statuses: "401 201 201 201 201 201 201 201 201 401" },
-  // It has no such parameter: 400 for all who may.
+  // It has no such parameter: 400 for everyone allowed.
   { rule: "WC-7", name: "POST workspaces/{w}/wake", call: at("/wake", "POST", {}), statuses: READ },
   { rule: "WC-7", name: "POST workspaces/{w}/restart", call: at("/restart", "POST", { rich_parameter_values: [{ name: "x", value: "y" }] }), statuses: "401 400 400 403 404 400 400 404 400 401" },
-  // Its agent is no external one: 404 for all who may know it.
+  // Its agent is not an external one: 404 for everyone allowed.
   { rule: "WC-7", name: "GET workspaces/{w}/external-agent/{a}/credentials", call: at("/external-agent/main/credentials"), statuses: "401 404 404 404 404 403 403 404 404 401" },
   { rule: "FO-2", name: "GET workspaces/{w}/forks", call: at("/forks"), statuses: READ },
   { rule: "FO-3", name: "POST workspaces/{w}/forks", call: at("/forks", "POST", {}), statuses: "401 400 400 403 404 403 403 404 400 401" },
   { rule: "FO-2", name: "GET workspaces/{w}/forks/{f}", call: at(`/forks/${NOBODYS_ID}`), statuses: "401 404 404 404 404 404 404 404 404 401" },
   { rule: "SN-1", name: "GET workspaces/{w}/snapshots", call: at("/snapshots"), statuses: READ },
-  // Its provisioner can make none: 400 for all who may.
+  // Its provisioner does not support snapshots: 400 for everyone allowed.
   { rule: "SN-1", name: "POST workspaces/{w}/snapshots", call: at("/snapshots", "POST", {}), statuses: "401 400 400 403 404 400 400 404 400 401" },
   { rule: "SN-1", name: "POST workspaces/{w}/snapshots/{s}/restore", call: at(`/snapshots/${NOBODYS_ID}/restore`, "POST"), statuses: "401 404 404 403 404 403 403 404 404 401" },
   { rule: "SN-1", name: "DELETE workspaces/{w}/snapshots/{s}", call: at(`/snapshots/${NOBODYS_ID}`, "DELETE"), statuses: "401 404 404 403 404 403 403 404 404 401" },
@@ -133,7 +133,7 @@ const TABLE: Row[] = [
   { rule: "WC-7", name: "GET workspaces/trash", call: to(`${W}/trash`), statuses: "401 200 200 200 200 200 200 200 200 401" },
   // It is not in the trash.
   { rule: "WC-7", name: "POST workspaces/{w}/restore", call: at("/restore", "POST", {}), statuses: "401 409 409 403 404 409 409 404 409 401" },
-  // The last two would change who may do what, or what there is.
+  // The last two would change access or the objects themselves.
   { rule: "WC-7", name: "POST workspaces/{w}/builds (delete, orphan)", call: at("/builds", "POST", { transition: "delete", orphan: true, state: "x" }),
     statuses: "401 400 400 400 404 400 400 404 400 401" },
   { rule: "SH-4", name: "DELETE workspaces/{w}/acl", call: at("/acl", "DELETE"), statuses: "401 204 404 404 404 403 403 404 204 401" },

@@ -1,5 +1,5 @@
-// A running server, seen by the public client, against the model of the rules that state.ts is held to in
-// test/actors/workspace/model.test.ts: the same random steps, the same answers, the same workspaces after each step.
+// A running server, through the public client, against the rules model that also checks state.ts in test/actors/workspace/model.test.ts:
+// the same random steps, the same responses, the same workspaces after each step.
 import { expect } from "bun:test";
 import { play } from "#test/actors/workspace/life-commands.ts";
 import { testInside } from "#test/support/inside.ts";

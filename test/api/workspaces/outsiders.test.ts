@@ -1,4 +1,4 @@
-// Workspaces that run at the word of someone who may not enter them: what their agents may have of their owner.
+// Workspaces started by someone who may not enter them: what their agents get of their owner's data.
 import { describe, expect, test } from "bun:test";
 import { uuid } from "#base/ids.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
@@ -11,7 +11,7 @@ const cast = await forFile(openCast());
 const { server, clients } = cast;
 const { owner, "organization admin": outsider, "shared admin": sharer, "site owner": site } = clients;
 
-/** Whether the agents of the latest build get what is the owner's; asked with a token of the agent's own. */
+/** Returns whether the agents of the latest build get the owner's data, using the agent's own token. */
 const hasUserData = async (id: string, token: string): Promise<boolean> => {
   await awaitBuild(owner, id);
   const { status } = await owner.as(token).fetch("GET", "/api/v2/workspaceagents/me/gitsshkey");
@@ -19,7 +19,7 @@ const hasUserData = async (id: string, token: string): Promise<boolean> => {
   return status === 200;
 };
 
-/** A template whose agent has a token that is known. */
+/** A template whose agent has a known token. */
 const known = async () => {
   const token = uuid();
   const agents = [{ name: "dev", token }];
@@ -36,7 +36,7 @@ const run = async (client: Client, id: string, transition: string, more: object 
 };
 
 describe("a workspace that an organization's administrator", () => {
-  test("[WK-33] has made for someone gets nothing of its owner's until the owner starts it", async () => {
+  test("[WK-33] has created for a user gets none of its owner's data until the owner starts it", async () => {
     const { template_id, token } = await known();
     const { id, latest_build } = await createFor(outsider, template_id, "gift");
     expect(await hasUserData(id, token)).toBe(false);
@@ -56,7 +56,7 @@ describe("a workspace that an organization's administrator", () => {
     expect(await hasUserData(id, token)).toBe(true);
   });
 
-  test("[WK-33] has started or changed loses what is the owner's, and a plain stop changes nothing", async () => {
+  test("[WK-33] has started or changed loses the owner's data, and a plain stop changes nothing", async () => {
     const { template_id, token } = await known();
     const { id } = await createFor(owner, template_id, "own");
     expect(await hasUserData(id, token)).toBe(true);
@@ -76,7 +76,7 @@ describe("a workspace that an organization's administrator", () => {
     }
   });
 
-  test("[WK-33] looks after cannot be made to follow new versions by one who may not enter it", async () => {
+  test("[WK-33] manages cannot be set to follow new versions by a person who may not enter it", async () => {
     const { template_id } = await known();
     const { id } = await createFor(owner, template_id, "steady");
     await awaitBuild(owner, id);
@@ -90,7 +90,7 @@ describe("a workspace that an organization's administrator", () => {
   });
 });
 
-test("[WK-34] the workspace of somebody who was removed from its organization is stopped and deleted, and started by no one", async () => {
+test("[WK-34] the workspace of a user who was removed from its organization can be stopped and deleted, but not started", async () => {
   const { template_id } = await known();
   const bob = clients.member;
   const { id } = await createFor(bob, template_id, "left", "bob");

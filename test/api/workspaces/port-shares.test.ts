@@ -1,4 +1,4 @@
-// Sharing ports of a workspace, and what the template has to say about it.
+// Sharing ports of a workspace, and the template's limits on it.
 import { expect, test } from "bun:test";
 import type { PortShare } from "#schema/workspaces/port-share.ts";
 import { ApiError, Client } from "#src/client.ts";
@@ -22,7 +22,7 @@ const refusal = async (promise: Promise<unknown>) => {
   return [error.status, ...(error.body.validations ?? []).map(({ field }) => field)];
 };
 
-test("[SH-8] a port is shared once for each agent, listed by port and agent, replaced by a newer share, and unshared", async () => {
+test("[SH-8] a port has one share per agent, listed by port and agent, replaced by a newer share, and unshared", async () => {
   await using cast = await openCast({ manifest });
   const { clients, path, id } = cast;
   const ada = clients.owner;
@@ -44,7 +44,7 @@ test("[SH-8] a port is shared once for each agent, listed by port and agent, rep
   expect(await levels(ada, path)).toEqual(["9 dev organization", "8080 aux owner", "65535 dev public"]);
 });
 
-test("[SH-9] levels, ports, protocols and agents that are none are refused by name, and so is what the template does not allow", async () => {
+test("[SH-9] invalid levels, ports, protocols and agents are refused by name, and so is what the template does not allow", async () => {
   await using cast = await openCast({ manifest });
   const { clients, path, template_id } = cast;
   const wrong: [object, string][] = [
@@ -72,7 +72,7 @@ test("[SH-9] levels, ports, protocols and agents that are none are refused by na
   expect(await levels(clients.owner, path)).toEqual(["8080 dev owner"]);
 });
 
-test("[SH-10] shares stay over stop and start, cannot be made while there is no agent, and no longer exist with the workspace", async () => {
+test("[SH-10] shares survive stop and start, cannot be created without an agent, and are deleted with the workspace", async () => {
   await using cast = await openCast({ manifest });
   const { clients, path, id, server } = cast;
   const ada = clients.owner;
@@ -99,7 +99,7 @@ const storedLevels = (server: Parameters<typeof contextOf>[0]) =>
     map: ([text]) => String(text),
   });
 
-test("[SH-11] when a template lowers its maximum, the shares above it are lowered to it, and stay there when it is raised again", async () => {
+test("[SH-11] when a template lowers its maximum, higher shares are lowered to it, and stay there when it is raised again", async () => {
   await using cast = await openCast({ manifest });
   const { clients, path, template_id, server } = cast;
   const level = (max_port_share_level: string) =>
@@ -130,20 +130,20 @@ test("[SH-11] ports shared while the maximum is lowered end at it or are refused
   expect(await share(9100)).toBe(400);
 });
 
-test("[SH-11] what a crash has left above the maximum is never answered, and lowered at the next start", async () => {
+test("[SH-11] shares that a crash left above the maximum are never served, and lowered at the next start", async () => {
   using directory = tempDirectory();
   const first = await openCast({ manifest, directory: directory.path });
   const { clients, path, template_id, server } = first;
   const token = clients.owner.token;
   await clients.owner.post(`${path}/port-share`, good);
-  // As after a crash between the template's change and the word to its workspaces.
+  // As after a crash between the template's change and its effect on workspaces.
   const lower = "update templates set max_port_share_level = 'authenticated' where id = ?";
   await contextOf(server).store.commit([{ sql: lower, rows: [[template_id]] }]);
   expect(await levels(clients.owner, path)).toEqual(["8080 dev authenticated"]);
   expect(await storedLevels(server)).toEqual(["8080 public"]);
   await first[Symbol.asyncDispose]();
   await using second = await startTestServer({ directory: directory.path });
-  // A node that begins is asked before it has told the others.
+  // A node that starts may be called before it has notified the others.
   await until(async () => (await storedLevels(second)).join() === "8080 authenticated");
   expect(await levels(new Client(second.url, token), path)).toEqual(["8080 dev authenticated"]);
 });

@@ -1,5 +1,5 @@
-// Workspaces that are kept ready and given away, through the public client against a running server; builds are done by the provisioner
-// `echo`, whose workspaces without agents are ready at once.
+// Prebuilt workspaces and claims, through the public client against a running server; builds use the provisioner `echo`, whose workspaces
+// without agents are ready immediately.
 
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { listPrebuilds } from "#db/workspaces/prebuilds.ts";
@@ -18,7 +18,7 @@ import { until } from "#test/support/until.ts";
 import { awaitBuild, createBuild, ECHO, openWorld, type World } from "#test/support/workspaces.ts";
 import { newPerson } from "../users/people.ts";
 
-// A loaded machine may take its time.
+// A loaded machine may be slow.
 setDefaultTimeout(scaled(60_000));
 
 const BARE: Manifest = { provisioner: "echo", resources: [{ name: "main" }] };
@@ -26,7 +26,7 @@ const PARAMETERS: Manifest["parameters"] = [
   { name: "size", default: "small" },
   { name: "note", default: "none", mutable: true },
 ];
-/** Small ones, of which so many are kept ready. */
+/** Small workspaces, of which `instances` are prebuilt. */
 const keeping = (instances: number, more: Partial<Manifest> = {}): Manifest => ({
   ...BARE,
   parameters: PARAMETERS,
@@ -43,12 +43,12 @@ const owned = (client: Client, owner: string) =>
   client.get<Page>(`/api/v2/workspaces?q=${encodeURIComponent(`owner:${owner}`)}`);
 const isReady = ({ latest_build }: Workspace): boolean => latest_build.status === "running";
 
-/** Waits until the keeper has exactly so many ready, and nothing else. */
+/** Waits until exactly `count` prebuilt workspaces are ready, and nothing else. */
 const ready = ({ admin, server }: World, count: number, when: (one: Workspace) => boolean = () => true) =>
   until(async () => {
     const { workspaces } = await owned(admin, "prebuilds");
     if (workspaces.length === count && workspaces.every((one) => isReady(one) && when(one))) return workspaces;
-    // Where the scheduler is at hand it need not be waited for.
+    // If the scheduler is in this process, run it instead of waiting.
     await server.context?.scheduler.tick();
     return undefined;
   });
@@ -61,7 +61,7 @@ const templateOf = async (admin: Client, manifest: Manifest) => {
 const create = (client: Client, body: object, owner = "me") =>
   client.post<Workspace>(`/api/v2/users/${owner}/workspaces`, body);
 
-test("[PB-1] [PB-7] as many as the preset wants are kept ready; one is the caller's at once, and another takes its place", async () => {
+test("[PB-1] [PB-7] as many prebuilds as configured are ready; one is claimed immediately, and another replaces it", async () => {
   await using world = await openWorld();
   const { admin } = world;
   const { template_id, preset, presets } = await templateOf(admin, keeping(2));
@@ -93,7 +93,7 @@ test("[PB-1] [PB-7] as many as the preset wants are kept ready; one is the calle
   expect((await awaitBuild(admin, mine.id)).latest_build.status).toBe("stopped");
 });
 
-test("[PB-12] the values of a preset are as good as its name; other values, another preset or none ready make a new workspace", async () => {
+test("[PB-12] a preset is selected by its values as by its name; other values, another preset or none ready create a new workspace", async () => {
   await using world = await openWorld();
   const { admin } = world;
   const { template_id, preset } = await templateOf(admin, keeping(1));
@@ -113,7 +113,7 @@ test("[PB-12] the values of a preset are as good as its name; other values, anot
   await ready(world, 1);
 });
 
-test("[PB-13] nobody but those who look after templates sees what is kept ready, and nobody's times can be changed", async () => {
+test("[PB-13] only template admins see prebuilds, and their times cannot be changed", async () => {
   await using world = await openWorld();
   const { admin, server } = world;
   const { template } = await templateOf(admin, keeping(1));
@@ -133,7 +133,7 @@ test("[PB-13] nobody but those who look after templates sees what is kept ready,
   expect(shown.active_user_count).toBe(0);
 });
 
-test("[PB-2] another active version replaces all that is kept; a deprecated template keeps none and can be deleted", async () => {
+test("[PB-2] another active version replaces all prebuilds; a deprecated template has none and can be deleted", async () => {
   await using world = await openWorld();
   const { admin } = world;
   const { template_id } = await templateOf(admin, keeping(2));
@@ -147,7 +147,7 @@ test("[PB-2] another active version replaces all that is kept; a deprecated temp
   await admin.delete(`/api/v2/templates/${template_id}`);
 });
 
-test("[PB-7] twenty people at once get three: nobody the same, and everyone else a new one", async () => {
+test("[PB-7] twenty concurrent requests get three: no two the same, and everyone else a new one", async () => {
   await using world = await openWorld({ env: { SLIPWAY_PROVISIONER_SLOTS: "4" } });
   const { admin } = world;
   const { template_id, preset } = await templateOf(admin, keeping(3));
@@ -168,7 +168,7 @@ test("[PB-7] twenty people at once get three: nobody the same, and everyone else
   ).toEqual([2, 2, 2]);
 });
 
-test("[PB-17] a preset that cannot be kept ready says why in the health report and at the preset, until it is repaired", async () => {
+test("[PB-17] a preset that cannot have prebuilds says why in the health report and at the preset, until it is resolved", async () => {
   await using world = await openWorld();
   const { admin, server } = world;
   const asking = [...(PARAMETERS ?? []), { name: "region" }];
@@ -201,7 +201,7 @@ test("[PB-17] a preset that cannot be kept ready says why in the health report a
   await until(async () => ((await findings()).length === 0 ? true : undefined));
 });
 
-test("[PB-17] a preset of local workspaces on a server that starts none says so, in the words of the refusal", async () => {
+test("[PB-17] a preset of local workspaces on a server that starts none says so, with the refusal's message", async () => {
   await using world = await openWorld({ env: { SLIPWAY_TRUSTED_PROXIES: "127.0.0.1/32" } });
   const { admin, server } = world;
   const { template } = await templateOf(admin, keeping(1, { provisioner: "local", resources: ECHO.resources }));
@@ -214,7 +214,7 @@ test("[PB-17] a preset of local workspaces on a server that starts none says so,
   expect(problem).toContain("Local workspaces");
 });
 
-testInside("[PB-4] a build that fails is tried again later and later, and given up after the third time", async () => {
+testInside("[PB-4] a failed build is retried with growing delays, and given up after the third time", async () => {
   await using world = await openWorld();
   const { admin, server } = world;
   const { store, prebuilds } = contextOf(server);
@@ -225,7 +225,7 @@ testInside("[PB-4] a build that fails is tried again later and later, and given 
       return workspaces.filter(({ latest_build }) => latest_build.status === "failed").length === count;
     });
   await failed(1);
-  // As if a day had passed: the time of each failure lies behind its pause.
+  // As if a day had passed: every failure's pause is over.
   const age = () => store.commit([{ sql: "update jobs set completed_at = completed_at - 86400000", rows: [[]] }]);
   await prebuilds.reconcile(template_id);
   expect((await store.all(listPrebuilds({ template_id }))).length).toBe(1);
@@ -237,13 +237,13 @@ testInside("[PB-4] a build that fails is tried again later and later, and given 
   await age();
   await prebuilds.reconcile(template_id);
   expect((await store.all(listPrebuilds({ template_id }))).length).toBe(3);
-  // Another version starts over and clears up.
+  // Another version starts over and cleans up.
   const version = await importVersion(admin, JSON.stringify(keeping(1)), { template_id });
   await admin.patch(`/api/v2/templates/${template_id}/versions`, { id: version.id });
   await ready(world, 1);
 });
 
-testInside("[PB-3] an unclaimed one is replaced when its time is over", async () => {
+testInside("[PB-3] an unclaimed one is replaced when its time expires", async () => {
   await using world = await openWorld();
   const { admin, server } = world;
   const { store, prebuilds } = contextOf(server);
@@ -281,7 +281,7 @@ testInside("[PB-3] an unclaimed one is replaced when its time is over", async ()
   },
 );
 
-test("[PB-7] a claim whose workspace is claimed already, deleted or stopped falls back to a new workspace", async () => {
+test("[PB-7] a claim of a claimed, deleted or stopped workspace falls back to a new one", async () => {
   await using world = await openWorld();
   const { admin } = world;
   const { template_id, preset } = await templateOf(admin, keeping(1));
@@ -291,7 +291,7 @@ test("[PB-7] a claim whose workspace is claimed already, deleted or stopped fall
   expect((await create(admin, body)).id).not.toBe(one?.id as string);
 });
 
-testInside("[PB-18] what is paused makes and removes none, and goes on at once afterwards", async () => {
+testInside("[PB-18] pausing creates and removes none, and resuming takes effect immediately", async () => {
   await using world = await openWorld();
   const { admin, server } = world;
   const { scheduler } = contextOf(server);

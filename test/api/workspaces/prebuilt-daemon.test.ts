@@ -1,5 +1,5 @@
-// A workspace that was kept ready with a real process and the real daemon, given to someone: the daemon starts over as the new agent,
-// in the same process, without losing what is on its disk.
+// A prebuilt workspace with a real process and the real daemon that is claimed: the daemon starts over as the new agent, in the same
+// process, without losing data on its disk.
 import { expect, test } from "bun:test";
 import { readFileSync, realpathSync } from "node:fs";
 import { join } from "node:path";
@@ -39,7 +39,7 @@ type Page = { workspaces: Workspace[] };
 const agentOf = ({ latest_build }: Workspace) => latest_build.resources[0]?.agents[0];
 const isReady = (one: Workspace): boolean => agentOf(one)?.lifecycle_state === "ready";
 
-/** A terminal that opens is noted as use. */
+/** Opening a terminal is recorded as activity. */
 const isUse = async (client: Client, id: string, agent_id: string, uses: Pick<Uses, "take">): Promise<void> => {
   uses.take(id);
   using terminal = await client.socket(`/api/v2/workspaceagents/${agent_id}/pty?reconnect=${id}&command=cat`);
@@ -47,7 +47,7 @@ const isUse = async (client: Client, id: string, agent_id: string, uses: Pick<Us
   await until(() => uses.take(id));
 };
 
-test("[PB-8] [PB-10] [TI-30] the daemon of a claimed workspace continues as its new agent: it runs the scripts as the new owner, gets ready, its process is the same, and a terminal on it is use", async () => {
+test("[PB-8] [PB-10] [TI-30] the daemon of a claimed workspace continues as its new agent: it runs the scripts as the new owner, becomes ready, its process is the same, and a terminal on it is activity", async () => {
   await using world = await openWorld({ env: { SLIPWAY_ALLOW_LOCAL_PROVISIONER_FOR_MEMBERS: "true" } });
   await using locals = await openLocals(world);
   const { admin, server } = world;
@@ -82,6 +82,6 @@ test("[PB-8] [PB-10] [TI-30] the daemon of a claimed workspace continues as its 
   await awaitWorkspace(admin, id, isReady);
   expect(starts().at(-1)).toBe("admin admin mine");
   expect(processId()).not.toBe(before);
-  // A daemon that is just being started when its folder goes would not see it go.
+  // A daemon that is just starting would not notice that its folder is removed.
   await until(prepared, { what: "another workspace is ready in its place" });
 }, 60_000);

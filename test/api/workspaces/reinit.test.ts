@@ -1,4 +1,4 @@
-// The event that makes an agent start over belongs to the build of the claim (facts/platform 5.4): a test is the agent here.
+// The event that makes an agent start over belongs to the claim's build (facts/platform 5.4): the test acts as the agent.
 import { expect, setDefaultTimeout } from "bun:test";
 import { sha256, uuid } from "#base/ids.ts";
 import type { Manifest } from "#schema/templates/manifest.ts";
@@ -15,7 +15,7 @@ import { until } from "#test/support/until.ts";
 import { awaitBuild, createBuild, openWorld, type World } from "#test/support/workspaces.ts";
 import { connectAgent, type RpcAgent } from "../agents/rpc-agent.ts";
 
-// A loaded machine may take its time.
+// A loaded machine may be slow.
 setDefaultTimeout(scaled(60_000));
 
 const REINIT = "/api/v2/workspaceagents/me/reinit";
@@ -29,7 +29,7 @@ const prepared = ({ admin, server }: World): Promise<Workspace> =>
     return one;
   });
 
-/** A workspace that is kept ready, with its agent. */
+/** A prebuilt workspace with its agent. */
 const openPrepared = async (world: World) => {
   const { admin } = world;
   const manifest: Manifest = {
@@ -48,7 +48,7 @@ const openPrepared = async (world: World) => {
   return { ...(await nextPrepared(world)), claim };
 };
 
-/** The workspace that is ready now, with a token of its agent that nobody else knows, or the one after it would have it. */
+/** Returns the currently ready workspace with a token of its agent. The token must be unique, or the next workspace would have it too. */
 const nextPrepared = async (world: World): Promise<{ id: string; agent: Client }> => {
   const token = uuid();
   const { id } = await prepared(world);
@@ -57,7 +57,7 @@ const nextPrepared = async (world: World): Promise<{ id: string; agent: Client }
   return { id, agent: world.admin.as(token) };
 };
 
-testInside("[PB-19] a workspace that is kept ready gets no personal data until it is claimed", async () => {
+testInside("[PB-19] a prebuild gets no personal data until it is claimed", async () => {
   await using world = await openWorld();
   const { agent, claim } = await openPrepared(world);
   const status = async (): Promise<number> => (await agent.fetch("GET", "/api/v2/workspaceagents/me/gitsshkey")).status;
@@ -69,12 +69,12 @@ testInside("[PB-19] a workspace that is kept ready gets no personal data until i
   expect(logs.map(({ output }) => output).join()).not.toContain("gets no secrets");
 });
 
-/** Resolves once someone waits for this workspace to be claimed. */
+/** Resolves once someone waits for this workspace's claim. */
 const waitedFor = async ({ server }: World, id: string): Promise<void> => {
   await until(() => contextOf(server).topics.heard("reinit", id));
 };
 
-/** The three ways in which agents wait; each answers the event, or what came instead. */
+/** The three ways in which agents wait; each returns the event, or what came instead. */
 const WAITS: Readonly<Record<string, (world: World, agent: Client, query: string) => Promise<unknown>>> = {
   JSON: async (_, agent, query) => {
     const response = await agent.fetch("GET", REINIT + query);
@@ -110,13 +110,13 @@ for (const [how, wait] of Object.entries(WAITS)) {
   );
 }
 
-testInside("[PB-9] a wait that begins at the same moment as the claim gets the event", async () => {
+testInside("[PB-9] a wait that starts at the same moment as the claim gets the event", async () => {
   await using world = await openWorld();
   const { claim, ...first } = await openPrepared(world);
   for (let n = 0; n < 10; n++) {
     const { id, agent } = n === 0 ? first : await nextPrepared(world);
     const claiming = claim(world.admin, `mine-${n}`);
-    // A different number of turns of the event loop each time, so that it meets every stage of the claim.
+    // A different number of event loop turns each time, to cover every stage of the claim.
     for (let turns = 0; turns < n * 3; turns++) await new Promise((done) => setImmediate(done));
     const event = await WAITS.JSON?.(world, agent, "?wait=true");
     const mine = await claiming;
@@ -146,7 +146,7 @@ testInside(
 );
 
 testInside(
-  "[PB-9] anyone who waits hears of the claim once its build has ended; anyone who asks later hears it while that build is the latest",
+  "[PB-9] waiting callers get the claim once its build has ended; later ones while that build is the latest",
   async () => {
     await using world = await openWorld();
     const { admin } = world;
@@ -157,13 +157,13 @@ testInside(
     expect(await agent.get<unknown>(`${REINIT}?wait=true`)).toEqual(event);
     await awaitBuild(admin, id);
     for (let again = 0; again < 2; again++) expect(await agent.get<unknown>(`${REINIT}?wait=true`)).toEqual(event);
-    // Anyone who lost the connection and does not say `wait` hears of it, too, until the new agent has begun.
+    // An agent that lost the connection and does not send `wait` also gets it, until the new agent has started.
     expect(await agent.get<unknown>(REINIT)).toEqual(event);
     await using began = await connectAgent(world.server, agent.token as string);
     await began.agent.updateLifecycle({ lifecycle: { state: Lifecycle_State.STARTING } });
     expect((await agent.fetch("GET", REINIT)).status).toBe(409);
     expect(await agent.get<unknown>(`${REINIT}?wait=true`)).toEqual(event);
-    // The build after it has agents of its own, and for them there was no claim.
+    // The next build has its own agents, for which there was no claim.
     const { id: later } = await createBuild(admin, id, "start");
     await awaitBuild(admin, id);
     expect((await agent.fetch("GET", `${REINIT}?wait=true`)).status).toBe(401);
@@ -180,7 +180,7 @@ testInside("[PB-9] a claim whose build has failed is 409", async () => {
   const { admin, server } = world;
   const { id, agent, claim } = await openPrepared(world);
   const { clock, workspaces, jobs } = contextOf(server);
-  // Nothing else gets the only slot, so the build of the claim waits.
+  // Occupies the only slot, so that the claim's build waits.
   const free = Promise.withResolvers<void>();
   jobs.submit({ id: uuid(), created_at: clock.now(), urgency: "person", run: () => free.promise });
   const mine = await claim();
@@ -193,7 +193,7 @@ testInside("[PB-9] a claim whose build has failed is 409", async () => {
 });
 
 testInside(
-  "[PB-8] the token of what runs is the new agent's from the claim on, and the one before it hears that it no longer exists",
+  "[PB-8] the running processes' token is the new agent's from the claim on, and the previous agent's is refused",
   async () => {
     await using world = await openWorld();
     const { admin } = world;
@@ -213,7 +213,7 @@ testInside(
   },
 );
 
-testInside("[PB-9] one that nobody has claimed is waited for", async () => {
+testInside("[PB-9] an unclaimed one is waited for", async () => {
   await using world = await openWorld();
   const { agent } = await openPrepared(world);
   const abort = new AbortController();

@@ -5,7 +5,7 @@ import { contextOf, seedUser } from "#test/support/seed.ts";
 import { awaitBuild, createBuild, createWorkspace, openWorld, seedTemplate } from "#test/support/workspaces.ts";
 import { openCast } from "./cast.ts";
 
-test("[WC-1] where renames are off a new name is 405 and the old one is no change", async () => {
+test("[WC-1] if renames are off, a new name is 405 and the old one is accepted without a change", async () => {
   await using cast = await openCast();
   const { clients, path } = cast;
   expect((await clients.owner.get<Workspace>(path)).allow_renames).toBe(false);
@@ -18,7 +18,7 @@ test("[WC-1] where renames are off a new name is 405 and the old one is no chang
   expect((await clients.owner.fetch("PATCH", path, { name: "a b" })).status).toBe(400);
 });
 
-test("[WC-1] where they are on the name is changed by its rules, watchers see it, and a name of the same owner is taken once", async () => {
+test("[WC-1] if they are on, the name is changed by its rules, watchers see it, and it is unique per owner", async () => {
   await using world = await openWorld({ env: { SLIPWAY_ALLOW_WORKSPACE_RENAMES: "true" } });
   const { template_id, organization_id } = await seedTemplate(world.server);
   const ada = world.admin.as((await seedUser(world.server, { username: "ada", organization_id })).token);

@@ -1,4 +1,4 @@
-// Builds across stops of the server: what was open continues after the next start, or has failed with a reason.
+// Builds across server restarts: an open build continues after the next start, or has failed with a reason.
 import { expect, test } from "bun:test";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { asActive } from "#test/support/cluster/active-nodes.ts";
@@ -15,7 +15,7 @@ import {
 const isFailed = ({ latest_build }: Workspace): boolean => latest_build.status === "failed";
 const isStarting = ({ latest_build }: Workspace): boolean => latest_build.status === "starting";
 
-test("[WK-15] a running build is begun again after a restart with fresh agents, and given up when that happens twice", async () => {
+test("[WK-15] a running build is started again after a restart with fresh agents, and given up when that happens twice", async () => {
   using place = tempDirectory();
   const directory = place.path;
   let id = "";
@@ -31,7 +31,7 @@ test("[WK-15] a running build is begun again after a restart with fresh agents, 
     expect(again.latest_build.build_number).toBe(1);
   }
   const ended = asActive ? /The (?:server stopped|job was interrupted) \d+ times/ : /The server stopped 2 times/;
-  // Among several nodes it is given up later, since an upgrade of all moves it more than once.
+  // With several nodes it is given up later, since an upgrade of all of them moves it more than once.
   for (let starts = 3; ; starts++) {
     await using world = await openWorld({ directory });
     const { latest_build } = await awaitWorkspace(world.admin, id, (one) => isStarting(one) || isFailed(one));
@@ -43,7 +43,7 @@ test("[WK-15] a running build is begun again after a restart with fresh agents, 
   }
 });
 
-test("[WK-16] builds that wait in the queue are taken up in the order they were made", async () => {
+test("[WK-16] queued builds resume in the order in which they were created", async () => {
   using place = tempDirectory();
   const directory = place.path;
   const env = { SLIPWAY_PROVISIONER_SLOTS: "1" };

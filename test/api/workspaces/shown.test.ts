@@ -1,4 +1,4 @@
-// What a template declares and a build is about, as callers see it: each member with its value.
+// Template declarations and build results, as callers see them: each member with its value.
 import { expect, test } from "bun:test";
 import { updateBy } from "#db/engine/sql.ts";
 import { users } from "#db/schema/users.ts";
@@ -87,14 +87,14 @@ test("[WK-30] a build names its workspace, owner, initiator and version, and its
   expect(audit_logs[0]).toMatchObject({ resource_id: build.id, organization: { id: workspace.organization_id } });
 });
 
-test("[WK-30] a build and its workspace show the picture of their owner, where there is one", async () => {
+test("[WK-30] a build and its workspace show their owner's image, if there is one", async () => {
   await using world = await openWorld();
   const { admin } = world;
   const { template_id } = await seedTemplate(world.server);
   const { id } = await createWorkspace(admin, template_id);
   const { latest_build } = await awaitBuild(admin, id);
   expect(latest_build.workspace_owner_avatar_url).toBeUndefined();
-  // No operation sets it: it comes with accounts of elsewhere.
+  // No operation sets it: it comes with external accounts.
   const avatar_url = "https://pictures.example/ada.png";
   const { store } = contextOf(world.server);
   await store.commit([updateBy(users, users.id)(latest_build.workspace_owner_id, { avatar_url })]);
@@ -103,7 +103,7 @@ test("[WK-30] a build and its workspace show the picture of their owner, where t
   expect((await admin.get<Workspace>(`/api/v2/workspaces/${id}`)).owner_avatar_url).toBe(avatar_url);
 });
 
-test("[AU-7] an entry of the audit log has the icon of what it is about", async () => {
+test("[AU-7] an audit log entry has the icon of its resource", async () => {
   await using world = await openWorld();
   const { template_id } = await seedTemplate(world.server);
   const icon = "/emojis/1f310.png";

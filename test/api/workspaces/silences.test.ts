@@ -1,11 +1,11 @@
-// One timer for all watched workspaces and one for all pings, however many are watched.
+// One timer for all watched workspaces and one for all pings, regardless of their number.
 import { expect, test } from "bun:test";
 import type { Timer } from "#base/clock.ts";
 import { Heartbeat } from "#src/api/workspaces/heartbeat.ts";
 import { SilenceTimer } from "#src/api/workspaces/silence-timer.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 
-/** Counts the timers that are set and have neither fired nor been cancelled. */
+/** Counts timers that are set and have neither fired nor been canceled. */
 class CountingClock extends ManualClock {
   readonly live = new Set<object>();
 
@@ -37,7 +37,7 @@ class CountingClock extends ManualClock {
   }
 }
 
-test("[WK-22] two thousand watched workspaces have one timer, each is looked at once when it is due, and none is left behind", () => {
+test("[WK-22] two thousand watched workspaces have one timer, each is checked once when due, and none is missed", () => {
   const clock = new CountingClock();
   const silences = new SilenceTimer(clock);
   const start = clock.now();

@@ -1,4 +1,4 @@
-// Snapshots of real local workspaces: real files, and a program that writes into a SQLite database while they are copied.
+// Snapshots of real local workspaces: real files, and a program that writes to a SQLite database while they are copied.
 import { Database } from "bun:sqlite";
 import { expect } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
@@ -30,13 +30,13 @@ resources:
       - name: main
         scripts: [{display_name: Work, run_on_start: true, script: "${script}"}]
 `;
-/** In a session of its own, as a service that nobody stops. */
+/** In its own session, like a service that nothing stops. */
 const writing = template(`setsid ${process.execPath} --no-env-file ${WRITER} > /dev/null 2>&1 & echo $!`);
 
 const at = (id: string): string => `/api/v2/workspaces/${id}/snapshots`;
 const list = (client: Client, id: string): Promise<Snapshots> => client.get<Snapshots>(at(id));
 
-/** The snapshot once it has ended to be made. */
+/** Returns the snapshot once it is complete. */
 const take = async (client: Client, id: string, body: object = {}): Promise<Snapshot> => {
   const made = await client.post<Snapshot>(at(id), body);
   expect(made).toMatchObject({ status: "creating", bytes: 0, error: "" });
@@ -57,7 +57,7 @@ const empty = (home: string): void => {
   for (const name of readdirSync(home)) rmSync(join(home, name), { recursive: true, force: true });
 };
 
-test("[SN-1][SN-2][SN-3][SN-4] a snapshot is made while a program writes into a database, and restoring it undoes rm -rf ~ whole", async () => {
+test("[SN-1][SN-2][SN-3][SN-4] a snapshot is taken while a program writes to a database, and restoring it completely undoes rm -rf ~", async () => {
   await using world = await openWorld();
   const { admin, server } = world;
   const { id } = await createWorkspace(admin, (await makeTemplate(admin, writing)).id);
@@ -88,7 +88,7 @@ test("[SN-1][SN-2][SN-3][SN-4] a snapshot is made while a program writes into a 
   expect(rows - last()).toBeOneOf([0, 1]);
   expect(readFileSync(join(home, ".config", "link"), "utf8")).toBe("mine");
 
-  // What runs is stopped for it and started again.
+  // A running workspace is stopped for it and started again.
   await createBuild(admin, id, "start");
   await awaitBuild(admin, id);
   await until(() => last() > rows + 20, { what: "the program writes again" });
@@ -109,7 +109,7 @@ test("[SN-1][SN-2][SN-3][SN-4] a snapshot is made while a program writes into a 
   expect((await admin.fetch("POST", `${at(id)}/${snapshot.id}/restore`)).status).toBe(404);
 }, 60_000);
 
-test("[SN-2][SN-24] rm -rf ~ && git push --force of a chat are undone whole by restoring a snapshot", async () => {
+test("[SN-2][SN-24] restoring a snapshot completely undoes a chat's rm -rf ~ && git push --force", async () => {
   const models = new ScriptedModels();
   await using world = await openWorld({ models });
   const { admin, server } = world;
@@ -143,13 +143,13 @@ test("[SN-2][SN-24] rm -rf ~ && git push --force of a chat are undone whole by r
   );
   expect(readFileSync(join(shop.root, "notes"), "utf8")).toBe("not committed\n");
   expect([commits(), shop.git("status", "--short")]).toEqual([before, "?? notes\n"]);
-  // The remote is no part of the workspace; what the clone has brings it back.
+  // The remote is not part of the workspace; the clone's own data restores it.
   shop.git("push", "-q", "--force", "origin", "main");
   shop.git("fetch", "-q", "origin");
   expect(commits()).toBe(before);
 }, 60_000);
 
-test("[SN-5][SN-6] a template keeps the newest snapshots made on stop, no build begins while one is made, and they go with the workspace", async () => {
+test("[SN-5][SN-6] a template keeps the newest snapshots taken on stop, no build starts during one, and they are deleted with the workspace", async () => {
   await using world = await openWorld();
   const { admin, server } = world;
   const made = await makeTemplate(admin, template("true"), { snapshots_on_stop: 2 });
@@ -174,7 +174,7 @@ test("[SN-5][SN-6] a template keeps the newest snapshots made on stop, no build 
   const all = await settled();
   expect(all).toHaveLength(3);
   expect(all.at(-1)?.id).toBe(manual.id);
-  // Only the newest are kept: the one of the first round is not among them.
+  // Only the newest are kept: the first round's is not among them.
   const [newest, older] = all;
   await restore(admin, id, older?.id ?? "");
   await awaitWorkspace(admin, id, ({ latest_build }) => latest_build.status === "running");
@@ -200,7 +200,7 @@ test("[SN-7] a workspace that keeps no files says why it has no snapshots, and r
   expect(await refused.json()).toMatchObject({ message: unsupported });
 });
 
-test("[SN-13] a snapshot is refused during a build, a build while a snapshot is made; what is done is in the audit log, for those who may change the workspace", async () => {
+test("[SN-13] a snapshot is refused during a build, a build during a snapshot; actions are in the audit log, for people who may change the workspace", async () => {
   await using world = await openWorld();
   const { admin, server } = world;
   const { id } = await createWorkspace(admin, (await makeTemplate(admin, template("true"))).id);
@@ -210,7 +210,7 @@ test("[SN-13] a snapshot is refused during a build, a build while a snapshot is 
     { message: "A build of the workspace is active. Try again when it has ended." },
   ]);
   await awaitBuild(admin, id);
-  // The two requests are in the mailbox one behind the other.
+  // The two requests are next to each other in the mailbox.
   const [first, second, stop] = await Promise.all([
     admin.fetch("POST", at(id), { name: "one" }),
     admin.fetch("POST", at(id), { name: "two" }),

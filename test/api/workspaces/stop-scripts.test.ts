@@ -1,5 +1,5 @@
-// Stop scripts while a workspace is stopped or deleted: what they say, how they end and how long they took is kept, whatever brings the
-// workspace to life. Real daemons in real processes.
+// Stop scripts while a workspace is stopped or deleted: their output, result and duration are stored, with any provisioner. Real daemons in
+// real processes.
 import { expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -61,7 +61,7 @@ const agentNow = (admin: Client, { id }: { id: string }): Promise<WorkspaceAgent
 const linesOf = async (admin: Client, { id }: { id: string }): Promise<string[]> =>
   (await admin.get<{ output: string }[]>(`/api/v2/workspaceagents/${id}/logs`)).map(({ output }) => output);
 
-/** Stops or deletes it, and answers what became of the build. */
+/** Stops or deletes it, and returns the build's result. */
 const end = async (admin: Client, id: string, transition = "stop") => {
   const build = await createBuild(admin, id, transition);
   const { latest_build } = await awaitBuild(admin, id);
@@ -69,7 +69,7 @@ const end = async (admin: Client, id: string, transition = "stop") => {
   return { status: latest_build.status, timings };
 };
 
-test("[WK-25] [WK-26] the stop scripts of a local workspace are followed to their end: logs, exit code, timing, shutting_down and off", async () => {
+test("[WK-25] [WK-26] a local workspace's stop scripts are followed to their end: logs, exit code, timing, shutting_down and off", async () => {
   await using world = await openWorld();
   await using locals = await openLocals(world);
   const { admin } = world;
@@ -85,7 +85,7 @@ test("[WK-25] [WK-26] the stop scripts of a local workspace are followed to thei
   let seen: string[] = [];
   while (!seen.includes("begun"))
     seen = seen.concat((await follower.json<{ output: string }[]>()).map((one) => one.output));
-  // It is still signed in, and says what it does.
+  // It is still connected, and reports its state.
   const during = await agentNow(admin, agent);
   expect([during.status, during.lifecycle_state]).toEqual(["connected", "shutting_down"]);
   writeFileSync(join(home, "go"), "");
@@ -118,7 +118,7 @@ test.each([
     await awaitWorkspace(admin, id, ({ latest_build }) => latest_build.status === "deleted");
     const timings = await admin.get<BuildTimings>(`/api/v2/workspacebuilds/${build.id}/timings`);
     expect(timings.agent_script_timings).toMatchObject([{ stage: "stop", ...outcome }]);
-    // The agent of a deleted workspace is shown to nobody; its row says how it ended.
+    // The agent of a deleted workspace is not shown; its row has the result.
     const { context } = world.server;
     if (!context) return;
     const sql = "select lifecycle_state from agents where id = ?";
@@ -128,7 +128,7 @@ test.each([
 );
 
 testInside(
-  "[WK-26] a daemon that nobody but the server can end is asked to, and ends before the build does: echo",
+  "[WK-26] a daemon that only the server can end is asked to, and exits before the build ends: echo",
   async () => {
     using home = tempDirectory();
     await using world = await openWorld({ clock: systemClock });
@@ -152,7 +152,7 @@ testInside(
     expect((await agentNow(admin, agent)).lifecycle_state).toBe("off");
     expect(await linesOf(admin, agent)).toEqual(["bye"]);
     expect(timings.agent_script_timings).toMatchObject([{ stage: "stop", status: "ok" }]);
-    // And no longer than the build: its token counts no more.
+    // And no longer than the build: its token is then invalid.
     expect(
       (
         await fetch(new URL("/api/v2/workspaceagents/me/gitsshkey", server.url), {
@@ -165,7 +165,7 @@ testInside(
 );
 
 testInside(
-  "[WK-25] [WK-2] a genuine agent stays signed in until its build has ended, and is not waited for",
+  "[WK-25] [WK-2] a genuine agent stays authenticated until its build has ended, and is not waited for",
   async () => {
     await using world = await openWorld({ env: { SLIPWAY_PROVISIONER_SLOTS: "1" } });
     const { admin, server } = world;
@@ -174,7 +174,7 @@ testInside(
     const { id } = await createWorkspace(admin, template.id);
     const agent = agentOf(await awaitBuild(admin, id)) as WorkspaceAgent;
     await using genuine = await connectAgent(server, token);
-    /** Takes the one slot of each node. */
+    /** Occupies the only slot of each node. */
     const occupy = (run: () => Promise<void>): void => {
       for (const { jobs, clock } of server.contexts)
         jobs.submit({ id: uuid(), created_at: clock.now(), urgency: "person", run });
@@ -182,7 +182,7 @@ testInside(
     const free = Promise.withResolvers<void>();
     occupy(() => free.promise);
     await createBuild(admin, id, "stop");
-    // While the stop build waits for a slot, both edges take what the agent says.
+    // While the stop build waits for a slot, both endpoints accept the agent's reports.
     await genuine.agent.updateLifecycle({ lifecycle: { state: 6 } });
     expect((await agentNow(admin, agent)).lifecycle_state).toBe("shutting_down");
     await using again = await connectAgent(server, token);
@@ -192,7 +192,7 @@ testInside(
     expect((await awaitBuild(admin, id)).latest_build.status).toBe("stopped");
     expect(await again.closed).toMatchObject({ code: 1001 });
     await expect(connectAgent(server, token)).rejects.toThrow();
-    // A stop that ended well has ended the agent: deleting signs it in no more.
+    // A successful stop has ended the agent: a delete does not let it connect again.
     const held = Promise.withResolvers<void>();
     occupy(() => held.promise);
     const removal = await createBuild(admin, id, "delete");
@@ -203,7 +203,7 @@ testInside(
       const { type, data } = await watch.json<{ type: string; data: Workspace }>();
       if (type === "data" && data.latest_build.status === "deleted") break;
     }
-    // What is known of a deleted workspace is told to anyone who asks for it.
+    // Data of a deleted workspace is returned if explicitly requested.
     expect((await admin.fetch("GET", `/api/v2/workspaces/${id}/timings`)).status).toBe(410);
     expect((await admin.fetch("GET", `/api/v2/workspaces/${id}/timings?include_deleted=true`)).status).toBe(200);
     expect((await admin.fetch("GET", `/api/v2/workspacebuilds/${removal.id}/timings`)).status).toBe(200);
@@ -211,7 +211,7 @@ testInside(
   60_000,
 );
 
-/** Kills whichever daemon this file names next, after the one of this pid, until disposed. */
+/** Kills the next daemon recorded in this file, after the one with this process ID, until disposed. */
 const killNext = (record: string, last: number): Disposable => {
   let killed = last;
   const looking = setInterval(() => {
@@ -232,14 +232,14 @@ test("[WK-27] a stop of a workspace whose daemon was killed does not wait for it
   const record = join(locals.folderOf(id), "daemon.json");
   const { pid } = JSON.parse(readFileSync(record, "utf8")) as { pid: number };
   process.kill(pid, "SIGKILL");
-  // So is each that the server starts in its place before the build begins: one that has return would run the script.
+  // Each replacement that the server starts before the build begins is also killed: one that has connected would run the script.
   using _ = killNext(record, pid);
   const began = performance.now();
   expect((await end(world.admin, id)).status).toBe("stopped");
   expect(performance.now() - began).toBeLessThan(20_000);
 }, 60_000);
 
-test("[WK-27] a stop build that is cancelled waits no longer, and the workspace can be started again", async () => {
+test("[WK-27] a canceled stop build waits no longer, and the workspace can be started again", async () => {
   await using world = await openWorld();
   await using locals = await openLocals(world);
   const { admin } = world;
@@ -254,7 +254,7 @@ test("[WK-27] a stop build that is cancelled waits no longer, and the workspace 
   expect((await awaitBuild(admin, id)).latest_build.status).toBe("canceled");
 }, 60_000);
 
-test("[WK-26] a worker of its own is told to end the workspace only once its agent has gone", async () => {
+test("[WK-26] an external worker is told to end the workspace only once its agent has exited", async () => {
   using directory = tempDirectory();
   await using world = await openWorld();
   const { admin, server } = world;

@@ -1,4 +1,4 @@
-// Deleted workspaces that come back, with real files; and how they go for good.
+// Restoring deleted workspaces with real files, and deleting them permanently.
 import { expect } from "bun:test";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -29,7 +29,7 @@ const remove = async (client: Client, id: string, more: object = {}): Promise<vo
   await awaitWorkspace(client, id, isDeleted);
 };
 
-test("[SN-15][SN-16][SN-18] a deleted workspace frees its name, ends its shares, and comes back with files, snapshots, parameters and chats", async () => {
+test("[SN-15][SN-16][SN-18] a deleted workspace frees its name, revokes its shares, and is restored with files, snapshots, parameters and chats", async () => {
   await using world = await openWorld();
   const { admin, server } = world;
   const template = await makeTemplate(admin, TEMPLATE);
@@ -96,7 +96,7 @@ test("[SN-15][SN-16][SN-18] a deleted workspace frees its name, ends its shares,
 }, 60_000);
 
 testInside(
-  "[SN-17] what is in the trash goes when its time has come, and at once when that is asked for; without a trash nothing stays",
+  "[SN-17] the trash is emptied on schedule, and immediately on request; without a trash nothing is kept",
   async () => {
     await using world = await openWorld();
     const { admin, server } = world;
@@ -114,7 +114,7 @@ testInside(
     expect([timed, asked, direct].map((id) => existsSync(folder(id)))).toEqual([true, true, false]);
     await createBuild(admin, asked, "delete", { permanent: true });
     await until(() => !existsSync(folder(asked)), { what: "what was asked for goes" });
-    // As if the days were over.
+    // As if the days had passed.
     await server.context?.store.commit([setTimer("workspace", timed, "empty_trash", 0)]);
     await until(() => !existsSync(folder(timed)), { what: "what is due goes" });
     await until(async () => (await trash(admin)).workspaces.length === 0, { what: "the trash is empty" });

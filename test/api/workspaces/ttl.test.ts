@@ -15,7 +15,7 @@ test("[TI-4] [TI-7] a workspace shows its time to live in whole minutes, and its
   }
 });
 
-test("[TI-7] a new time to live counts from the next start; none takes the deadline away", async () => {
+test("[TI-7] a new time to live applies from the next start; removing it removes the deadline", async () => {
   await using time = await openClockwork();
   const one = await time.make({ ttl_ms: HOUR });
   const set = (ttl_ms?: unknown) => answerOf(time.owner.put(pathOf(one, "/ttl"), { ttl_ms }));
@@ -35,7 +35,7 @@ test("[TI-7] a new time to live counts from the next start; none takes the deadl
   expect(minuteOf(again.latest_build.deadline)).toBe("2030-02-10T15:00");
 });
 
-test("[TI-7] what cannot be a time to live is refused by name, also where the template forbids one", async () => {
+test("[TI-7] an invalid time to live is refused by name, also if the template forbids one", async () => {
   await using time = await openClockwork();
   const one = await time.make({ ttl_ms: HOUR });
   const set = (ttl_ms?: unknown) => answerOf(time.owner.put(pathOf(one, "/ttl"), { ttl_ms }));
@@ -53,7 +53,7 @@ test("[TI-7] what cannot be a time to live is refused by name, also where the te
   expect([forced.ttl_ms, minuteOf(forced.latest_build.deadline)]).toEqual([2 * HOUR, "2030-01-01T14:00"]);
 });
 
-test("[TI-6] a required stop shows as the latest deadline and stops what has no time to live", async () => {
+test("[TI-6] a required stop is the latest deadline and stops a workspace without a time to live", async () => {
   const template = { autostop_requirement_days: ["wednesday"], autostop_requirement_weeks: 1 };
   await using time = await openClockwork({ template });
   const one = await time.make();
@@ -64,7 +64,7 @@ test("[TI-6] a required stop shows as the latest deadline and stops what has no 
   expect((await time.pass(12 * HOUR, one.id))?.latest_build).toMatchObject({ status: "stopped", reason: "autostop" });
 });
 
-test("[TI-31] a required stop comes in the owner's quiet hours, in their zone; who chooses others moves what runs, and it is told", async () => {
+test("[TI-31] a required stop happens in the owner's quiet hours, in their zone; changing them moves the stops of running workspaces, with a notification", async () => {
   const template = { autostop_requirement_days: ["wednesday"], autostop_requirement_weeks: 1 };
   await using time = await openClockwork({ template });
   const path = "/api/v2/users/me/quiet-hours";
@@ -91,7 +91,7 @@ test("[TI-31] a required stop comes in the owner's quiet hours, in their zone; w
   });
   const { entries } = await time.activity(one.id);
   expect(entries[0]).toMatchObject({ detail: "The required stop is at another time now." });
-  // What would have been by now comes two hours from now.
+  // A deadline that would have passed is moved to two hours from now.
   time.clock.leap(14 * HOUR);
   expect(await set("CRON_TZ=UTC 0 1 * * *")).toBe("ok");
   await time.settle();
@@ -112,7 +112,7 @@ test("[TI-31] a required stop comes in the owner's quiet hours, in their zone; w
   expect(await set("", time.admin, "ada")).toBe("ok");
   expect(await time.owner.get<object>(path)).toMatchObject({ user_set: false });
   const told = await time.admin.get<{ audit_logs: { diff: object }[] }>("/api/v2/audit?q=resource_type:user&limit=5");
-  // The clock stands still, so that the order of entries says nothing.
+  // The clock is stopped, so the order of entries is undefined.
   expect(told.audit_logs.map(({ diff }) => diff)).toContainEqual({
     quiet_hours_schedule: { old: "CRON_TZ=UTC 0 1 * * *", new: "", secret: false },
   });

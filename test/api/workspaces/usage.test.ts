@@ -7,7 +7,7 @@ import { contextOf } from "#test/support/seed.ts";
 import { awaitBuild, createBuild } from "#test/support/workspaces.ts";
 import { openCast } from "./cast.ts";
 
-test("[WC-5] a report of use moves last_used_at; agent and app come together, are known, and are of the latest build", async () => {
+test("[WC-5] a usage report updates last_used_at; agent and app are given together, exist, and are of the latest build", async () => {
   await using cast = await openCast();
   const { clients, path, id, server, workspace } = cast;
   const agent_id = workspace.latest_build.resources[0]?.agents[0]?.id ?? "";
@@ -39,7 +39,7 @@ test("[WC-5] a report of use moves last_used_at; agent and app come together, ar
   expect(await lastUsed()).toBeGreaterThanOrEqual(before);
 });
 
-test("[WC-5] an agent reports the use of its own workspace for its owner, and of no other", async () => {
+test("[WC-5] an agent reports usage of its own workspace for its owner, and of no other", async () => {
   await using cast = await openCast();
   const { clients, path, server, workspace, id } = cast;
   const token = uuid();
@@ -70,7 +70,7 @@ test("[WC-5] an agent reports the use of its own workspace for its owner, and of
   expect(minutes).toContain(workspace.owner_id);
 });
 
-test("[WC-4] timings are those of the latest build; the agent's first connection is one of them once there was one", async () => {
+test("[WC-4] timings are those of the latest build, including the agent's first connection once there was one", async () => {
   await using cast = await openCast();
   const { clients, path, id, server, workspace } = cast;
   const timings = () => clients.owner.get<BuildTimings>(`${path}/timings`);

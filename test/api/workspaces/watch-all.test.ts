@@ -1,4 +1,4 @@
-// Following all workspaces one may see: a snapshot, then changes, with the access of each moment, resumed after a break.
+// Following all visible workspaces: a snapshot, then changes, with the current access at each moment, resumed after a disconnect.
 
 import { expect, test } from "bun:test";
 import type { WorkspaceSummary, WorkspacesEvent } from "#schema/workspaces/workspace-watch.ts";
@@ -19,11 +19,11 @@ import {
 
 type OfRows = Extract<WorkspacesEvent, { type: "snapshot" | "changes" }>;
 
-/** What a follower knows, kept as the app keeps it. */
+/** A follower's state, maintained as in the app. */
 class Followed {
   readonly rows = new Map<string, WorkspaceSummary>();
   readonly events: OfRows[] = [];
-  /** How often it was told that what one may do is another. */
+  /** Number of notifications about changed permissions. */
   told = 0;
   readonly socket: ClientSocket;
 
@@ -40,7 +40,7 @@ class Followed {
     while (!done(this.rows) || this.events.length === 0) await this.next();
   }
 
-  /** The templates that it is notified of next. */
+  /** Returns the templates of the next message about templates. */
   async template(): Promise<readonly string[]> {
     for (;;) {
       const event = await this.socket.json<WorkspacesEvent | { type: "ping" }>();
@@ -67,14 +67,14 @@ class Followed {
 const follow = async (client: Client, after = ""): Promise<Followed> =>
   new Followed(await client.socket(`/api/v2/workspaces/watch${after && `?after_id=${after}`}`));
 
-/** Someone in the organization of the first user, without roles. */
+/** A member of the first user's organization, without roles. */
 const memberOf = async ({ server, admin }: World): Promise<{ user_id: string; client: Client }> => {
   const [organization] = await admin.get<{ id: string }[]>("/api/v2/organizations");
   const { user_id, token } = await seedUser(server, { organization_id: organization?.id ?? "" });
   return { user_id, client: admin.as(token) };
 };
 
-test("[WS-1] a follower gets all rows, then each change once, and what is deleted by its id", async () => {
+test("[WS-1] a follower gets all rows, then each change once, and deleted ones by ID", async () => {
   await using world = await openWorld();
   const { template_id } = await seedTemplate(world.server);
   const first = await createWorkspace(world.admin, template_id, "first");
@@ -101,7 +101,7 @@ test("[WS-1] a follower gets all rows, then each change once, and what is delete
   }
 });
 
-test("[WS-7] anyone who is given roles, or put into an organization or out of it, is told before the rows that follow; nobody else is", async () => {
+test("[WS-7] a user whose roles or memberships change is notified before the resulting rows; nobody else is", async () => {
   await using world = await openWorld();
   const { admin } = world;
   const member = await memberOf(world);
@@ -126,7 +126,7 @@ test("[WS-7] anyone who is given roles, or put into an organization or out of it
   expect(others.told).toBe(0);
 });
 
-test("[WS-7] anyone who returns is told that they may do something else since, or that nobody knows; else they are not", async () => {
+test("[WS-7] a user who reconnects is notified if their permissions have changed or that is unknown; otherwise not", async () => {
   await using world = await openWorld();
   const { admin } = world;
   const { user_id, client } = await memberOf(world);
@@ -139,14 +139,14 @@ test("[WS-7] anyone who returns is told that they may do something else since, o
   const before = await follow(client);
   await before.next();
   before.socket.close();
-  // Places are of one node: anyone who returns to another is told as after a restart.
+  // Positions belong to one node: a follower that reconnects to another is treated as after a restart.
   if (!asActive) expect(await toldAfter(before.id)).toBe(0);
   await admin.put(`/api/v2/users/${user_id}/roles`, { roles: ["auditor"] });
   expect(await toldAfter(before.id)).toBe(1);
   expect(await toldAfter("of-another-server.12")).toBe(1);
 });
 
-test("[WS-8] a template that is changed, gets another active version, has one archived or is deleted is named to those who may see it, and to nobody else", async () => {
+test("[WS-8] a template that is changed, promoted, archived or deleted is sent to people who may see it, and to nobody else", async () => {
   await using world = await openWorld();
   const { admin } = world;
   const one = await makeTemplate(admin, JSON.stringify(ECHO));
@@ -167,7 +167,7 @@ test("[WS-8] a template that is changed, gets another active version, has one ar
     () => admin.post(`/api/v2/templateversions/${archived.id}/archive`),
     () => admin.delete(`/api/v2/templates/${one.id}`),
   ]) {
-    // What is hidden comes first, so that it would be notified of first.
+    // The hidden one comes first, so that it would be reported first.
     await admin.patch(`/api/v2/templates/${hidden.id}`, { display_name: crypto.randomUUID() });
     expect(await all.template()).toEqual([hidden.id]);
     await change();
@@ -176,7 +176,7 @@ test("[WS-8] a template that is changed, gets another active version, has one ar
   }
 });
 
-test("[WS-2] [WS-3] rows of others are in no message; sharing, taking back and roles are seen immediately", async () => {
+test("[WS-2] [WS-3] others' rows are in no message; sharing, revoking and roles take effect immediately", async () => {
   await using world = await openWorld();
   const { template_id } = await seedTemplate(world.server);
   const mine = await createWorkspace(world.admin, template_id, "mine");
@@ -189,7 +189,7 @@ test("[WS-2] [WS-3] rows of others are in no message; sharing, taking back and r
   await awaitBuild(world.admin, mine.id);
   await world.admin.patch(`/api/v2/workspaces/${mine.id}/acl`, { user_roles: { [member.user_id]: "use" } });
   await followed.until((rows) => rows.has(mine.id));
-  // Nothing came of what happened before it was shared.
+  // Events from before it was shared are not sent.
   expect(followed.events.map(({ type }) => type)).toEqual(["snapshot", "changes"]);
   await world.admin.patch(`/api/v2/workspaces/${mine.id}/acl`, { user_roles: { [member.user_id]: "" } });
   await followed.until((rows) => !rows.has(mine.id));
@@ -197,7 +197,7 @@ test("[WS-2] [WS-3] rows of others are in no message; sharing, taking back and r
   await followed.until((rows) => rows.has(mine.id));
 });
 
-test("[WS-4] who returns gets only what was missed, or a snapshot when that is not known", async () => {
+test("[WS-4] a reconnecting client gets only what it missed, or a snapshot if that is unknown", async () => {
   await using world = await openWorld();
   const { template_id } = await seedTemplate(world.server);
   const one = await createWorkspace(world.admin, template_id, "one");
@@ -213,7 +213,7 @@ test("[WS-4] who returns gets only what was missed, or a snapshot when that is n
   using _again = again.socket;
   const missed = await again.next();
   expect(missed).toMatchObject({ type: "changes", changed: [{ name: "one", status: "stopped" }], removed: [] });
-  // A change of what was not missed is told as well, and so is its end.
+  // A later change is sent too, and so is the workspace's end.
   await createBuild(world.admin, two.id, "delete");
   for (;;) {
     const event = await again.next();
@@ -222,13 +222,13 @@ test("[WS-4] who returns gets only what was missed, or a snapshot when that is n
   const stranger = await follow(world.admin, "of-another-server.12");
   using _stranger = stranger.socket;
   expect(await stranger.next()).toMatchObject({ type: "snapshot", workspaces: [{ name: "one" }] });
-  // What was deleted in the meantime makes it a snapshot: the list is whole again.
+  // A deletion in the meantime leads to a snapshot, so that the list is complete again.
   const late = await follow(world.admin, before.id);
   using _late = late.socket;
   expect(await late.next()).toMatchObject({ type: "snapshot", workspaces: [{ name: "one" }] });
 });
 
-test("[WS-5] server-sent events say the same; who speaks is closed, and so is who signs out", async () => {
+test("[WS-5] server-sent events send the same; a client that sends a message is closed, and so is one that signs out", async () => {
   await using world = await openWorld();
   const { template_id } = await seedTemplate(world.server);
   const { id } = await createWorkspace(world.admin, template_id, "dev");
@@ -252,7 +252,7 @@ test("[WS-5] server-sent events say the same; who speaks is closed, and so is wh
   expect((await followed.socket.closed).code).toBe(1008);
 });
 
-test("[WS-6] a burst of changes comes as rows of the end, not one message for each", async () => {
+test("[WS-6] a burst of changes is sent as the final rows, not one message for each", async () => {
   await using world = await openWorld();
   const { template_id } = await seedTemplate(world.server);
   const made = await Promise.all(

@@ -1,4 +1,4 @@
-// Whatever a workspace shows, its watchers hear of: each member is changed where it comes from, and seen over both streams.
+// Watchers of a workspace are notified of everything it shows: each member is changed at its source and checked on both streams.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { type Workspace as Shown, Workspace } from "#schema/workspaces/workspace.ts";
 import { Watchers } from "#src/api/workspaces/watchers.ts";
@@ -12,7 +12,7 @@ import { importVersion, makeTemplate, unique } from "#test/support/templates.ts"
 import { makeKey, openWorker } from "#test/support/worker.ts";
 import { awaitBuild, awaitWorkspace, createBuild, createWorkspace, ECHO, openWorld } from "#test/support/workspaces.ts";
 
-// On a machine with much else to do.
+// Allows for a busy machine.
 setDefaultTimeout(scaled(60_000));
 
 const MANY = 500;
@@ -23,7 +23,7 @@ const MANIFEST = {
   resources: [{ name: "main", agents: [{ name: "dev", token: TOKEN, apps: [APP] }] }],
 };
 
-/** The owner, hal, has a running workspace in an organization of the template; everything else is changed by the first user. */
+/** The owner, hal, has a running workspace in an organization of the template; the first user makes all other changes. */
 const open = async () => {
   const world = await openWorld({ env: { SLIPWAY_ALLOW_WORKSPACE_RENAMES: "true" } });
   const template = await makeTemplate(world.admin, JSON.stringify(MANIFEST));
@@ -36,7 +36,7 @@ const open = async () => {
 };
 type World = Awaited<ReturnType<typeof open>>;
 
-/** Reads server-sent events until the workspace is as wanted. */
+/** Reads server-sent events until the workspace matches. */
 const untilEvent = async (client: Client, id: string, first: () => void, when: (shown: Shown) => boolean) => {
   const abort = new AbortController();
   const response = await client.fetch("GET", `/api/v2/workspaces/${id}/watch`, undefined, { signal: abort.signal });
@@ -48,7 +48,7 @@ const untilEvent = async (client: Client, id: string, first: () => void, when: (
   abort.abort();
 };
 
-/** Makes the change once both streams have begun, and waits until both have shown what came of it. */
+/** Makes the change once both streams have started, and waits until both have shown the result. */
 const heard = async ({ owner, id }: World, change: () => Promise<unknown>, when: (shown: Shown) => boolean) => {
   const begun = Promise.withResolvers<void>();
   const events = untilEvent(owner, id, begun.resolve, when);
@@ -78,7 +78,7 @@ const put =
 
 type Story = readonly [change: (world: World) => Promise<unknown>, when: (shown: Shown, world: World) => boolean];
 
-/** A version of the same template that is not active yet. */
+/** Creates a version of the same template that is not active yet. */
 const another = ({ admin, template }: World) =>
   importVersion(admin, unique() + JSON.stringify(MANIFEST), { template_id: template.id });
 const activate: Story[0] = async (world) => {
@@ -88,11 +88,11 @@ const activate: Story[0] = async (world) => {
 const rename = (name: string, username: string) => (world: World) =>
   world.admin.put(`/api/v2/users/${name}/profile`, { username, name: "" });
 
-/** What never changes of a workspace, and what changes only when someone takes over one that was kept ready (PB-9). */
+/** Members that never change, or change only when a prebuilt workspace is claimed (PB-9). */
 type Fixed = "id" | "created_at" | "owner_id" | "organization_id" | "template_id" | "is_prebuild" | "task_id";
-/** A setting of the process, and an address that no operation sets. */
+/** A process setting, and a URL that no operation sets. */
 type Set = "allow_renames" | "owner_avatar_url";
-/** Said of every minute of use: watchers see it with the next change (README of the API). */
+/** Updated with every minute of use: watchers see it with the next change (README of the API). */
 type Late = "last_used_at";
 
 const STORIES: Record<Exclude<keyof Shown, Fixed | Set | Late>, readonly Story[]> = {
@@ -227,7 +227,7 @@ for (const [member, stories] of Object.entries(STORIES)) {
 }
 
 testInside(
-  "[WK-28] watchers hear when someone it is shared with is renamed, and when they no longer exist",
+  "[WK-28] watchers are notified when a person it is shared with is renamed or deleted",
   async () => {
     await using world = await open();
     const { admin, owner, id, server, running } = world;
@@ -247,7 +247,7 @@ testInside(
   },
 );
 
-test("[WK-28] a workspace that waits shows its place in the queue and the workers that came, and its watchers hear of both", async () => {
+test("[WK-28] a waiting workspace shows its queue position and new workers, and its watchers are notified of both", async () => {
   await using world = await openWorld({ env: { SLIPWAY_PROVISIONER_SLOTS: "1" } });
   const { admin, server } = world;
   const hanging = await makeTemplate(admin, JSON.stringify({ ...ECHO, echo: { hang: true } }));
@@ -281,7 +281,7 @@ test("[WK-28] a workspace that waits shows its place in the queue and the worker
 });
 
 testInside(
-  "[WK-29] a change that hundreds of watched workspaces show reaches each of them, and the loop turns in the meantime",
+  "[WK-29] a change that hundreds of watched workspaces show reaches each of them without blocking the event loop",
   async () => {
     await using world = await openWorld();
     const { admin, server } = world;
@@ -300,7 +300,7 @@ testInside(
         data: (json) => {
           names.set(id, (JSON.parse(json) as Shown).template_name);
           if (names.size === MANY) first.resolve();
-          // Once a second the clock looks at the times of workspaces whose template has changed: some are shown again.
+          // Once a second, the clock checks the times of workspaces whose template has changed, and some are sent again.
           if (names.get(id) === "renamed" && renamed.add(id).size === MANY) all.resolve();
         },
         failed: () => all.reject(new Error(`${id} cannot be read`)),
@@ -321,7 +321,7 @@ testInside(
   },
 );
 
-test("[WK-28] every member of a workspace has its story here, or its reason", () => {
+test("[WK-28] every member of a workspace has its test here, or its reason", () => {
   const fixed: Record<Fixed | Set | Late, true> = {
     id: true,
     created_at: true,

@@ -1,4 +1,4 @@
-// Watching a workspace, over server-sent events and over a WebSocket, read as strictly as genuine clients do.
+// Watching a workspace, over server-sent events and over a WebSocket, parsed as strictly as genuine clients do.
 import { expect, test } from "bun:test";
 import { connect } from "node:net";
 import { Value } from "@sinclair/typebox/value";
@@ -26,7 +26,7 @@ const statuses = async (client: Client, id: string, until: string): Promise<{ ev
   return { events, seen };
 };
 
-test("[WK-9] [EV-1] the stream begins with a ping and the workspace, and gives it whole after each change, in order", async () => {
+test("[WK-9] [EV-1] the stream starts with a ping and the workspace, and sends it whole after each change, in order", async () => {
   await using world = await openWorld();
   const { template_id } = await seedTemplate(world.server);
   const { id } = await createWorkspace(world.admin, template_id);
@@ -46,7 +46,7 @@ test("[WK-9] [EV-1] the stream begins with a ping and the workspace, and gives i
   expect(new Set(seen).size).toBe(seen.length);
 });
 
-test("[WK-10] the WebSocket twin says ping, then the workspace; a client that sends anything is closed", async () => {
+test("[WK-10] the WebSocket variant sends ping, then the workspace; a client that sends anything is closed", async () => {
   await using world = await openWorld();
   const { template_id } = await seedTemplate(world.server);
   const { id } = await createWorkspace(world.admin, template_id);
@@ -74,7 +74,7 @@ test("[WK-11] watchers leave nothing behind; a stream ends when its session is r
   expect(streams.size).toBe(0);
 });
 
-test("[EV-2] a ping goes out every 15 seconds", async () => {
+test("[EV-2] a ping is sent every 15 seconds", async () => {
   const clock = new ManualClock();
   await using world = await openWorld({ clock });
   const { template_id } = await seedTemplate(world.server, { ...ECHO, tags: { no: "worker" } });
@@ -86,9 +86,9 @@ test("[EV-2] a ping goes out every 15 seconds", async () => {
   await events.return(undefined);
 });
 
-test("[EV-3] a reader that does not read is ended, and what waits for it is bounded", async () => {
+test("[EV-3] a reader that does not read is disconnected, and its queue is bounded", async () => {
   await using world = await openWorld();
-  // Several sockets hold something on its way, where nodes pass it on.
+  // With nodes in between, several sockets buffer data.
   const resources = [{ name: "main", agents: [{ name: "dev", env: { PADDING: "x".repeat(32_000) } }] }];
   const { template_id } = await seedTemplate(world.server, { provisioner: "echo", resources });
   const { id } = await createWorkspace(world.admin, template_id);
@@ -113,12 +113,12 @@ test("[EV-3] a reader that does not read is ended, and what waits for it is boun
   stalled.destroy();
 }, 60_000);
 
-test("[EV-4] event streams are bounded, in all and by caller, and one that is over makes room", async () => {
+test("[EV-4] event streams are bounded, in total and per caller, and one that ends makes room", async () => {
   await using world = await openWorld({ env: { SLIPWAY_MAX_CONNECTIONS: "4" } });
   const { template_id, organization_id } = await seedTemplate(world.server);
   const { id } = await createWorkspace(world.admin, template_id);
   const { streams } = contextOf(world.server);
-  // An answer that nobody holds is collected, and its stream ends with it.
+  // A response without a reference is garbage collected, which ends its stream.
   const held: Response[] = [];
   const watch = async (client: Client) => {
     const leave = new AbortController();

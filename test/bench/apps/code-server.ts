@@ -1,4 +1,4 @@
-// The remote protocol that the page of code-server speaks over its WebSocket, as far as it reads and writes files.
+// The remote protocol that code-server's page speaks over its WebSocket, as far as it reads and writes files.
 import { openSocket, type Side } from "#test/api/applications/load.ts";
 
 const KIND = { regular: 1, control: 2, ack: 3 } as const;
@@ -32,7 +32,7 @@ const written = (value: Value): Buffer => {
   return Buffer.concat([Buffer.from([type]), length(bytes.length), bytes]);
 };
 
-/** Reads one value; answers with it and where it ends. Texts and objects stay bytes. */
+/** Reads one value and returns it with its end. Texts and objects remain bytes. */
 const read = (from: Buffer, begin: number): [value: unknown, end: number] => {
   let at = begin + 1;
   const type = from[begin];
@@ -119,7 +119,7 @@ export class CodeServerFiles implements Disposable {
     this.#socket.send(Buffer.concat([head, body]));
   }
 
-  /** Messages of the protocol are put together from those of the WebSocket: it splits large ones. */
+  /** Protocol messages are reassembled from WebSocket messages, because large ones are split. */
   #take(data: Buffer): void {
     this.#parts.push(Buffer.from(data));
     this.#held += data.length;

@@ -1,4 +1,4 @@
-// The kernel of a notebook in JupyterLab, over the WebSocket that its page opens.
+// A notebook kernel in JupyterLab, over the WebSocket that its page opens.
 import { openSocket, type Side } from "#test/api/applications/load.ts";
 
 type Message = {
@@ -27,7 +27,7 @@ export class JupyterKernel implements Disposable {
     return new JupyterKernel(await openSocket(side, `/api/kernels/${id}/channels?token=load`));
   }
 
-  /** Runs a cell; resolves with everything that it shows as text, or as HTML. */
+  /** Runs a cell; resolves with all its output, as text or HTML. */
   run(code: string): Promise<string> {
     const msg_id = crypto.randomUUID();
     const header = { msg_id, msg_type: "execute_request", username: "", session: this.#session, version: "5.3" };

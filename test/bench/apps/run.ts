@@ -1,6 +1,6 @@
-// `SLIPWAY_TEST_EDITORS=FOLDER bun test/bench/apps/run.ts [--seconds 20] [--connections 64] [--only NAME]`: genuine apps at their own hosts on a
-// server without any setting, under load, with every answer compared with the app's own, and 100 MB through their WebSockets both ways meanwhile.
-// Prints a table; ends with 1 when an answer or a byte was different, or memory grew.
+// `SLIPWAY_TEST_EDITORS=FOLDER bun test/bench/apps/run.ts [--seconds 20] [--connections 64] [--only NAME]`: real apps at their own hosts on
+// a server with default settings, under load, with every response compared with the app's own, and with 100 MB through their WebSockets in
+// both directions at the same time. Prints a table; exits with 1 if a response or byte differed, or memory grew.
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -24,9 +24,9 @@ const { values: options } = parseArgs({
 
 const MB = 1_000_000;
 const TOTAL = 100 * MB;
-/** A cell of a notebook, and a file of an editor. */
+/** A notebook cell, and an editor's file. */
 const [CELL, FILE] = [5 * MB, 20 * MB];
-/** Growth of a process between the first and the last third of a load that is noise. */
+/** Memory growth between the first and last third of a load that counts as noise. */
 const FLAT_MIB = 64;
 
 const editors = needs.editors.file;
@@ -36,7 +36,7 @@ const note = (text: string): void => void process.stderr.write(`${text}\n`);
 type Running = {
   readonly port: number;
   readonly asks: readonly Ask[];
-  /** What goes through the WebSocket, compared on the way; resolves with what it was. */
+  /** Transfers data through the WebSocket and compares it; resolves with a description. */
   socket(side: Side, direct: Side): Promise<string>;
   stop(): Promise<void>;
 };
@@ -52,7 +52,7 @@ const same = (what: string, one: Uint8Array | string, other: Uint8Array | string
     throw new Error(`${what} is different through the server`);
 };
 
-/** Runs a program of others until it answers. */
+/** Runs a third-party program until it responds. */
 const runProgram = async (command: string[], port: number, path: string, env: Record<string, string>, cwd: string) => {
   const log = Bun.file(join(cwd, "program.log"));
   const child = Bun.spawn(command, {
@@ -75,7 +75,7 @@ const runProgram = async (command: string[], port: number, path: string, env: Re
   };
 };
 
-/** The pages' own files: what the page at a path names, and a few of what that names. */
+/** Returns the pages' own files: those that the page at a path references, and some that these reference. */
 const filesOf = async (port: number, path: string, limit = 24): Promise<Ask[]> => {
   const page = await (await fetch(`http://127.0.0.1:${port}${path}`)).text();
   const base = new URL(path, "http://app");
@@ -152,11 +152,11 @@ const APPS: Readonly<Record<string, (world: Home) => Promise<Running>>> = {
         socket.onmessage = ({ data }) => {
           if (String(data).includes('"/hot.css"')) changes += 1;
         };
-        // A graph of its own: what the load asks for stays as it is.
+        // A separate module graph: the files that the load requests are unchanged.
         for (const path of ["/hot.js", "/hot.css?import"])
           await fetch(`${direct.origin}${path}`, { headers: direct.headers });
         let [writes, wroteAt] = [0, 0];
-        // Vite's watcher drops a change within 50 ms of the one before, so a file whose change was not seen is written again.
+        // Vite's watcher drops a change within 50 ms of the previous one, so a file whose change was missed is written again.
         const seen = (n: number): boolean => {
           if (changes >= n) return true;
           if (performance.now() - wroteAt < 200) return false;
@@ -226,7 +226,7 @@ const APPS: Readonly<Record<string, (world: Home) => Promise<Running>>> = {
       "--IdentityProvider.token=load",
       "--ServerApp.allow_remote_access=True",
     ];
-    // Its own limits, which the default of 1 MB/s a cell would be.
+    // Disables its own limits; the default is 1 MB/s per cell.
     const limits = ["--ZMQChannelsWebsocketConnection.iopub_data_rate_limit=1e12", `--ServerApp.root_dir=${folder}`];
     const stop = await runProgram(
       [join(pythonPrograms(), "jupyter-lab"), ...options, ...limits],
@@ -292,11 +292,11 @@ const APPS: Readonly<Record<string, (world: Home) => Promise<Running>>> = {
   },
 };
 
-/** The values of the table: what stands around them names the session. */
+/** Returns the table's values: the surrounding data contains the session. */
 const tableIn = (message: Buffer): Buffer =>
   message.subarray(message.indexOf("ARROW1") === -1 ? 4096 : message.indexOf("ARROW1"), message.length - 4096);
 
-/** The folder of Python's programs, with JupyterLab and Streamlit in it; made once. */
+/** Returns the folder of Python programs with JupyterLab and Streamlit; created once. */
 const pythonPrograms = (): string => {
   const made = join(editors, "venv");
   const bin = join(made, "bin");

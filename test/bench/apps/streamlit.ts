@@ -1,7 +1,7 @@
-// A session of Streamlit over its WebSocket: what its page gets for a run of the script.
+// A Streamlit session over its WebSocket: the messages its page gets for a run of the script.
 import { openSocket, type Side } from "#test/api/applications/load.ts";
 
-/** A table of about 8 MB whose values are always the same. */
+/** A table of about 8 MB with constant values. */
 export const SCRIPT = `import numpy as np, pandas as pd, streamlit as st
 st.title("load")
 st.dataframe(pd.DataFrame(np.random.default_rng(1).random((125_000, 8))))
@@ -22,7 +22,7 @@ export class StreamlitSession implements Disposable {
     return new StreamlitSession(await openSocket(side, "/_stcore/stream", options));
   }
 
-  /** Runs the script; resolves with the message that has the table. */
+  /** Runs the script; resolves with the message that contains the table. */
   run(atLeast: number): Promise<Buffer> {
     return new Promise((resolve, reject) => {
       this.#socket.onclose = ({ code, reason }) => reject(new Error(`closed with ${code} ${reason}`));

@@ -1,14 +1,14 @@
-// Plays a scenario of web.mjs in a real headless Chromium and hears its figures.
+// Plays a scenario of web.mjs in a real headless Chromium and collects its figures.
 import { join } from "node:path";
 import { needs } from "#test/support/needs.ts";
 import type { Figures } from "../row.ts";
 
 const SCRIPT = join(import.meta.dir, "..", "web.mjs");
 
-/** What the scenario may ask for in the meantime, by name. */
+/** Actions that the scenario may request while it runs, by name. */
 type Acts = Readonly<Record<string, () => Promise<unknown>>>;
 
-/** Figures of the scenario at this server; without a token nobody is signed in. */
+/** Returns the figures of the scenario at this server; without a token, no one is signed in. */
 export const browse = async (
   product: { readonly url: string; readonly adminToken: string },
   scenario: string,

@@ -1,4 +1,4 @@
-// The row about agents that are there and do nothing else: what the whole server takes for them, and whether it stays quick.
+// The row about idle connected agents: the server's memory and responsiveness.
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { PlanLine } from "../driver.ts";
@@ -7,7 +7,7 @@ import { seedAgents, startProduct } from "../product.ts";
 import { productFigure, type Row } from "../row.ts";
 
 const AGENTS = 5_000;
-/** Every agent is asked for a sign of life in this time, once and again. */
+/** In this time, every agent is pinged at least twice. */
 const WINDOW_S = 32;
 
 let started = 0;
@@ -43,7 +43,7 @@ async function connectAll(url: string, tokens: readonly string[], dir: string): 
   };
 }
 
-/** The row for so many agents. */
+/** The row for this many agents. */
 export const heartbeatRow = (count: number): Row => ({
   name: "agents",
   title: `${count.toLocaleString("en")} connected agents that only heartbeat (not pinned together with them)`,

@@ -1,5 +1,5 @@
-// The rows about audit: pages of a long audit log by many filters, and what auditing and figures cost where logs come in. The product
-// alone; the targets are a time and a share.
+// The audit rows: pages of a long audit log with many filters, and the cost of auditing and metrics while logs are ingested. Product only;
+// the targets are a time and a share.
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { startProduct } from "../product.ts";
@@ -21,10 +21,10 @@ const daysAgo = (days: number): string => new Date(Date.now() - days * DAY).toIS
 
 type Question = {
   readonly q: (n: number) => string;
-  /** Entries from the top, or as many behind an entry that lies so far down. */
+  /** Offset of the page from the top, or, with a cursor, as many entries behind an entry that far down. */
   readonly offset?: number;
   readonly behind?: number;
-  /** Asked by the auditor of all organizations but the site, who sees entries of organizations alone. */
+  /** Requested by an auditor of all organizations but not of the site, who sees only entries of organizations. */
   readonly byAuditor?: boolean;
 };
 
@@ -33,8 +33,8 @@ const person = (n: number): string => `username:person-${1 + ((n * 37) % (PEOPLE
 const team = (n: number): string => `organization:team-${n % ORGANIZATIONS}`;
 
 /**
- * Filters as people use them, and the worst that we know: `never` is what thousands to a million entries have each, and none together.
- * `n` makes each question a new one.
+ * Typical filters, and the worst known one: `never` combines values that thousands to a million entries have, but no entry has all of. `n`
+ * makes each query unique.
  */
 const QUESTIONS: Readonly<Record<string, Question>> = {
   newest: ask(() => ""),
@@ -145,7 +145,7 @@ const tokenOf = async (url: string, { email, password }: Login): Promise<string>
   return ((await response.json()) as { session_token: string }).session_token;
 };
 
-/** The id of a user who will be the auditor of the seeded organizations; the server is stopped again. */
+/** Returns the ID of a user who becomes the auditor of the seeded organizations; the server is stopped again. */
 const withAuditor = async (options: Parameters<typeof startProduct>[0]): Promise<{ id: string }> => {
   await using product = await startProduct(options);
   const headers = { "content-type": "application/json", "Service-Session-Token": product.adminToken };
@@ -158,10 +158,10 @@ const withAuditor = async (options: Parameters<typeof startProduct>[0]): Promise
 const PAIRS = 10;
 const WARM = 2;
 const LANES = 8;
-/** Batches of 100 lines a second: well below what one core can do, so that neighbours change the wait and not the work. */
+/** Batches of 100 lines per second: well below the capacity of one core, so that other load changes the latency and not the work. */
 const RATE = 250;
 
-/** Processor time that a process has had, in ticks of the kernel: says the same on a machine that is wanted by others. */
+/** Returns a process's CPU time in kernel ticks, which does not depend on other load on the machine. */
 const ticksOf = (pid: number): number => {
   const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
   return Number(fields[11]) + Number(fields[12]);
@@ -173,7 +173,7 @@ export const auditCost: Row = {
   sides: ["product"],
   maxRounds: 1,
   async measure(bench) {
-    // Each window has agents of its own: who follows one that has logged already is sent all of it.
+    // Each window has its own agents, because a follower of an agent with existing lines gets all of them.
     const agents = LANES * (PAIRS + WARM);
     await using plain = await bench.start("product", { agents });
     await using metered = await bench.start("product", { agents, env: METERED });
@@ -186,13 +186,13 @@ export const auditCost: Row = {
       broken += faults(result).faults ?? 0;
       return (result.lines_per_s * bench.seconds) / (ticksOf(target.pid) - before);
     };
-    // Not counted: a program that has just begun compiles itself.
+    // Warm-up, not counted: a newly started program still compiles itself.
     for (const window of range(WARM)) for (const target of [plain, metered]) await linesPerTick(target, window);
     broken = 0;
     const shares: number[] = [];
     const costs = new Map<Target, number[]>([plain, metered].map((target) => [target, []]));
     for (let pair = 0; pair < PAIRS; pair++) {
-      // Which goes first changes, so that a machine that becomes slower favours neither.
+      // Alternates the order, so that a machine that slows down favors neither.
       const order = pair % 2 === 0 ? [plain, metered] : [metered, plain];
       const lines = new Map<Target, number>();
       for (const target of order) {

@@ -1,6 +1,6 @@
-// The row about backups: what people at a running server notice of one. Windows of the same load with and without a backup, in turn, on
-// a large database: twice the verb on any core, as a person at the machine runs it, once the backup that the server makes on its own,
-// which shares the server's one core. Each one of the verb is restored and must hold every line committed before it began.
+// The backup row: what users of a running server notice during a backup. Alternates windows of the same load with and without a backup, on
+// a large database: twice with the verb on any core, as a person would run it, and once with the server's automatic backup, which shares
+// the server's core. Each backup of the verb is restored and must contain every line committed before it started.
 import { Database } from "bun:sqlite";
 import { existsSync, mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -15,20 +15,20 @@ const MIB = 2 ** 20;
 /** BENCH_BACKUP=128 makes the database smaller, in MiB. */
 const SIZE_MIB = Number(process.env.BENCH_BACKUP ?? 2048);
 const AGENTS = 8;
-/** Batches of 100 lines in a second: half the load of `steady`. A server that is asked for as much as it can do has no p99 to speak of. */
+/** Batches of 100 lines per second: half the load of `steady`. At full load, a server has no meaningful p99. */
 const RATE = Number(process.env.BENCH_BACKUP_RATE ?? 200);
-/** Windows without a backup are as long as those with one are about, so that rare stalls have the same chance in both. */
+/** Windows without a backup are about as long as those with one, so that rare stalls are equally likely in both. */
 const SECONDS = Number(process.env.BENCH_BACKUP_SECONDS ?? 40);
 const MAX_SECONDS = 900;
 
-/** A window takes a minute: anyone who waits sees how it goes. */
+/** A window takes a minute, so progress is printed. */
 const note = (text: string): void => void process.stderr.write(`${text}\n`);
 
-/** One window with agents of its own, since every line must be new to their followers. */
+/** One window with its own agents, because every line must be new to their followers. */
 type Window = { bench: Bench; product: Product; agents: SeededAgent[] };
 type Seen = LoadResult & { wal_mib: number; growth_mib: number; cpu_ms: number };
 
-/** Runs the load for a time, or until `work` is done; `work` begins when the load has warmed up. */
+/** Runs the load for a time, or until `work` is done; `work` starts after the load's warm-up. */
 const underLoad = async ({ bench, product, agents }: Window, work?: () => Promise<void>): Promise<Seen> => {
   const probe: PlanLine = {
     kind: "probe",
@@ -69,7 +69,7 @@ const underLoad = async ({ bench, product, agents }: Window, work?: () => Promis
   return { ...result, wal_mib: walBytes / MIB, growth_mib: highest - before, cpu_ms: spent / kiloLines };
 };
 
-/** Lines of these agents in a database. */
+/** Counts the lines of these agents in a database. */
 const linesOf = (file: string, agents: readonly SeededAgent[]): number[] => {
   using db = new Database(file, { readonly: true });
   const count = db.query("select count(*) as n from agent_logs where agent = (select key from agents where id = ?)");
@@ -79,7 +79,7 @@ const linesOf = (file: string, agents: readonly SeededAgent[]): number[] => {
 type Backup = { seconds: number; mib: number; restored_s: number; lost: number };
 
 /**
- * Watches a backup being made, then restores it and counts. `make` answers the path. Nothing is removed before the end: giving back
+ * Watches a backup being made, then restores it and counts. `make` returns the path. Nothing is removed before the end, because freeing
  * gigabytes keeps some disks busy for long.
  */
 class Watched {
@@ -120,7 +120,7 @@ const verb = async (command: string[], argv: string[]): Promise<string> => {
   return printed;
 };
 
-/** The path of the first backup the server makes on its own in this folder. */
+/** Returns the path of the first automatic backup in this folder. */
 const ownBackup = async (folder: string): Promise<string> => {
   for (;;) {
     const name = existsSync(folder) ? readdirSync(folder).find((name) => name.startsWith("slipway-")) : undefined;
@@ -198,7 +198,7 @@ export const backup: Row = {
       note(
         `  ${KINDS[kind]} backup, ${seconds.toFixed(0)} s: p99 ack ${ack.p99}, follower ${follow.p99}, GET ${probe.p99}, log ${wal_mib.toFixed(0)} MiB`,
       );
-      // The server's own has begun before the load.
+      // The server's own backup has started before the load.
       if (kind === "verb") backups.push(await watched.restored(command, silent, lines));
     };
     {

@@ -1,5 +1,5 @@
 // The row that compares chats with opencode, another server for coding agents: the same scripted model, the same prompts, one follower. The
-// "floor" is opencode there (`opencode serve` of the npm package that `.ci/agents` installs), not a lower bound.
+// "floor" here is opencode (`opencode serve` of the npm package that `.ci/agents` installs), not a lower bound.
 import { existsSync, mkdirSync, mkdtempSync } from "node:fs";
 import { join } from "node:path";
 import { freePort, processorMsOfTree, residentMiBOfTree } from "../machine.ts";
@@ -12,11 +12,13 @@ import type { SideName } from "../sides.ts";
 const CHATS = [1, 10, 100] as const;
 const CHUNKS = 100;
 const CHUNKS_PER_S = 20;
-/** A prompt for which the model answers with so many chunks, so fast. */
+/** A prompt that makes the model answer with this many chunks, at this rate. */
 const PROMPT = `say ${CHUNKS} ${CHUNKS_PER_S}`;
 const TURN_TIMEOUT_MS = 120_000;
 
-/** A server with chats: `prompt` resolves when the server has accepted the text; `hear` gets each text of a chat with its number. */
+/**
+ * A server with chats: `prompt` resolves when the server has accepted the text; `hear` receives each text of a chat with the chat's number.
+ */
 type ChatServer = {
   readonly pid: number;
   open(count: number, hear: (chat: number, text: string) => void): Promise<void>;
@@ -73,7 +75,7 @@ const startSlipway = async ({ sides }: Bench, model: Model, dir: string): Promis
   };
 };
 
-/** The program of the npm package; throws in words where it is not installed. */
+/** Returns the program of the npm package; throws a readable message if it is not installed. */
 const opencodeCommand = (): string => {
   const folder = process.env.SLIPWAY_TEST_AGENTS;
   const program = folder && join(folder, "node_modules/.bin/opencode");
@@ -99,7 +101,7 @@ const startOpencode = async (model: Model, dir: string): Promise<ChatServer & As
         XDG_CACHE_HOME: join(dir, "cache"),
         XDG_STATE_HOME: join(dir, "state"),
         OPENCODE_CONFIG_CONTENT: JSON.stringify({ ...config, autoupdate: false }),
-        // Without look-ups on the internet, which take 39 s on a machine that has no connection.
+        // Without internet lookups, which take 39 s on a machine without a connection.
         OPENCODE_DISABLE_MODELS_FETCH: "1",
         OPENCODE_DISABLE_AUTOUPDATE: "1",
       },
@@ -156,7 +158,7 @@ const now = (): number => performance.timeOrigin + performance.now();
 const quantile = (values: readonly number[], part: number): number =>
   values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * part))] ?? Number.NaN;
 
-/** One turn in so many chats at the same moment. */
+/** Measures one turn in each of `count` chats at the same time. */
 const measureTurns = async (bench: Bench, side: SideName, count: number): Promise<Figures> => {
   const dir = mkdtempSync(join(bench.sides.dir, "beside-"));
   await using model = await startModel(dir);
@@ -171,7 +173,7 @@ const measureTurns = async (bench: Bench, side: SideName, count: number): Promis
     const begun = sent[chat];
     if (begun === undefined) return;
     for (const [, stamp = ""] of text.matchAll(/<(\d+\.\d+)>/g)) {
-      // A part may be sent again with all of its text.
+      // A part may be sent again with its full text.
       if (heard.has(`${chat} ${stamp}`)) continue;
       heard.add(`${chat} ${stamp}`);
       if (prompts[chat] === undefined) {
@@ -179,7 +181,7 @@ const measureTurns = async (bench: Bench, side: SideName, count: number): Promis
         firsts[chat] = at - begun;
       } else chunks.push(at - Number(stamp));
     }
-    // The end of the turn that opened the chat may come behind the prompt.
+    // The end of the turn that created the chat may arrive after the prompt.
     if (prompts[chat] === undefined || !text.includes("the end")) return;
     ended.add(chat);
     if (ended.size === count) resolve();

@@ -1,4 +1,4 @@
-// The row about many stored chats: the list, a search, a page of a long history, and the start on a large database.
+// The row about many stored chats: the list, a search, a page of a long history, and startup with a large database.
 import { join } from "node:path";
 import { type Product, startProduct } from "../product.ts";
 import { type Bench, type Figures, productFigure, type Row } from "../row.ts";

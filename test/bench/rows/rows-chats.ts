@@ -1,5 +1,5 @@
-// The rows about chats: what reaches followers while models stream, how much later than the model said it, and how soon a message shows.
-// The model is model-source.ts on a socket; the floor is relay.ts on the same socket.
+// The chat rows: frames that followers receive while models stream, their delay after the model, and the delay until a message appears. The
+// model is model-source.ts on a socket; the baseline is relay.ts on the same socket.
 import { mkdtempSync } from "node:fs";
 import { join } from "node:path";
 import { freePort } from "../machine.ts";
@@ -9,10 +9,10 @@ import { startProduct } from "../product.ts";
 import { type Bench, type Figures, type Row, range, ratioOf } from "../row.ts";
 import type { SideName } from "../sides.ts";
 
-/** Bun opens at most 256 connections to other servers, unless a variable at its start raises the limit. */
+/** Bun opens at most 256 connections to other servers, unless a variable at startup raises the limit. */
 const ENV = { BUN_CONFIG_MAX_HTTP_REQUESTS: "4096", SLIPWAY_CHAT_SLOTS: "2000" };
 
-/** Opens chat n and tells what its follower connects to. */
+/** Creates chat n and returns what its follower connects to. */
 type Side = {
   open(chat: number): Promise<{ path: string }>;
   readonly url: string;
@@ -78,7 +78,7 @@ const follow = async ({ url, headers }: Side, path: string, heard: (text: string
 
 const FOLLOWERS = 2;
 
-/** Streams in `chats` chats with two followers each. Each frame is handed to `heard`; resolves when all followers have heard the end. */
+/** Streams in `chats` chats with two followers each. Passes each frame to `heard`; resolves when all followers have received the end. */
 const stream = async (
   bench: Bench,
   side: SideName,
@@ -162,7 +162,7 @@ export const latency: Row = {
       const at = now();
       for (const [, said] of text.matchAll(/<(\d+\.\d+)>/g)) {
         first = Math.min(first, Number(said));
-        // The first words of a fresh process meet code that was never run: 57 ms for 100 chats at once, 1 to 2 ms ever after.
+        // A new process runs cold code at first: 57 ms for 100 chats at once, then 1 to 2 ms.
         if (Number(said) - first > WARM_MS) times.push(at - Number(said));
       }
     };
@@ -193,7 +193,7 @@ export const latency: Row = {
 const SENDS = 500;
 const LABELLED_MS = 25;
 
-/** Milliseconds of one committed request after the other; on the product until the follower sees the new status. */
+/** Measures committed requests one after the other in milliseconds; on the product until the follower sees the new status. */
 const sends = async (bench: Bench, side: SideName): Promise<number[]> => {
   const times: number[] = [];
   if (side === "floor") {
@@ -238,7 +238,7 @@ const sends = async (bench: Bench, side: SideName): Promise<number[]> => {
     times.push(performance.now() - begun);
     await (await sent).arrayBuffer();
     await waiting;
-    // People do not send while the turn before is given its label.
+    // People do not send while the previous turn gets its label.
     await Bun.sleep(LABELLED_MS);
   }
   return times.slice(SENDS / 10);

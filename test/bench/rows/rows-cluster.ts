@@ -1,15 +1,15 @@
-// The row about PostgreSQL: the same server on SQLite (the floor) and as a node on a PostgreSQL on the same machine and disk, which has
-// the cores that the server leaves. fsync is on for both; every acknowledged write is on disk.
+// The PostgreSQL row: the same server on SQLite (the baseline) and as a node on a PostgreSQL on the same machine and disk, which uses the
+// remaining cores. fsync is on for both; every acknowledged write is on disk.
 import { mkdtempSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { type Row, range, ratioOf } from "../row.ts";
 
 const POSTGRES = join(import.meta.dir, "../../../.ci/postgres");
-/** Agents that send single rows side by side: the group commit has to find company for each. */
+/** Agents that send single rows in parallel, which the group commit has to combine. */
 const WRITERS = 64;
 const LINE_AGENTS = 8;
 
-/** A PostgreSQL of its own in a folder alongside others, of which its user may enter none. */
+/** Starts a PostgreSQL in a folder next to others, none of which its user can enter. */
 export const startPostgres = async (
   beside: string,
 ): Promise<

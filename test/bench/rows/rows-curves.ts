@@ -1,5 +1,5 @@
-// The row of curves: what one operation costs the server with 1, 10, 100, ... of something, and by which exponent the cost grows. A cost that
-// doubles with the count has the exponent 1; one that does not depend on it has 0.
+// The row of curves: the server's cost of one operation with 1, 10, 100, ... objects, and the exponent of its growth. A cost that doubles
+// with the count has exponent 1; a constant one has 0.
 
 import { join } from "node:path";
 import { seedMany } from "#test/support/seed-many.ts";
@@ -14,7 +14,7 @@ type Curve = {
   readonly what: string;
   readonly unit: string;
   readonly counts: readonly number[];
-  /** The exponent that is right; what may be flat is flat. */
+  /** The maximum exponent; a constant cost is fine. */
   readonly most: number;
   cost(bench: Bench, count: number): Promise<number>;
 };
@@ -28,7 +28,7 @@ const freshDir = (bench: Bench): string => join(bench.sides.dir, `curves-${++mad
 const start = (bench: Bench, dataDir: string): Promise<Product> =>
   startProduct({ command: bench.sides.productCommand ?? [], dataDir, core: bench.sides.core });
 
-/** Milliseconds of the server's processor for one GET, after some that are not counted. */
+/** Measures the server's CPU milliseconds for one GET, after a warm-up. */
 const costOfRead = async (product: Product, path: string): Promise<number> => {
   const headers = { "Service-Session-Token": product.adminToken };
   const read = async (): Promise<void> => {
@@ -42,7 +42,7 @@ const costOfRead = async (product: Product, path: string): Promise<number> => {
   return (processorMs(product.pid) - before) / READS;
 };
 
-/** Milliseconds of the server's processor for each 1,000 of what the driver has counted. */
+/** Measures the server's CPU milliseconds per 1,000 counted by the driver. */
 const costOfLoad = async (
   bench: Bench,
   { agents, followers, lines }: { readonly agents: number; readonly followers: number; readonly lines: number },
@@ -126,7 +126,10 @@ const CURVES: readonly Curve[] = [
   },
 ];
 
-/** Returns the slope of the straight line through the logarithms of both: costs grow like `count ** slope`. Costs below 0.01 count as 0.01. */
+/**
+ * Returns the slope of a straight line through the logarithms of both: costs grow like `count ** slope`. Costs below 0.01 are treated as
+ * 0.01.
+ */
 export const fitExponent = (points: readonly (readonly [count: number, cost: number])[]): number => {
   const logs = points.map(([count, cost]) => [Math.log(count), Math.log(Math.max(cost, 0.01))] as const);
   const mean = (index: 0 | 1): number => logs.reduce((sum, point) => sum + point[index], 0) / logs.length;

@@ -1,5 +1,5 @@
-// The row about the AI gateway: what a call through it takes beyond the same call made directly. The model is model-source.ts; the floor is the
-// benchmark's own process that asks it without a server between them.
+// The AI gateway row: how much longer a call through it takes than the same call made directly. The model is model-source.ts; the baseline
+// is the benchmark's own process that calls it directly.
 import { mkdtempSync } from "node:fs";
 import { join } from "node:path";
 import { Client } from "#src/client.ts";
@@ -10,24 +10,24 @@ import { startProduct } from "../product.ts";
 import { type Bench, type Figures, type Medians, productFigure, type Row, range } from "../row.ts";
 import type { SideName } from "../sides.ts";
 
-/** Bun opens at most 256 connections to other servers, unless a variable at its start raises the limit. */
+/** Bun opens at most 256 connections to other servers, unless a variable at startup raises the limit. */
 const ENV = { BUN_CONFIG_MAX_HTTP_REQUESTS: "4096" };
 
 const CALLS = 500;
-/** Calls of a fresh process meet code that was never run. */
+/** The first calls of a new process run cold code. */
 const WARM_CALLS = 100;
 const STREAMS = 20;
 const CHUNKS_PER_S = 50;
 const WARM_CHUNKS = CHUNKS_PER_S;
 const CROWD = 1_000;
-/** One person has 100 calls open at most. */
+/** One person can have at most 100 open calls. */
 const CROWD_OF_USER = 100;
 const CROWD_CHUNKS = 40;
 const CROWD_PER_S = 2;
-/** Until the crowd is complete and its buffers have the size that they keep. */
+/** Until all streams are open and their buffers have reached their final size. */
 const CROWD_WARM_CHUNKS = 10;
 
-/** Where calls go: `tokens` are those of different people. */
+/** Where calls go: `tokens` belong to different people. */
 type Way = { readonly url: string; readonly tokens: readonly string[]; readonly pid: number | undefined };
 
 const openWay = async (bench: Bench, side: SideName, model: Model, dir: string): Promise<Way & AsyncDisposable> => {
@@ -67,7 +67,7 @@ const ask = async ({ url, tokens }: Way, said: string, index = 0): Promise<Async
   return response.body as unknown as AsyncIterable<Uint8Array>;
 };
 
-/** Milliseconds to the first byte of one call after the other. */
+/** Measures the milliseconds to the first byte of calls, one after the other. */
 const firstBytes = async (way: Way): Promise<number[]> => {
   const times: number[] = [];
   for (const call of range(CALLS + WARM_CALLS)) {
@@ -81,7 +81,7 @@ const firstBytes = async (way: Way): Promise<number[]> => {
 
 const now = (): number => performance.timeOrigin + performance.now();
 
-/** Milliseconds from the model's chunk to its reader, and what the server's processor did for each chunk. */
+/** Measures the milliseconds from the model's chunk to its reader, and the server's CPU time per chunk. */
 const chunks = async (bench: Bench, way: Way, model: Model): Promise<{ times: number[]; processor_ms: number }> => {
   const times: number[] = [];
   const spoken = WARM_CHUNKS + CHUNKS_PER_S * bench.seconds;
@@ -102,7 +102,7 @@ const chunks = async (bench: Bench, way: Way, model: Model): Promise<{ times: nu
   return { times, processor_ms: way.pid ? (processorMs(way.pid) - before) / times.length : 0 };
 };
 
-/** How much the server's memory grows while a thousand streams speak. */
+/** Measures the growth of the server's memory during a thousand streams. */
 const crowdGrowth = async (way: Way, model: Model, pid: number): Promise<number> => {
   let seen = 0;
   let settled = Number.NaN;
@@ -121,7 +121,7 @@ const crowdGrowth = async (way: Way, model: Model, pid: number): Promise<number>
 
 const LAST_CHUNK = "0\r\n\r\n";
 
-/** Reads one stream over a socket of its own: fetch in this process has 256 at most. Each piece is handed to `heard`. */
+/** Reads one stream over its own socket, because fetch in this process is limited to 256. Passes each piece to `heard`. */
 const readPlain = ({ url, tokens }: Way, index: number, heard: () => void): Promise<void> => {
   const { hostname, port, pathname } = new URL(`${url}/chat/completions`);
   const body = JSON.stringify({ model: "source", stream: true, messages: [{ role: "user", content: "later" }] });
@@ -145,7 +145,7 @@ const readPlain = ({ url, tokens }: Way, index: number, heard: () => void): Prom
 
 const median = (times: number[]): number => times.sort((a, b) => a - b)[Math.floor(times.length / 2)] ?? Number.NaN;
 
-/** What the product takes longer than the floor. */
+/** The product's additional time over the baseline. */
 const beyond =
   (figure: string) =>
   ({ floor, product }: Medians): number | undefined => {

@@ -1,5 +1,5 @@
-// The row about insights: every report over twelve months of use by 5,000 people, while another caller asks whether the server is
-// alive. The product alone; the targets are times.
+// The insights row: every report over twelve months of use by 5,000 people, while another caller makes health checks. Product only; the
+// targets are times.
 import { seedMany } from "#test/support/seed-many.ts";
 import { type Product, startProductWith } from "../product.ts";
 import { type Bench, type Figures, productFigure, type Row } from "../row.ts";
@@ -9,7 +9,7 @@ const PEOPLE = Number(process.env.BENCH_PEOPLE ?? 5_000);
 const DAY = 86_400_000;
 const ROUNDS = 40;
 
-/** A product on a year of use; the rows are written while it is stopped. */
+/** Starts a product with a year of use; the rows are written while it is stopped. */
 async function startUsed(bench: Bench): Promise<Product> {
   const [product] = await startProductWith(bench, async (store, now) => {
     const { templates } = await seedMany(store, now, { workspaces: 5_000, templates: 20 });

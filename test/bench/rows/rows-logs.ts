@@ -1,11 +1,11 @@
-// The rows about agent logs: throughput, latency at a fixed rate alongside an unrelated read, fan-out, stalled and idle followers.
+// The agent log rows: throughput, latency at a fixed rate next to an unrelated read, fan-out, stalled and idle followers.
 import { residentMiB } from "../machine.ts";
 import { type Bench, type Figures, faults, productFigure, type Row, range, ratioOf } from "../row.ts";
 import type { SideName } from "../sides.ts";
 
 const faultFigures = { faults: "faults", driver_busy: "driver busy" };
 
-/** Batches of 100 lines from 8 agents with one follower each, as fast as they are acknowledged. */
+/** Sends batches of 100 lines from 8 agents with one follower each, as fast as they are acknowledged. */
 export async function measureIngest(bench: Bench, side: SideName): Promise<Figures> {
   await using target = await bench.start(side, { agents: 8 });
   const plan = [...range(8).map(target.patch), ...range(8).map(target.follow)];
@@ -47,7 +47,7 @@ export const ingest: Row = {
 };
 
 const LINES_OF_BATCH = 100;
-/** Of what the floor takes at most: above that a queue grows on one side only, and its length is what would be measured. */
+/** Share of the baseline's maximum: above that, a queue grows on one side only, and its length would be measured. */
 const FIXED_SHARE = 0.5;
 
 export const steady: Row = {
@@ -110,7 +110,7 @@ export const fanout: Row = {
   title: "1,000 followers of one agent, 1-line batches",
   sides: ["floor", "product"],
   async measure(bench, side) {
-    // An agent for each load: followers begin with what is stored, and every line must be new to them.
+    // An agent for each load: followers start with the stored lines, and every line must be new to them.
     await using target = await bench.start(side, { agents: 2 });
     const load = (agent: number, batches: number) => {
       const followers = range(1000).map(() => target.follow(agent));
@@ -159,12 +159,12 @@ export const fanout: Row = {
 };
 
 const comeBackSeconds = 14;
-/** Looking at a process's memory can take a tenth of a second, in which the system keeps the process itself from some of its work. */
+/** Reading a process's memory can take a tenth of a second, in which the system partly blocks that process. */
 const sampleMs = 1000;
 
 /**
- * Twice: once the stalled ones return after 14 s and must find the close frame with its reason; once they stay away for the
- * whole time. (Bun keeps a close frame that the kernel does not take for about 15 s, then it drops the connection.)
+ * Twice: once the stalled followers resume after 14 s and must find the close frame with its reason; once they stay away the whole time.
+ * (Bun keeps a close frame that the kernel does not accept for about 15 s, then it drops the connection.)
  */
 export const stalled: Row = {
   name: "stalled",

@@ -1,4 +1,5 @@
-// The row about many at one relay: clients with tunnels to agents, most of which type, some of which download; how late the server's loop is.
+// The row about many clients at one relay: clients with tunnels to agents, most of which type while some download; and the delay of the
+// server's event loop.
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { loopDelay } from "../loop-delay.ts";
@@ -14,7 +15,7 @@ const SECONDS = 10;
 
 let started = 0;
 
-/** Peers in a process of their own, once all of them are there. */
+/** Starts peers in a separate process; resolves once all are connected. */
 const startPeers = async (role: "agents" | "clients", file: string) => {
   const program = join(import.meta.dir, "..", "network-peers.ts");
   const child = Bun.spawn([process.execPath, program, role, file], { stdio: ["pipe", "pipe", "inherit"] });

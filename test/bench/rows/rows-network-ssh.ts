@@ -1,5 +1,5 @@
-// The row about ssh: how long `slipway ssh NAME -- true` takes, the first time and later, alone and as OpenSSH's way in, and what a session that
-// nobody uses costs the server and the daemon.
+// The ssh row: duration of `slipway ssh NAME -- true`, the first time and later, alone and with OpenSSH, and the cost of an idle session
+// for the server and the daemon.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Client as Ssh } from "ssh2";
@@ -14,20 +14,20 @@ import { startReachable } from "./rows-tunnel.ts";
 
 const CALLS = 9;
 const SESSIONS = 100;
-/** These stay open below the others: what the first of a program make it keep is no cost of a session. */
+/** These stay open during the measurement, so that one-time allocations do not count as the cost of a session. */
 const SESSIONS_BEFORE = 100;
 const AT_ONCE = 10;
 const UPLOADS = 3;
 const UPLOAD_MB = 20;
-/** Programs give memory of their start back late. */
+/** Programs release their startup memory late. */
 const SETTLE_MS = 10_000;
 
 type Reach = Awaited<ReturnType<typeof startReachable>>;
 
-/** Milliseconds until a program has ended, and of the processor's time it took. */
+/** Milliseconds until a program has ended, and its CPU time. */
 type Took = { readonly ms: number; readonly processor_ms: number };
 
-/** Runs programs as a person does who has signed in. */
+/** Runs programs like a signed-in user. */
 const shellOf = ({
   product,
   home,
@@ -57,7 +57,7 @@ const shellOf = ({
 
 const median = (times: number[]): number => times.sort((a, b) => a - b)[Math.floor(times.length / 2)] ?? Number.NaN;
 
-/** A session of a client of its own that runs `cat` and says nothing. */
+/** Starts an idle session of its own client that runs `cat`. */
 const startIdle = async (client: Client, agent_id: string): Promise<AsyncDisposable> => {
   const { peer, ...rest } = joined(client, agent_id, { clock: systemClock });
   const ssh = new Ssh();
@@ -84,7 +84,7 @@ const startSeveral = async (client: Client, agent_id: string, count: number): Pr
   return stack;
 };
 
-/** Kilobytes that each idle session adds to the server and to the daemon. */
+/** Measures the kilobytes that each idle session adds to the server and to the daemon. */
 const idleKilobytes = async ({ product, daemon, path }: Reach): Promise<Record<"server" | "daemon", number>> => {
   const client = new Client(product.url, product.adminToken);
   const agent_id = path.split("/").at(-1) as string;
@@ -98,7 +98,7 @@ const idleKilobytes = async ({ product, daemon, path }: Reach): Promise<Record<"
   return { server, daemon: daemonKb };
 };
 
-/** Milliseconds of the processor that server and daemon take for a megabyte of an upload: by OpenSSH, by a terminal's pipe, and to an app. */
+/** Measures the CPU milliseconds of server and daemon per uploaded megabyte: with OpenSSH, through a terminal's pipe, and to an app. */
 const uploadCosts = async (
   { product, daemon, apps, headers, folder }: Reach,
   run: ReturnType<typeof shellOf>,
@@ -129,7 +129,7 @@ const uploadCosts = async (
   };
 };
 
-/** An app that reads what it is sent. */
+/** An app that discards its input. */
 const startReader = async () => {
   const server = Bun.serve({
     port: 0,

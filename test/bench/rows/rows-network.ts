@@ -1,5 +1,5 @@
-// The rows about the private network: what a peer like the command line's gets out of a workspace's daemon through the relay, in bytes, in
-// processor time of each program, and in the time of one key and its echo, alone and alongside a bulk download.
+// The private network rows: the performance of a peer like the command line's over the relay to a workspace's daemon, in bytes, in CPU time
+// of each program, and in the time of a key and its echo, alone and during a bulk download.
 import { systemClock } from "#base/clock.ts";
 import { join } from "#src/cli/client/network/join.ts";
 import { Client } from "#src/client.ts";
@@ -10,11 +10,11 @@ import { type Figures, productFigure, type Row, range } from "../row.ts";
 import { startReachable } from "./rows-tunnel.ts";
 
 const KEYS = 500;
-/** How long the download lasts alongside which keys are echoed. */
+/** Duration of the download during which keys are echoed. */
 const BESIDE_SECONDS = 5;
 const BLOCK = new Uint8Array(64 * 1024);
 
-/** A client of ours, or one whose segments are no larger than genuine clients' are. */
+/** One of our clients, or one with segments no larger than genuine clients'. */
 const startNetwork = (reach: Awaited<ReturnType<typeof startReachable>>, hasLargeSegments: boolean) => {
   const { product, daemon } = reach;
   const agent_id = reach.path.split("/").at(-1) as string;
@@ -36,7 +36,7 @@ const speedTest = async (network: Network, direction: 0 | 1, seconds: number): P
   return connection;
 };
 
-/** Bytes until the test is over. */
+/** Counts bytes until the test is over. */
 const transfer = async (network: Network, direction: 0 | 1, seconds: number): Promise<number> => {
   const connection = await speedTest(network, direction, seconds);
   let bytes = 0;
@@ -63,7 +63,7 @@ const measured = async (network: Network, direction: 0 | 1, seconds: number, nam
   return { [`${name}_mb_per_s`]: megabytes / took, ...Object.fromEntries(cpu) };
 };
 
-/** Milliseconds of a byte to a port of the workspace and back. */
+/** Measures the milliseconds of a byte to a port of the workspace and back. */
 const echoes = async (network: Network, port: number, name: string): Promise<Figures> => {
   const connection = await network.dial(port);
   const times: number[] = [];

@@ -1,12 +1,12 @@
-// The row about several active nodes: three of them (the product) and one (the floor) on one PostgreSQL, which all share the cores that there are
-// with the agents and people of size/agents.ts. Each request goes to the next node; the work is of people of several parts.
+// The row about several active nodes: three (the product) and one (the baseline) on one PostgreSQL, sharing all cores with the agents and
+// people of size/agents.ts. Each request goes to the next node, for people of several shards.
 import { productFigure, type Row, ratioOf } from "../row.ts";
 import { openWorld } from "../size/world.ts";
 
 const AGENTS = 48;
 const PEOPLE = 12;
 const NODES = 3;
-/** Who wants as much as they get, all at the same time. */
+/** Callers that make requests as fast as possible, all at the same time. */
 const CALLERS = { lines: 24, turn: 6, list: 6 } as const;
 const WARM_S = 3;
 

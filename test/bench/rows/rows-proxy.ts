@@ -1,4 +1,4 @@
-// The row about apps: a large download through the app proxy, alongside the same download from the app itself.
+// The app row: a large download through the app proxy, compared with the same download from the app itself.
 import { type AppProcess, startApp } from "#test/api/applications/app-world.ts";
 import { processorMs, residentMiB } from "../machine.ts";
 import { type Bench, type Figures, productFigure, type Row, ratioOf } from "../row.ts";
@@ -6,13 +6,13 @@ import { startReachable } from "./rows-tunnel.ts";
 
 const GiB = 1024 ** 3;
 const DOWNLOAD = 2 * GiB;
-/** A first one, so that code is compiled and buffers have the size they keep. */
+/** A first download to warm up code and buffers. */
 const WARM = GiB / 4;
 const MEMORY_EVERY_MS = 20;
 
 type Download = { url: string; headers: Record<string, string> };
 
-/** Reads the whole answer and throws it away. Answers with MiB per second. */
+/** Reads and discards the whole response. Returns MiB per second. */
 const download = async ({ url, headers }: Download, bytes: number): Promise<number> => {
   const begun = performance.now();
   const response = await fetch(`${url}/bytes?n=${bytes}`, { headers });
@@ -22,7 +22,7 @@ const download = async ({ url, headers }: Download, bytes: number): Promise<numb
   return bytes / 2 ** 20 / ((performance.now() - begun) / 1000);
 };
 
-/** Processor seconds a process has used. */
+/** Returns a process's CPU seconds. */
 const secondsOf = (pid: number): number => processorMs(pid) / 1000;
 
 const throughProxy = async (bench: Bench, app: AppProcess): Promise<Figures> => {

@@ -1,4 +1,4 @@
-// The rows about the server itself: one plain read, start and memory of the binary, memory of known agents.
+// The server rows: one plain read, startup and memory of the binary, memory per known agent.
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { freePort, residentMiB } from "../machine.ts";
@@ -67,7 +67,7 @@ export const start: Row = {
     };
     const { start_ms, rss_kib, pss_kib } = await startFor(side === "floor" ? "/" : "/healthz", 2000);
     const figures = { start_ms, rss_mb: rss_kib / 1024, pss_mb: pss_kib / 1024 };
-    // The routes are made while the server answers already.
+    // The routes are created while the server already responds.
     return side === "floor" ? figures : { ...figures, ready_ms: (await startFor("/readyz", 0)).start_ms };
   },
   figures: {
@@ -100,8 +100,8 @@ const knownAgents = 10_000;
 const fewAgents = 100;
 
 /**
- * Resident memory of a restarted server after 10,000 one-line PATCHes, spread evenly over its agents: the work is the same for
- * few and for many agents, so the difference is what knowing them costs.
+ * Measures the resident memory of a restarted server after 10,000 one-line PATCHes, spread evenly over its agents: the work does not depend
+ * on the number of agents, so the difference is the cost of knowing them.
  */
 async function memoryWith(bench: Bench, agents: number): Promise<{ restarted: number; touched: number }> {
   const { productCommand, core, dir } = bench.sides;

@@ -1,5 +1,5 @@
-// The row about templates of Terraform: ten builds at once and an import alongside them, and how long a form of dependent questions waits for its
-// answer. The real program with the provider of a mirror; nothing is pinned, because the programs that the server starts would be, too.
+// The Terraform row: ten parallel builds and an import at the same time, and the latency of a form with dependent parameters. The real
+// program with a mirrored provider; nothing is pinned, because the server's child processes would be pinned too.
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
@@ -34,7 +34,7 @@ const open = async (bench: Bench): Promise<Measured> => {
   return { product, metrics: `http://${metrics}/metrics` };
 };
 
-/** Tests let them have the priority of everything else. */
+/** Tests disable the lower priority; this enables it again. */
 const commandsThatGiveWay = ({ SLIPWAY_TEST_EVEN: _, ...env }: Record<string, string>): Record<string, string> => env;
 
 const ended = async (client: Client, id: string): Promise<string> => {
@@ -45,7 +45,7 @@ const ended = async (client: Client, id: string): Promise<string> => {
   return "hung";
 };
 
-/** Milliseconds from a change of the form to its answer: each asks for values that nobody has asked for before. */
+/** Measures the milliseconds from a form change to its answer, each with new values. */
 const answers = async (client: Client): Promise<number[]> => {
   const { version } = await makeTerraformTemplate(client, filesOf("parameters"), "questions");
   const path = `/api/v2/templateversions/${version.id}/dynamic-parameters/evaluate`;
@@ -151,5 +151,5 @@ const measured: Row = {
   ],
 };
 
-/** Nothing where the tools are not at hand. */
+/** Empty if the tools are not available. */
 export const terraform: Row[] = needs.terraform.found ? [measured] : [];

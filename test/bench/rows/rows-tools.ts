@@ -1,5 +1,5 @@
-// The row about tools of chats: what a call costs between the model's last word and its next question, while one chat works alone, while a
-// hundred do, and on a file of 5 MB. Real local workspaces with their daemons; the model answers within this process.
+// The row about chat tools: the time between the model's last token and its next call, with one active chat, with a hundred, and on a file
+// of 5 MB. Real local workspaces with their daemons; the model answers in this process.
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Template } from "#schema/templates/template.ts";
@@ -13,7 +13,7 @@ const ALONE = 300;
 const EDITS = 20;
 const THINK_MS = 1_000;
 const CHATS = 100;
-/** A daemon runs 64 programs at once. */
+/** A daemon runs at most 64 programs at a time. */
 const WORKSPACES = 4;
 const FILE = "seq -f 'line %.0f of a file of five million bytes' 1 115000 > big.txt; stat -c %s big.txt";
 const ENV = { SLIPWAY_CHAT_SLOTS: "200", SLIPWAY_CHAT_TITLES: "false", BUN_CONFIG_MAX_HTTP_REQUESTS: "1024" };
@@ -21,7 +21,7 @@ const ENV = { SLIPWAY_CHAT_SLOTS: "200", SLIPWAY_CHAT_TITLES: "false", BUN_CONFI
 type Ask = readonly [name: string, args: object];
 const TRUE: Ask = ["execute", { command: "true", timeout: "60s" }];
 
-/** Answers a question of the model with calls of a tool, or with words that end the turn. */
+/** Answers a model call with tool calls, or with a text that ends the turn. */
 const answer = (call: ModelCall, ask: Ask | undefined): void => {
   if (!ask) {
     call.say({ text: "so be it" }, { finish: "stop" }).end();
@@ -46,7 +46,7 @@ const openPlace = async (bench: Bench, stack: AsyncDisposableStack): Promise<Pla
   mkdirSync(own);
   const model = stack.use(await ModelServer.start());
   const dataDir = join(own, "data");
-  // Not pinned: daemons and their programs would be, too.
+  // Not pinned, because daemons and their programs would be pinned too.
   const product = stack.use(
     await startProduct({ command: productCommand, dataDir, core: undefined, env: { ...ENV, HOME: own } }),
   );
@@ -67,7 +67,7 @@ const openPlace = async (bench: Bench, stack: AsyncDisposableStack): Promise<Pla
 
 let started = 0;
 
-/** A fresh server has it once it is imported. */
+/** Returns the built-in template, which a new server has once it is imported. */
 const localTemplate = async (client: Client): Promise<string> => {
   for (const giveUp = performance.now() + 60_000; performance.now() < giveUp; await Bun.sleep(50)) {
     const local = (await client.get<Template[]>("/api/v2/templates")).find(({ name }) => name === "local");
@@ -76,7 +76,7 @@ const localTemplate = async (client: Client): Promise<string> => {
   throw new Error("the server has no template local");
 };
 
-/** With its daemon, which would outlive the server. */
+/** Also removes its daemon, which would outlive the server. */
 const remove = async (client: Client, id: string): Promise<void> => {
   await client.post(`/api/v2/workspaces/${id}/builds`, { transition: "delete" });
   await seen(client, id, ({ latest_build }) => latest_build.status === "deleted");
@@ -95,7 +95,7 @@ const begin = async ({ client }: Place, workspace_id: string | undefined): Promi
   await client.post<unknown>("/api/v2/chats", { organization_id: organization?.id, workspace_id, content });
 };
 
-/** Milliseconds from each call to the question that has its result, in one chat. */
+/** Measures the milliseconds from each tool call to the model call with its result, in one chat. */
 const alone = async (place: Place, asks: readonly Ask[]): Promise<number[]> => {
   const times: number[] = [];
   await begin(place, place.workspaces[0]);
@@ -112,7 +112,7 @@ const alone = async (place: Place, asks: readonly Ask[]): Promise<number[]> => {
   return times;
 };
 
-/** What a GET every millisecond sees while all chats run one command after the other. */
+/** Measures a GET every millisecond while all chats run commands one after the other. */
 const together = async (bench: Bench, place: Place): Promise<Figures> => {
   let calls = 0;
   let isOver = false;
@@ -122,7 +122,7 @@ const together = async (bench: Bench, place: Place): Promise<Figures> => {
     for (;;) {
       const call = await place.model.next();
       calls += 1;
-      // As long as a quick model thinks; not in step with the others.
+      // Simulates the latency of a fast model; not in lockstep with the others.
       setTimeout(
         () => {
           answer(call, isOver ? undefined : TRUE);

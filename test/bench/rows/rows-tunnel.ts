@@ -1,4 +1,4 @@
-// The rows about what happens inside a workspace: a request to its daemon through the tunnel, and a key that is echoed by a terminal.
+// The workspace rows: a request to the daemon through the tunnel, and a key echoed by a terminal.
 import { mkdirSync, mkdtempSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { freePort, pinned } from "../machine.ts";
@@ -7,12 +7,12 @@ import { seedAgents, startProduct } from "../product.ts";
 import { type Bench, type Row, range, ratioOf } from "../row.ts";
 
 const KEYS = 3_000;
-/** Keys before, in which the way of a key is compiled: a server's first thousands take four times the processor of later ones. */
+/** Warm-up keys: a server's first thousands take four times the CPU time of later ones. */
 const WARM_KEYS = 9_000;
 const WARM_S = 4;
 const AT_ONCE = 16;
 
-/** The product with one connected daemon. `folder` is where the daemon's own socket is, `apps` the path of its ports and apps. */
+/** Starts the product with one connected daemon. `folder` contains the daemon's own socket, `apps` is the path of its ports and apps. */
 export const startReachable = async ({ sides }: Bench) => {
   if (!sides.productCommand) throw new Error("there is no product to measure");
   const dir = mkdtempSync(join(sides.dir, "reach-"));
@@ -75,7 +75,7 @@ export const startReachable = async ({ sides }: Bench) => {
   };
 };
 
-/** Answers per second of a request that is sent again as soon as it was answered. */
+/** Measures responses per second of a request that is repeated as soon as it is answered. */
 const perSecond = async (seconds: number, send: () => Promise<Response>): Promise<number> => {
   const until = performance.now() + seconds * 1000;
   let count = 0;
@@ -121,7 +121,7 @@ export const tunnel: Row = {
   ],
 };
 
-/** Milliseconds from a key to its echo, one after the other. */
+/** Measures the milliseconds from a key to its echo, one after the other. */
 const echoes = async (url: string, headers: Record<string, string>): Promise<{ p50: number; p99: number }> => {
   const socket = new WebSocket(url.replace(/^http/, "ws"), { headers } as never);
   socket.binaryType = "arraybuffer";
@@ -131,7 +131,7 @@ const echoes = async (url: string, headers: Record<string, string>): Promise<{ p
     socket.onopen = resolve;
     socket.onerror = reject;
   });
-  // The program may still be setting its terminal up: ask until a key returns alone.
+  // The program may still be setting up its terminal: repeat until a key is echoed alone.
   const press = (key: string): Promise<string> =>
     new Promise((resolve, reject) => {
       heard = resolve;

@@ -1,6 +1,5 @@
-// Undo on a large repository: how long the next checkpoint of a workspace's files takes when ten of 50,000 have changed, beside git's own
-// look at the same repository, which is all that somebody at a terminal would wait for. The processor's time says the same on a machine that
-// is wanted by others.
+// The undo row on a large repository: duration of the next checkpoint when ten of 50,000 files have changed, compared with `git status` on
+// the same repository. CPU time does not depend on other load on the machine.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { systemClock } from "#base/clock.ts";
@@ -67,7 +66,7 @@ const measure = async (side: SideName): Promise<Figures> => {
   let ticks = 0;
   for (const look of range(LOOKS)) {
     change(root, look);
-    // What a checkpoint finds out afterwards is not waited for by any tool.
+    // No tool waits for a checkpoint's later work.
     await checkpoints.idle();
     const before = processorTicks().own;
     const start = performance.now();

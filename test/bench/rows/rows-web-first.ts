@@ -1,4 +1,4 @@
-// The row about someone new: `npm start` in an empty clone, and then the screen alone, until a chat answers in a running workspace.
+// The row about new users: `npm start` in a fresh clone, then only the browser, until a chat answers in a running workspace.
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { startOllama } from "#test/api/administration/model-servers.ts";
@@ -10,7 +10,7 @@ import { browse } from "./browse.ts";
 const ROOT = join(import.meta.dir, "..", "..", "..");
 let cloned = 0;
 
-/** The link that a server prints which has no user yet. */
+/** Returns the setup link that a server without users prints. */
 const linkIn = async (output: ReadableStream<Uint8Array>): Promise<string> => {
   let text = "";
   const decoder = new TextDecoder();
@@ -41,7 +41,7 @@ const measure = async ({ sides }: Bench) => {
     cwd: clone,
     env: {
       ...process.env,
-      // Nothing is here yet: what others have fetched does not count.
+      // A separate cache, so that nothing was downloaded before.
       BUN_INSTALL_CACHE_DIR: join(dir, "bun-cache"),
       npm_config_cache: join(dir, "npm-cache"),
       SLIPWAY_DATA_DIR: join(dir, "data"),

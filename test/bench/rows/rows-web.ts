@@ -1,5 +1,5 @@
-// The rows about the pages, in a real headless Chromium (web.mjs): what a person waits for. `--only web` runs all of them. The floor is a
-// bare page of a bare server in the same browser: where it is late, so is the machine, which may have no graphics.
+// The page rows, in a real headless Chromium (web.mjs): latencies that a person notices. `--only web` runs all of them. The baseline is a
+// bare page of a bare server in the same browser: where it is slow, the machine is, for example without graphics hardware.
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { openLocalStore } from "#db/engine/local.ts";
@@ -17,12 +17,12 @@ const WORKSPACES = 10_000;
 const LINES = 10_000;
 const KEYS = 150;
 const TOKENS = 1_000;
-/** Answers between the looks at the memory, tokens of each, and how many a second. BENCH_STREAM=720,500,200 is what an hour says. */
+/** Answers between two memory samples, tokens per answer, and tokens per second. BENCH_STREAM=720,500,200 simulates an hour. */
 const [ANSWERS = 10, LENGTH = TOKENS, PACE = 1_000] = (process.env.BENCH_STREAM ?? "")
   .split(",")
   .filter(Boolean)
   .map(Number);
-/** More than all of them together: none is summed up. */
+/** More than all of them together, so that none is summarized. */
 const CONTEXT_LIMIT = 100_000_000;
 
 let spawned = 0;
@@ -34,7 +34,7 @@ const productOf = (
 ): Promise<Product> => {
   if (!sides.productCommand) throw new Error("there is no product to measure");
   mkdirSync(dataDir, { recursive: true });
-  // Not pinned: the browser takes what it gets, and so does the server alongside it.
+  // Not pinned: browser and server share the machine.
   return startProduct({ command: sides.productCommand, dataDir, core: undefined, env });
 };
 
@@ -61,7 +61,7 @@ const row = (name: string, { measure, ...more }: Parts, sides: Row["sides"] = ["
   ...more,
 });
 
-/** A frame while one scrolls: against the clock, against plain rows on the same machine, and what of it is the page's own work. */
+/** Frame times while scrolling: absolute, compared with plain rows on the same machine, and the page's own share. */
 const frames = (bound: number): Verdict[] => [
   atMost("frame while scrolling, p95", "frame_p95", bound, "ms"),
   {
@@ -171,7 +171,7 @@ const stream = row(
       const dir = join(bench.sides.dir, `web-${++spawned}`);
       mkdirSync(dir);
       await using model = await startModel(dir);
-      // The model is asked for answers alone.
+      // The model is called only for answers.
       await using product = await productOf(bench, join(dir, "data"), { SLIPWAY_CHAT_TITLES: "false" });
       const api = async <T>(method: string, path: string, body?: unknown): Promise<T> => {
         const headers = { "Service-Session-Token": product.adminToken, "content-type": "application/json" };

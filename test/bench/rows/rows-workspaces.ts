@@ -1,5 +1,5 @@
-// The rows about many workspaces: lists of a large deployment, many builds at once, many idle watchers. The product alone: what is
-// compared is one read with another, or a figure with its target.
+// The rows about many workspaces: lists of a large deployment, many parallel builds, many idle watchers. Product only: compares one read
+// with another, or a figure with its target.
 import { type Many, seedMany } from "#test/support/seed-many.ts";
 import type { PlanLine } from "../driver.ts";
 import { residentMiB } from "../machine.ts";
@@ -7,7 +7,7 @@ import { type Product, startProductWith } from "../product.ts";
 import { type Bench, type Figures, productFigure, type Row, range } from "../row.ts";
 import { awaitAll, makeBuilds, watchBuilds } from "../workspaces.ts";
 
-/** A product on the data of a large deployment; the rows are written while it is stopped. */
+/** Starts a product with the data of a large deployment; the rows are written while it is stopped. */
 async function startLarge(bench: Bench, workspaces: number): Promise<{ product: Product; many: Many }> {
   const [product, many] = await startProductWith(bench, (store, now) => seedMany(store, now, { workspaces }));
   return { product, many };
@@ -63,7 +63,7 @@ export const list: Row = {
   })),
 };
 
-/** Lists read right after something in them was changed, so that no answer made before can be used; as this process sees it. */
+/** Measures lists read directly after a change, so that no cached response can be used; as seen by this process. */
 async function afterChanges(product: Product, { workspaces }: Many): Promise<Figures> {
   const headers = { "content-type": "application/json", "Service-Session-Token": product.adminToken };
   const times: number[] = [];
@@ -94,7 +94,7 @@ export const builds: Row = {
   async measure(bench) {
     const { product, many } = await startLarge(bench, 1_000);
     await using _ = product;
-    // Those that are not starting: every one whose latest build has ended.
+    // Workspaces that are not starting: their latest build has ended.
     const ids = many.workspaces.filter((_, i) => i % 50 !== 49).slice(0, BUILDS);
     await using watchers = await watchBuilds(product, ids);
     const line: PlanLine = { kind: "probe", path: "/healthz", token: "none" };
@@ -170,7 +170,7 @@ export const watchers: Row = {
     const plan = many.workspaces.map((id): PlanLine => {
       return { kind: "follow", agent: 0, path: `/api/v2/workspaces/${id}/watch-ws`, token };
     });
-    // What every server has after its first requests is no cost of watching.
+    // Memory that every server allocates for its first requests is not a cost of watching.
     const line: PlanLine = { kind: "get", path: `/api/v2/workspaces/${many.workspaces[0]}`, token };
     await bench.driver.load(
       product.port,

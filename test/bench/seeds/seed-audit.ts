@@ -1,17 +1,17 @@
-// A long audit log, put straight into the file of a server that is stopped: what an organization of some hundred people leaves in years.
-// For the row about audit. Nothing is flushed and no index kept in the meantime: a scratch file that cannot be trusted after a crash.
+// A long audit log, written directly to the file of a stopped server: the entries of an organization of some hundred people over years. For
+// the audit row. Nothing is flushed and indexes are dropped in the meantime: a scratch file that cannot be trusted after a crash.
 import { Database } from "bun:sqlite";
 
 const DAY_MS = 86_400_000;
 const YEARS_MS = 3 * 366 * DAY_MS;
 export const PEOPLE = 500;
 export const ORGANIZATIONS = 12;
-/** Does a quarter of everything, and only builds: frequent, and never together with what is as frequent. */
+/** Does a quarter of everything, but only builds: frequent, and never in combination with equally frequent values. */
 export const ROBOT = "person-0";
-/** What many people call their workspace. */
+/** A common workspace name. */
 export const POPULAR = "dev";
 
-/** Of a hundred entries: below which number they are of what kind. Deleted users are rare. */
+/** Cumulative shares of kinds, out of a hundred entries. Deleted users are rare. */
 const KINDS: readonly [number, action: string, resource_type: string][] = [
   [30, "start", "workspace_build"],
   [55, "stop", "workspace_build"],
@@ -29,7 +29,7 @@ const byLot = (column: 1 | 2): string =>
 
 const id = (kind: string, n: string): string => `'${kind}-0000-4000-8000-' || printf('%012x', ${n})`;
 
-/** A number that tells little of its neighbours', and another for each place: everything is found with everything. */
+/** A number that varies strongly between neighbors, different for each place: every combination occurs. */
 const mixed = (place: number): string => `(((n + ${place * 7919}) * 2654435761 % 4294967296) >> ${3 + place})`;
 
 const ROWS = (now: number, from: number, to: number, entries: number): string => `
@@ -52,17 +52,17 @@ from kinds`;
 
 const STEP = 250_000;
 
-/** The id of the entry that is so far up from the oldest. */
+/** Returns the ID of the n-th entry from the oldest. */
 export const entryAt = (n: number): string => `cccccccc-0000-4000-8000-${n.toString(16).padStart(12, "0")}`;
 
 /**
- * Entries in the order of time, ending at `now`; kind, person, organization and thing of each differ. The auditor becomes that of each
- * organization. Gives back the seconds it took.
+ * Writes entries in chronological order that end at `now`, with varying kind, person, organization and object. Makes the user the auditor
+ * of each organization. Returns the seconds it took.
  */
 export const seedAudit = (file: string, now: number, entries: number, auditor?: string): number => {
   const began = performance.now();
   using db = new Database(file, { readwrite: true, create: false });
-  // The log is left first: without that the pragma after it is passed over.
+  // The WAL must be left first; otherwise the next pragma is ignored.
   db.run("pragma journal_mode=delete");
   db.run("pragma journal_mode=off");
   db.run("pragma synchronous=off");

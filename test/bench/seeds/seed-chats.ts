@@ -1,5 +1,5 @@
-// Fills a data directory with chats and messages, written by the product's own statements while no server runs: for the row
-// `chats-at-scale`, or by hand: bun test/bench/seeds/seed-chats.ts --dir DIR --chats 50000 --messages 2000000. Needs a first user.
+// Fills a data directory with chats and messages, written with the product's own statements while no server is running: for the row
+// `chats-at-scale`, or manually: bun test/bench/seeds/seed-chats.ts --dir DIR --chats 50000 --messages 2000000. Needs a first user.
 import { parseArgs } from "node:util";
 import { systemClock } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
@@ -12,18 +12,18 @@ import type { Statement } from "#db/engine/sql.ts";
 export type SeededChats = {
   /** The chat with LONG messages. */
   readonly long_id: string;
-  /** The id of a message in the middle of it. */
+  /** The ID of a message in the middle of it. */
   readonly middle: number;
-  /** A word of one message in a hundred. */
+  /** A word in one message of a hundred. */
   readonly word: string;
   readonly seconds: number;
 };
 
 const LONG = 5_000;
 const WORDS = 40;
-/** Messages in one commit. */
+/** Messages per commit. */
 const COMMIT = 2_000;
-/** Said in every hundredth message, so that a quarter of the chats or more have it. */
+/** In every hundredth message, so that at least a quarter of the chats contain it. */
 const MIDDLING = "walrus";
 
 const vocabulary = Array.from({ length: 20_000 }, (_, index) => `w${index.toString(36)}`);
@@ -32,11 +32,11 @@ const random = (): number => {
   state = (Math.imul(state, 1_103_515_245) + 12_345) & 0x7fffffff;
   return state / 0x7fffffff;
 };
-/** Few words are said often and most seldom. */
+/** A few words are frequent and most are rare. */
 const sentence = (): string =>
   Array.from({ length: WORDS }, () => vocabulary[Math.floor(random() ** 3 * vocabulary.length)]).join(" ");
 
-/** Chats of the first user, newest last; the last one is long. */
+/** Creates chats of the first user, newest last; the last one is long. */
 export const seedChats = async (directory: string, chats: number, messages: number): Promise<SeededChats> => {
   const started = performance.now();
   const now = systemClock.now();

@@ -1,15 +1,15 @@
-// A large database of agents' log lines, written straight into the file while no server runs on it. For the row about backups.
+// A large database of agents' log lines, written directly to the file while no server is running. For the backup row.
 import { Database } from "bun:sqlite";
 import { closeSync, fsyncSync, openSync } from "node:fs";
 import { join } from "node:path";
 import { openLocalStore } from "#db/engine/local.ts";
 
 const LINE_BYTES = 400;
-/** What a line of that many bytes takes in the file at least, so that no more numbers are needed than were reserved. */
+/** The minimum size of such a line in the file, so that no more numbers are needed than were reserved. */
 const ROW_BYTES = LINE_BYTES;
 const STEP = 50_000;
 
-/** Gives an agent lines until the database has `bytes`; returns how many. Their numbers are reserved, as the server would do it. */
+/** Adds lines to an agent until the database has `bytes`; returns their number. Reserves their numbers as the server would. */
 export const seedLines = async (dataDir: string, agentId: string, bytes: number): Promise<number> => {
   const fatal = (error: Error): void => {
     throw error;
@@ -22,7 +22,7 @@ export const seedLines = async (dataDir: string, agentId: string, bytes: number)
   const { agent } = db.query("select key as agent from agents where id = ?").get(agentId) as { agent: number };
   const sources = db.query("select key as source from agent_log_sources where agent_id = ?");
   const { source } = sources.get(agentId) as { source: number };
-  // A crash here loses a scratch file.
+  // A crash here only loses a scratch file.
   db.run("pragma journal_mode=delete");
   db.run("pragma synchronous=off");
   const insert = db.prepare(
@@ -39,7 +39,7 @@ export const seedLines = async (dataDir: string, agentId: string, bytes: number)
     lines += STEP;
   }
   db.run("pragma journal_mode=wal");
-  // Or the system writes it out some time later, in the midst of what is measured.
+  // Otherwise the system writes it out later, during the measurement.
   const file = openSync(join(dataDir, "slipway.db"), "r+");
   fsyncSync(file);
   closeSync(file);

@@ -1,5 +1,5 @@
-// Twelve months of use by many people, put straight into a store as folding leaves it: for the row about insights. Half of the people
-// use a second template, one in ten both at the same time.
+// Twelve months of use by many people, written directly to a store in folded form: for the insights row. Half of the people use a second
+// template, one in ten both at the same time.
 import { uuid } from "#base/ids.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import type { Store } from "#db/engine/store.ts";
@@ -21,11 +21,11 @@ import { BUILTIN_APPS } from "#schema/workspaces/usage-app.ts";
 
 const DAY_BUCKETS = 48;
 const MONTHS_MS = 366 * 86_400_000;
-/** Different blocks that are made; people share them. */
+/** Number of distinct blocks, which people share. */
 const KINDS = 120;
 const STEP = 60;
 
-/** Fills the store of a server that has these templates; answers how many packed rows there are. */
+/** Fills the store of a server that has these templates; returns the number of packed rows. */
 export const seedUsage = async (
   store: Store,
   now: number,
@@ -68,7 +68,7 @@ export const seedUsage = async (
     for (const [i, user] of users.entries()) {
       for (let second = 0; second < (i % 2 === 0 ? 2 : 1); second++) {
         const template = kinds[(i + second) % kinds.length] as number;
-        // Blocks of odd kinds lie on other days than those of even kinds.
+        // Blocks of odd kinds are on other days than those of even kinds.
         const kind = ((i * 7 + block) * 2 + (i % 20 === 0 ? 0 : second)) % KINDS;
         rows.push({ id: toRowId(block, user, template), ...(packed[kind] as (typeof packed)[number]) });
         made += 1;

@@ -1,6 +1,5 @@
-// Agents and people of the paper model's measurements, as a process of its own: `agents.ts URLS FILE`, addresses with commas between them
-// that are asked in turn, and the file a Crew as JSON. Each line of its
-// input is an order, each line of its output what came of it.
+// Agents and people for the measurements of the capacity model, as a separate process: `agents.ts URLS FILE`, with comma-separated URLs
+// that are used in turn, and the file a Crew as JSON. Each input line is an order, each output line its result.
 import { Client } from "#src/client.ts";
 import { connectAgent, type RpcAgent } from "#test/api/agents/rpc-agent.ts";
 import { linesIn } from "#test/support/net/lines.ts";
@@ -12,8 +11,8 @@ export type Crew = {
   readonly chats: readonly { readonly id: string; readonly token: string }[];
 };
 /**
- * `connect`: so many more agents, spread over a time as those of many people are. Else work for so long: so many of a kind a second, at
- * random, or by so many callers without a break.
+ * `connect`: this many more agents, spread over a time as for agents of many people. Otherwise work for `seconds`: so many of a kind per
+ * second at random, or by so many callers without a break.
  */
 export type Order = { readonly connect: number; readonly seconds: number } | Work;
 export type Work = {
@@ -23,7 +22,7 @@ export type Work = {
 };
 export type Did = { readonly done: Partial<Record<Kind, number>>; readonly failed: number; readonly said: string };
 
-/** Lines of a batch, and how often it is looked for what is due. */
+/** Lines of a batch, and the interval for checking what is due. */
 const LINES = 5;
 const TICK_MS = 1;
 
@@ -36,7 +35,7 @@ const next = <T>(list: readonly T[]): T => list[turn++ % list.length] as T;
 let asked = 0;
 const nextNode = (): string => nodes[asked++ % nodes.length] as string;
 
-/** As a daemon does when it begins. */
+/** As a daemon does at startup. */
 const connect = async (token: string): Promise<void> => {
   const one = await connectAgent({ url: new URL(nextNode()) } as never, token);
   const at = { seconds: BigInt(Math.floor(Date.now() / 1000)), nanos: 0 };
@@ -47,7 +46,7 @@ const connect = async (token: string): Promise<void> => {
   connected.push(one);
 };
 
-/** Throws unless the answer is a good one. */
+/** Throws unless the response is successful. */
 const ask = async (token: string, method: string, path: string, body?: unknown): Promise<void> => {
   const answer = await new Client(nextNode(), token).fetch(method, `/api/v2${path}`, body);
   const text = await answer.text();
@@ -74,7 +73,7 @@ const ACTS: Record<Exclude<Kind, "connect" | "heartbeat">, () => Promise<unknown
   list: () => ask(crew.admin, "GET", "/workspaces?limit=25"),
 };
 
-/** Milliseconds until the next, of those who come at random. */
+/** Returns the milliseconds until the next of randomly arriving requests. */
 const gapOf = (per_s: number): number => (-Math.log(1 - Math.random()) / per_s) * 1000;
 
 const work = async ({ seconds, per_s, callers = {} }: Work): Promise<Did> => {

@@ -1,29 +1,29 @@
-// What each kind of work costs on this machine: one after the other on the same node, each alone but for what goes on anyway.
+// The cost of each kind of work on this machine: one after the other on the same node, each without other work except the background load.
 import type { Work } from "./agents.ts";
 import { type Constants, type Cost, costOf, type Group, groupOf, type Kind, less, type Window } from "./model.ts";
 import type { SizeWorld } from "./world.ts";
 
-/** How often an agent gives a sign of life. */
+/** The interval of an agent's heartbeats. */
 export const HEARTBEAT_S = 15;
 const SECONDS = 6;
-/** Two signs of life of everyone. */
+/** Two heartbeats of every agent. */
 const QUIET_S = 2 * HEARTBEAT_S;
-/** How many of a kind a second, and how many who want as much as they get. */
+/** Requests of a kind per second, and the number of callers without a break. */
 const RATE = 80;
 const CALLERS = 64;
 const LISTS = 5;
 
 const each = (work: Partial<Work>): Work => ({ seconds: SECONDS, per_s: {}, ...work });
 
-/** What goes on in a second when nobody does anything. */
+/** Returns the load per second of an idle node. */
 const ofSecond = (window: Window, group: Group): Constants["idle"] => {
   const { node_ms, database_ms, sent, received, trips, notices } = costOf({ ...window, done: window.seconds }, group);
   return { node_ms, database_ms, sent, received, trips, notices };
 };
 
-/** Measures with so many agents; `log` hears of each step. */
+/** Measures with this many agents; `log` receives each step. */
 export const calibrate = async (world: SizeWorld, agents: number, log: (line: string) => void): Promise<Constants> => {
-  // Code that was never run costs more than later.
+  // Warm-up: cold code costs more.
   await world.seen(each({ per_s: { lines: 40, turn: 5, list: 5 } }));
   const idle = await world.seen(each({}));
   log(`idle: ${JSON.stringify(idle)}`);
@@ -39,17 +39,17 @@ export const calibrate = async (world: SizeWorld, agents: number, log: (line: st
     log(`${kind}: ${JSON.stringify(window)}`);
     return less({ ...window, done: window.did.done[kind] ?? 0 }, quiet);
   };
-  // Of all work figures have the least alongside their group.
+  // Of all work, statistics have the least cost besides their commit group.
   const stats = await seen("stats", { per_s: { stats: RATE } });
   const group = groupOf(stats, await seen("stats", { callers: { stats: CALLERS } }));
   const lines = await seen("lines", { per_s: { lines: RATE } });
   const metadata = await seen("metadata", { per_s: { metadata: RATE } });
-  // Of what changes in the meantime: a list that does not is answered from memory.
+  // Changes in the meantime: an unchanged list is answered from the cache.
   const changes = { metadata: RATE / 4, stats: RATE / 4, lines: RATE / 4 };
   const changing = await seen("list", { per_s: changes });
   const lists = less(await seen("list", { per_s: { ...changes, list: LISTS } }), changing);
   const turn = await seen("turn", { per_s: { turn: 10 } });
-  // Last: it takes the agents away from the node.
+  // Runs last, because it moves the agents off the node.
   const spare = await world.behindSpare([
     { connect: agents, seconds: HEARTBEAT_S },
     each({ per_s: { lines: 40 } }),
@@ -60,7 +60,8 @@ export const calibrate = async (world: SizeWorld, agents: number, log: (line: st
   const hop = { connect: hopOf(0), lines: hopOf(1), list: hopOf(2) };
   const costs: Record<Kind, Cost> = {
     connect: costOf(less(connecting, idle), group, hop.connect),
-    // So few come in this window that the disk rests between them, which is no work of the writer's: that is as for figures.
+    // There are so few in this window that the disk idles between them, which is not the writer's work, so this uses the figure of
+    // statistics.
     heartbeat: {
       ...costOf(less({ ...quiet, done: (agents * quiet.seconds) / HEARTBEAT_S }, idle), group),
       batch_ms: costOf(stats, group).batch_ms,

@@ -1,5 +1,5 @@
-// Stands between nodes and their database and counts what goes through: bytes both ways, and how often a node has said something since the
-// database has.
+// A proxy between nodes and their database that counts bytes in both directions, and how often a node has sent something after the
+// database.
 import type { Socket } from "bun";
 
 type Side = {

@@ -1,13 +1,13 @@
-// What a cluster needs, on paper: from rates of work and from what each kind of it was measured to cost, how busy nodes and database are. Pure.
-// What it leaves out stands in docs/spec/cluster-nodes.md.
+// A capacity model of a cluster: computes the load of nodes and database from rates of work and the measured cost of each kind. Pure.
+// docs/spec/cluster-nodes.md describes what it omits.
 
-/** What agents and people do, in the order in which it is shown. */
+/** The kinds of work by agents and people, in display order. */
 export const KINDS = ["connect", "heartbeat", "stats", "metadata", "lines", "turn", "list"] as const;
 export type Kind = (typeof KINDS)[number];
 
-/** What one of a kind costs, alongside its share of the groups of commits that carry it. */
+/** The cost of one item of a kind, in addition to its share of commit groups. */
 export type Cost = {
-  /** Batches that the writer is given, and for how long each keeps it. */
+  /** Batches passed to the writer, and how long each occupies it. */
   readonly batches: number;
   readonly batch_ms: number;
   readonly node_ms: number;
@@ -15,14 +15,14 @@ export type Cost = {
   /** Bytes from the node to the database, and back. */
   readonly sent: number;
   readonly received: number;
-  /** How often it is waited for the database. */
+  /** Number of database round trips. */
   readonly trips: number;
   readonly notices: number;
-  /** Of the processor of a node that only passes it on. */
+  /** CPU time of a node that only forwards it. */
   readonly hop_ms: number;
 };
 
-/** What one group of commits costs, whatever is in it, and for how long it keeps the writer. */
+/** The cost of one commit group regardless of its content, and how long it occupies the writer. */
 export type Group = {
   readonly node_ms: number;
   readonly database_ms: number;
@@ -35,7 +35,7 @@ export type Group = {
 export type Constants = {
   readonly group: Group;
   readonly costs: Readonly<Record<Kind, Cost>>;
-  /** A node that does nothing: lease, looks, signs of life; for each second. */
+  /** An idle node: lease, polling, heartbeats; per second. */
   readonly idle: {
     readonly node_ms: number;
     readonly database_ms: number;
@@ -50,11 +50,11 @@ export type Constants = {
 export type Load = {
   readonly agents: number;
   readonly nodes: number;
-  /** How many of each kind come in a second, in all. */
+  /** Total number of each kind per second. */
   readonly per_s: Readonly<Record<Kind, number>>;
 };
 
-/** `node`: of one of them. `database`: all nodes together. */
+/** `node`: one of them. `database`: for all nodes together. */
 export type Needs = {
   readonly node: {
     readonly batches_per_s: number;
@@ -72,21 +72,21 @@ export type Needs = {
     readonly received_per_s: number;
     readonly trips_per_s: number;
     readonly notices_per_s: number;
-    /** Notices as they reach nodes: each is heard on all others. */
+    /** Notices received by nodes: each is received by all others. */
     readonly heard_per_s: number;
     readonly connections: number;
     readonly renewals_per_s: number;
   };
 };
 
-/** Connections to the database of a node that is active alone, and of one of several, as docs/cluster.md says. */
+/** Database connections of a single active node, and of one of several, as in docs/cluster.md. */
 const CONNECTIONS = { alone: 7, among: 13 };
-/** How often in a second a node renews its lease and looks at the parts, in one question. */
+/** How often per second a node renews its lease and reads the shards, in one query. */
 const RENEWALS = 2;
 
 /**
- * Groups a second of a writer that has one under way: what comes in the meantime is the next group. Behind each group it rests when nobody has come,
- * until the next one comes; who comes comes by chance. Found by steps, since a group takes longer with more in it.
+ * Returns the groups per second of a writer with one in progress: batches that arrive in the meantime form the next group. Without any, it
+ * idles until the next random arrival. Computed iteratively, because a larger group takes longer.
  */
 export const groupsPerSecond = (batches_per_s: number, base_ms: number, batch_ms: number): number => {
   if (batches_per_s <= 0) return 0;
@@ -100,7 +100,9 @@ export const groupsPerSecond = (batches_per_s: number, base_ms: number, batch_ms
   return groups;
 };
 
-/** What this load needs. Agents are spread evenly, and come to any node: all but one of n are passed on. */
+/**
+ * Returns the requirements of this load. Agents are evenly distributed and connect to any node, so all but one in n requests are forwarded.
+ */
 export const needsOf = ({ agents, nodes, per_s }: Load, { group, costs, idle, memory }: Constants): Needs => {
   const sum = (of: (cost: Cost) => number): number =>
     KINDS.reduce((total, kind) => total + per_s[kind] * of(costs[kind]), 0);
@@ -135,13 +137,13 @@ export const needsOf = ({ agents, nodes, per_s }: Load, { group, costs, idle, me
   };
 };
 
-/** What was seen in a window of time: sums over it. */
+/** The totals observed in a time window. */
 export type Window = {
   readonly seconds: number;
   readonly done: number;
   readonly groups: number;
   readonly batches: number;
-  /** For how long groups were under way. */
+  /** How long groups were in progress. */
   readonly writing_ms: number;
   readonly node_ms: number;
   readonly database_ms: number;
@@ -151,7 +153,7 @@ export type Window = {
   readonly notices: number;
 };
 
-/** What a group costs: by two windows of the same work, in one of which many batches share a group. */
+/** Derives the cost of a group from two windows of the same work, one of which has many batches per group. */
 export const groupOf = (alone: Window, together: Window): Group => {
   const determinant = alone.groups * together.batches - together.groups * alone.batches;
   const base = (of: (window: Window) => number): number =>
@@ -166,7 +168,7 @@ export const groupOf = (alone: Window, together: Window): Group => {
   };
 };
 
-/** A window less what goes on anyway, as `quiet` has it. */
+/** Subtracts the background load, as measured in `quiet`. */
 export const less = (window: Window, quiet: Window): Window => {
   const own = (of: (one: Window) => number): number =>
     Math.max(0, of(window) - (of(quiet) / quiet.seconds) * window.seconds);
@@ -185,11 +187,11 @@ export const less = (window: Window, quiet: Window): Window => {
   };
 };
 
-/** What one of a kind costs, of a window in which only it was done, less what the groups cost. */
+/** Derives the cost of one item of a kind from a window with only that kind, without the cost of groups. */
 export const costOf = (window: Window, group: Group, hop_ms = 0): Cost => {
   const own = (all: number, each: number): number => Math.max(0, all - window.groups * each) / window.done;
   return {
-    // A group that only tells the others something has none.
+    // A group that only notifies other nodes has none.
     batches: Math.max(window.batches, window.groups) / window.done,
     batch_ms:
       Math.max(0, window.writing_ms - window.groups * group.base_ms) / Math.max(window.batches, window.groups, 1),

@@ -1,5 +1,6 @@
-// `bun test/bench/size/run.ts [--agents 240] [--check 200 --check 1000] [--constants FILE]`: measures what each kind of work costs, lets the paper
-// model (model.ts) say what a mix of it needs at other sizes, measures that, and prints both; then what ten nodes and 50,000 agents would need.
+// `bun test/bench/size/run.ts [--agents 240] [--check 200 --check 1000] [--constants FILE]`: measures the cost of each kind of work,
+// predicts with the capacity model (model.ts) what a mix of it needs at other sizes, measures that, and prints both; then predicts ten
+// nodes and 50,000 agents.
 import { existsSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { describeMachine } from "../machine.ts";
@@ -11,7 +12,7 @@ const { values } = parseArgs({
   options: {
     agents: { type: "string", default: "240" },
     check: { type: "string", multiple: true, default: ["200", "1000"] },
-    /** Costs that were measured before; written there when they were not. */
+    /** Costs measured earlier; written to this file if it does not exist. */
     constants: { type: "string" },
   },
 });
@@ -20,7 +21,7 @@ const say = (text: string): void => void process.stdout.write(`${text}\n`);
 const note = (text: string): void => void process.stderr.write(`${text}\n`);
 const SECONDS = 20;
 
-/** What an agent and those who work with it do in a second; `check` is busier than a usual day, so that there is something to see. */
+/** Work per second of an agent and its users; `check` is busier than a usual day, so that there is something to measure. */
 const MIX: Readonly<Record<"check" | "day", Readonly<Record<Kind, number>>>> = {
   check: {
     connect: 0,
@@ -31,7 +32,8 @@ const MIX: Readonly<Record<"check" | "day", Readonly<Record<Kind, number>>>> = {
     turn: 1 / 500,
     list: 1 / 200,
   },
-  // Metadata each ten seconds, figures each five minutes; a batch of lines a minute, a turn in ten minutes, a list in a minute; a restart of all in an hour.
+  // Metadata every ten seconds, statistics every five minutes; a batch of lines per minute, a turn in ten minutes, a list per minute; a
+  // restart of everything in an hour.
   day: {
     connect: 1 / 3600,
     heartbeat: 1 / HEARTBEAT_S,
@@ -80,7 +82,7 @@ const measured = async (agents: number): Promise<Constants> => {
   return constants;
 };
 
-/** The mix on one node with so many agents, as the model says and as it is. */
+/** Runs the mix on one node with this many agents, and prints prediction and measurement. */
 const check = async (agents: number, constants: Constants): Promise<void> => {
   await using world = await openWorld(agents);
   await world.seen({ connect: agents, seconds: HEARTBEAT_S });

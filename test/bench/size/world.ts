@@ -1,5 +1,5 @@
-// A node on a PostgreSQL of its own with agents, chats and a list, and windows of time in which it is counted what the node, the database and the
-// way between them had to do.
+// A node on its own PostgreSQL with agents, chats and a list, and time windows that count the work of the node, the database and the
+// connection between them.
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -17,18 +17,18 @@ import type { Crew, Did, Order } from "./agents.ts";
 import { startCountingProxy } from "./counting-proxy.ts";
 import type { Window } from "./model.ts";
 
-/** As people have them: few agents in a workspace. */
+/** As in practice: few agents per workspace. */
 const EACH = 4;
 const CHATS = 50;
 const METADATA = ["cpu", "disk", "load"].map((key) => ({ key, script: "true", interval: 10 }));
 
 export type Seen = Window & { readonly did: Did };
 export type SizeWorld = AsyncDisposable & {
-  /** Sends an order and says what was seen until it was done. */
+  /** Sends an order and returns what was measured until it was done. */
   seen(order: Order): Promise<Seen>;
   /** MiB of all nodes. */
   memory(): number;
-  /** A spare does nothing but pass on these orders: its processor's time for each, and its memory without and with whom it serves. */
+  /** A spare that only forwards these orders: its CPU time for each, and its memory without and with the agents it serves. */
   behindSpare(orders: readonly Order[]): Promise<{
     readonly seen: readonly { readonly count: number; readonly spare_ms: number }[];
     readonly empty_mb: number;
@@ -58,7 +58,7 @@ const figuresOf = async (port: number): Promise<(name: string) => number> => {
 
 const countOf = ({ done }: Did): number => Object.values(done).reduce((sum, one) => sum + one, 0);
 
-/** A process of agents.ts: orders are obeyed one after the other. */
+/** Starts agents.ts; orders are processed one after the other. */
 const startAgents = (urls: readonly URL[], file: string) => {
   const child = Bun.spawn([process.execPath, join(import.meta.dir, "agents.ts"), urls.join(","), file], {
     stdin: "pipe",
@@ -93,7 +93,10 @@ const peopleOf = (admin: Client, organization_id: string, count: number): Promis
     }),
   );
 
-/** `people`: other users alongside the first one, among whom agents and chats are shared out. `nodes`: so many, all active where there are several. */
+/**
+ * `people`: other users in addition to the first one, among whom agents and chats are distributed. `nodes`: number of nodes, all active if
+ * several.
+ */
 type Size = { readonly people?: number; readonly nodes?: number };
 
 export const openWorld = async (count: number, { people = 0, nodes = 1 }: Size = {}): Promise<SizeWorld> => {

@@ -1,4 +1,5 @@
-// What a node remembers of agents' tokens: for a moment, and only of parts that it has, since it is the first to hear when one of those ends.
+// A node's cache of agent tokens: short-lived, and only for its own shards, since it is the first to know when a token there becomes
+// invalid.
 import { afterAll, beforeAll, expect } from "bun:test";
 import { sha256 } from "#base/ids.ts";
 import { findAgentByToken } from "#db/agents/tokens.ts";
@@ -17,7 +18,7 @@ beforeAll(async () => {
 afterAll(() => server[Symbol.asyncDispose]());
 
 testInside(
-  "[CP-71] the node that has an agent's part remembers its token, until it ends or the part was another's in the meantime; no other node does",
+  "[CP-71] the node with an agent's shard caches its token, until it is revoked or the shard moved in the meantime; no other node does",
   async () => {
     const agent = await seedAgent(server);
     const hash = sha256(agent.agent_token);
@@ -32,7 +33,7 @@ testInside(
       },
     };
     const tokens = new AgentTokens({ store: counted, topics, clock, parts });
-    /** How often it is looked up to find it again. */
+    /** Returns how many lookups it takes to find the token again. */
     const looked = async (): Promise<number> => {
       looks = 0;
       expect((await tokens.find(hash))?.agent_id).toBe(agent.agent_id);
@@ -53,7 +54,7 @@ testInside(
     parts.add([part]);
     expect([await looked(), await looked()]).toEqual([1, 0]);
 
-    // It ends while it is read.
+    // It becomes invalid while it is being read.
     clock.advance(1_001);
     const reading = tokens.find(hash);
     topics.publish("agent_gone", agent.agent_id, {});

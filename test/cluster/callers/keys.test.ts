@@ -1,4 +1,4 @@
-// Two processes that are both active and remember who callers are: what ends a key, or changes what someone may, counts on both at once.
+// Two active processes that cache callers: revoking a key, or changing permissions, takes effect on both immediately.
 import { expect } from "bun:test";
 import { SQL } from "bun";
 import { Client } from "#src/client.ts";
@@ -35,13 +35,13 @@ testNeeding(
         return { id, email, workspace_id: workspace.id };
       }),
     );
-    /** A workspace of each node's parts. */
+    /** A workspace in each node's shards. */
     const workspaces: { id: string; node: string }[] = await sql.unsafe(
       "select distinct on (node) id, node from workspaces join parts using (part) order by node, id",
     );
     expect(workspaces.length).toBe(2);
     const as = (node: NodeProcess, token: string | undefined): Client => new Client(node.url, token);
-    /** What a caller is answered to a read that the node does, and to changes that each node does for its parts. */
+    /** Returns a caller's statuses for a read that the node answers, and for changes that each node makes in its shards. */
     const statuses = async (token: string | undefined): Promise<Set<number>> => {
       const asked = nodes.flatMap((node) => [
         as(node, token).fetch("GET", "/api/v2/users/me"),

@@ -1,4 +1,4 @@
-// A node that hears and says nothing more, as one that stands still: what others have passed on to it, over real sockets.
+// A node that accepts requests but no longer responds, as if paused: requests that others have forwarded to it, over real sockets.
 import { afterEach, expect, test } from "bun:test";
 import type { Socket } from "bun";
 import { systemClock } from "#base/clock.ts";
@@ -17,7 +17,7 @@ afterEach(() => {
   for (const end of open.splice(0)) end();
 });
 
-/** `silent` begins to answer by the path, and stands still then; `own` takes over what it had. */
+/** `silent` starts to respond depending on the path, and then hangs; `own` takes over its shards. */
 const startNodes = () => {
   const heard: { path: string; socket: Socket }[] = [];
   const silent = Bun.listen({
@@ -95,7 +95,7 @@ for (const kind of ["among", "spare"] as const)
     await until(() => heard.length === 6, { what: "the node to have all of them" });
     await stream.until((text) => text.includes("data: 1"));
     await socket.until((text) => text.endsWith("\r\n\r\n"));
-    // Nobody has followed it yet: all wait.
+    // No node has taken over yet: all wait.
     state.life = undefined;
     if (kind === "among") state.life = 1;
     const waited = systemClock.monotonic();
@@ -117,7 +117,7 @@ for (const kind of ["among", "spare"] as const)
     expect(socket.received).toBe(SWITCHED);
   }, 20_000);
 
-test("[CL-62] a node that leaves in order says its rest", async () => {
+test("[CL-62] a node that stops cleanly completes its output", async () => {
   const { heard, state, among, ask } = startNodes();
   const read = ask(among, "GET /read");
   await until(() => heard.length === 1);

@@ -1,4 +1,4 @@
-// A node that stands still: anyone who came to it through the others is not held until it continues.
+// A paused node: requests forwarded to it are not held until it resumes.
 import { expect } from "bun:test";
 import { SQL } from "bun";
 import { Client } from "#src/client.ts";
@@ -9,7 +9,7 @@ import { ADMIN } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 
 const EVERY = { env: { SLIPWAY_CLUSTER_ACTIVE: "every" } };
-/** After the end of the lease, on a machine that has much else to do. */
+/** After the end of the lease, on a busy machine. */
 const MORE_MS = 4_000;
 const MINUTE_MS = 60_000;
 
@@ -48,7 +48,7 @@ testNeeding(
     expect((await read).status).toBe(200);
     const took = performance.now() - stopped;
     expect(took).toBeLessThan(LEASE_MS + MORE_MS);
-    // They come again, and find the next node.
+    // They reconnect, and reach the next node.
     using again = await at.socket("/api/v2/chats/watch");
     expect((await at.fetch("PATCH", path, { title: "once more" })).ok).toBe(true);
     hung.signal("SIGCONT");

@@ -1,4 +1,4 @@
-// Where several nodes are active: what comes to one finds the node that has its part, over real sockets.
+// With several active nodes, requests to any node reach the one that has their shard, over real sockets.
 import { afterEach, expect, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import { address } from "#base/config/kinds.ts";
@@ -6,7 +6,7 @@ import { sha256 } from "#base/ids.ts";
 import { NODE_HEADER } from "#base/network/node-headers.ts";
 import { pause } from "#base/retry.ts";
 import { Forwarder } from "#src/cluster/forwarder.ts";
-import { addressNamedBy, elsewhere } from "#src/cluster/passed-on.ts";
+import { elsewhere, parseForwardedAddress } from "#src/cluster/passed-on.ts";
 import { RawConnection } from "#test/support/net/raw.ts";
 import { until } from "#test/support/until.ts";
 
@@ -19,10 +19,10 @@ afterEach(() => {
   for (const one of open.splice(0)) one.stop();
 });
 
-/** Nodes that each have the parts of their list; a request for `/part/N` is about part N, and one that is asked says who it is. */
+/** Nodes with the shards in their list; a request for `/part/N` is about shard N, and the node that handles it names itself. */
 const startNodes = (...lists: number[][]) => startNodesThatKnow(undefined, ...lists);
 
-/** `partOf`: what they make of a head. */
+/** `partOf`: determines a request's shard from its head. */
 const startNodesThatKnow = (partOf: ((path: string) => number | undefined) | undefined, ...lists: number[][]) => {
   const has = lists.map((list) => new Set(list));
   const ports: number[] = [];
@@ -33,11 +33,11 @@ const startNodesThatKnow = (partOf: ((path: string) => number | undefined) | und
       hostname: "127.0.0.1",
       port: 0,
       async fetch(request) {
-        const client = addressNamedBy(request.headers.get(NODE_HEADER), sha256(TOKEN));
+        const client = parseForwardedAddress(request.headers.get(NODE_HEADER), sha256(TOKEN));
         const part = Number(new URL(request.url).pathname.split("/")[2]);
         asked.push(`${i} ${part}`);
         if (!own.has(part)) return elsewhere(request, TOKEN, systemClock, part);
-        // A server that looks something up.
+        // A server that does a lookup.
         await pause(systemClock, 5);
         const said = { node: i, client, bytes: (await request.bytes()).length };
         return Response.json(said, { headers: { connection: "close" } });
@@ -69,7 +69,7 @@ const startNodesThatKnow = (partOf: ((path: string) => number | undefined) | und
   return { nodes, has, asked };
 };
 
-test("[CL-30] a request that comes to any node is answered by the one that has its part, with all of its body and its client's address", async () => {
+test("[CL-30] a request to any node is answered by the node with its shard, with its whole body and its client's address", async () => {
   const { nodes, asked } = startNodes([0, 1], [2]);
   for (const node of nodes)
     for (const [part, by] of [
@@ -82,13 +82,13 @@ test("[CL-30] a request that comes to any node is answered by the one that has i
   expect(asked).toEqual(["0 1", "0 2", "1 2", "1 1", "0 1", "1 2"]);
 });
 
-test("[CL-30] a long body goes to the node that has the part, too", async () => {
+test("[CL-30] a long body reaches the node with the shard too", async () => {
   const { nodes } = startNodes([0], [2]);
   const answer = await fetch(nodes[0]?.url(2) ?? "", { method: "POST", body: new Uint8Array(8 * MEBIBYTE) });
   expect(await answer.json()).toMatchObject({ node: 1, bytes: 8 * MEBIBYTE });
 });
 
-test("[CL-30] so does a body that comes slowly and steadily, and one that its client sends when it is told to", async () => {
+test("[CL-30] so does a slow and steady body, and one that its client sends after 100 Continue", async () => {
   const { nodes } = startNodes([0], [2]);
   const url = nodes[0]?.url(2) ?? "";
   let left = 2 * MEBIBYTE;
@@ -111,7 +111,7 @@ test("[CL-30] so does a body that comes slowly and steadily, and one that its cl
   );
 });
 
-test("[CL-31] anyone who asks for a part that is on its way waits until some node has it", async () => {
+test("[CL-31] a request for a moving shard waits until a node has it", async () => {
   const { nodes, has, asked } = startNodes([0], []);
   const answer = fetch(nodes[0]?.url(7) ?? "", { method: "POST", body: "x" });
   await until(() => asked.length > 0, { what: "the first node to be asked" });
@@ -119,7 +119,7 @@ test("[CL-31] anyone who asks for a part that is on its way waits until some nod
   expect(await (await answer).json()).toMatchObject({ node: 1 });
 });
 
-test("[CL-31] two nodes that each take the other for the owner do not pass a request round between them", async () => {
+test("[CL-31] two nodes that each consider the other the owner do not forward a request in a loop", async () => {
   const { nodes, has, asked } = startNodes([0], [7]);
   const waiting = fetch(nodes[0]?.url(7) ?? "", { method: "POST", body: "x" });
   expect(await (await waiting).json()).toMatchObject({ node: 1 });
@@ -136,7 +136,7 @@ test("[CL-30] a node that knows by the head whose a request is asks that one fir
   const told = (path: string): number | undefined => {
     const part = Number(path.split("/")[2]);
     if (part === 4) throw new Error("the database does not answer");
-    // Of 5 it does not know, and 6 it takes for another.
+    // It does not know about 5, and mistakes 6 for another.
     return part === 5 ? undefined : part === 6 ? 0 : part;
   };
   const { nodes, asked } = startNodesThatKnow(told, [0, 1], [2, 4, 5, 6]);
@@ -150,7 +150,7 @@ test("[CL-30] a node that knows by the head whose a request is asks that one fir
   for (const part of [4, 5, 6]) expect(await by(part)).toEqual([1, `0 ${part}`, `1 ${part}`]);
 });
 
-test("[CL-63] what a client says of the nodes without their token is dropped, and one that says all with its head is answered", async () => {
+test("[CL-63] a client's node header without the token is dropped, and a client that half-closes gets its answer", async () => {
   const { nodes, asked } = startNodes([0], [2]);
   for (const part of [0, 2]) {
     const url = new URL(nodes[0]?.url(part) ?? "");

@@ -1,4 +1,4 @@
-// Anyone who watches a node is answered though it has as many connections as it may have.
+// Health checks of a node are answered even if it has the maximum number of connections.
 import { afterEach, expect, test } from "bun:test";
 import { Forwarder } from "#src/cluster/forwarder.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
@@ -6,7 +6,7 @@ import { RawConnection, rawRequest } from "#test/support/net/raw.ts";
 import { until } from "#test/support/until.ts";
 
 const MOST = 2;
-/** Connections beyond these whose heads are heard, and for how long. */
+/** Number of additional connections whose heads are read, and for how long. */
 const PROBES = 32;
 const PROBE_HEAD_MS = 2_000;
 
@@ -15,7 +15,7 @@ afterEach(() => {
   for (const one of open.splice(0)) one[Symbol.dispose]();
 });
 
-/** A node whose room is taken by connections that say nothing. */
+/** A node at its limit of idle connections. */
 const fullNode = async () => {
   const clock = new ManualClock();
   const forwarder = new Forwarder({
@@ -31,7 +31,7 @@ const fullNode = async () => {
   });
   open.push({ [Symbol.dispose]: () => forwarder.end() });
   const url = new URL(`http://127.0.0.1:${forwarder.port}`);
-  /** So many more that say nothing. */
+  /** Opens this many more idle connections. */
   const silent = async (count: number): Promise<RawConnection[]> => {
     const size = forwarder.size + count;
     const connections = Array.from({ length: count }, () => new RawConnection(url));
@@ -45,7 +45,7 @@ const fullNode = async () => {
 
 const TOO_MANY = { status: 503, body: JSON.stringify({ message: "The server has too many open requests." }) };
 
-test("[CL-60] beyond max_connections health checks are answered, and nothing else", async () => {
+test("[CL-60] beyond max_connections only health checks are answered", async () => {
   const { ask, forwarder } = await fullNode();
   for (let round = 0; round < 2 * PROBES; round++) {
     expect(await ask("/healthz")).toEqual({ status: 200, body: "OK" });
@@ -57,7 +57,7 @@ test("[CL-60] beyond max_connections health checks are answered, and nothing els
   await until(() => forwarder.size === MOST);
 });
 
-test("[CL-60] the room for health checks is small, and who says nothing there loses it soon", async () => {
+test("[CL-60] the reserve for health checks is small, and a silent client loses its place soon", async () => {
   const { clock, forwarder, silent, ask, first } = await fullNode();
   const beyond = await silent(PROBES);
   expect(await ask("/healthz")).toEqual(TOO_MANY);

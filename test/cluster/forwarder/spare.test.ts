@@ -1,11 +1,11 @@
-// What a spare passes on, over real sockets: requests, streams and WebSockets, to a server that plays the active node.
+// Forwarding by a spare, over real sockets: requests, streams and WebSockets, to a server that simulates the active node.
 import { afterEach, describe, expect, test } from "bun:test";
 import type { Server, Socket } from "bun";
 import { systemClock } from "#base/clock.ts";
 import { sha256 } from "#base/ids.ts";
 import { NODE_HEADER } from "#base/network/node-headers.ts";
 import { Forwarder } from "#src/cluster/forwarder.ts";
-import { addressNamedBy, elsewhere } from "#src/cluster/passed-on.ts";
+import { elsewhere, parseForwardedAddress } from "#src/cluster/passed-on.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { until } from "#test/support/until.ts";
 
@@ -21,7 +21,7 @@ afterEach(() => {
 
 type Seen = { sent: number; blocked: boolean };
 
-/** An active node that says what it has heard, streams, echoes, and sends more than a reader takes. */
+/** A fake active node that echoes requests, streams, and sends more than a reader accepts. */
 const activeNode = () => {
   const seen: Seen = { sent: 0, blocked: false };
   const pump = (socket: Bun.ServerWebSocket<unknown>): void => {
@@ -43,7 +43,7 @@ const activeNode = () => {
     port: 0,
     async fetch(request, own) {
       const { pathname } = new URL(request.url);
-      const named = addressNamedBy(request.headers.get(NODE_HEADER), sha256(TOKEN));
+      const named = parseForwardedAddress(request.headers.get(NODE_HEADER), sha256(TOKEN));
       if (pathname === "/readyz") {
         const host = request.headers.get("host");
         return Response.json({ message: "Not now." }, { status: host === "slipway.test" ? 200 : 503 });
@@ -101,7 +101,7 @@ const spare = (
   return forwarder;
 };
 
-/** A port whose queue of connections is full and is never emptied: what dials it hears nothing, as from a machine that is cut off. */
+/** A port with a full accept queue: dialing it gets no response, as with an unreachable machine. */
 const unansweredPort = async () => {
   const program = [
     "import socket, sys, time",
@@ -120,11 +120,11 @@ const unansweredPort = async () => {
       .split("\n")
       .filter((line) => line.trim().split(/\s+/)[2] === remote && line.trim().split(/\s+/)[3] === state).length;
   };
-  // The queue takes one connection more than its length.
+  // The queue accepts one connection more than its length.
   const filling = await Bun.connect({ hostname: "127.0.0.1", port, socket: { data() {} } });
   return {
     port,
-    /** A connection waits for an answer to its first packet. */
+    /** A connection waits for a response to its first packet. */
     isDialled: () => connections("02") > 0,
     async [Symbol.asyncDispose]() {
       filling.terminate();
@@ -158,14 +158,14 @@ const rawClient = async (port: number, text: string) => {
 };
 
 describe("a spare", () => {
-  test("[CL-4] passes requests on with the address of the client, and believes nobody else who names one", async () => {
+  test("[CL-4] forwards requests with the client's address, and trusts no one else's claim of one", async () => {
     const { port } = activeNode();
     const forwarder = spare(() => port);
     const ask = (headers: Record<string, string>) =>
       fetch(`http://127.0.0.1:${forwarder.port}/some/path`, { method: "POST", body: "x".repeat(300_000), headers });
     const plain = await (await ask({})).json();
     expect(plain).toMatchObject({ pathname: "/some/path", named: "127.0.0.1", body: "x".repeat(300_000) });
-    // Who says without the token that another node has passed it on is a client like all others.
+    // A request that claims to be forwarded, but lacks the token, is treated like any other.
     const forged = await fetch(`http://127.0.0.1:${forwarder.port}/`, {
       headers: { [NODE_HEADER]: `not-${TOKEN} 10.0.0.1` },
     });
@@ -195,17 +195,17 @@ describe("a spare", () => {
     await until(() => client.text().includes("101 Switching"));
     const before = process.memoryUsage().rss;
     client.socket.pause();
-    // A masked frame with the text `pump`, under the key 0.
+    // A masked frame with the text `pump` and the key 0.
     client.socket.write(Uint8Array.from([0x81, 0x84, 0, 0, 0, 0, ...Buffer.from("pump")]));
     await until(() => seen.blocked);
     const sent = seen.sent;
     await systemPause(300);
-    // Nobody reads: what the two sockets and the active node's own buffer hold is all that is on its way.
+    // Nothing reads: only the two sockets and the active node's own buffer hold data.
     expect(seen.sent).toBeLessThan(sent + 200);
     expect(seen.sent).toBeLessThan(MESSAGES);
     expect(process.memoryUsage().rss - before).toBeLessThan(64 * 1024 * 1024);
     client.socket.resume();
-    // A frame of 64 KiB has a head of ten bytes.
+    // A frame of 64 KiB has a header of ten bytes.
     await until(() => client.received() >= MESSAGES * (BIG + 10));
     expect(seen.sent).toBe(MESSAGES);
   }, 40_000);
@@ -227,7 +227,9 @@ describe("a spare", () => {
       port: 0,
       fetch(request) {
         const { pathname } = new URL(request.url);
-        asked.push(`${request.method} ${pathname} ${addressNamedBy(request.headers.get(NODE_HEADER), sha256(TOKEN))}`);
+        asked.push(
+          `${request.method} ${pathname} ${parseForwardedAddress(request.headers.get(NODE_HEADER), sha256(TOKEN))}`,
+        );
         if (pathname === "/elsewhere") return new Response(null, { status: 421 });
         if (pathname === "/hangs") return never;
         return new Response("read here ".repeat(100_000));
@@ -250,19 +252,19 @@ describe("a spare", () => {
     expect(await ask("/elsewhere")).toBe("/elsewhere");
     expect(await ask("/known", { method: "POST" })).toBe("/known");
     expect(asked).toEqual(["GET /known 127.0.0.1", "GET /elsewhere 127.0.0.1"]);
-    // It reads no longer while an answer is waited for.
+    // Reading stops while a response is awaited.
     const hanging = ask("/hangs");
     await until(() => asked.length === 3);
     reads = undefined;
     expect(await hanging).toBe("/hangs");
     expect(await ask("/known")).toBe("/known");
-    // Nobody listens there.
+    // Nothing listens there.
     reads = 1;
     expect(await ask("/known")).toBe("/known");
     await until(() => forwarder.size === 0);
   }, 20_000);
 
-  test("[CL-5] lets who comes wait while no node is active, and says so when none comes", async () => {
+  test("[CL-5] lets connections wait while no node is active, and says so when none takes over", async () => {
     const { port } = activeNode();
     let leader: number | undefined;
     const forwarder = spare(() => leader);
@@ -272,9 +274,9 @@ describe("a spare", () => {
     expect((await early).status).toBe(200);
   });
 
-  test("[CL-5] asks the next node when the one it asked is not the active one any more, with all that the client has said; nobody else can say so", async () => {
+  test("[CL-5] retries the next node with the whole request when the first is no longer active; nothing else can send that signal", async () => {
     const asked: number[] = [];
-    // A node that hands over, and an application behind a node that answers what it likes.
+    // A node that is shutting down, and an application behind a node, which may respond in any way.
     const answering = (answer: (request: Request) => Promise<Response>) => {
       const server = Bun.serve({
         hostname: "127.0.0.1",
@@ -304,7 +306,7 @@ describe("a spare", () => {
       leader = next;
       expect(((await (await answer).json()) as { body: string }).body.length).toBe(size);
     }
-    // What a spare of a version before this passes on to its client.
+    // The response that a spare of an earlier version forwards to its client.
     const plain = await fetch(`http://127.0.0.1:${leaving}/`);
     expect([plain.status, plain.headers.get("retry-after"), plain.headers.get(NODE_HEADER)?.includes(TOKEN)]).toEqual([
       503,
@@ -315,7 +317,7 @@ describe("a spare", () => {
     asked.length = 0;
     const said = await post(Buffer.from("x"));
     expect([said.status, await said.text(), asked]).toEqual([503, "from behind", [behind]]);
-    // Another spare that is taken for the active node.
+    // Another spare that is mistaken for the active node.
     leader = spare(() => undefined).port;
     const early = post(Buffer.from("four"));
     await until(() => forwarder.size === 1);
@@ -357,7 +359,7 @@ describe("a spare", () => {
     const passing = { message: "Ready: this node passes on to the active one.", ...STATE };
     expect(await ready({ host })).toEqual([200, passing]);
     expect(await ready()).toEqual([503, { message: "The active node is not ready: Not now.", ...STATE }]);
-    // Two spares that take each other for the active node.
+    // Two spares that mistake each other for the active node.
     leader = spare(() => forwarder.port).port;
     const [status, { message }] = (await ready({ host })) as [number, { message: string }];
     expect([status, message]).toEqual([503, "The active node is not ready: This node is not the active one."]);
@@ -365,7 +367,7 @@ describe("a spare", () => {
     expect(await ready({ host })).toEqual([503, { message: "The active node does not answer this one.", ...STATE }]);
   });
 
-  test("[CL-6] says that it lives to anyone who asks for the server, and leaves it to the active node what another host is", async () => {
+  test("[CL-6] answers liveness checks for the server's host, and leaves other hosts to the active node", async () => {
     const node = activeNode();
     const { port } = spare(() => node.port);
     const ask = async (host: string) => (await fetch(`http://127.0.0.1:${port}/healthz`, { headers: { host } })).text();
@@ -373,7 +375,7 @@ describe("a spare", () => {
     expect(JSON.parse(await ask("elsewhere.test"))).toMatchObject({ pathname: "/healthz", named: "127.0.0.1" });
   });
 
-  test("[CL-6] refuses what is no request", async () => {
+  test("[CL-6] refuses invalid requests", async () => {
     const forwarder = spare(() => undefined);
     for (const wrong of [
       "nonsense\r\n\r\n",
@@ -388,7 +390,7 @@ describe("a spare", () => {
     }
   });
 
-  test("[CL-6] refuses more connections than it may have", async () => {
+  test("[CL-6] refuses connections above the limit", async () => {
     const forwarder = spare(() => undefined, 2);
     await rawClient(forwarder.port, "GET");
     await rawClient(forwarder.port, "GET");

@@ -1,4 +1,4 @@
-// Two nodes that share parts: messages to actors of either, over a real link, while parts move.
+// Two nodes that divide the shards: messages to actors of either, over a real link, while shards move.
 import { afterEach, expect, test } from "bun:test";
 import { Actor } from "#actors/runtime/actor.ts";
 import { Directory } from "#actors/runtime/directory.ts";
@@ -10,7 +10,7 @@ import { PartIndex } from "#db/part-index.ts";
 import { answerFarActors, farActors } from "#src/context/nodes.ts";
 import { type LinkedNode, linkedNode } from "#test/support/cluster/linked-node.ts";
 
-/** Which node has which part; nobody's are in nobody's list. */
+/** Which node has which shard; unowned shards are not listed. */
 type Shared = Map<number, string>;
 
 const open: LinkedNode[] = [];
@@ -36,7 +36,7 @@ class Notes extends Actor<readonly string[]> {
   }
 }
 
-/** Rows by id: whose part is known to the database. */
+/** Rows by ID, for IDs whose shard the database knows. */
 const stored = (rows: ReadonlyMap<string, number>): Pick<Store, "get"> => ({
   get: async ({ params }) => {
     const part = rows.get(String(params[0]));
@@ -65,7 +65,7 @@ const cluster = (names: readonly string[], shared: Shared, rows: ReadonlyMap<str
   }) as [{ node: LinkedNode; chats: Directory<Notes> }, { node: LinkedNode; chats: Directory<Notes> }];
 };
 
-test("[CP-33] any node sends a message to the node of its actor's part, in order, and on behalf of the same user", async () => {
+test("[CP-33] any node sends a message to the node of its actor's shard, in order, and on behalf of the same user", async () => {
   const shared: Shared = new Map([
     [1, "a"],
     [2, "b"],
@@ -91,7 +91,7 @@ test("[CP-33] any node sends a message to the node of its actor's part, in order
   expect([a.chats.size, b.chats.size]).toEqual([1, 1]);
 });
 
-test("[CP-33] what is about to be made is made where its part is", async () => {
+test("[CP-33] an object is created on its shard's node", async () => {
   const [a] = cluster(
     ["a", "b"],
     new Map([
@@ -102,11 +102,11 @@ test("[CP-33] what is about to be made is made where its part is", async () => {
   );
   a.chats.expect("new", 2);
   expect((await a.chats.ask("new", "note", { text: "made" })).node).toBe("b");
-  // What is nowhere is answered by anyone who is asked.
+  // For an ID that does not exist, any node answers.
   expect((await a.chats.ask("nothing", "note", { text: "made" })).node).toBe("a");
 });
 
-test("[CP-33] a message waits while its part moves, and comes to the next node; nobody passes it on", async () => {
+test("[CP-33] a message waits while its shard moves, and reaches the next node; nobody forwards it", async () => {
   const shared: Shared = new Map([[2, "b"]]);
   const [a, b] = cluster(["a", "b"], shared, new Map([["two", 2]]));
   expect((await a.chats.ask("two", "note", { text: "1" })).node).toBe("b");
@@ -115,7 +115,7 @@ test("[CP-33] a message waits while its part moves, and comes to the next node; 
   shared.set(2, "a");
   expect((await waiting).node).toBe("a");
   expect((await b.chats.ask("two", "note", { text: "3" })).notes).toEqual(["2", "3"]);
-  // b takes a for the owner, who has it no more: refused, and found again.
+  // b considers a the owner, which no longer has it: rejected, and retried at the new owner.
   const late = b.chats.ask("two", "note", { text: "4" });
   shared.set(2, "b");
   expect((await late).node).toBe("b");

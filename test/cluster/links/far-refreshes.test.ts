@@ -1,4 +1,4 @@
-// Tokens of linked accounts on two nodes with one database: anyone who needs one, the first node renews it.
+// Linked account tokens on two nodes with one database: the first node renews them for all.
 import { afterEach, expect } from "bun:test";
 import type { OtherNode, Parts } from "#base/parts.ts";
 import { Links } from "#domain/external-auth/links.ts";
@@ -24,7 +24,7 @@ const partsOf = (isFirst: boolean, first: () => OtherNode | undefined): Parts =>
   nodeOf: () => (isFirst ? undefined : first()),
 });
 
-/** An account that was linked, and the links of two nodes; the second one is not the first node. */
+/** A linked account, and the links of two nodes; the second one is not the first node. */
 const world = async (provider: FakeProvider) => {
   const clock = new ManualClock();
   const server = await startWith([provider.setting("git", {})], { clock });
@@ -56,7 +56,7 @@ const world = async (provider: FakeProvider) => {
   return { clock, known, place: a.place, tokens, second: () => second.live(user_id, git), server };
 };
 
-testInside("[CP-67] a token is renewed once, whichever nodes need it, and each has the new one", async () => {
+testInside("[CP-67] a token is refreshed once, whichever nodes need it, and each has the new one", async () => {
   using provider = new FakeProvider();
   const at = await world(provider);
   await using _ = at.server;

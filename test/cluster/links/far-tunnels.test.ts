@@ -1,4 +1,4 @@
-// A client of one node and agents of others, over real links: each node has a coordinator of its own.
+// A client of one node and agents of others, over real links: each node has its own coordinator.
 import { afterEach, setDefaultTimeout, test } from "bun:test";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { systemClock } from "#base/clock.ts";
@@ -26,7 +26,7 @@ afterEach(() => {
   for (const one of open.splice(0)) one[Symbol.dispose]();
 });
 
-/** Nodes with a coordinator each. `owner` says which has the part of each agent, and may be changed. */
+/** Nodes with a coordinator each. `owner` returns the node with an agent's shard, and may be changed. */
 const cluster = (...names: string[]) => {
   const owner = new Map<string, string>();
   const ids: string[] = [];
@@ -66,7 +66,7 @@ const cluster = (...names: string[]) => {
   };
 };
 
-/** A peer, and what it has been told: `NODE 7 of agent`. */
+/** A peer, and the messages it has received: `NODE 7 of agent`. */
 const peerAt = (coordinator: Coordinator, options: Parameters<Coordinator["join"]>[0]) => {
   const told: string[] = [];
   const queue: CoordinateRequest[] = [];
@@ -115,7 +115,7 @@ const peerAt = (coordinator: Coordinator, options: Parameters<Coordinator["join"
   };
 };
 
-test("[CP-66] a client sees the agents of all nodes, and they see it: what each says of itself, also later, and who is ready", async () => {
+test("[CP-66] a client and the agents of all nodes see each other, with later updates and readiness", async () => {
   const nodes = cluster("a", "b", "c");
   const client = nodes.clientAt("a");
   const agents = ["a", "b", "c"].map((name) => nodes.agentAt(name));
@@ -132,7 +132,7 @@ test("[CP-66] a client sees the agents of all nodes, and they see it: what each 
   }
   client.is(2);
   for (const agent of agents) await agent.hears(`NODE 2 of ${client.id}`);
-  // Its access ends at the node where it is judged.
+  // Its access ends at the node that checks it.
   for (const agent of agents) {
     client.peer().closeTunnel(agent.id);
     await client.hears(`DISCONNECTED of ${agent.id}`);
@@ -140,7 +140,7 @@ test("[CP-66] a client sees the agents of all nodes, and they see it: what each 
   }
 });
 
-test("[CP-66] a farewell reaches the agents of all nodes; of a client that is lost they hear, and hear when its access ends", async () => {
+test("[CP-66] the agents of all nodes are told when a client disconnects, is lost, or loses access", async () => {
   const nodes = cluster("a", "b");
   const agent = nodes.agentAt("b");
   agent.is(5);

@@ -1,4 +1,4 @@
-// What people see of a cluster, over real links: each node knows its own, and anyone who is asked says it of all.
+// The visible state of a cluster, over real links: each node knows its own state, and any node reports that of all.
 import { afterEach, expect, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
@@ -14,7 +14,7 @@ afterEach(() => {
   for (const one of open.splice(0)) one[Symbol.dispose]();
 });
 
-/** Two nodes, each with a network of so many peers. */
+/** Two nodes, each with a network of this many peers. */
 const cluster = (...counts: number[]) => {
   const nodes = counts.map((_, i) => linkedNode(`node-${i}`));
   open.push(...nodes);
@@ -27,7 +27,7 @@ const cluster = (...counts: number[]) => {
       const id = uuid();
       network.coordinator.join({ id, rules: agentRules(id) });
     }
-    // A client of another node is that node's.
+    // A client of another node belongs to that node.
     network.coordinator.join({ id: uuid(), rules: agentRules(uuid()), isGuest: true });
     const usage = { flushed: 0, flush: async () => void usage.flushed++, flushOthers: async () => {} };
     shareNetwork({ parts, links: node.links }, systemClock, network);
@@ -36,7 +36,7 @@ const cluster = (...counts: number[]) => {
   });
 };
 
-test("[CP-70] the private network is shown and counted over all nodes, each peer once, without nodes that do not answer", async () => {
+test("[CP-70] the private network is shown and counted over all nodes, each peer once, without unresponsive nodes", async () => {
   const [one, , three] = cluster(1, 2, 3);
   const whole = await one?.network.whole();
   expect([whole?.peers.length, whole?.coordinator.peers]).toEqual([6, 6]);
@@ -44,7 +44,7 @@ test("[CP-70] the private network is shown and counted over all nodes, each peer
   expect((await one?.network.whole())?.coordinator.peers).toBe(3);
 });
 
-test("[CP-70] a report of use counts what any node has noted: all write it first", async () => {
+test("[CP-70] a usage report includes what any node has recorded: all write it first", async () => {
   const [one, two, three] = cluster(0, 0, 0);
   await two?.usage.flushOthers();
   expect([one, two, three].map((each) => each?.usage.flushed)).toEqual([1, 0, 1]);

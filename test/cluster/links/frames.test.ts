@@ -1,4 +1,4 @@
-// Frames between nodes, cut at every byte and anywhere.
+// Frames between nodes, split at every byte and at random.
 import { expect, test } from "bun:test";
 import { type Frame, FrameReader, KIND, MAX_FRAME_BYTES, toFrame } from "#src/cluster/node-frames.ts";
 import { randomFrom } from "#test/support/random.ts";
@@ -18,7 +18,7 @@ const SAID: Plain[] = [
 const bytesOf = (said: readonly Plain[]): Buffer =>
   Buffer.concat(said.map(({ kind, id, text }) => toFrame(kind as 0, id, Buffer.from(text, "latin1"))));
 
-test("[CP-30] frames that are cut at any byte are the same frames", () => {
+test("[CP-30] frames that are split at any byte decode to the same frames", () => {
   const bytes = bytesOf(SAID);
   for (let cut = 0; cut <= bytes.length; cut++) {
     const reader = new FrameReader();
@@ -48,14 +48,14 @@ test(`[CP-30] any frames in any pieces are the same frames, seed ${seed}`, () =>
       const frames = reader.take(piece);
       if (frames === "wrong") throw new Error("these are frames");
       heard.push(...frames.map(plain));
-      // What was given is used again for something else.
+      // The input buffer is reused.
       piece.fill(0);
     }
     expect(heard).toEqual(said);
   }
 });
 
-test("[CP-32] a frame that is longer than any may be is none", () => {
+test("[CP-32] a frame above the maximum length is refused", () => {
   const head = Buffer.alloc(9);
   head.writeUInt32BE(MAX_FRAME_BYTES + 1, 0);
   expect(new FrameReader().take(head)).toBe("wrong");

@@ -1,4 +1,4 @@
-// Nodes that ask each other, over real sockets and through what a node listens with.
+// Requests between nodes, over real sockets and the nodes' listeners.
 import { afterEach, expect, test } from "bun:test";
 import type { Socket } from "bun";
 import { AppError, NotBegun } from "#base/errors.ts";
@@ -33,14 +33,14 @@ const errorOf = (work: Promise<unknown>): Promise<unknown> =>
     (error) => error,
   );
 
-/** What takes connections, says at once that a link is open, and then does as it is told. */
+/** A server that accepts connections, reports an open link immediately, and then behaves as requested. */
 const listener = (heard: (socket: Socket, bytes: Buffer) => void) => {
   const one = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: heard } });
   open.push(() => one.stop(true));
   return { id: "other", address: `127.0.0.1:${one.port}` };
 };
 
-test("[CP-30] calls are done several at once, in their order, and say who asks", async () => {
+test("[CP-30] calls run concurrently, start in order, and name their caller", async () => {
   const seen: unknown[] = [];
   const { promise: gate, resolve: let_go } = Promise.withResolvers<void>();
   const b = node("b", {
@@ -58,7 +58,7 @@ test("[CP-30] calls are done several at once, in their order, and say who asks",
   expect(await calls[0]).toEqual({ n: 0 });
   expect(seen).toEqual(Array.from({ length: 100 }, (_, n) => [{ n }, "a b"]));
   expect(await a.links.call(b.place, "nothing", undefined)).toBeUndefined();
-  // A link is none of what is passed on.
+  // A link does not count as a forwarded request.
   expect(b.forwarder.size).toBe(0);
 });
 
@@ -79,7 +79,7 @@ test("[CP-30] big messages and small ones go both ways", async () => {
   expect(await a.links.call(b.place, "echo", 1)).toBe(1);
 });
 
-test("[CP-30] errors return as what they were, others as an internal error", async () => {
+test("[CP-30] errors are returned with their type, unknown ones as an internal error", async () => {
   const app = new AppError("conflict", "No.", {
     detail: "why",
     validations: [{ field: "name", detail: "taken" }],
@@ -110,7 +110,7 @@ test("[CP-30] errors return as what they were, others as an internal error", asy
   expect(await errorOf(a.links.call(b.place, "unknown", 0))).toBeInstanceOf(NotBegun);
 });
 
-test("[CP-30] what is done for someone is done for them on the other node, too", async () => {
+test("[CP-30] a call on behalf of a user is also on their behalf on the other node", async () => {
   const [a, b] = [node("a"), node("b", { origin: async () => originNow()?.() })];
   const origin = { user_id: "someone", ip: "192.0.2.7", user_agent: "agent", request_id: "request", note: { a: "b" } };
   expect(
@@ -122,7 +122,7 @@ test("[CP-30] what is done for someone is done for them on the other node, too",
   expect(await a.links.call(b.place, "origin", {})).toBeUndefined();
 });
 
-test("[CP-30] nobody opens a link without the nodes' token", async () => {
+test("[CP-30] a link cannot be opened without the nodes' token", async () => {
   const asked: unknown[] = [];
   const b = node("b", { note: async (args) => void asked.push(args) });
   const stranger = node("stranger", {}, { token: "another-token" });
@@ -133,7 +133,7 @@ test("[CP-30] nobody opens a link without the nodes' token", async () => {
   expect(asked).toEqual([]);
 });
 
-test("[CP-30] where nodes speak TLS, links do, and only to a node", async () => {
+test("[CP-30] if nodes use TLS, links do too, and only to a node", async () => {
   using folder = tempDirectory();
   const own = await makeCertificate(folder.path, "own", "DNS:slipway.example.com");
   const other = await makeCertificate(folder.path, "other", "DNS:slipway.example.com");
@@ -150,7 +150,7 @@ test("[CP-30] where nodes speak TLS, links do, and only to a node", async () => 
   expect(await errorOf(a.links.call(c.place, "echo", big))).toBeInstanceOf(NotBegun);
 });
 
-test("[CP-31] a node that nobody reaches has begun nothing; one that returns is asked", async () => {
+test("[CP-31] a call to an unreachable node was not started; a node that returns is called", async () => {
   const a = node("a");
   const b = node("b", { echo: async (args) => args });
   expect(await errorOf(a.links.call({ id: "gone", address: "127.0.0.1:1" }, "echo", 1))).toBeInstanceOf(NotBegun);
@@ -161,7 +161,7 @@ test("[CP-31] a node that nobody reaches has begun nothing; one that returns is 
   await until(async () => (await a.links.call(b.place, "echo", 2).catch(() => undefined)) === 2);
 });
 
-test("[CP-31] of calls that a node had when its connection broke nobody knows", async () => {
+test("[CP-31] the outcome of calls in progress when a connection breaks is unknown", async () => {
   const { promise: never } = Promise.withResolvers<void>();
   const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
   const slow: NodeService = () => {
@@ -175,7 +175,7 @@ test("[CP-31] of calls that a node had when its connection broke nobody knows", 
   expect(await call).toMatchObject({ name: "CommitError", reason: "unknown" });
 });
 
-test("[CP-31] a node that says nothing for three seconds is given up, one that lives is not", () => {
+test("[CP-31] a node that is silent for three seconds is given up, a live one is not", () => {
   const clock = new ManualClock();
   const wires = { silent: 0, living: 0 };
   const socket = { write: (bytes: Buffer) => bytes.length, pause() {}, resume() {}, end() {}, terminate() {} };
@@ -195,12 +195,12 @@ test("[CP-31] a node that says nothing for three seconds is given up, one that l
     if (second % 3 === 0) living.data(toFrame(KIND.alive, 0));
   }
   expect(wires.living).toBe(0);
-  // Time in which this process stood still says nothing of the other.
+  // Time in which this process was paused says nothing about the other.
   clock.leap(60_000);
   expect(wires.living).toBe(0);
 });
 
-test("[CP-31] a node that stops answers what it has begun and begins nothing more", async () => {
+test("[CP-31] a node that stops answers its started calls and starts no more", async () => {
   const { promise: gate, resolve: let_go } = Promise.withResolvers<string>();
   const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
   const slow: NodeService = () => {
@@ -220,7 +220,7 @@ test("[CP-31] a node that stops answers what it has begun and begins nothing mor
   expect(await errorOf(a.links.call(b.place, "slow", {}))).toBeInstanceOf(NotBegun);
 });
 
-test("[CP-32] one call too many is refused, and so is what a node does not take", async () => {
+test("[CP-32] a surplus call is refused, and so is data that a node does not accept", async () => {
   const { promise: gate, resolve: let_go } = Promise.withResolvers<void>();
   const [a, b] = [node("a"), node("b", { slow: () => gate })];
   const calls = Array.from({ length: MAX_CONCURRENT_CALLS }, () => a.links.call(b.place, "slow", {}));
@@ -249,11 +249,11 @@ test("[CP-32] one call too many is refused, and so is what a node does not take"
   a.links.close();
   const [first, ...others] = await Promise.all(taken);
   expect(first).toMatchObject({ reason: "unknown" });
-  // What had not gone out whole cannot have been begun.
+  // Requests that were not sent completely cannot have been started.
   expect(others.filter((error) => error instanceof NotBegun).length).toBeGreaterThan(10);
 });
 
-test("[CP-32] a node that does not read its answers is asked nothing more, and gets them all when it reads again", async () => {
+test("[CP-32] a node that does not read its responses gets no more calls, and gets all responses when it reads again", async () => {
   const text = "x".repeat(256 * 1024);
   let answered = 0;
   const b = node("b", {

@@ -1,4 +1,4 @@
-// Limits of requests on two nodes, over real links: what one has counted, the other knows within a second.
+// Request limits on two nodes, over real links: a node's counts reach the other within a second.
 import { afterEach, expect, test } from "bun:test";
 import type { OtherNode, Parts } from "#base/parts.ts";
 import { Throttle } from "#domain/users/throttle.ts";
@@ -14,7 +14,7 @@ afterEach(() => {
 
 const LIMIT = 10;
 
-/** Two nodes, of which each counts in two places: what it does for its parts, and what it reads on its own. */
+/** Two nodes with two counters each: for requests to its shards, and for reads that it answers itself. */
 const cluster = () => {
   const clock = new ManualClock();
   const [a, b] = [linkedNode("a"), linkedNode("b")];
@@ -31,7 +31,7 @@ const cluster = () => {
   return { clock, places: [...counting(a, b.place), ...counting(b, a.place)] };
 };
 
-/** How many of so many are let through. */
+/** Returns how many of `count` requests pass. */
 const passing = (throttle: Throttle | undefined, who: string, count: number): number => {
   let passed = 0;
   for (let i = 0; i < count; i++) {
@@ -45,7 +45,7 @@ const passing = (throttle: Throttle | undefined, who: string, count: number): nu
   return passed;
 };
 
-test("[CP-69] a limit holds for all nodes together; others' callers are not concerned, and with the minute it is over", async () => {
+test("[CP-69] a limit applies to all nodes together, per caller and per minute", async () => {
   const { clock, places } = cluster();
   const [one, two, three] = places;
   expect([passing(one, "ada", 3), passing(two, "ada", 3)]).toEqual([3, 3]);

@@ -1,4 +1,4 @@
-// Streams of bytes between nodes, over real sockets.
+// Byte streams between nodes, over real sockets.
 import { afterEach, expect, test } from "bun:test";
 import { AppError, NotBegun } from "#base/errors.ts";
 import { type Duplex, pipe } from "#src/wire/duplex.ts";
@@ -31,7 +31,7 @@ const errorOf = (work: Promise<unknown>): Promise<unknown> =>
     (error) => error,
   );
 
-/** Says what it hears, and ends when the other side has. */
+/** Echoes its input, and ends with the other side. */
 const echo = async (stream: Duplex): Promise<void> => {
   for await (const chunk of stream) await stream.write(chunk);
   await stream.end();
@@ -39,7 +39,7 @@ const echo = async (stream: Duplex): Promise<void> => {
 
 const BIG = Buffer.alloc(8 * 1024 * 1024, "0123456789abcdefghijklmnopqrstu");
 
-test("[CP-35] a stream carries bytes both ways, each side ends on its own, with TLS or without", async () => {
+test("[CP-35] a stream carries bytes both ways, each side closes separately, with TLS or without", async () => {
   using folder = tempDirectory();
   const { cert, key } = await makeCertificate(folder.path, "own", "DNS:slipway.example.com");
   const tls = { cert: await Bun.file(cert).text(), key: await Bun.file(key).text() };
@@ -62,7 +62,7 @@ test("[CP-35] a stream carries bytes both ways, each side ends on its own, with 
   }
 });
 
-test("[CP-35] who does not read stops the other side, and nothing is lost", async () => {
+test("[CP-35] a side that does not read applies backpressure to the other, and nothing is lost", async () => {
   let written = 0;
   const [a, b] = [node("a"), node("b")];
   b.links.serveStreams("pump", async (_, stream) => {
@@ -79,13 +79,13 @@ test("[CP-35] who does not read stops the other side, and nothing is lost", asyn
     return isAtRest;
   });
   expect(written).toBeLessThan(1500);
-  // Calls are on a connection of their own.
+  // Calls use a separate connection.
   b.links.serve("echo", async (args) => args);
   expect(await a.links.call(b.place, "echo", 1)).toBe(1);
   expect((await readAll(stream)).length).toBe(2000 * 64 * 1024);
 });
 
-test("[CP-35] what keeps a stream from being opened is told as it is", async () => {
+test("[CP-35] an error that prevents a stream's opening is passed on unchanged", async () => {
   const [a, b] = [node("a"), node("b")];
   const thrown = [
     new WireError("refused", "Nothing listens there."),
@@ -102,7 +102,7 @@ test("[CP-35] what keeps a stream from being opened is told as it is", async () 
   expect(await errorOf(a.links.open({ id: "gone", address: "127.0.0.1:1" }, "fail", 0))).toBeInstanceOf(NotBegun);
 });
 
-test("[CP-35] when one side breaks, or its node no longer exists, the other hears of it", async () => {
+test("[CP-35] when one side breaks, or its node no longer exists, the other is told", async () => {
   const [a, b] = [node("a"), node("b")];
   const theirs: Duplex[] = [];
   b.links.serveStreams("hold", async (_, stream) => void theirs.push(stream));
@@ -117,7 +117,7 @@ test("[CP-35] when one side breaks, or its node no longer exists, the other hear
   expect(await errorOf((third as Duplex).write(BIG))).toBeInstanceOf(WireError);
 });
 
-test("[CP-35] a stream is passed on to another one", async () => {
+test("[CP-35] a stream is forwarded to another one", async () => {
   const [a, b, c] = [node("a"), node("b"), node("c")];
   c.links.serveStreams("echo", async (_, stream) => void echo(stream));
   b.links.serveStreams("pass", async (_, stream) => void pipe(stream, await b.links.open(c.place, "echo", {})));

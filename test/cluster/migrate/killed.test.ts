@@ -1,4 +1,4 @@
-// Moves that end before they are done, at every point and at random moments: the same command does them again.
+// Moves that are interrupted, at every point and at random moments: the same command completes them.
 import { expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -19,7 +19,10 @@ import { ownFile, sumsOf, usedDirectory } from "./moved.ts";
 
 const SEED = Number(Bun.env.SLIPWAY_TEST_SEED ?? Date.now() % 1_000_000);
 const smallDisk = { found: smallDiskSkipReason() === "", reason: smallDiskSkipReason(), file: "" };
-/** Which passes end the process: two uploads, the key and the database get names; in the last the key has one already, and so has all else. */
+/**
+ * The pass of each failpoint that ends the process: two uploads, the key and the database are renamed; in the last pass the key and
+ * everything else have already been renamed.
+ */
 const PASSES: Record<(typeof MOVE_FAILPOINTS)[number], number[]> = {
   move_row: [1, 30],
   move_upload: [1, 2],
@@ -51,7 +54,7 @@ const findings = async (directory: string) => {
   return all.find(({ name }) => name === "database");
 };
 
-/** What has not become a data directory is refused by everything that would make one of it. */
+/** Checks that an incomplete data directory is rejected by every command that would use it. */
 const expectUnfinished = async (directory: string): Promise<void> => {
   expect(readdirSync(directory)).not.toContain("slipway.db");
   expect(() => openDatabase(directory, { cacheMb: 1, now: 0 })).toThrow("has not ended");
@@ -61,7 +64,7 @@ const expectUnfinished = async (directory: string): Promise<void> => {
   });
 };
 
-/** A PostgreSQL with an installation that has been used, and what is in it. */
+/** A PostgreSQL with a used installation, and a summary of its content. */
 const usedPostgres = async () => {
   const { place } = await usedDirectory();
   const database = await createDatabase();
@@ -72,7 +75,7 @@ const usedPostgres = async () => {
   return { place, database, key, uploads, sums: sumsOf(place.path) };
 };
 
-/** All that was moved, and what was there before. */
+/** Checks that everything was moved, next to what was there before. */
 const expectWhole = (directory: string, { sums, key, uploads }: Awaited<ReturnType<typeof usedPostgres>>): void => {
   expect(sumsOf(directory)).toEqual(sums);
   expect(readFileSync(join(directory, "encryption.key"), "utf8").trim()).toBe(key.trim());
@@ -127,7 +130,7 @@ testNeeding(
         timer.cancel();
       }
       const last = await ended(start(move));
-      // It may have been done when it was killed.
+      // It may have been complete when it was killed.
       if (last.ended !== 0) expect(last.said).toMatch(/holds (a database|an installation) already/);
     }
     expectWhole(back.path, used);
@@ -172,7 +175,7 @@ testNeeding(
   120_000,
 );
 
-test("[CL-70] a server does not start where a move has not ended", async () => {
+test("[CL-70] a server does not start on an unfinished migration", async () => {
   using place = tempDirectory();
   mkdirSync(join(place.path, ".moving"));
   const served = await runHere(["serve", "--address", "127.0.0.1:0", "--data-dir", place.path]);

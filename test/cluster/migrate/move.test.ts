@@ -1,4 +1,4 @@
-// An installation moves into PostgreSQL and back: all of it, compared, and nothing where it is refused.
+// Moving an installation into PostgreSQL and back: completely, compared, and without changes if it is rejected.
 import { expect } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -64,7 +64,7 @@ testNeeding(
     const node = await cluster.start(1, { env: { SLIPWAY_ENCRYPTION_KEY: key } });
     const client = await new Client(node.url).signIn(ADMIN.email, ADMIN.password);
     expect(await found(client, "fox")).toEqual([chat]);
-    // New rows are numbered behind those that were moved.
+    // IDs of new rows continue after the moved ones.
     await client.post("/api/v2/users", { email: "new@example.com", username: "new", password: "a-long-Enough-secret" });
     using back = tempDirectory();
     const options = { directory: back.path, url: cluster.database.url, now: Date.now() };

@@ -1,4 +1,4 @@
-// What tests of moves share: a data directory that has been used, and what is in one.
+// Shared by the tests of moves: a used data directory, and a summary of one.
 import { Database } from "bun:sqlite";
 import { expect } from "bun:test";
 import { join } from "node:path";
@@ -11,12 +11,12 @@ import { ADMIN, startTestServer, tempDirectory } from "#test/support/server.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
 
-/** Servers of this process keep their data in a data directory, from which it is moved. */
+/** Test servers on SQLite have a data directory that can be moved. */
 export const ownFile = { found: !onPostgres, reason: "needs servers on SQLite", file: "" };
 
 type Page = { chats: { id: string }[] };
 
-/** The chats that a search finds. */
+/** Returns the chats that a search finds. */
 export const found = async (client: Client, words: string): Promise<string[]> => {
   const answer = await client.get<Page | { id: string }[]>(
     `/api/v2/chats?q=${encodeURIComponent(`search:"${words}"`)}`,
@@ -24,7 +24,7 @@ export const found = async (client: Client, words: string): Promise<string[]> =>
   return (Array.isArray(answer) ? answer : answer.chats).map(({ id }) => id);
 };
 
-/** A server that has been used, and is stopped. */
+/** A used server that is stopped. */
 export const usedDirectory = async () => {
   const place = tempDirectory();
   let chat = "";
@@ -42,7 +42,7 @@ export const usedDirectory = async () => {
   return { place, chat };
 };
 
-/** How many rows each table has and what they hold. */
+/** Returns each table's number of rows and checksum. */
 export const sumsOf = (directory: string): Record<string, string> => {
   using db = new Database(join(directory, "slipway.db"), { readonly: true });
   return Object.fromEntries(

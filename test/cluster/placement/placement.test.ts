@@ -1,4 +1,4 @@
-// Which node a request belongs to: what every operation declares, and requests about what is there, in the store of a real server.
+// The node a request belongs to: declared by every operation, and tested with requests about existing objects in a real server's store.
 import { expect, setDefaultTimeout } from "bun:test";
 import { sha256, uuid } from "#base/ids.ts";
 import { partOf } from "#base/parts.ts";
@@ -34,7 +34,7 @@ const updateChat = updateBy(chats, chats.id);
 
 const server = await forFile(startTestServer());
 
-/** Placement over the server's routes and store, with a count of what it has asked. */
+/** Placement over the server's routes and store, with a count of its queries. */
 const placing = (of: TestServer) => {
   const { store, clock } = contextOf(of);
   const app = createApp(contextOf(of));
@@ -60,7 +60,7 @@ const placing = (of: TestServer) => {
   return { app, asked, of: asks };
 };
 
-/** A workspace that is of a part which is not its owner's, as a claimed prebuild is. */
+/** A workspace in a shard other than its owner's, like a claimed prebuild. */
 const seed = async () => {
   const seeded = await seedAgent(server);
   await contextOf(server).store.commit([updateWorkspace(seeded.workspace_id, { part: PART })]);
@@ -82,7 +82,7 @@ testInside("[CP-20] every operation that names a thing with a node of its own de
 });
 
 testInside(
-  "[CP-20] what has an id is of its part, whoever owns it; what is not there is the first node's",
+  "[CP-20] a request with an ID belongs to its object's shard, whoever owns it; a missing one to the first node",
   async () => {
     const { of } = placing(server);
     const { workspace_id, agent_id } = await seed();
@@ -102,7 +102,7 @@ testInside(
 );
 
 testInside(
-  "[CP-20] what an agent asks belongs to its workspace, wherever its token stands, also once that is void",
+  "[CP-20] an agent's request belongs to its workspace, wherever its token is, also once that is revoked",
   async () => {
     const { of } = placing(server);
     const { agent_id, agent_token } = await seed();
@@ -120,7 +120,7 @@ testInside(
   },
 );
 
-testInside("[CP-20] what a user makes is of the part of the user, by key, id or name", async () => {
+testInside("[CP-20] objects that a user creates belong to the user's shard, by key, ID or name", async () => {
   const { of } = placing(server);
   const { owner_id, owner_token, organization_id } = await seed();
   const headers = { "Service-Session-Token": owner_token };
@@ -155,7 +155,7 @@ testInside("[CP-20] names of workspaces lead to them, on hosts and paths of apps
   expect(await of("GET /@nonsense")).toBe(0);
 });
 
-testInside("[CP-21] what was asked for once costs nothing more, and what is no id never does", async () => {
+testInside("[CP-21] a second lookup costs nothing, and an invalid ID never does", async () => {
   const { asked, of } = placing(server);
   const seeded = await seed();
   const name = await nameOf(seeded.owner_id);

@@ -1,4 +1,4 @@
-// Streams whose request was under way while their part went to another node: nothing would ever come on them.
+// Streams whose shard moved while the request was being processed: they would never receive anything.
 import { expect, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import { OpenStreams } from "#src/api/http/open-streams.ts";
@@ -20,7 +20,7 @@ test("[CP-55] a socket that opens once its part has left is closed immediately, 
     fetch: (request) => {
       sockets.belongs(request, request.url.endsWith("any") ? "here" : PART);
       if (request.url.endsWith("late")) {
-        // All that was open is closed by the time this request is looked through.
+        // All open streams are closed before this request is checked.
         parts.drop([PART]);
         sockets.closeParts((part) => part === PART);
       }

@@ -1,8 +1,8 @@
-// What belongs to a request that is of a part, and what does not; and for which requests a node waits that hands their part over.
+// Work that belongs to a request with a shard, and the requests that a node waits for before handing over their shard.
 import { expect, test } from "bun:test";
 import { Mailbox, outsideTurn } from "#actors/runtime/mailbox.ts";
 import { systemClock } from "#base/clock.ts";
-import { besideRequest, PartedRequest, requestNow, waitingForOthers } from "#base/network/request-part.ts";
+import { PartedRequest, requestNow, runOutsideRequest, whileWaitingForOthers } from "#base/network/request-part.ts";
 import { CommitError } from "#db/engine/store.ts";
 import { errorResponse } from "#src/api/http/errors.ts";
 import { Requests } from "#src/api/http/requests.ts";
@@ -12,21 +12,21 @@ const partNow = (): number | undefined => requestNow()?.part;
 const inRequest = <T>(part: number, work: () => Promise<T>): Promise<T> => new PartedRequest(part).run(work);
 const never = (): Promise<never> => new Promise(() => {});
 
-test("[CL-40] a handler and all that it waits for are of its request's part, until it ends", async () => {
+test("[CL-40] a handler and everything that it awaits belong to its request's shard, until it ends", async () => {
   const [timer, rest] = [Promise.withResolvers<number | undefined>(), Promise.withResolvers<void>()];
   let behind: Promise<number | undefined> | undefined;
   const seen = await inRequest(7, async () => {
     systemClock.after(1, () => void rest.promise.then(() => timer.resolve(partNow())));
     behind = rest.promise.then(partNow);
     await Promise.resolve();
-    return [partNow(), await inRequest(8, async () => partNow()), partNow(), besideRequest(partNow)];
+    return [partNow(), await inRequest(8, async () => partNow()), partNow(), runOutsideRequest(partNow)];
   });
   expect(seen).toEqual([7, 8, 7, undefined]);
   rest.resolve();
   expect([partNow(), await behind, await timer.promise]).toEqual([undefined, undefined, undefined]);
 });
 
-test("[CL-40] turns of actors are of no request: neither of who has asked, nor of who was before them in the queue", async () => {
+test("[CL-40] actor messages belong to no request: neither to the sender's nor to the previous message's", async () => {
   const mailbox = new Mailbox();
   const gate = Promise.withResolvers<void>();
   const turn = async () => {
@@ -39,7 +39,7 @@ test("[CL-40] turns of actors are of no request: neither of who has asked, nor o
   expect(await inRequest(3, async () => outsideTurn(partNow))).toBeUndefined();
 });
 
-test("[CL-41] a request that was refused because its part has gone is another node's, unless something of it was done or may still be", async () => {
+test("[CL-41] a request refused because its shard has moved goes to another node, unless part of it was or may be executed", async () => {
   const requests = new Requests(systemClock, 10);
   const moved = new CommitError("moved", "another node does this now");
   const after = async (work: (now: PartedRequest) => unknown, why: Error = moved): Promise<boolean> => {
@@ -64,7 +64,7 @@ test("[CL-41] a request that was refused because its part has gone is another no
   expect(await after(() => {}, new CommitError("overloaded", "too much waits"))).toBe(false);
 });
 
-test("[CL-42] who hands parts over waits for the requests of these that change something, and for no others", async () => {
+test("[CL-42] a handover waits for requests of its shards that change something, and for no others", async () => {
   const requests = new Requests(systemClock, 100);
   const ends: (() => void)[] = [];
   const open = (method: string, place: number | "here", wait = <T>(work: () => Promise<T>) => work()) => {
@@ -78,7 +78,7 @@ test("[CL-42] who hands parts over waits for the requests of these that change s
   open("POST", 8);
   open("POST", "here");
   open("GET", 7);
-  open("POST", 7, waitingForOthers);
+  open("POST", 7, whileWaitingForOthers);
   requests.exempt(open("POST", 7).request);
   await requests.left((part) => part === 7);
 

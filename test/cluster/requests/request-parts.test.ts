@@ -1,4 +1,4 @@
-// Part 0 goes to another node while a request stands between what it has read and what it writes: three nodes that all work, in this process.
+// Shard 0 moves to another node between a request's read and its write: three active nodes in this process.
 import { expect } from "bun:test";
 import { SQL } from "bun";
 import { FIRST_PART } from "#base/parts.ts";
@@ -31,7 +31,7 @@ const openNodes = async () => {
   await sql.unsafe("create table noted (n bigserial primary key, text text not null)");
   const first = nodes.contexts[0] as Context;
   const admin = await new Client(nodes.url).signIn(ADMIN.email, ADMIN.password);
-  /** `first` has two parts more than it should, of which only part 0 may move. */
+  /** `first` has two shards too many, of which only shard 0 may move. */
   const giveAway = () =>
     sql.unsafe(
       `update parts set given_at = case when part = 0 then '-infinity' else clock_timestamp() end,
@@ -39,7 +39,7 @@ const openNodes = async () => {
        where f.node = $1 and (part = 0 or part in (select part from parts where node <> $1 order by part limit 2))`,
       [first.cluster?.id],
     );
-  /** Who writes new keys at the first node waits in front of the commit; what is to be done `before` and `after` that is done in the request. */
+  /** Holds requests that create keys on the first node before their commit; `before` and `after` run at that point in the request. */
   const standing = ({ before, after }: InRequest = {}) => {
     const [reached, going] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const outcomes: string[] = [];
@@ -89,7 +89,7 @@ testNeeding(
   async () => {
     await using nodes = await openNodes();
     const { admin, first } = nodes;
-    // Numbers are reserved for all who want some: that is neither refused with the request, nor something that it has done.
+    // Numbers are reserved for all requests: a reservation is neither rejected with a request, nor counts as its write.
     const reserves = async () => {
       (first.store as PgStore).giveUpNumbers();
       await first.store.reserve("jobs", 1);

@@ -1,4 +1,4 @@
-// A node that has no other one alongside it is told to stop, and says so to anyone who comes until it has answered what is under way.
+// A single node that is told to stop tells new clients so, until running requests are answered.
 import { expect } from "bun:test";
 import { answerOf, call, head } from "#test/api/edge/raw-http.ts";
 import { startCluster } from "#test/support/cluster.ts";

@@ -1,4 +1,4 @@
-// Three nodes behind a load balancer are replaced one after the other, while clients ask without a break: nobody notices.
+// Three nodes behind a load balancer are replaced one after the other during continuous requests, without errors.
 import { expect } from "bun:test";
 import { type Socket, SQL } from "bun";
 import { Client } from "#src/client.ts";
@@ -10,7 +10,10 @@ import { until } from "#test/support/until.ts";
 const CLIENTS = 6;
 const TOKENS = "/api/v2/users/me/keys/tokens";
 
-/** Gives connections to the nodes in turn, and to the next one where none is made: as a load balancer does that nobody asks twice. */
+/**
+ * Distributes connections over the nodes in turn, and retries the next one if a connection fails, like a load balancer that does not repeat
+ * requests.
+ */
 const startBalancer = (places: readonly URL[]) => {
   let next = 0;
   type Side = { readonly other: Promise<Socket<Side> | undefined> };
@@ -80,7 +83,7 @@ testNeeding(
       await until(() => made.length > seen + 50 || wrong.length > 0);
     };
     await goOn();
-    // Each of them, whether it is active or stands by; by the end each has been both.
+    // Each of them, active or standby; by the end, each has been both.
     for (const n of [1, 2, 3, 1]) {
       const node = nodes.get(n);
       node?.signal("SIGTERM");

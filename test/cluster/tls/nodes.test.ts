@@ -1,4 +1,4 @@
-// Nodes that speak TLS, each a process of its own: anyone who is asked, requests, streams and WebSockets reach the node that does the work.
+// Nodes with TLS as separate processes: whichever node is called, requests, streams and WebSockets reach the responsible node.
 import { afterAll, expect } from "bun:test";
 import { copyFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,10 +11,10 @@ import { ADMIN, tempDirectory } from "#test/support/server.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
 
-/** The address at which nodes reach each other is not in it. */
+/** Without the address at which nodes reach each other. */
 const NAMES = "DNS:slipway.example.com";
 const MINUTE_MS = 60_000;
-// The nodes' certificates are looked at by the nodes; this process only asks.
+// The nodes verify certificates; this process only makes requests.
 const before = process.env.NODE_TLS_REJECT_UNAUTHORIZED;
 process.env.NODE_TLS_REJECT_UNAUTHORIZED = "0";
 afterAll(() => {
@@ -70,7 +70,7 @@ const prepare = async (node: NodeProcess): Promise<Work> => {
   return { admin, owners, template: template.id, count: 0 };
 };
 
-/** Requests, builds, a WebSocket that follows and a stream of a chat, each through a node that is asked in turn. */
+/** Tests requests, builds, a following WebSocket and a chat stream, each through the nodes in turn. */
 const works = async (nodes: readonly NodeProcess[], work: Work): Promise<void> => {
   const at = (n: number): Client => new Client((nodes[n % nodes.length] as NodeProcess).url, work.admin.token);
   work.count += 1;
@@ -97,7 +97,7 @@ const works = async (nodes: readonly NodeProcess[], work: Work): Promise<void> =
   }
 };
 
-/** False when the stream ends before, as a watch does. */
+/** Returns false if the stream ends first, as a watch does. */
 const isFollowed = async (client: Client, sender: Client, id: string, text: string): Promise<boolean> => {
   using follower = await Follower.open(client, id);
   let isClosed = false;
@@ -115,7 +115,7 @@ const isFollowed = async (client: Client, sender: Client, id: string, text: stri
   }
 };
 
-/** False when the watch ends before: a part that moves to a node which has just begun ends what follows it. */
+/** Returns false if the watch ends first: moving a shard to a node that has just started ends its followers. */
 const isHeardOf = async (client: Client, id: string): Promise<boolean> => {
   using watch = await client.socket(`/api/v2/workspaces/${id}/watch-ws`);
   for await (const message of watch) if (String(message).includes(id)) return true;
@@ -136,14 +136,14 @@ for (const [name, setting] of SETTINGS) {
       const nodes = [await at.start(1), await at.start(2), await at.start(3)];
       const work = await prepare(nodes[1] as NodeProcess);
       await works(nodes, work);
-      // The files change under nodes that run; each has the new certificate from its next start on.
+      // The files change under running nodes; each has the new certificate from its next start on.
       at.use(await at.authority.sign("second", NAMES));
       for (const n of [1, 2, 3]) {
         const node = nodes[n - 1] as NodeProcess;
         node.signal("SIGTERM");
         await node.exited;
         nodes[n - 1] = await at.start(n);
-        // One has the new one and two the old, then all the new.
+        // One has the new and two the old certificate, then all the new.
         if (n !== 2) await works(nodes, work);
       }
     },
@@ -168,7 +168,7 @@ testNeeding(
           expect(String(refused)).toContain("are not of one cluster");
         } else {
           const spare = await at.start(3, files);
-          // What another authority's word does not cover is passed on to nobody.
+          // Nothing is forwarded to a node whose certificate another authority has issued.
           if (files === other) {
             const readyz = await fetch(new URL("/readyz", spare.url), { keepalive: false });
             expect([readyz.status, await readyz.text()]).toEqual([503, expect.stringContaining("does not answer")]);
@@ -198,7 +198,7 @@ testNeeding(
         const [here, there] = speaks ? ["plain HTTP", "TLS"] : ["TLS", "plain HTTP"];
         expect(String(refused)).toMatch(/ended \(1\)/);
         expect(String(refused)).toContain(`this node speaks ${here}, and 127.0.0.1 port ${node.url.port} ${there}:`);
-        // One that speaks as the other does is let in.
+        // A node with a matching configuration joins.
         await start(3, speaks);
       }
     }

@@ -1,4 +1,4 @@
-// Spares and nodes that speak TLS: to whom a spare passes on what clients send it.
+// Spares and nodes with TLS: which node a spare forwards its clients' requests to.
 import { afterAll, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { systemClock } from "#base/clock.ts";
@@ -16,7 +16,7 @@ const certificate = async (name: string, host: string) => {
   return { cert: readFileSync(cert, "utf8"), key: readFileSync(key, "utf8") };
 };
 
-test("[CL-11] a spare passes on to a node with its own certificate, and to nobody with another", async () => {
+test("[CL-11] a spare forwards to a node with its own certificate, and to none with another", async () => {
   const ours = await certificate("ours", "slipway.example.com");
   const theirs = await certificate("theirs", "slipway.example.com");
   let heard = 0;
@@ -50,7 +50,7 @@ test("[CL-11] a spare passes on to a node with its own certificate, and to nobod
     leader = stranger.port;
     looks = 0;
     const late = ask();
-    // It has tried the stranger more than once, and goes on looking for a node.
+    // It has tried the wrong node more than once, and keeps looking.
     await until(() => looks > 3);
     leader = node.port;
     expect(await (await late).text()).toBe("from the active node");
@@ -62,7 +62,7 @@ test("[CL-11] a spare passes on to a node with its own certificate, and to nobod
   }
 });
 
-test("[CL-11] a certificate that was renewed is a node's when an authority gave it to the same name", async () => {
+test("[CL-11] a renewed certificate is accepted if an authority has issued it for the same name", async () => {
   const own = parseCertificate((await certificate("own", "slipway.example.com")).cert);
   const renewed = parseCertificate((await certificate("renewed", "slipway.example.com")).cert);
   const other = parseCertificate((await certificate("other", "elsewhere.example.com")).cert);

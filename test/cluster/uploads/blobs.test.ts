@@ -1,4 +1,4 @@
-// Bytes of uploads on a real PostgreSQL, as two nodes with data directories of their own see them.
+// Uploaded bytes on a real PostgreSQL, seen by two nodes with separate data directories.
 import { afterEach, expect } from "bun:test";
 import { existsSync } from "node:fs";
 import { Blobs } from "#db/blobs.ts";
@@ -40,11 +40,11 @@ testNeeding([needs.postgres], "[CL-8] what one node has taken, another reads, by
   for (const size of sizes) {
     const bytes = new Uint8Array(size).map((_, i) => (i * 31 + (i >> 8)) & 255);
     const { hash } = await one.blobs.put(pieces(bytes));
-    // Many readers at once fetch it once.
+    // Concurrent readers fetch it once.
     const paths = await Promise.all([two.blobs.pathOf(hash), two.blobs.pathOf(hash)]);
     expect(new Set(paths).size).toBe(1);
     expect(Buffer.compare(await Bun.file(paths[0] as string).bytes(), bytes)).toBe(0);
-    // The same again is the same.
+    // Storing it again changes nothing.
     expect((await two.blobs.put(pieces(bytes))).hash).toBe(hash);
   }
   expect((await elsewhere.list()).length).toBe(sizes.length);
@@ -61,7 +61,7 @@ testNeeding([needs.postgres], "[CL-8] what nobody names goes, also what a node t
     { sql: "insert into blob_chunks (hash, n, bytes) values (?, ?, ?)", rows: [[half, 0, new Uint8Array(3)]] },
   ]);
   expect((await elsewhere.list()).sort()).toEqual([kept.hash, lost.hash, half].sort());
-  // A file that is not whole is not there.
+  // An incomplete file does not exist.
   expect(existsSync(await one.blobs.pathOf(half))).toBe(false);
   using next = await node();
   await next.blobs.recover(new Set([kept.hash]));

@@ -1,4 +1,4 @@
-// Uploads of a cluster in a bucket: rows on a real PostgreSQL, objects in a store of its own.
+// Uploads of a cluster in a bucket: rows on a real PostgreSQL, objects in a separate store.
 import { afterEach, expect } from "bun:test";
 import { existsSync } from "node:fs";
 import { AppError } from "#base/errors.ts";
@@ -25,7 +25,7 @@ const world = async () => {
   database = opened;
   const store = startObjectStore();
   const bucket = new Bucket(store.place, { answer_ms: 300 });
-  // Nothing is spared by its age: what the rows say decides.
+  // Age protects nothing here: only the rows decide.
   const elsewhere = new BucketBlobs(opened, bucket, { spared_ms: 0 });
   const folders: Disposable[] = [];
   const node = async () => {
@@ -60,10 +60,10 @@ testNeeding([needs.postgres], "[CL-33] what one node has put into the bucket, an
   const { hash, size } = await one.put(bytes("an upload"));
   expect([...at.store.objects.keys()]).toEqual([expect.stringContaining(`slipway/${hash.slice(0, 2)}/${hash}-`)]);
   expect(await Bun.file(await two.pathOf(hash)).text()).toBe("an upload");
-  // The same again is not sent again.
+  // Uploading it again sends nothing.
   await two.put(bytes("an upload"));
   expect(at.store.objects.size).toBe(1);
-  // Unless it is there no more.
+  // Unless it no longer exists.
   at.store.objects.clear();
   await two.put(bytes("an upload"));
   expect(await Bun.file(await (await at.node()).pathOf(hash)).text()).toBe("an upload");
@@ -82,7 +82,7 @@ testNeeding(
     expect(refused).toMatchObject({ kind: "overloaded", retry_after: 10 });
     expect(await at.rows()).toEqual(["coming"]);
     expect(existsSync(await node.pathOf(hashOf("one")))).toBe(false);
-    // Taken, and the answer lost: the row does not count, and the object goes with it.
+    // Accepted, but the response is lost: the row is invalid, and the object is removed with it.
     at.store.play((request) => (request.method === "HEAD" ? at.store.refused(500, "") : undefined));
     expect(await node.put(bytes("two")).catch((error: unknown) => error)).toBeInstanceOf(AppError);
     expect(at.store.objects.size).toBe(1);
@@ -91,7 +91,7 @@ testNeeding(
     await node.sweep(async () => new Set([hashOf("three")]));
     expect(await at.rows()).toEqual(["kept"]);
     expect(at.store.objects.size).toBe(1);
-    // A reader is told to come again, and gets nothing that is damaged.
+    // A reader is told to retry, and never gets damaged data.
     const other = await at.node();
     at.store.play(() => new Response("threE"));
     expect(await other.pathOf(hashOf("three")).catch((error: unknown) => error)).toMatchObject({ kind: "overloaded" });
@@ -108,21 +108,21 @@ testNeeding(
     const node = await at.node();
     const { hash } = await node.put(bytes("one"));
     await at.elsewhere.remove([hash]);
-    // It is given up and still in the bucket, when the same bytes come again.
+    // It is given up but still in the bucket when the same bytes are uploaded again.
     expect(at.store.objects.size).toBe(1);
     await node.put(bytes("one"));
     expect(at.store.objects.size).toBe(2);
     await at.elsewhere.clean();
     expect(await at.rows()).toEqual(["kept"]);
     expect(await Bun.file(await (await at.node()).pathOf(hash)).text()).toBe("one");
-    // An upload that is given up while it is under way is refused when it has arrived.
+    // An upload that is given up while it is in progress is rejected on arrival.
     at.store.play(async (request) => {
       if (request.method === "PUT") await at.elsewhere.clean();
       return undefined;
     });
     expect(await node.put(bytes("late")).catch((error: unknown) => error)).toMatchObject({ kind: "overloaded" });
     at.store.play(undefined);
-    // What cannot be removed now is removed another time.
+    // Objects that cannot be removed now are removed later.
     await at.elsewhere.remove([hash]);
     at.store.play((request) => (request.method === "DELETE" ? at.store.refused(503, "SlowDown") : undefined));
     await expect(at.elsewhere.clean()).rejects.toThrow("503 SlowDown");

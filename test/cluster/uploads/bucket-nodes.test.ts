@@ -1,4 +1,4 @@
-// Nodes whose uploads are in a bucket: stories through the public API, and what keeps them from starting.
+// Nodes with uploads in a bucket: stories through the public API, and conditions that prevent their start.
 import { expect, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import { loadConfig } from "#base/config.ts";
@@ -50,14 +50,14 @@ testNeeding(
     });
     const answer = await client.fetch("GET", `/api/v2/files/${id}`);
     expect((await answer.bytes()).length).toBe(3_000_000);
-    // The store is away for a while: what needs it is refused for the moment, all else continues.
+    // The store is unavailable for a while: requests that need it are rejected, everything else continues.
     store.play(() => store.refused(503, "SlowDown"));
     const refused = await sendFile(client, new Uint8Array(1000).fill(6), "application/x-tar");
     expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, "10"]);
     expect((await client.get<{ username: string }>("/api/v2/users/me")).username).toBe(ADMIN.username);
     store.play(undefined);
     expect((await sendFile(client, new Uint8Array(1000).fill(6), "application/x-tar")).status).toBe(201);
-    // Without the bucket no node starts any more.
+    // Without the bucket, no node starts any more.
     await expect(cluster.start(3)).rejects.toThrow("uploads of this cluster are in object storage: set s3_bucket");
     const secrets = [one, two].map((node) => node.said()).join("");
     expect(secrets).not.toContain(SECRET_KEY);
@@ -134,7 +134,7 @@ testNeeding(
     store.play(undefined);
     const moved = await move("postgres", place.path, store.settings);
     expect([moved.code, moved.errors]).toEqual([0, ""]);
-    // Without the bucket nothing is left behind in silence.
+    // Without the bucket, nothing is dropped silently.
     const without = await move("sqlite", back.path, {});
     expect([without.code, without.errors]).toEqual([1, expect.stringContaining("are in object storage")]);
     expect((await move("sqlite", back.path, store.settings)).code).toBe(0);

@@ -1,4 +1,4 @@
-// A bucket over a real socket, whose store checks every signature and does what genuine ones do on a bad day.
+// A bucket over a real socket, whose store checks every signature and fails in the ways genuine ones do.
 import { afterAll, afterEach, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -31,7 +31,7 @@ const failure = async (work: Promise<unknown>): Promise<BucketError> => {
   return error as BucketError;
 };
 
-test("[CL-33] what is put is there and returns, byte by byte, also nothing at all", async () => {
+test("[CL-33] a stored object exists and is returned byte for byte, also an empty one", async () => {
   for (const size of [0, 1, 12_345_678]) {
     const { store, bucket, bytes, path, to, hash } = await world(size);
     await bucket.put("slipway/one", path, size);
@@ -46,7 +46,7 @@ test("[CL-33] what is put is there and returns, byte by byte, also nothing at al
   }
 });
 
-test("[CL-33] a store that is busy, cuts off or hangs is asked again", async () => {
+test("[CL-33] requests to a store that is busy, disconnects or hangs are retried", async () => {
   const { store, bucket, bytes, path, to, hash } = await world(100_000);
   const hung = Promise.withResolvers<Response>();
   let asked = 0;
@@ -66,7 +66,7 @@ test("[CL-33] a store that is busy, cuts off or hangs is asked again", async () 
         async pull(controller: ReadableStreamDirectController) {
           controller.write(bytes.slice(0, 50_000));
           await controller.flush();
-          // The second answer stays as it is, half of it sent.
+          // The second response hangs halfway.
           if (asked === 2) await hung.promise;
           controller.close();
         },
@@ -83,7 +83,7 @@ test("[CL-33] a store that is busy, cuts off or hangs is asked again", async () 
   hung.resolve(new Response());
 });
 
-test("[CL-33] one that stays away is given up, in words without a key or a signed address", async () => {
+test("[CL-33] a store that stays unreachable is given up, with an error without a key or a signed URL", async () => {
   const { store, bucket, bytes, path } = await world();
   store.play(() => store.refused(503, "SlowDown"));
   const busy = await failure(bucket.put("slipway/one", path, bytes.length));
@@ -92,7 +92,7 @@ test("[CL-33] one that stays away is given up, in words without a key or a signe
   store.play(() => store.refused(403, "AccessDenied"));
   const denied = await failure(bucket.put("slipway/one", path, bytes.length));
   expect(denied.message).toContain("the key may not list, write, read and remove there (403 AccessDenied)");
-  // Nothing gets better by asking again.
+  // Retrying does not help.
   expect(store.heard.length).toBe(5);
   await store[Symbol.asyncDispose]();
   const away = await failure(bucket.check());
@@ -101,20 +101,20 @@ test("[CL-33] one that stays away is given up, in words without a key or a signe
   expect(Bun.inspect([busy, denied, away, bucket])).not.toContain(SECRET_KEY);
 });
 
-test("[CL-33] bytes that were damaged on their way are sent again, and what is not stored is not believed", async () => {
+test("[CL-33] bytes damaged in transit are sent again, and a false success is detected", async () => {
   const { store, bucket, bytes, path, to, hash } = await world();
   let asked = 0;
   store.play((request) => {
     if (request.method !== "PUT") return undefined;
     asked += 1;
     if (asked === 1) return store.refused(400, "BadDigest");
-    // Says that it has them, and has not.
+    // It claims to have stored them, but has not.
     return asked === 2 ? new Response() : undefined;
   });
   await bucket.put("slipway/one", path, bytes.length);
   expect(asked).toBe(3);
   expect(store.objects.get("slipway/one")).toEqual(bytes);
-  // Read again with one bit changed: the first time only, and then always.
+  // Read again with one bit changed: only the first time, and then always.
   const changed = bytes.slice();
   changed[100_000] = (changed[100_000] ?? 0) ^ 1;
   asked = 0;
@@ -129,7 +129,7 @@ test("[CL-33] bytes that were damaged on their way are sent again, and what is n
   expect(lies.message).toContain("it gives other bytes than it was given");
 });
 
-test("[CL-34] a check says what to look at: the key, its secret, the region, the name, what it may not", async () => {
+test("[CL-34] a check says what to fix: the key, its secret, the region, the name, missing permissions", async () => {
   const { store } = await world();
   const found = async (over: object) =>
     (await failure(new Bucket({ ...store.place, ...over }, { answer_ms: 400 }).check())).message;

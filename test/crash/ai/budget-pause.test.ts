@@ -1,4 +1,4 @@
-// Chats that a budget has paused, one of our own loop and one of a coding agent, when server and daemon are killed.
+// Chats paused by a budget, one with Slipway's own loop and one with a coding agent, when server and daemon are killed.
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { systemClock } from "#base/clock.ts";
@@ -18,7 +18,7 @@ import { ADMIN, startTestServer } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 import { ServerPlace } from "../server.ts";
 
-/** What a call of the model server costs, in millionths of a dollar. */
+/** Cost of a call of the model server, in millionths of a dollar. */
 const CALL_MICROS = 60;
 
 const prepare = async (place: ServerPlace, upstream: AgentUpstream) => {
@@ -32,12 +32,12 @@ const prepare = async (place: ServerPlace, upstream: AgentUpstream) => {
 };
 
 test(
-  "[BU-4] [CA-13] chats that a budget has paused still ask after server and daemon were killed, and go on with the same turn after a raise",
+  "[BU-4] [CA-13] chats paused by a budget still ask after server and daemon were killed, and continue the same turn after a raise",
   async () => {
     await using upstream = new AgentUpstream();
     await using place = await ServerPlace.make();
     const seeded = await prepare(place, upstream);
-    // Setting the model up has tried it.
+    // Configuring the model has tried it.
     const tried = upstream.calls.length;
     const home = join(place.scratch, "home");
     await using stack = new AsyncDisposableStack();
@@ -97,7 +97,7 @@ test(
     expect((await chatOf(led.id)).status).toBe("requires_action");
     expect(upstream.calls).toHaveLength(tried + 1);
 
-    // Killed again once the raise is acknowledged, before the chats can have ended their turns.
+    // Killed again once the raise is acknowledged, before the chats can end their turns.
     await admin.post<unknown>(`/api/v2/ai/budgets/${budget.id}/raise`, { amount: 1_000_000 });
     await killAll();
     daemon = await start();

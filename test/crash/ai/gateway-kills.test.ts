@@ -1,4 +1,4 @@
-// The ledger of model calls when the server is killed in the middle of them.
+// The ledger of model calls when the server is killed during calls.
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import type { Budget } from "#schema/ai/budget.ts";
@@ -13,12 +13,12 @@ import { storedTexts } from "#test/support/stored.ts";
 import { until } from "#test/support/until.ts";
 import { ServerPlace } from "../server.ts";
 
-/** Kills of the server in the middle of calls; the figures in the documentation come from 30. */
+/** Number of kills during calls; the documentation's figures come from 30. */
 const KILLS = Number(Bun.env.SLIPWAY_TEST_GATEWAY_KILLS ?? 3);
-/** What a call reserves at most, in millionths of a dollar. */
+/** Maximum reservation of a call, in millionths of a dollar. */
 const MAX_RESERVED = 10_100;
 
-test("[GW-3] [GW-5] [GW-6] [GW-11] killed while calls are under way, the ledger keeps reported and reserved usage, each once", async () => {
+test("[GW-3] [GW-5] [GW-6] [GW-11] killed during calls, the ledger keeps reported and reserved usage, each once", async () => {
   await using upstream = await ModelServer.start();
   await using place = await ServerPlace.make();
   await place.start();
@@ -60,7 +60,7 @@ test("[GW-3] [GW-5] [GW-6] [GW-11] killed while calls are under way, the ledger 
   const open = [ask(100), ask(200)];
   for (const _ of open) (await upstream.next()).raw(event({ type: "message_start", message: {} }));
   for (const one of open) expect((await one).status).toBe(200);
-  // The provider's key is in nothing that somebody may read, while calls use it and after a crash.
+  // The provider's key is in nothing that others can read, during calls and after a crash.
   const process = ["environ", "cmdline"].map((name) =>
     readFileSync(`/proc/${place.newest.child.pid}/${name}`, "latin1"),
   );
@@ -75,14 +75,14 @@ test("[GW-3] [GW-5] [GW-6] [GW-11] killed while calls are under way, the ledger 
     expect(calls.map(({ outcome }) => outcome).sort()).toEqual(["failed", "lost", "lost", "ok"]);
     expect(calls.find(({ outcome }) => outcome === "ok")).toMatchObject({ output_tokens: 7, cost_micros: 73 });
     const lost = calls.filter(({ outcome }) => outcome === "lost").map(({ cost_micros }) => cost_micros ?? 0);
-    // What an answer may have at most costs 1,000 and 2,000; the prompt a little.
+    // The maximum answers cost 1,000 and 2,000, the prompts a little.
     expect(lost.map((micros) => Math.floor(micros / 1_000)).sort()).toEqual([1, 2]);
     await place.stop();
   }
 }, 60_000);
 
 test(
-  "[BU-2] [BU-5] killed again and again with many calls under way, a budget is exceeded by no more than one reservation and nothing stays reserved",
+  "[BU-2] [BU-5] killed repeatedly with many open calls, a budget is exceeded by at most one reservation and nothing stays reserved",
   async () => {
     await using upstream = await ModelServer.start();
     await using place = await ServerPlace.make();
@@ -94,7 +94,7 @@ test(
     let amount = 2 * MAX_RESERVED;
     const budget = { scope: "everyone", period: "month", unit: "usd", amount } as const;
     await owner.put("/api/v2/ai/budgets", budget);
-    // Each call uses as many tokens as no other, and fewer than it reserves.
+    // Each call uses a unique number of tokens that is below its reservation.
     let asked = 0;
     const reported = new Map<number, "sent" | "received">();
     const ask = async (): Promise<number> => {
@@ -115,7 +115,7 @@ test(
     void upstream.answerAll((call) => {
       const tokens = Number(call.body.seed);
       call.raw(`data: ${JSON.stringify({ choices: [], usage: { completion_tokens: tokens } })}\n\n`);
-      // Of some the caller gets the end, others are open when the server is killed.
+      // Some callers receive the end; other calls are open when the server is killed.
       if (tokens % 3 === 0) return;
       reported.set(tokens, "sent");
       call.raw("data: [DONE]\n\n").end();
@@ -135,7 +135,7 @@ test(
       expect(found?.spent).toBe(total.total_cost_micros);
       await expectExact(client, reported);
       expect(found?.spent ?? 0).toBeLessThan(amount + MAX_RESERVED);
-      // The next round begins with two calls' worth left.
+      // The next round starts with two calls' worth left.
       amount = (found?.spent ?? 0) + 2 * MAX_RESERVED;
       await client.put("/api/v2/ai/budgets", Object.assign(budget, { amount }));
     }
@@ -146,7 +146,9 @@ test(
   scaled(60_000 + KILLS * 5_000),
 );
 
-/** Every call that its caller has got whole is in the ledger, once, with what its provider has reported; so is each one that counts as whole. */
+/**
+ * Every call that its caller received completely is in the ledger, once, as its provider reported it; so is each call marked as complete.
+ */
 const expectExact = async (client: Client, reported: ReadonlyMap<number, "sent" | "received">): Promise<void> => {
   const counted: number[] = [];
   let query = "";

@@ -1,5 +1,5 @@
-// Workspaces that nobody touches: their server stops, starts, puts to sleep and deletes them on its own. What it may do to each is known
-// beforehand, so anything left out, doubled or made up shows. Used by server-builds.ts.
+// Workspaces without user actions: their server stops, starts, makes dormant and deletes them automatically. The allowed actions are known
+// in advance, so any missing, duplicate or unexpected one is detected. Used by server-builds.ts.
 import type { Build } from "#schema/workspaces/build.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { openStored } from "#test/support/stored.ts";
@@ -7,28 +7,28 @@ import { call, insist, read } from "../oracle/calls.ts";
 import { endedBuild, makeTemplate, type World } from "../server-world.ts";
 
 const HOUR_MS = 3_600_000;
-/** A build that was under way in too many servers that died. */
+/** A build that was running in too many servers that died. */
 const GAVE_UP = /^The (?:server stopped|job was interrupted) \d+ times\b/;
 
-/** The builds of a workspace, the oldest first. */
+/** Returns the builds of a workspace, oldest first. */
 export const buildsOf = async ({ admin }: World, id: string): Promise<Build[]> =>
   (await read<Build[]>(admin, `/api/v2/workspaces/${id}/builds?limit=1000`)).reverse();
 
 const wordOf = ({ transition, reason, job }: Build): string => `${transition} (${reason}, ${job.status})`;
 const inWords = (builds: readonly Build[]): string => builds.map(wordOf).join(", ");
 
-/** True when it ended as it must: well, or given up after two servers died with it. */
+/** Returns true if it ended as expected: successfully, or given up after two servers died with it. */
 const endedProperly = ({ job }: Build): boolean =>
   job.status === "succeeded" || (job.status === "failed" && GAVE_UP.test(job.error ?? ""));
 
-/** The latest build of a workspace, and when the next is due. */
+/** The latest build of a workspace, and when the next one is due. */
 type Latest = { build: string; transition: string; wakes: number | null; ends: number | null };
 
-/** Workspaces with a deadline and a daily start, both of which the test brings near while no server runs. */
+/** Workspaces with a deadline and a daily start, which the test moves closer while no server is running. */
 export class Fleet {
   readonly #world: World;
   readonly #ids: readonly string[];
-  /** Latest builds whose end was brought near: exactly one more build must follow each. */
+  /** Latest builds whose end was moved closer: exactly one build must follow each. */
   readonly #moved = new Set<string>();
 
   private constructor(world: World, ids: readonly string[]) {
@@ -38,7 +38,7 @@ export class Fleet {
 
   static async make(world: World, count: number): Promise<Fleet> {
     const template_id = await makeTemplate(world, "fleet", { provisioner: "echo", resources: [{ name: "one" }] });
-    // Its own time to start is far away, so that only what the test brings near comes.
+    // Its regular start is far away, so that only what the test schedules happens.
     const hour = new Date(Date.now() + 12 * HOUR_MS).getUTCHours();
     const ids: string[] = [];
     for (let i = 0; i < count; i++) {
@@ -50,12 +50,12 @@ export class Fleet {
     return new Fleet(world, ids);
   }
 
-  /** How many scheduled builds were brought near. */
+  /** Number of scheduled builds that were moved closer. */
   get scheduled(): number {
     return this.#moved.size;
   }
 
-  /** Lets the next stop or start of each become due within `ms` from now. No server may run on this directory. */
+  /** Makes the next stop or start of each due within `ms` from now. No server may run on this directory. */
   async bringNear(directory: string, random: () => number, ms: number): Promise<void> {
     await using stored = await openStored(directory);
     for (const id of this.#ids) {
@@ -76,7 +76,7 @@ export class Fleet {
     }
   }
 
-  /** What each is about, in one text that changes when anything happens. */
+  /** Returns a text that changes whenever anything happens to them. */
   async pulse(): Promise<string> {
     const { workspaces } = await read<{ workspaces: Workspace[] }>(
       this.#world.admin,
@@ -85,7 +85,7 @@ export class Fleet {
     return workspaces.map(({ id, latest_build }) => `${id} ${latest_build.id} ${latest_build.status}`).join();
   }
 
-  /** Starts again by hand what was given up: nothing happens to it on its own. */
+  /** Restarts given-up builds by hand, because nothing does so automatically. */
   async mend(): Promise<void> {
     const { admin } = this.#world;
     for (const id of this.#ids) {
@@ -95,7 +95,7 @@ export class Fleet {
     }
   }
 
-  /** True when everything that was brought near has come. */
+  /** Returns true if everything that was moved closer has happened. */
   async isDone(): Promise<boolean> {
     for (const id of this.#ids) {
       const { latest_build } = await read<Workspace>(this.#world.admin, `/api/v2/workspaces/${id}`);
@@ -105,7 +105,7 @@ export class Fleet {
     return true;
   }
 
-  /** What is wrong now: it goes on and off in turn, by its times alone, and each time once. */
+  /** Returns problems: each must start and stop alternately, only at its times, and once each time. */
   async check(): Promise<string[]> {
     const wrong: string[] = [];
     for (const id of this.#ids) {
@@ -126,14 +126,14 @@ export class Fleet {
   }
 }
 
-/** What becomes of a workspace of a template on its own: transition and reason of each build. */
+/** The expected automatic builds of a template's workspace: transition and reason of each. */
 const COURSES = {
   fails: ["start initiator", "stop autostop"],
   sleeps: ["start initiator", "stop dormancy", "delete autodelete"],
 } as const;
 type Course = keyof typeof COURSES;
 
-/** Workspaces that are made and left alone: a start that fails is stopped soon, an unused one falls asleep and is deleted. */
+/** Workspaces that are created and left alone: a failed start is stopped soon, an unused one becomes dormant and is deleted. */
 export class LeftAlone {
   readonly #world: World;
   readonly #templates: Readonly<Record<Course, string>>;
@@ -159,14 +159,14 @@ export class LeftAlone {
     return this.#made.length;
   }
 
-  /** Makes one of each; whatever the server dies of in the meantime, it is made once. */
+  /** Creates one of each, exactly once even if the server dies in the meantime. */
   async add(name: string): Promise<void> {
     const { admin } = this.#world;
     for (const course of Object.keys(COURSES) as Course[]) {
       const body = { name: `${course}-${name}`, template_id: this.#templates[course] };
       const made = await insist<Workspace>(async () => {
         const said = await call<Workspace>(admin, "POST", "/api/v2/users/me/workspaces", body);
-        // 409: an earlier try whose answer was lost has made it.
+        // 409: an earlier attempt with a lost response has created it.
         if (said.fate !== "refused" || said.status !== 409) return said;
         return await call<Workspace>(admin, "GET", `/api/v2/users/me/workspace/${body.name}?include_deleted=true`);
       });
@@ -174,7 +174,7 @@ export class LeftAlone {
     }
   }
 
-  /** What is wrong now; `all`: it must have come to its end. */
+  /** Returns problems; `all`: also checks that each has reached its end. */
   async check(all = false): Promise<string[]> {
     const wrong: string[] = [];
     for (const { id, course } of all ? this.#made : this.#made.slice(-10)) {
@@ -189,7 +189,7 @@ export class LeftAlone {
     return wrong;
   }
 
-  /** True when each has come to the end of its course. */
+  /** Returns true if each has completed its course. */
   async isDone(): Promise<boolean> {
     for (const { id, course } of this.#made) {
       const builds = await this.#builds(id);

@@ -1,4 +1,4 @@
-// The short form of the test that kills a server while builds begin on their own; `bun run torture` has the long one.
+// The short form of the test that kills a server during automatic builds; `bun run torture` has the long one.
 import { expect, test } from "bun:test";
 import { serverBuilds } from "./server-builds.ts";
 

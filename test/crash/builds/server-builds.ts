@@ -1,6 +1,6 @@
-// The server is killed at random moments while people build, take workspaces that were kept ready, and while it stops, starts, puts to
-// sleep and deletes workspaces on its own: no build is lost, doubled or left pending, no workspace has two at a time, and no claim is
-// given twice (rules CR-2, CR-17).
+// The server is killed at random moments while people build and claim prebuilt workspaces, and while it automatically stops, starts, makes
+// dormant and deletes workspaces: no build is lost, duplicated or left pending, no workspace has two at a time, and no claim is given twice
+// (rules CR-2, CR-17).
 import type { Manifest } from "#schema/templates/manifest.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { randomFrom } from "#test/support/random.ts";
@@ -19,11 +19,11 @@ import { Taker } from "./server-prebuilds.ts";
 const ENV = { SLIPWAY_PROVISIONER_SLOTS: "5" };
 const FLEET = 6;
 const KEPT_READY = 4;
-/** What is brought near falls due while the next server runs: its clock ticks once a second. */
+/** Scheduled actions fall due while the next server runs: its clock ticks once a second. */
 const NEAR_MS = 1_600;
-/** So long someone is content with what they have taken, and others can be made ready. */
+/** How long a person keeps a claimed workspace, so that others can be prebuilt. */
 const TAKING_MS = 250;
-/** A timer whose actor could not be reached is tried again after half a minute. */
+/** A timer whose actor was unreachable is retried after half a minute. */
 const PATIENCE_MS = 90_000;
 const KEPT: Manifest = {
   provisioner: "echo",
@@ -40,7 +40,7 @@ const makeBuilders = async (world: World, random: () => number): Promise<BuildLo
   return ["p0", "p1"].map((name) => new BuildLoad({ name, admin: world.admin, templates, kinds, random }));
 };
 
-/** What someone must say to get a workspace that was kept ready. */
+/** Returns the request for a prebuilt workspace. */
 const makeOffer = async (world: World): Promise<object> => {
   const template_id = await makeTemplate(world, "kept", KEPT);
   const template = await read<{ active_version_id: string }>(world.admin, `/api/v2/templates/${template_id}`);
@@ -49,7 +49,7 @@ const makeOffer = async (world: World): Promise<object> => {
   return { template_id, template_version_preset_id: presets[0]?.id };
 };
 
-/** What is wrong with the workspaces that were given to these people; `holders` has all that were given before. */
+/** Returns problems with the workspaces claimed by these people; `holders` has all earlier claims. */
 const wrongClaims = async (world: World, takers: readonly Taker[], holders: Map<string, string>): Promise<string[]> => {
   const wrong = takers.flatMap((taker) => taker.wrong);
   for (const [name, id] of takers.flatMap((taker) => [...taker.given])) {
@@ -62,7 +62,7 @@ const wrongClaims = async (world: World, takers: readonly Taker[], holders: Map<
   return wrong;
 };
 
-/** True when nothing that is kept is being built: all are ready, or a pause follows one that two servers died of (rule PB-4). */
+/** Returns true if no prebuilt workspace is being built: all are ready, or a pause follows one that failed with two servers (rule PB-4). */
 const isKept = async ({ admin }: World): Promise<boolean> => {
   const { workspaces } = await read<{ workspaces: Workspace[] }>(admin, "/api/v2/workspaces?q=owner:prebuilds");
   const all = workspaces.map(({ latest_build }) => latest_build);
@@ -73,7 +73,7 @@ const isKept = async ({ admin }: World): Promise<boolean> => {
   );
 };
 
-/** What an idle server must not leave behind: open jobs, and timers that fell due long ago. */
+/** Returns what an idle server must not leave behind: open jobs, and long overdue timers. */
 const leftOver = async (directory: string): Promise<string[]> => {
   await using stored = await openStored(directory);
   const jobs = await stored.rows("select id, input from jobs where completed_at is null");
@@ -84,7 +84,7 @@ const leftOver = async (directory: string): Promise<string[]> => {
   ];
 };
 
-/** Kills the server `rounds` times. Returns what was seen, in one line. */
+/** Kills the server `rounds` times. Returns a one-line summary. */
 export const serverBuilds = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
   await using place = await ServerPlace.make();
   const random = randomFrom(seed);
@@ -106,7 +106,7 @@ export const serverBuilds = async ({ rounds, seed, log }: CheckOptions): Promise
       await server.ended;
       for (const one of takers) one.stop();
       mustBeRight(seed, `kill ${round}`, await databaseProblems(place.directory));
-      // In some rounds the next server must recover what the dead one left in its log, untouched by us.
+      // In some rounds, the next server must recover the dead one's log, without changes by the test.
       if (round % 3 > 0) await fleet.bringNear(place.directory, random, NEAR_MS);
       server = await place.start({ env: ENV });
       await Promise.all([...taking, adding]);
@@ -152,7 +152,7 @@ export const serverBuilds = async ({ rounds, seed, log }: CheckOptions): Promise
   );
 };
 
-/** Waits for the moment of the kill: right behind the next scheduled build, or anywhere. True for the first. */
+/** Waits for the moment of the kill: immediately after the next scheduled build, or anywhere. Returns true for the first. */
 const mayKill = async (fleet: Fleet, random: () => number): Promise<boolean> => {
   const end = performance.now() + 100 + random() * (NEAR_MS + 800);
   if (random() < 0.4) {

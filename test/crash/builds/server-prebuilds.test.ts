@@ -1,4 +1,4 @@
-// The short form of the test that kills a server while kept workspaces are taken; `bun run torture` has the long one.
+// The short form of the test that kills a server during claims of prebuilt workspaces; `bun run torture` has the long one.
 import { expect, test } from "bun:test";
 import { serverPrebuilds } from "./server-prebuilds.ts";
 

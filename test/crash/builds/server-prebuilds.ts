@@ -1,5 +1,5 @@
-// The server is killed at random moments while people take workspaces that were kept ready: none is taken twice, none that was given is
-// taken back, and afterwards as many are ready as the template wants (rule PB-14).
+// The server is killed at random moments while people claim prebuilt workspaces: none is claimed twice, none that was given is taken back,
+// and afterwards as many are ready as the template requires (rule PB-14).
 import type { Manifest } from "#schema/templates/manifest.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { randomFrom } from "#test/support/random.ts";
@@ -24,9 +24,9 @@ type Page = { workspaces: Workspace[] };
 const owned = async ({ admin }: World, owner: string): Promise<Workspace[]> =>
   (await read<Page>(admin, `/api/v2/workspaces?q=owner:${owner}`)).workspaces;
 
-/** Someone who takes one workspace after the other, under names that are never used twice, and notes what became of each wish. */
+/** A person who claims one workspace after the other, under unique names, and records the result of each request. */
 export class Taker {
-  /** Name -> the workspace that was answered. */
+  /** Name -> the returned workspace. */
   readonly given = new Map<string, string>();
   readonly asked = new Set<string>();
   readonly wrong: string[] = [];
@@ -49,7 +49,7 @@ export class Taker {
   }
 }
 
-/** What is wrong with who has what. A list may miss what changes while it is made, so what it lacks is asked for by its id. */
+/** Returns problems with the ownership of workspaces. A list may miss concurrent changes, so missing ones are loaded by ID. */
 const problems = async (world: World, takers: readonly Taker[]): Promise<string[]> => {
   const wrong = takers.flatMap((taker) => taker.wrong);
   const mine = await owned(world, "me");
@@ -67,7 +67,7 @@ const problems = async (world: World, takers: readonly Taker[]): Promise<string[
   return wrong;
 };
 
-/** Kills the server `rounds` times. Returns what was seen, in one line. */
+/** Kills the server `rounds` times. Returns a one-line summary. */
 export const serverPrebuilds = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
   await using place = await ServerPlace.make();
   const random = randomFrom(seed);
@@ -92,7 +92,7 @@ export const serverPrebuilds = async ({ rounds, seed, log }: CheckOptions): Prom
     const group = Array.from({ length: PEOPLE }, () => new Taker());
     takers.push(...group);
     const running = group.map((one, i) => one.run(world, `r${round}p${i}`, body, () => (answers += 1)));
-    // Somewhere in the first claims, also within one.
+    // At some point in the first claims, also within one.
     const patience = Math.floor(random() * 8);
     await until(async () => answers >= patience);
     await Bun.sleep(random() * 10);

@@ -1,4 +1,4 @@
-// The short form of the kills in each phase of Terraform's builds; `bun run torture --only terraform` has the long one.
+// The short form of the kills in each phase of Terraform builds; `bun run torture --only terraform` has the long one.
 import { expect } from "bun:test";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { killServer, killWorker } from "./server-terraform.ts";

@@ -1,7 +1,7 @@
-// A server, or a worker of it, is killed or stopped in each phase of a build of a Terraform template, of an import and of a dry run: where a phase is a moment in
-// the code, by a failpoint there; else by a file that the template's own command makes and then waits behind, or by the command that runs. Each
-// build continues; what the template has made and what its state says are the same; nothing runs on or lies about afterwards, and no secret is in
-// any line, answer or file (rules TF-10, TF-11, TF-20, TF-37).
+// A server, or its worker, is killed or stopped in each phase of a Terraform build, of an import and of a dry run. A phase is a failpoint
+// in the code, a file that the template's own command creates before it waits, or a running command. Each build continues; the created
+// resources match the state; no process or file is left behind, and no line, response or file contains a secret (rules TF-10, TF-11, TF-20,
+// TF-37).
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { BUILD_FAILPOINTS } from "#base/failpoint.ts";
@@ -35,19 +35,19 @@ const BRIEF = { ...PATIENCE, isBrief: true };
 
 type Wish = "start" | "stop" | "delete" | "import" | "dry run";
 
-/** One piece of work, and when its victim is killed. Exactly one of `at`, `runs`, `made` and `writes` says that. */
+/** One piece of work, and when its victim is killed, by exactly one of `at`, `runs`, `made` and `writes`. */
 type Phase = {
   readonly name: string;
   readonly wish: Wish;
-  /** The victim kills itself there. */
+  /** The victim kills itself at this failpoint. */
   readonly at?: (typeof BUILD_FAILPOINTS)[number];
-  /** One of these commands of Terraform runs. */
+  /** When one of these Terraform commands is running. */
   readonly runs?: readonly string[];
-  /** This file is made by a command of the template, which waits for the other one to go. */
+  /** When a command of the template has created this file; it waits until the other one is removed. */
   readonly made?: readonly [made: string, waits: string];
-  /** Terraform has just written its state, in the middle of the apply. */
+  /** When Terraform has just written its state, in the middle of the apply. */
   readonly writes?: true;
-  /** Terraform is killed together with its server or worker, as where a whole service is killed. */
+  /** Terraform is killed together with its server or worker, as when a whole service is killed. */
   readonly withTerraform?: true;
 };
 
@@ -72,13 +72,13 @@ const ENDING: readonly Phase[] = [
   { name: "stop", wish: "stop", made: ["second.ending", "second.hold"] },
   { name: "delete", wish: "delete", made: ["first.ending", "first.hold"] },
 ];
-/** What CI has time for. A start, a stop and a delete are each cut off once; what differs between the two, at both. */
+/** The short selection for CI. A start, a stop and a delete are each interrupted once; where the two victims differ, both are tested. */
 const SHORT = {
   server: ["init", "resource half made", "state pushed", "before forget", "delete"],
   worker: ["resource half made", "state pushed", "before forget", "stop"],
 };
 
-/** Each start makes both parts again, so that every apply has something to make and to remove. */
+/** Each start recreates both parts, so that every apply has something to create and to remove. */
 const main = (places: Places): string => `terraform {
   required_providers {
     coder = { source = "coder/coder" }
@@ -113,7 +113,7 @@ const part = ({ parts, gates }: Places, name: string, more: string): string => `
   }
 }`;
 
-/** The command that runs in this folder, as its words, and its process. */
+/** Returns the words and process of the command that runs in this folder. */
 const commandIn = (folder: string): { readonly words: readonly string[]; readonly pid: number } | undefined => {
   try {
     const { pid } = JSON.parse(readFileSync(join(folder, "running.json"), "utf8")) as { pid: number };
@@ -125,7 +125,7 @@ const commandIn = (folder: string): { readonly words: readonly string[]; readonl
 
 const namesIn = (folder: string): string[] => (existsSync(folder) ? readdirSync(folder).sort() : []);
 
-/** The commands that run below this folder of a server or worker. */
+/** Returns the commands that run below this folder of a server or worker. */
 const commandsBelow = (root: string) =>
   ["builds", "imports"].flatMap((kind) =>
     namesIn(join(root, kind)).flatMap((name) => commandIn(join(root, kind, name)) ?? []),
@@ -171,12 +171,12 @@ const killedIn = async ({ at, runs, made, writes, withTerraform }: Phase, { vict
 
 const ENDED = ["succeeded", "failed", "canceled"];
 
-/** Begins what the phase wishes for; answers how it ended and what it has said, once it has. */
+/** Starts the phase's work; returns its result and output once it has ended. */
 const begun = async ({ wish }: Phase, { client, template, places }: Story, id: string) => {
   type Job = { readonly status: string; readonly error?: string };
   const wait = <T extends object>(path: string, jobOf: (one: T) => Job): Promise<Job> =>
     until(async () => {
-      // It may be the server that is coming back.
+      // The server may be restarting.
       const seen = (await client.get(path as string).catch(() => undefined)) as T | undefined;
       const job = seen && jobOf(seen);
       return job && ENDED.includes(job.status) ? job : undefined;
@@ -203,7 +203,7 @@ const partsIn = (state: string): string[] =>
     .map(({ name }) => name)
     .sort() ?? [];
 
-/** Session tokens and tokens of agents, also as base64 writes them. */
+/** Returns session tokens and agent tokens, also base64-encoded. */
 const secretsIn = (state: string): string[] =>
   [...state.matchAll(/"(?:session_token|token)": "([^"]{8,})"/g)].flatMap(([, secret = ""]) => [
     secret,
@@ -220,12 +220,12 @@ const textOf = (file: string): string => {
   try {
     return readFileSync(file, "latin1");
   } catch {
-    // It has just gone.
+    // The process has just ended.
     return "";
   }
 };
 
-/** What a phase leaves when its work has ended. Again in words what is wrong with it. */
+/** Returns the problems that a phase leaves once its work has ended. */
 const wrongAfter = async (phase: Phase, story: Story, id: string, logs: string, secrets: Set<string>) => {
   const { client, places, victim, said, folders } = story;
   const wrong: string[] = [];
@@ -307,7 +307,7 @@ const victimOf = async (who: Who, stage: Stage) => {
   return who === "worker" ? worker : { ...worker, kill, revive };
 };
 
-/** Kills or stops it `rounds` times in each of these phases. Returns what was seen, in one line. */
+/** Kills or stops it `rounds` times in each of these phases. Returns a one-line summary. */
 const terraformKills =
   (who: Who, phases: readonly Phase[]) =>
   async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
@@ -345,10 +345,10 @@ const shortOf = (who: "server" | "worker"): readonly Phase[] =>
 export const killServer = terraformKills("server", shortOf("server"));
 export const killWorker = terraformKills("worker", shortOf("worker"));
 
-/** Nothing dies at a failpoint: what is stopped stops wherever it is. */
+/** Without phases that need a kill at a failpoint: a stopped process stops anywhere. */
 const stops = (phases: readonly Phase[]): Phase[] => phases.filter(({ at, withTerraform }) => !at && !withTerraform);
 
-/** In the middle of an apply that makes things, and of one that removes them. */
+/** In the middle of an apply that creates resources, and of one that removes them. */
 const isApply = ({ name }: Phase): boolean => name === "resource half made" || name === "stop";
 
 export const checks: readonly Check[] = needs.terraform.found

@@ -1,5 +1,5 @@
-// The lives of all templates, one after the other: on a quiet day, and with a server or a worker that is killed at a random moment of every
-// build that is to end well.
+// The lives of all templates, one after the other: without faults, and with a server or worker killed at a random moment of every build
+// that should succeed.
 
 import { TEMPLATES } from "#test/provisioners/terraform/comparison.ts";
 import { live } from "#test/provisioners/terraform/life/life.ts";
@@ -8,7 +8,7 @@ import { needs } from "#test/support/needs.ts";
 import { randomFrom } from "#test/support/random.ts";
 import type { Check, CheckOptions } from "../store/store-crash.ts";
 
-/** Milliseconds from the wish for a build: a build takes about as long. */
+/** Maximum milliseconds from a build's request to the kill, about the duration of a build. */
 const LATEST_MS = 3_000;
 
 const liveQuietly = async (): Promise<void> => {

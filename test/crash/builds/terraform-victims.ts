@@ -1,4 +1,4 @@
-// Who is killed or stopped in the phases of server-terraform.ts: a server, or a worker of it.
+// The victims of server-terraform.ts: a server, or its worker.
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Client } from "#src/client.ts";
@@ -7,18 +7,18 @@ import { until } from "#test/support/until.ts";
 import { makeKey, startWorker, type WorkerProcess } from "#test/support/worker.ts";
 import type { ServerPlace } from "../server.ts";
 
-/** Who is killed or stopped and returns. */
+/** A process that is killed or stopped and returns. */
 export type Victim = AsyncDisposable & {
-  /** Begins over with a failpoint, at which it will die. */
+  /** Restarts it with a failpoint, at which it will die. */
   readonly arm: (point: string) => Promise<void>;
   readonly died: () => Promise<void>;
   readonly kill: () => Promise<void>;
   readonly revive: () => Promise<void>;
-  /** Where its runs have their folders. */
+  /** The root of its run folders. */
   readonly root: string;
   /** Folders of workers. */
   readonly directories: readonly string[];
-  /** What workers have logged. */
+  /** The workers' log output. */
   readonly said: () => string;
   /** Called when the work has ended. */
   readonly rest?: () => Promise<void>;
@@ -47,13 +47,13 @@ export const serverVictim = ({ place, env }: Stage): Victim => ({
   },
 });
 
-/** What is stopped dies at no failpoint. */
+/** A stopped process dies at no failpoint. */
 const neverDies = (): Promise<never> => Promise.reject(new Error("it does not die"));
 
-/** Milliseconds after which a worker has given up a server that it hears nothing of. */
+/** Milliseconds after which a worker gives up an unresponsive server. */
 const UNHEARD_MS = 22_000;
 
-/** A server that stands still for longer than its workers wait for it. */
+/** A server paused for longer than its workers' timeout. */
 export const stoppedServer = ({ place }: Stage): Victim => ({
   ...NO_WORKER,
   root: join(place.directory, "terraform"),
@@ -73,7 +73,7 @@ const ENV = {
   SLIPWAY_WORKER_LOG_LEVEL: "debug",
 };
 
-/** A worker of this name with a key and a folder of its own. */
+/** A worker of this name with its own key and folder. */
 const workerOf = async ({ place, client }: Stage, name: string) => {
   const { key } = await makeKey(client);
   const directory = join(place.scratch, name);
@@ -116,7 +116,7 @@ export const workerVictim = async (stage: Stage): Promise<Victim> => {
 
 const GIVEN_UP = { patience: 60_000, what: "the server gives the worker up" };
 
-/** A worker that stands still until the server has given it up, and returns while another one with the same tags is there. */
+/** A worker that is paused until the server has given it up, and returns while another one with the same tags is connected. */
 export const stoppedWorker = async (stage: Stage): Promise<Victim> => {
   const { directory, start } = await workerOf(stage, "victim");
   const another = await workerOf(stage, "other");
@@ -156,7 +156,7 @@ export const stoppedWorker = async (stage: Stage): Promise<Victim> => {
   };
 };
 
-/** Milliseconds that someone stands still, each time the next: less, about as long and longer than others wait for a word. */
+/** Milliseconds of successive pauses: shorter than, similar to and longer than the others' timeout. */
 const PAUSES_MS = [2_000, 6_000, 20_000];
 
 type Pausable = Pick<Victim, "root" | "directories" | "said"> & {
@@ -164,7 +164,7 @@ type Pausable = Pick<Victim, "root" | "directories" | "said"> & {
   readonly [Symbol.asyncDispose]: () => Promise<void>;
 };
 
-/** It stands still in the middle, and continues with whoever it was talking to. */
+/** Pauses it in the middle; it then continues with the same peer. */
 const paused = ({ signal, ...rest }: Pausable): Victim => {
   let times = 0;
   return {
@@ -197,7 +197,7 @@ export const pausedWorker = async (stage: Stage): Promise<Victim> => {
   });
 };
 
-/** The program itself; `running` answers those that run below a folder. */
+/** The program itself; `running` returns those that run below a folder. */
 export const pausedProgram = ({ place }: Stage, running: (root: string) => readonly { pid: number }[]): Victim => {
   const root = join(place.directory, "terraform");
   let pids: readonly number[] = [];

@@ -1,5 +1,5 @@
-// What a chat's rows must be after a kill, whatever went on: seen in the database and compared with the books of those who wrote, and with
-// what was there after the kill before. Used by server-chats.ts.
+// The expected rows of a chat after a kill: compares the database with the writers' records, and with the state after the previous kill.
+// Used by server-chats.ts.
 import { openStored, type Stored } from "#test/support/stored.ts";
 import { lookIntoStored } from "../oracle/database.ts";
 import { MESSAGE } from "./server-chats-model.ts";
@@ -21,7 +21,7 @@ type ChatLine = {
 type Line = { id: number; revision: number; deleted: number; role: string; content: string };
 type QueueLine = { id: number; position: number; content: string };
 
-/** A chat as it is stored. */
+/** A chat as stored. */
 export type StoredChat = { readonly chat: ChatLine; readonly messages: Line[]; readonly queue: QueueLine[] };
 
 const readOne = async (stored: Stored, id: string): Promise<StoredChat | undefined> => {
@@ -32,7 +32,7 @@ const readOne = async (stored: Stored, id: string): Promise<StoredChat | undefin
   return { chat, messages, queue: await stored.objects<QueueLine>(queue) };
 };
 
-/** These chats. No server may be writing. */
+/** Returns these chats. No server may be writing. */
 export const storedChats = (directory: string, ids: readonly string[]): Promise<Map<string, StoredChat>> =>
   lookIntoStored(directory, async (stored) => {
     const found = new Map<string, StoredChat>();
@@ -45,14 +45,14 @@ export const storedChats = (directory: string, ids: readonly string[]): Promise<
 
 export type Owed = Pick<ChatLine, "id" | "status" | "history_version" | "generation_attempt">;
 
-/** True when what a chat owed has gone on: a new attempt, another history, or the end of its interruption. */
+/** Returns true if a chat's pending work has continued: a new attempt, a changed history, or the end of its interruption. */
 const hasGoneOn = ({ status, history_version, generation_attempt }: Owed, now: Owed | undefined): boolean => {
   if (!now || now.history_version !== history_version) return true;
   if (status === "running") return now.status !== status || now.generation_attempt > generation_attempt;
   return now.status !== status;
 };
 
-/** Those of the chats that have not gone on. Asks the database alongside a living server. */
+/** Returns the chats whose work has not continued. Queries the database next to a running server. */
 export const stillOwed = async (directory: string, owed: readonly Owed[]): Promise<Owed[]> => {
   await using stored = await openStored(directory);
   const rows = await stored.objects<Owed>("select id, status, history_version, generation_attempt from chats");
@@ -60,7 +60,7 @@ export const stillOwed = async (directory: string, owed: readonly Owed[]): Promi
   return owed.filter((one) => !hasGoneOn(one, now.get(one.id)));
 };
 
-/** Lets the deadline of a chat that awaits results come within `ms` from now. No server may run on this directory. */
+/** Makes the deadline of a chat that awaits results due within `ms` from now. No server may run on this directory. */
 export const bringDeadlineNear = async (directory: string, id: string, ms: number): Promise<void> => {
   await using stored = await openStored(directory);
   const due = Date.now() + ms;
@@ -68,7 +68,7 @@ export const bringDeadlineNear = async (directory: string, id: string, ms: numbe
   await stored.run(`update timers set due = ${due} where actor = 'chat' and actor_id = '${id}' and name = 'deadline'`);
 };
 
-/** What is wrong with the rows of one chat. `before` is what they were when someone last looked. */
+/** Returns problems in the rows of one chat. `before` is its state at the last check. */
 export const chatProblems = (book: ChatBook, now: StoredChat | undefined, before: StoredChat | undefined): string[] => {
   if (!now) return [`chat ${book.id} is gone`];
   const problems = [...rowProblems(now), ...(before ? changeProblems(before, now) : []), ...bookProblems(book, now)];
@@ -89,7 +89,7 @@ const rowProblems = ({ chat, messages, queue }: StoredChat): string[] => {
   return wrong;
 };
 
-/** Versions only grow, a message stays what it was, and nothing but the mark of being deleted comes to it. */
+/** Versions only grow, and messages are immutable except for the deletion mark. */
 const changeProblems = (before: StoredChat, now: StoredChat): string[] => {
   const wrong: string[] = [];
   for (const name of ["snapshot_version", "history_version", "queue_version", "retry_version"] as const) {
@@ -132,7 +132,7 @@ const fateProblem = (book: ChatBook, said: Said, times: number): string | undefi
   return times === 0 && !book.mayBeGone(said) ? "is not there" : undefined;
 };
 
-/** The messages of each person stand in the order in which they were sent. */
+/** The messages of each person are in the order in which they were sent. */
 const orderProblems = (book: ChatBook, places: readonly { text: string }[]): string[] => {
   const place = new Map(places.map(({ text }, index) => [text, index]));
   const last = new Map<string, number>();

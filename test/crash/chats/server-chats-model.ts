@@ -1,16 +1,16 @@
-// A model provider with moods, on a real socket, for chats whose server dies: it answers, thinks, asks for tools, breaks off, refuses,
-// or says a few words and then nothing more. It checks that no history it is given has a person's message twice. Used by server-chats.ts.
+// A model provider on a real socket for chats whose server dies, with random behavior: it answers, thinks, calls tools, breaks off,
+// rejects, or hangs after a few words. It checks that no history contains a user message twice. Used by server-chats.ts.
 import { type ModelCall, ModelServer } from "#test/support/models/model-server.ts";
 
-/** What people write begins with this, and no two of them write the same. */
+/** Every message starts with a unique text in this form. */
 export const MESSAGE = /<\w+-\d+>/g;
 
 export class MoodyProvider implements AsyncDisposable {
   readonly server: ModelServer;
   readonly wrong: string[] = [];
-  /** Calls answered in each mood. */
+  /** Answered calls by behavior. */
   readonly answered = new Map<string, number>();
-  /** From now on every answer is a good one. */
+  /** From now on, every call succeeds. */
   isCalm = false;
   readonly #random: () => number;
   readonly #hanging = new Set<ModelCall>();
@@ -28,7 +28,7 @@ export class MoodyProvider implements AsyncDisposable {
     return new MoodyProvider(await ModelServer.start(), random);
   }
 
-  /** Ends what hangs and answers well from now on. */
+  /** Ends hanging calls and answers successfully from now on. */
   calm(): void {
     this.isCalm = true;
     for (const call of this.#hanging) call.say({ finish: "stop" }).end();

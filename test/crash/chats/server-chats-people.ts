@@ -1,28 +1,28 @@
-// People who write to one chat together while its server dies, and a book of what became of each message: acknowledged, refused or
-// unknown. In an orderly chat nothing is edited, promoted or deleted, so that every message must be there in its order.
+// People who write to one chat while its server dies, and a record of each message's result: acknowledged, refused or unknown. In an
+// orderly chat nothing is edited, promoted or deleted, so every message must be there in order.
 import type { ChatMessage, CreatedMessage, MessagePage } from "#schema/chats/chat.ts";
 import type { Client } from "#src/client.ts";
 import { call, type Fate, PAUSE_MS } from "../oracle/calls.ts";
 
-/** One message that someone wrote. */
+/** One message of a person. */
 export type Said = {
   readonly text: string;
   readonly by: string;
   readonly began: number;
   fate: Fate<unknown>["fate"] | "open";
-  /** Its number in the history or in the queue, as it was answered. */
+  /** Its returned ID in the history or in the queue. */
   id?: number;
   queued?: number;
 };
 
-/** What is known of one chat. */
+/** The record of one chat. */
 export class ChatBook {
   readonly id: string;
   readonly isOrderly: boolean;
   readonly said: Said[] = [];
-  /** Numbers of the queue that someone wanted deleted, and whether it was acknowledged. */
+  /** Queue IDs that a person tried to delete, and whether that was acknowledged. */
   readonly deleted = new Map<number, boolean>();
-  /** Edits under way, and when the last one was over that may have emptied the queue. */
+  /** Edits in progress, and the end of the last one that may have emptied the queue. */
   editing = 0;
   edited = 0;
   commands = 0;
@@ -36,7 +36,7 @@ export class ChatBook {
     return `/api/v2/chats/${this.id}`;
   }
 
-  /** True when a message that waited may have gone with the queue. */
+  /** Returns true if a queued message may have been removed with the queue. */
   mayBeGone({ queued, began }: Said): boolean {
     return queued !== undefined && (this.editing > 0 || this.edited >= began || this.deleted.has(queued));
   }
@@ -88,7 +88,7 @@ export class ChatPerson {
     return dice < 22 ? this.#edit() : this.#touchQueue(dice < 24);
   }
 
-  /** 4xx is always possible: someone else was there before. A server error is not, while it lives. */
+  /** 4xx is always possible, because someone else may have been first. While the server lives, a server error is not. */
   async #call<T>(method: string, rest: string, body?: unknown, headers?: Record<string, string>): Promise<Fate<T>> {
     const options = { wrong: this.wrong, ...(headers ? { headers } : {}) };
     const fate = await call<T>(this.#client, method, this.#book.path + rest, body, options);
@@ -111,7 +111,7 @@ export class ChatPerson {
     const key = this.#below(2) === 0 ? { "Idempotency-Key": said.text } : undefined;
     const end = performance.now() + PATIENCE_MS;
     let fate = await this.#call<CreatedMessage>("POST", "/messages", body, key);
-    // With a key the same may be said again until it is answered, also to the next server.
+    // With a key, the request may be retried until it is answered, also by the next server.
     while (key && fate.fate === "unknown" && performance.now() < end && !this.#stopped) {
       await Bun.sleep(PAUSE_MS);
       fate = await this.#call<CreatedMessage>("POST", "/messages", body, key);
@@ -156,7 +156,7 @@ export class ChatPerson {
     const id = queue[this.#below(queue.length)]?.id;
     if (id === undefined) return;
     if (!isDelete) return void (await this.#call("POST", `/queue/${id}/promote`));
-    // Noted before the answer: the server may die with it.
+    // Recorded before the response, because the server may die during it.
     const { deleted } = this.#book;
     if (!deleted.has(id)) deleted.set(id, false);
     const fate = await this.#call("DELETE", `/queue/${id}`);
@@ -164,7 +164,7 @@ export class ChatPerson {
   }
 }
 
-/** Calls of tools that have no result in this page. */
+/** Returns tool calls without a result in this page. */
 export const openCalls = (messages: readonly ChatMessage[]): string[] => {
   const idsOf = (role: string, type: string): string[] =>
     messages

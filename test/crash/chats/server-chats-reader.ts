@@ -1,5 +1,5 @@
-// A follower of one chat that is cut off with its server and returns: with its cursor, or from the beginning where messages may have
-// left the history in the meantime. It complains about whatever a client may rely on, and ends with the picture of the database.
+// A follower of one chat that is disconnected with its server and reconnects: with its cursor, or from the beginning if messages may have
+// left the history in the meantime. It reports any violated guarantee, and ends with the database's state.
 import type { ChatMessage, QueuedMessage } from "#schema/chats/chat.ts";
 import type { ChatEvent } from "#schema/chats/chat-event.ts";
 import type { Client, ClientSocket } from "#src/client.ts";
@@ -8,7 +8,7 @@ import { PAUSE_MS } from "../oracle/calls.ts";
 
 type Part = Extract<ChatEvent, { type: "message_part" }>["message_part"];
 
-/** What all followers of a chat have heard: one number never means two things, whichever server has said it. */
+/** The IDs received by all followers of a chat: an ID never has two meanings, whichever server has sent it. */
 export class ChatLedger {
   readonly wrong: string[] = [];
   readonly #meant = new Map<string, string>();
@@ -25,7 +25,7 @@ export type ReaderOptions = {
   readonly client: Client;
   readonly chat: string;
   readonly ledger: ChatLedger;
-  /** By cursor, else from the beginning. */
+  /** With its cursor, else from the beginning. */
   readonly resumes: boolean;
   readonly over: "websocket" | "events";
 };
@@ -38,7 +38,7 @@ export class ChatReader {
   readonly options: ReaderOptions;
   #buffer: [number, number] | undefined;
   #seq = 0;
-  /** Numbers that came in this connection, and those that it was to leave out. */
+  /** IDs received on this connection, and those that it must skip. */
   #fresh = new Set<number>();
   #after = 0;
   #cut: (() => void) | undefined;
@@ -48,18 +48,18 @@ export class ChatReader {
     this.options = options;
   }
 
-  /** Follows until `stop`, however often the connection breaks. */
+  /** Follows until `stop`, reconnecting as often as needed. */
   async run(): Promise<void> {
     while (!this.#stopped) {
       this.#begin();
       const follow = this.options.over === "events" ? this.#followEvents() : this.#followSocket();
-      // The server is away, or the connection broke within a frame.
+      // The server is down, or the connection broke within a frame.
       await follow.catch(() => {});
       if (!this.#stopped) await Bun.sleep(PAUSE_MS);
     }
   }
 
-  /** Breaks the connection, as a network does. */
+  /** Breaks the connection, as a network would. */
   drop(): void {
     this.#cut?.();
   }

@@ -1,4 +1,4 @@
-// The short form of the test that kills a server under chats; `bun run torture` has the long one.
+// The short form of the test that kills a server with active chats; `bun run torture` has the long one.
 import { expect, test } from "bun:test";
 import { serverChats } from "./server-chats.ts";
 

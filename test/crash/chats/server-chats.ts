@@ -1,6 +1,6 @@
-// The server is killed at random moments while people write to chats, models answer in every mood and followers come and go: what was
-// acknowledged is there once and in order, no number is used twice, what was owed continues, and every follower ends with the picture of
-// the database (rules CH-16, CH-35 and CH-37; RELIABILITY checks 1 and 19).
+// The server is killed at random moments while people write to chats, models behave in every way and followers come and go: acknowledged
+// messages exist once and in order, no ID is used twice, pending work continues, and every follower ends with the database's state (rules
+// CH-16, CH-35 and CH-37; RELIABILITY checks 1 and 19).
 import type { Chat, ChatMessage, MessagePage } from "#schema/chats/chat.ts";
 import { randomFrom } from "#test/support/random.ts";
 import { until } from "#test/support/until.ts";
@@ -24,7 +24,7 @@ import { ChatLedger, ChatReader } from "./server-chats-reader.ts";
 
 const CHATS = 4;
 const PEOPLE = 2;
-/** Kills that one group of chats lives through; then others begin, so that histories stay readable. */
+/** Kills per group of chats; then a new group starts, so that histories stay readable. */
 const ROUNDS_OF_A_GROUP = 10;
 
 const addModel = async ({ admin }: World, url: string): Promise<void> => {
@@ -72,7 +72,7 @@ class Group {
     return group;
   }
 
-  /** What is wrong with what a server that has just been killed has stored. */
+  /** Returns problems in what a just killed server has stored. */
   async look(directory: string): Promise<string[]> {
     const before = this.#stored;
     this.#stored = await storedChats(
@@ -86,7 +86,7 @@ class Group {
     ];
   }
 
-  /** What the next server owes to continue with; deadlines of some come near. */
+  /** Returns the work that the next server has to continue; moves some deadlines closer. */
   async owed(directory: string, random: () => number): Promise<Owed[]> {
     const owed: Owed[] = [];
     for (const { chat } of this.#stored.values()) {
@@ -99,7 +99,7 @@ class Group {
     return owed;
   }
 
-  /** Nobody writes any more; everything comes to rest, and every follower has the picture of the database. */
+  /** Stops all writes and waits until everything is idle and every follower has the database's state. */
   async settle(): Promise<string[]> {
     for (const one of this.people) one.stop();
     await Promise.all(this.#working);
@@ -119,7 +119,7 @@ class Group {
     return wrong;
   }
 
-  /** Answers, brings back and sends what lets it come to an end; true when it has. */
+  /** Answers, unarchives and sends whatever the chat needs to finish; returns true when it has. */
   async #rests(book: ChatBook): Promise<boolean> {
     const { admin } = this.#world;
     const { status, archived } = await read<Chat>(admin, book.path);
@@ -149,7 +149,7 @@ class Group {
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((all, one) => all + one, 0);
 
-/** Kills the server `rounds` times. Returns what was seen, in one line. */
+/** Kills the server `rounds` times. Returns a one-line summary. */
 export const serverChats = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
   const random = randomFrom(seed);
   await using place = await ServerPlace.make();

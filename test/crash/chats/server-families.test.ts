@@ -1,4 +1,4 @@
-// The short form of the test that kills a server while families of chats are changed; `bun run torture` has the long one.
+// The short form of the test that kills a server while chats with sub-chats are changed; `bun run torture` has the long one.
 import { expect, test } from "bun:test";
 import { serverFamilies } from "./server-families.ts";
 

@@ -1,6 +1,5 @@
-// The server is killed while a chat with sub-chats is changed again and again: its rules, its title, into the archive and back, in one
-// request. Whatever is on disk then, the sub-chats have the rules of their root and are archived with it, and nothing acknowledged is lost
-// (rule SB-1).
+// The server is killed while a chat with sub-chats is changed repeatedly: its rules, its title, archived and unarchived, in one request. At
+// any time, the sub-chats on disk have the rules of their root and are archived with it, and no acknowledged change is lost (rule SB-1).
 import type { Chat } from "#schema/chats/chat.ts";
 import { type ModelCall, ModelServer } from "#test/support/models/model-server.ts";
 import { randomFrom } from "#test/support/random.ts";
@@ -14,7 +13,7 @@ import type { Check, CheckOptions } from "../store/store-crash.ts";
 const CHILDREN = 3;
 const OPENING = "START the family";
 
-/** A model that starts the sub-chats of the root at its first call, and has nothing to do otherwise. */
+/** A model that starts the root's sub-chats at its first call, and otherwise does nothing. */
 const answer = (call: ModelCall): void => {
   const messages = call.body.messages as { role: string; content: unknown }[];
   const isRoot = JSON.stringify(messages).includes(OPENING);
@@ -29,17 +28,17 @@ const answer = (call: ModelCall): void => {
   call.say({ finish: "tool_calls" }).end();
 };
 
-/** What the n-th change makes of the family. */
+/** The family's expected state after the n-th change. */
 const wanted = (n: number) => ({
   archived: n % 2 === 1,
   title: `change ${n}`,
   permissions: { default: "allow", rules: [{ tool: "execute", command: `tool-${n}`, action: "deny" }] },
 });
 
-/** The number of the change that a chat shows. */
+/** Returns the number of the change that a chat shows. */
 const rulesIn = ({ permissions }: Chat): number => Number(permissions?.rules[0]?.command?.slice(5) ?? 0);
 
-/** Kills the server `rounds` times around a commit. Returns what was seen, in one line. */
+/** Kills the server `rounds` times around a commit. Returns a one-line summary. */
 export const serverFamilies = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
   const random = randomFrom(seed);
   await using upstream = await ModelServer.start();
@@ -74,11 +73,11 @@ export const serverFamilies = async ({ rounds, seed, log }: CheckOptions): Promi
   for (let round = 1; round <= rounds; round++) {
     await place.stop();
     const point = random() < 0.7 ? "after_commit" : "before_commit";
-    // Beyond what the server itself writes before it listens.
+    // After what the server itself writes before it listens.
     const server = await place.start({
       env: { ...env, SLIPWAY_FAILPOINT: `${point}:${5 + Math.floor(random() * 12)}` },
     });
-    // A late request may be the one that dies: what was sent last is there whole or not at all.
+    // A later request may be the one that dies: the last one sent is stored completely or not at all.
     for (;;) {
       const sent = await admin.fetch("PATCH", path, wanted(change + 1)).catch(() => undefined);
       if (sent?.status !== 204) break;

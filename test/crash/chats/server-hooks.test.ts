@@ -1,4 +1,4 @@
-// The short form of the test that kills a server around dispatches of hooks; `bun run torture` has the long one.
+// The short form of the test that kills a server during hook calls; `bun run torture` has the long one.
 import { expect } from "bun:test";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { serverHooks } from "./server-hooks.ts";

@@ -1,6 +1,6 @@
-// The server is killed at random moments while a hook's consumer changes every prompt and every call of its chats: no message is without its
-// hook and no effect without its message, a stored call is run with its stored input and never asked about again, and everything that was
-// owed goes on (rule HK-16).
+// The server is killed at random moments while a hook's consumer changes every prompt and every call of its chats: no message is without
+// its hook and no effect without its message, a stored call runs with its stored input and is never sent to the hook again, and all pending
+// work continues (rule HK-16).
 import type { Chat } from "#schema/chats/chat.ts";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
 import { Consumer, type Rule } from "#test/hooks/world.ts";
@@ -16,7 +16,7 @@ import { type StoredChat, storedChats } from "./server-chats-database.ts";
 
 const CHATS = 3;
 
-/** A model that calls one tool for each message, then says that it is done. Its calls have ids of their own. */
+/** A model that calls one tool per message and then says that it is done. Its calls have unique IDs. */
 const answerAll = async (upstream: ModelServer, isOver: () => boolean): Promise<void> => {
   for (let number = 1; ; number++) {
     const call = await upstream.next();
@@ -38,7 +38,7 @@ const answer = (call: ModelCall, number: number): void => {
   }
 };
 
-/** What someone has sent, and whether the server has said that it has it. */
+/** A message sent by a person, and whether the server has acknowledged it. */
 type Sent = { readonly text: string; isAcknowledged: boolean };
 
 class Writer {
@@ -61,7 +61,7 @@ class Writer {
         .fetch("POST", `/api/v2/chats/${id}/messages`, { content })
         .catch(() => undefined);
       one.isAcknowledged = answered?.status === 200;
-      // The queue is full, or the server is away.
+      // The queue is full, or the server is down.
       if (!one.isAcknowledged) await Bun.sleep(30);
       await answered?.text().catch(() => "");
     }
@@ -72,7 +72,7 @@ class Writer {
   }
 }
 
-/** What the consumer makes of everything, each a little late, so that kills fall around it. */
+/** The consumer's rules, each with a short delay, so that kills happen around it. */
 const RULES: readonly Rule[] = [
   {
     event: "user_prompt_submit",
@@ -98,7 +98,7 @@ const rowsOf = ({ messages }: StoredChat): Row[] =>
 const callIdsIn = (rows: readonly Row[]): string[] =>
   rows.flatMap(({ parts }) => parts.flatMap((part) => (part.type === "tool-call" ? [part.tool_call_id ?? ""] : [])));
 
-/** What is wrong with one chat. */
+/** Returns problems with one chat. */
 const problemsOf = (stored: StoredChat, sent: readonly Sent[], asked: ReadonlyMap<string, number>): string[] => {
   const wrong: string[] = [];
   const rows = rowsOf(stored);
@@ -134,7 +134,7 @@ const problemsOf = (stored: StoredChat, sent: readonly Sent[], asked: ReadonlyMa
   return wrong;
 };
 
-/** Kills the server `rounds` times. Returns what was seen, in one line. */
+/** Kills the server `rounds` times. Returns a one-line summary. */
 export const serverHooks = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
   const random = randomFrom(seed);
   await using consumer = await Consumer.start();

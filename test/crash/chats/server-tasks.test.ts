@@ -1,4 +1,4 @@
-// A server that is killed between the answer to a new task and the chat that it begins.
+// A server killed between the response to a new task and the start of its chat.
 import { expect, test } from "bun:test";
 import { serverTasks } from "./server-tasks.ts";
 

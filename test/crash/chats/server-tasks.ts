@@ -1,5 +1,5 @@
-// The server is killed at random moments between the answer to a new task and its chat: every task that was acknowledged gets its chat,
-// with its prompt, once (rules TK-1 and TK-2).
+// The server is killed at random moments between the response to a new task and its chat: every acknowledged task gets its chat, with its
+// prompt, once (rules TK-1 and TK-2).
 import type { Chat, MessagePage } from "#schema/chats/chat.ts";
 import type { Task, Tasks } from "#schema/tasks/task.ts";
 import type { Manifest } from "#schema/templates/manifest.ts";
@@ -17,10 +17,10 @@ import type { CheckOptions } from "../store/store-crash.ts";
 const RESOURCES = [{ name: "one", agents: [{ name: "main" }] }];
 const ENV = { SLIPWAY_CHAT_TITLES: "false" };
 
-/** Milliseconds within which a task gets its chat as a rule. */
+/** Milliseconds within which a task usually gets its chat. */
 const BUSY_MS = 1_500;
 
-/** Kills the server `rounds` times, each time after a new task. Returns what was seen, in one line. */
+/** Kills the server `rounds` times, each time after a new task. Returns a one-line summary. */
 export const serverTasks = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
   const random = randomFrom(seed);
   await using place = await ServerPlace.make();

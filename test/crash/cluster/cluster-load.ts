@@ -1,19 +1,19 @@
-// Clients that write through all nodes without a break, note what they were told, and look whether any node shows what was acknowledged.
+// Clients that write through all nodes continuously, record the responses, and check whether any node shows acknowledged writes.
 import { Client } from "#src/client.ts";
 import type { NodeProcess } from "#test/support/cluster.ts";
 import type { Outcome, Write } from "./cluster-oracle.ts";
 
 const CLIENTS = 4;
-/** How long a client waits for an answer. */
+/** A client's timeout for a response. */
 export const CLIENT_MS = 5000;
 const TOKENS = "/api/v2/users/me/keys/tokens";
 
 export class ClusterLoad {
   readonly writes: Write[] = [];
-  /** What was answered that no fault explains. */
+  /** Responses that no fault explains. */
   readonly wrong: string[] = [];
   acknowledged = 0;
-  /** When the last write was acknowledged, and the longest time between two since it is watched. */
+  /** When the last write was acknowledged, and the longest gap since watching started. */
   #acknowledged_at = performance.now();
   #pause_ms = 0;
   readonly #node: () => NodeProcess | undefined;
@@ -21,7 +21,7 @@ export class ClusterLoad {
   #goes = true;
   #clients: Promise<unknown> = Promise.resolve();
 
-  /** `node`: whom the next request goes to. */
+  /** `node`: returns the node for the next request. */
   constructor(node: () => NodeProcess | undefined, token: string) {
     this.#node = node;
     this.#token = token;
@@ -36,7 +36,7 @@ export class ClusterLoad {
     await this.#clients;
   }
 
-  /** Watches from now on how long writes pause. */
+  /** Starts to measure gaps between writes. */
   watch(): void {
     this.#acknowledged_at = performance.now();
     this.#pause_ms = 0;
@@ -75,13 +75,13 @@ export class ClusterLoad {
     const status = await this.#ask(node, "POST", TOKENS, { token_name });
     if (status === undefined) return "unknown";
     if (status < 300) return "done";
-    // 500 says that it may have been saved; 503, that it was not.
+    // 500 means that it may have been stored; 503 that it was not.
     if (status === 500 || status === 502 || status === 504) return "unknown";
     if (status !== 503) this.wrong.push(`${token_name} was answered ${status} by ${node.id}`);
     return "refused";
   }
 
-  /** Any node shows it, on its own or by asking the active one, or says that it cannot. */
+  /** Any node shows it, by itself or from the active one, or reports that it cannot. */
   async #lookFor(name: string): Promise<void> {
     const node = this.#node();
     const status = node && (await this.#ask(node, "GET", `${TOKENS}/${name}`));
@@ -89,7 +89,7 @@ export class ClusterLoad {
       this.wrong.push(`${name} was acknowledged, and ${node?.id} answered ${status} to who looked for it`);
   }
 
-  /** The status; undefined where no answer came. */
+  /** Returns the status; undefined without a response. */
   async #ask(node: NodeProcess, method: string, path: string, body?: unknown): Promise<number | undefined> {
     const signal = AbortSignal.timeout(CLIENT_MS);
     try {

@@ -1,13 +1,15 @@
-// What must be so after nodes of a cluster were killed and stopped, judged from the clients' own records. Pure.
+// The expected state after nodes of a cluster were killed and stopped, judged from the clients' own records. Pure.
 
-/** `done`: acknowledged. `refused`: answered that nothing was written. `unknown`: no answer, or one that says that it may have been. */
+/**
+ * `done`: acknowledged. `refused`: the response says that nothing was written. `unknown`: no response, or one that says it may have been.
+ */
 export type Outcome = "done" | "refused" | "unknown";
 export type Write = { readonly name: string; readonly outcome: Outcome };
 
-/** A row as the database holds it, in the order of its commit. */
+/** A row in the database, in commit order. */
 export type Row = { readonly name: string; readonly epoch: number };
 
-/** What is wrong, in words; empty: nothing. */
+/** Returns the problems; empty if none. */
 export const judge = (writes: readonly Write[], rows: readonly Row[]): string[] => {
   const counts = new Map<string, number>();
   for (const { name } of rows) counts.set(name, (counts.get(name) ?? 0) + 1);

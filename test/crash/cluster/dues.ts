@@ -1,21 +1,21 @@
-// Workspaces of one person that start on their own, one each minute: each once, whichever node has its part then.
+// Workspaces of one person with autostart, one each minute: each starts exactly once, whichever node has its shard then.
 import type { Client } from "#src/client.ts";
 import { until } from "#test/support/until.ts";
 import { call, insist, read } from "../oracle/calls.ts";
 import { endedBuild, makeWorkspace } from "../server-world.ts";
 
 const MINUTE_MS = 60_000;
-/** Between what is said of a time and the time itself. */
+/** Time between scheduling and the scheduled time. */
 const AHEAD_MS = 10_000;
-/** A start by the clock may wait for a node that takes over, and for the scheduler. */
+/** An autostart may be delayed by a node that takes over, and by the scheduler. */
 const LATE_MS = 30_000;
 
 export class Dues {
   readonly #owner: Client;
-  /** Of workspaces, in the order of their times. */
+  /** Workspace IDs in the order of their times. */
   readonly #ids: readonly string[];
   #first_at = 0;
-  /** Those that have started. */
+  /** Number of started workspaces. */
   begun = 0;
 
   private constructor(owner: Client, ids: readonly string[]) {
@@ -23,7 +23,7 @@ export class Dues {
     this.#ids = ids;
   }
 
-  /** So many workspaces, stopped. */
+  /** Creates this many stopped workspaces. */
   static async make(owner: Client, template_id: string, count: number): Promise<Dues> {
     const ids: string[] = [];
     for (let n = 0; n < count; n++) {
@@ -35,7 +35,7 @@ export class Dues {
     return new Dues(owner, ids);
   }
 
-  /** The first one starts at the next minute, each other one a minute later. */
+  /** Schedules the first one for the next minute, and each other one a minute later. */
   async begin(): Promise<void> {
     this.#first_at = Math.ceil((Date.now() + AHEAD_MS) / MINUTE_MS) * MINUTE_MS;
     for (const [n, id] of this.#ids.entries()) {
@@ -45,7 +45,7 @@ export class Dues {
     }
   }
 
-  /** What is wrong with those whose time has come. The first one is waited for. */
+  /** Returns problems with workspaces that are due. Waits for the first one. */
   async check(): Promise<string[]> {
     const wrong: string[] = [];
     for (const [n, id] of this.#ids.entries()) {

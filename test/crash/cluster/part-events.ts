@@ -1,9 +1,9 @@
-// A table of the test's own which triggers fill, where every node is active: who has written for which part, and what became of which job.
+// A test table filled by triggers, if every node is active: who has written to which shard, and what happened to which job.
 import { SQL } from "bun";
 import type { PartEvent } from "./parts-oracle.ts";
 
 const WRITER = "(select pid || ' ' || backend_start from pg_stat_get_activity(pg_backend_pid()))";
-/** Tables, and the part of a new row of each. What is of nothing that has a part is of its request's, part 0. */
+/** Tables, and the shard of a new row of each. Rows without a shard of their own belong to their request's, shard 0. */
 const PARTS_OF: Readonly<Record<string, string>> = {
   api_keys: "0",
   chats: "new.part",
@@ -13,7 +13,7 @@ const PARTS_OF: Readonly<Record<string, string>> = {
   agent_logs: "(select w.part from workspaces w join agents a on a.workspace_id = w.id where a.key = new.agent)",
 };
 
-/** From now on the table `moved` says what was given and written; `tables`: what is looked at, and the part of a new row of each. */
+/** Starts to record hand-overs and writes in the table `moved`; `tables`: the recorded tables, and the shard of a new row of each. */
 export const notePartWriters = async (url: string, tables = PARTS_OF): Promise<void> => {
   await using sql = new SQL(url, { max: 1 });
   await sql.unsafe(`
@@ -50,7 +50,7 @@ export const notePartWriters = async (url: string, tables = PARTS_OF): Promise<v
       create trigger note_${table} after insert on ${table} for each row execute function note_${table}();`);
 };
 
-/** What the table says, in the order of writing. */
+/** Returns the table's events in the order of writing. */
 export const partEvents = async (url: string): Promise<PartEvent[]> => {
   await using sql = new SQL(url, { max: 1 });
   const rows = (await sql.unsafe("select kind, part::int as part, who, what, line from moved order by n")) as {

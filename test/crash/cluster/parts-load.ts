@@ -1,5 +1,5 @@
-// People of several parts who work through all nodes: their agents write lines, which are followed, their builds come and go, and some of their
-// workspaces start at a time of day. Each request goes to any node.
+// People in several shards who use all nodes: their agents write lines, which are followed, their builds come and go, and some of their
+// workspaces have autostart. Each request goes to any node.
 import { Client, type ClientSocket } from "#src/client.ts";
 import type { NodeProcess } from "#test/support/cluster.ts";
 import { BuildLoad, MANIFESTS } from "../oracle/build-load.ts";
@@ -11,18 +11,18 @@ import { CLIENT_MS } from "./cluster-load.ts";
 import { Dues } from "./dues.ts";
 
 const PEOPLE = 6;
-/** Of each agent's lines, every one at any node. */
+/** Followers of each agent's lines, each at any node. */
 const FOLLOWERS = 4;
 const GAP_MS = 20;
-/** Before there are faults nobody has to notice that a node is silent. */
+/** Before the first fault, clients need not detect a silent node. */
 const SET_UP_MS = 60_000;
-/** For another node, where all are named by chance. */
+/** Maximum number of attempts to reach another node at random. */
 const MAX_TRIES = 20;
 
-/** How long clients wait for an answer. */
+/** The clients' timeout for a response. */
 type Patience = { ms: number };
 
-/** A client whose every request goes to whichever node is named next, but not twice in a row to one that did not answer. */
+/** A client whose every request goes to a random node, but not twice in a row to one that did not respond. */
 class AnyNode extends Client {
   readonly #node: () => NodeProcess | undefined;
   readonly #patience: Patience;
@@ -38,7 +38,7 @@ class AnyNode extends Client {
     return new AnyNode(this.#node, this.#patience, token);
   }
 
-  /** Where packets vanish only a client's patience tells. */
+  /** If packets are dropped, only the client's timeout detects it. */
   override async fetch(...[method, path, body, options = {}]: Parameters<Client["fetch"]>): Promise<Response> {
     const node = this.#next();
     const late = AbortSignal.timeout(this.#patience.ms);
@@ -65,7 +65,7 @@ class AnyNode extends Client {
   }
 }
 
-/** Lines that were acknowledged, connections of those who follow them, builds, and starts by the clock. */
+/** Acknowledged lines, connections of their followers, builds, and autostarts. */
 export type PartsCounts = Readonly<Record<"lines" | "connections" | "builds" | "starts", number>>;
 
 export class PartsLoad {
@@ -74,7 +74,7 @@ export class PartsLoad {
   readonly #builders: BuildLoad[] = [];
   readonly #dues: Dues[] = [];
   readonly #admin: Client;
-  /** When each agent's lines were taken last, and the longest that one has waited since all are watched. */
+  /** When each agent's lines were last accepted, and the longest wait since watching started. */
   readonly #taken_at: number[] = [];
   readonly #taken: number[] = [];
   #longest_ms = 0;
@@ -88,7 +88,7 @@ export class PartsLoad {
     this.#patience = patience;
   }
 
-  /** `token`: of the first user; `minutes`: for how long workspaces start on their own. */
+  /** `token`: the first user's; `minutes`: how long workspaces use autostart. */
   static async make(
     node: () => NodeProcess | undefined,
     { token, random, minutes }: { token: string; random: () => number; minutes: number },
@@ -124,7 +124,7 @@ export class PartsLoad {
     this.watch();
   }
 
-  /** Watches from now on how long agents wait for their lines to be taken. */
+  /** Starts to measure how long agents wait for their lines to be accepted. */
   watch(): void {
     this.#longest_ms = 0;
     for (const n of this.#writers.keys()) {
@@ -133,7 +133,7 @@ export class PartsLoad {
     }
   }
 
-  /** The longest that one has waited since then. */
+  /** The longest wait since then. */
   get longest_ms(): number {
     return this.#longest_ms;
   }
@@ -145,7 +145,7 @@ export class PartsLoad {
     this.#taken[n] = (this.#taken[n] ?? 0) + 1;
   }
 
-  /** What was done and looked at. */
+  /** The totals. */
   get counts(): PartsCounts {
     const sum = <T>(all: readonly T[], of: (one: T) => number): number => all.reduce((so, one) => so + of(one), 0);
     return {
@@ -156,12 +156,12 @@ export class PartsLoad {
     };
   }
 
-  /** Whether lines of each agent were taken since then: twice, as the first may have been sent before. */
+  /** Returns whether lines of each agent were accepted since then: twice, as the first may have been sent before. */
   get isTaken(): boolean {
     return this.#taken.every((times) => times >= 2);
   }
 
-  /** Lets all come to rest and says what is wrong. */
+  /** Waits until everything is idle and returns the problems. */
   async finish(): Promise<string[]> {
     for (const one of [...this.#writers, ...this.#builders]) one.stop();
     await Promise.all(this.#writing);
@@ -184,7 +184,7 @@ export class PartsLoad {
   }
 }
 
-/** A user of a part of its own, with a client that asks any node. */
+/** A user in a separate shard, with a client that calls any node. */
 const person = async ({ admin, organization_id }: World, n: number): Promise<Client> => {
   const [username, password] = [`person-${n}`, `of person ${n}, ${crypto.randomUUID()}`];
   const email = `${username}@example.com`;

@@ -1,8 +1,9 @@
-// Where every node is active: who has written for which part, in the order of writing, and whether it had the part then. A table of the test's own
-// says so (part-events.ts); what it means is judged here. Pure.
+// If every node is active: who has written to which shard, in the order of writing, and whether it owned the shard then. A test table
+// records this (part-events.ts), and this judges it. Pure.
 /**
- * `given`: a part is `node`'s from here on, a node's name with its epoch. `wrote`: something of the part was written. `began`, `said` and `ended`: a
- * job was begun, its log got a line, it has ended; `what` names it. `writer` is a connection, which is one node's for as long as it lives.
+ * `given`: from here on, the shard belongs to `node`, a node's name with its epoch. `wrote`: something in the shard was written. `began`,
+ * `said` and `ended`: a job started, logged a line, ended; `what` names it. `writer` is a connection, which belongs to one node for its
+ * whole life.
  */
 export type PartEvent =
   | { readonly kind: "given"; readonly part: number; readonly node: string }
@@ -14,15 +15,14 @@ export type PartEvent =
       readonly line?: string;
     };
 
-/** A job since it was begun last: in which giving of its part, and what it has said. */
+/** A job since its last start: under which ownership of its shard, and its log lines. */
 type Run = { readonly of: string; readonly lines: Set<string>; isOver: boolean };
 
 /**
- * What is wrong, in words; empty: nothing. Whose a connection is follows from the parts that it writes: with a second owner it has written for a part
- * that was given away. Moving a part waits for groups that hold it, so the order of the table is that of commits.
- *
- * A job continues with the next owner of its part, and starts over: also at the node that had it before, once others have had the part in between. That
- * one run of it has ended before the next one begins is seen by its log: two at once say their lines twice, or go on after the end.
+ * Returns the problems; empty if none. A connection's node follows from the shards it writes to: with a second owner, it has written to a
+ * shard that was handed over. Moving a shard waits for commit groups that hold it, so the table's order is that of commits. A job continues
+ * with the next owner of its shard, and starts over, also at an earlier owner once others have had the shard in between. Its log shows
+ * whether one run has ended before the next one starts: concurrent runs write their lines twice, or continue after the end.
  */
 export const judgeParts = (events: readonly PartEvent[]): string[] => {
   const owners = new Map<number, string>();
@@ -50,7 +50,7 @@ export const judgeParts = (events: readonly PartEvent[]): string[] => {
   return wrong;
 };
 
-/** What is wrong with what happens to a job now, in words before a node's name. */
+/** Returns what is wrong with a job's event, as text to precede a node's name. */
 const judgeRun = (
   runs: Map<string, Run>,
   { kind, what, line = "" }: Exclude<PartEvent, { readonly kind: "given" }>,

@@ -1,4 +1,4 @@
-// Rounds of faults on three nodes, and what came of all of them in one line.
+// Rounds of faults on three nodes, with a one-line summary.
 import { LEASE_MS } from "#test/support/cluster.ts";
 import { randomFrom } from "#test/support/random.ts";
 import type { CheckOptions } from "../store/store-crash.ts";
@@ -9,10 +9,10 @@ export type TortureResult = {
   readonly acknowledged: number;
   readonly unknown: number;
   readonly refused: number;
-  /** The longest time without an acknowledged write behind each fault. */
+  /** The longest time without an acknowledged write after each fault. */
   readonly pauses: readonly Pause[];
   readonly wrong: readonly string[];
-  /** What people of several parts have done in the meantime. */
+  /** The totals of people in several shards in the meantime. */
   readonly parts?: PartsCounts;
 };
 
@@ -36,7 +36,7 @@ const inWords = (parts: PartsCounts | undefined): string =>
 
 export type Run = (faults: readonly string[], seed: number) => Promise<TortureResult>;
 
-/** Rounds of the faults, each in an order of its own where `isShuffled`; what came of them in one line. */
+/** Runs rounds of the faults, each in random order if `isShuffled`; returns a one-line summary. */
 export const tortureRounds = async (
   { rounds, seed, log }: CheckOptions,
   { faults, isShuffled = true, run }: { faults: readonly string[]; isShuffled?: boolean; run: Run },

@@ -1,4 +1,4 @@
-// Nodes of a cluster under load that are killed, stopped and cut off. Clients write through all nodes and note what they were told;
+// Nodes of a cluster under load that are killed, stopped and disconnected. Clients write through all nodes and record the responses;
 // cluster-oracle.ts judges.
 import { SQL } from "bun";
 import { Client } from "#src/client.ts";
@@ -19,20 +19,23 @@ export const FAULTS = ["kill", "stop", "cut", "hand-over", "kill-spare"] as cons
 export type Fault = (typeof FAULTS)[number];
 
 const NODES = [1, 2, 3] as const;
-/** Agents may write as much as a run takes. */
+/** High enough for a whole run. */
 const ENOUGH_LINES = { SLIPWAY_AGENT_LOG_LIMIT: String(2 ** 30) };
-/** What a minute has, about, so that something falls due by the clock while there are faults. For one or two nobody waits for that. */
+/**
+ * Approximate number of faults per minute, so that something scheduled falls due during faults. A run of one or two faults does not wait
+ * for that.
+ */
 const FAULTS_A_MINUTE = 6;
 const minutesOf = (faults: readonly unknown[]): number =>
   faults.length < 3 ? 0 : 1 + Math.floor(faults.length / FAULTS_A_MINUTE);
-/** Where every node is active the next fault waits for so long at most: parts are on their way then, or rest. */
+/** If every node is active, the maximum wait before the next fault: shards are moving then, or inactive. */
 const BETWEEN_MS = 2000;
 /**
- * How long nothing may be acknowledged once a fault has been done: a node takes over when the lease has ended and is ready about a second
- * later; the rest is for a machine that others use, too.
+ * How long nothing may be acknowledged after a fault: a node takes over when the lease has ended and is ready about a second later; the
+ * rest allows for a busy machine.
  */
 const PAUSE_MS = LEASE_MS + 1000 + 4000;
-/** Where packets vanish each client finds out by waiting for its answer, in the worst case twice. */
+/** If packets are dropped, each client detects it by a timeout, in the worst case twice. */
 const SILENT = /^(node|spare|client)-(node|client)/;
 const longestPause = (fault: string): number =>
   SILENT.test(fault) ? Math.max(2 * CLIENT_MS + 1000, PAUSE_MS) : PAUSE_MS;
@@ -49,28 +52,28 @@ const isSettled = async (node: NodeProcess): Promise<boolean> => {
   return answer?.ok === true;
 };
 
-/** What a fault may look at. */
+/** The state that a fault can access. */
 export type Seen = {
   /** Numbers of nodes. */
   readonly active: number;
   readonly spare: number;
   readonly nodes: ReadonlyMap<number, NodeProcess>;
-  /** Writes that were acknowledged so far. */
+  /** Writes acknowledged so far. */
   acknowledged(): number;
 };
 
-/** What a run needs alongside the nodes: how to do faults that are not of processes, and where to look in the end. */
+/** The additional parts of a run: faults that do not concern processes, and the database with the final state. */
 export type Torturer<F extends string> = {
   readonly cluster: TestCluster;
-  /** Does what is more than a signal to one node; answers what ends it once writes go on. */
+  /** Performs a fault that is more than a signal to one node; returns what ends it once writes continue. */
   fault?(name: F, seen: Seen): Promise<{ end?(): void | Promise<void> } | undefined>;
-  /** The address of the database that counts in the end. */
+  /** Returns the URL of the database with the final state. */
   truth?(): Promise<string>;
-  /** How node number `n` is started, the `time`-th time. */
+  /** Returns how node `n` is started the `time`-th time. */
   start?(n: number, time: number): NonNullable<Parameters<TestCluster["start"]>[1]>;
 };
 
-/** Which node a fault ends, and how. `kill-2` and `replace-2` are of node 2, whatever it does. */
+/** Returns which node a fault ends, and how. `kill-2` and `replace-2` affect node 2, whatever its role. */
 const endedBy = (
   fault: string,
   active: number,
@@ -83,7 +86,7 @@ const endedBy = (
   return fault === "kill-spare" ? { node: spare, by: "SIGKILL" } : undefined;
 };
 
-/** Milliseconds for which `stop` lets a node stand still. */
+/** Milliseconds for which `stop` pauses a node. */
 const STOP_MS: Readonly<Record<string, number>> = {
   stop: 2 * LEASE_MS,
   "stop-2": 2000,
@@ -91,7 +94,7 @@ const STOP_MS: Readonly<Record<string, number>> = {
   "stop-20": 20_000,
 };
 
-/** From now on a table of the test's own says which connection has written each row, in the order of writing. */
+/** Starts to record in a test table which connection has written each row, in order. */
 const noteWriters = async (url: string): Promise<void> => {
   await using sql = new SQL(url, { max: 1 });
   await sql.unsafe(`
@@ -105,8 +108,8 @@ const noteWriters = async (url: string): Promise<void> => {
 };
 
 /**
- * What is there, in the order of writing. A connection is one node's, and once another has written it never writes again: the number of
- * connections before it stands for the epoch.
+ * Returns the rows in the order of writing. A connection belongs to one node, and once another node has written it never writes again: the
+ * number of earlier connections stands for the epoch.
  */
 const rowsByWriter = async (url: string): Promise<Row[]> => {
   await using sql = new SQL(url, { max: 1 });
@@ -121,7 +124,7 @@ const rowsByWriter = async (url: string): Promise<Row[]> => {
 /** Each fault once, in this order, under load. */
 export const tortureCluster = async (faults: readonly Fault[], seed: number): Promise<TortureResult> => {
   await using cluster = await startCluster();
-  // Awaited here: the nodes live until it is over.
+  // Awaited here, because the nodes must live until it is over.
   return await torture({ cluster }, faults, seed);
 };
 
@@ -196,7 +199,7 @@ export const torture = async <F extends string>(
       wrong.push(`nothing was acknowledged for ${Math.round(ms)} ms after ${fault}; ${said()}`);
     await other?.end?.();
     if (ended) await nodes.get(ended.node)?.exited;
-    // A node that another has followed ends on its own, as soon as it hears of that.
+    // A node that was replaced ends on its own, as soon as it learns that.
     else
       await until(async () => (await isSettled(active)) === true, { what: "the node to serve, to stand by or to end" });
     for (const [n, node] of nodes) {
@@ -208,7 +211,7 @@ export const torture = async <F extends string>(
   await until(() => cluster.active().catch(() => undefined), { what: "an active node" });
   // From the database itself: lists over HTTP end after a thousand.
   const rows = await rowsByWriter(await truth());
-  // Parts return to who has had them: then who was first to write says nothing, and whose the part was at that moment does.
+  // Shards return to earlier owners: then the order of first writes says nothing, only the owner at that moment does.
   const judged = parts ? rows.map(({ name }) => ({ name, epoch: 0 })) : rows;
   if (parts) wrong.push(...(await parts.finish()), ...judgeParts(await partEvents(await truth())));
   return {
@@ -226,10 +229,10 @@ const serverCluster = async (options: CheckOptions): Promise<string> => {
   return `${options.rounds * FAULTS.length} faults on three nodes, ${await tortureRounds(options, { faults: FAULTS, run })}`;
 };
 
-/** How often each node is killed in the life of one cluster: to make one, and to look through all in the end, takes longer than a kill. */
+/** Kills of each node per cluster: creating one, and checking everything in the end, takes longer than a kill. */
 const KILLS_EACH = 10;
 
-/** Each of three nodes in turn, whatever it does at that moment. */
+/** Kills each of three nodes in turn, whatever its role. */
 const eachKilled = async ({ rounds, ...options }: CheckOptions): Promise<string> => {
   const run: Run = async (faults, seed) => {
     await using cluster = await startCluster();

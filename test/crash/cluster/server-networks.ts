@@ -1,5 +1,5 @@
-// Three nodes and two databases, each in a network namespace of its own, between which the way is cut, one way and both; nodes that stand
-// still for longer and shorter than their lease; at last the primary is killed and its standby promoted.
+// Three nodes and two databases, each in its own network namespace, with connections that are cut in one or both directions; nodes that are
+// paused for longer and shorter than their lease; finally, the primary is killed and its standby promoted.
 import { findPrimary } from "#db/pg/find-primary.ts";
 import { splitHosts } from "#db/pg/hosts.ts";
 import { makeNetworks } from "#test/support/cluster/networks.ts";
@@ -15,12 +15,12 @@ export const NETWORK_FAULTS = [
   ...["node-database", "database-node", "node-database-both", "node-node", "spare-node", "node-node-both"],
   ...["node-client", "client-node", "standby", "stop-2", "stop-6", "stop-20"],
 ] as const;
-/** Once, and last: the pair has no standby afterwards. The old primary returns alongside the new one, and the nodes have to choose. */
+/** Once, and last: the pair has no standby afterwards. The old primary returns next to the new one, and the nodes have to choose. */
 const LAST = ["primary", "primary-back", "kill"] as const;
 /** Milliseconds for which nothing may be acknowledged without a standby. */
 const WITHOUT_MS = 2000;
 
-/** Waits until the nodes miss the standby, and throws when a write is acknowledged in the meantime. */
+/** Waits until the nodes miss the standby, and throws if a write is acknowledged in the meantime. */
 const withoutStandby = async ({ nodes, active, acknowledged }: Seen): Promise<void> => {
   const url = new URL("/readyz", nodes.get(active)?.url);
   const readyz = async () => {
@@ -33,7 +33,7 @@ const withoutStandby = async ({ nodes, active, acknowledged }: Seen): Promise<vo
   if (acknowledged() > before) throw new Error(`${acknowledged() - before} writes were acknowledged without a standby`);
 };
 
-/** These faults in this order, and the loss of the primary behind them. */
+/** These faults in this order, followed by the loss of the primary. */
 export const tortureNetworks = async (faults: readonly string[], seed: number): Promise<TortureResult> => {
   using networks = makeNetworks();
   const [first, second] = [networks.add(), networks.add()];

@@ -1,4 +1,4 @@
-// Nodes of a cluster that stand still in the middle of a commit, whose clocks are wrong, and that are replaced by the next version.
+// Nodes of a cluster that are paused in the middle of a commit, whose clocks are wrong, and that are replaced by the next version.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { SQL } from "bun";
@@ -12,17 +12,17 @@ import type { Check, CheckOptions } from "../store/store-crash.ts";
 import { type TortureResult, tortureRounds } from "./rounds.ts";
 import { FAULTS, torture } from "./server-cluster.ts";
 
-/** Milliseconds for which a node stands still between its guard and its COMMIT; the database ends the transaction after 2 s. */
+/** Milliseconds for which a node is paused between its guard and its COMMIT; the database ends the transaction after 2 s. */
 const STANDS_MS: Readonly<Record<string, number>> = {
   "in-commit-2": 2000,
   "in-commit-6": 6000,
   "in-commit-20": 20_000,
 };
 
-/** The nodes that have stopped themselves. */
+/** Returns the nodes that have paused themselves. */
 const stopped = (nodes: ReadonlyMap<number, NodeProcess>): number[] =>
   [...nodes].flatMap(([n, { pid }]) => (stateOf(pid) === "T" ? [n] : []));
-/** How often it is looked for nodes that stop themselves while another one stands still. */
+/** Poll interval for nodes that pause themselves while another one is paused. */
 const LOOK_MS = 100;
 
 const stateOf = (pid: number): string => {
@@ -33,14 +33,14 @@ const stateOf = (pid: number): string => {
   }
 };
 
-/** Each node stops itself once, at a commit that the seed chooses, and continues after a while. */
+/** Each node pauses itself once, at a commit that depends on the seed, and continues later. */
 export const tortureCommits = async (faults: readonly string[], seed: number): Promise<TortureResult> => {
   const random = randomFrom(seed);
   await using cluster = await startCluster();
   const nodes = new Map<number, NodeProcess>();
   let isWanted = false;
   let standing: number | undefined;
-  // Of those that stop themselves one stands still, in its fault; the others go on at once.
+  // Of those that pause themselves, one stays paused as its fault; the others are resumed immediately.
   const others = setInterval(() => {
     for (const n of stopped(nodes)) {
       if (isWanted) [standing, isWanted] = [n, false];
@@ -67,7 +67,7 @@ export const tortureCommits = async (faults: readonly string[], seed: number): P
           return undefined;
         },
       },
-      // Anyone who has stopped once is started again, so that each node can do so again.
+      // A node that has paused once is restarted, so that it can do so again.
       ["kill-1", "kill-2", "kill-3", ...faults.flatMap((fault) => [fault, "kill-1", "kill-2", "kill-3"])],
       seed,
     );
@@ -78,7 +78,7 @@ export const tortureCommits = async (faults: readonly string[], seed: number): P
 
 const HOUR_MS = 3_600_000;
 
-/** The usual faults on three nodes, of which one is an hour late and one an hour early. */
+/** The usual faults on three nodes, one of which is an hour late and one an hour early. */
 const tortureClocks = async (faults: readonly string[], seed: number): Promise<TortureResult> => {
   using place = tempDirectory();
   const library = join(place.path, "clock.so");
@@ -114,7 +114,7 @@ const tortureClocks = async (faults: readonly string[], seed: number): Promise<T
 
 const PREVIOUS = process.env.SLIPWAY_TEST_PREVIOUS_PROGRAM ?? "";
 
-/** Three nodes of the program before, on its tables, which are replaced by this one, one after the other, under load. */
+/** Three nodes of the earlier program, on its tables, which are replaced by this one, one after the other, under load. */
 const tortureUpgrade = async (faults: readonly string[], seed: number): Promise<TortureResult> => {
   await using cluster = await startCluster({ database: await createDatabase({ empty: true }) });
   return await torture<string>(

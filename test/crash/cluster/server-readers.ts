@@ -1,5 +1,5 @@
-// Readers behind a spare that stop reading, while what they follow continues: followers of a log (WebSockets), of a workspace (event streams), and a
-// download from an app. All of it goes through the spare, so both nodes have to bound what waits (CLUSTER check 7).
+// Readers behind a spare that stop reading while what they follow continues: followers of a log (WebSockets), of a workspace (event
+// streams), and a download from an app. Everything goes through the spare, so both nodes have to bound their buffers (CLUSTER check 7).
 import { connect } from "node:net";
 import { Client } from "#src/client.ts";
 import { startCluster } from "#test/support/cluster.ts";
@@ -14,12 +14,12 @@ import type { Check, CheckOptions } from "../store/store-crash.ts";
 
 const MiB = 1024 * 1024;
 const WARM = 64 * MiB;
-/** What the kernel keeps on two connections on loopback, before anyone notices that a reader has stopped. */
+/** Bytes that the kernel buffers on two loopback connections before a stopped reader is noticed. */
 const MIN_EVENTS = 32 * MiB;
-/** Agents may write as much as a test wants. */
+/** High enough for any test. */
 const env = { SLIPWAY_AGENT_LOG_LIMIT: String(2 ** 36) };
 
-/** Two nodes; anyone who asks asks the spare. */
+/** Two nodes; all requests go to the spare. */
 const behindSpare = async (): Promise<Stage> => {
   const cluster = await startCluster();
   const active = await cluster.start(1, { env });
@@ -38,7 +38,7 @@ const behindSpare = async (): Promise<Stage> => {
   };
 };
 
-/** A download whose reader stands still for a while: nothing more comes in the meantime, and all of it in the end. */
+/** A download whose reader pauses: nothing arrives in the meantime, and everything in the end. */
 const stalledDownload = async ({ seed }: CheckOptions, { bytes, still_ms }: { bytes: number; still_ms: number }) => {
   await using stage = await behindSpare();
   const { world } = stage;
@@ -60,13 +60,13 @@ const stalledDownload = async ({ seed }: CheckOptions, { bytes, still_ms }: { by
   const growth = await growthDuring(stage, () => Bun.sleep(still_ms));
   socket.resume();
   await ended;
-  // The head comes with them.
+  // Includes the head.
   const wrong = taken < bytes || taken > bytes + 64 * 1024 ? [`${taken} of ${bytes} bytes came`] : [];
   mustBeRight(seed, "a download that stands still", [...growth.wrong, ...wrong]);
   return `a download of ${bytes / MiB} MiB that stood still for ${still_ms / 1000} s came whole, ${growth.said}`;
 };
 
-/** How much is sent to those who do not read, and how long a download stands still. */
+/** How much is sent to stopped readers, and how long a download pauses. */
 type Amount = { readonly bytes: number; readonly still_ms: number };
 const LONG: Amount = { bytes: 256 * MiB, still_ms: 30_000 };
 

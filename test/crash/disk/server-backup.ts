@@ -1,5 +1,5 @@
-// Backups are made while agents write and people build, and restored into other folders: each holds a state that was committed, with
-// everything that was acknowledged before it began (RELIABILITY check 13).
+// Backups are made while agents write and people build, and restored into other folders: each contains a committed state, with everything
+// acknowledged before it started (RELIABILITY check 13).
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
 import { announced } from "#test/support/server.ts";
@@ -24,7 +24,7 @@ const mustRun = async (argv: readonly string[]): Promise<string> => {
   return printed;
 };
 
-/** Backs up `rounds` times under load and restores each time. Returns what was seen, in one line. */
+/** Backs up `rounds` times under load and restores each time. Returns a one-line summary. */
 const serverBackup = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
   await using torture = await Torture.make(seed, { agents: 3, builders: 1, daemons: 0 });
   const { place, writers } = torture;
@@ -34,7 +34,7 @@ const serverBackup = async ({ rounds, seed, log }: CheckOptions): Promise<string
     await torture.progress(1 + Math.floor(torture.random() * 200));
     const least = writers.map(({ acknowledged }) => acknowledged);
     const before = torture.acknowledged;
-    // Slow ones overlap with many commits and checkpoints, quick ones begin at odd moments.
+    // Slow ones overlap with many commits and checkpoints, fast ones start at odd moments.
     const rate = round % 2 === 0 ? 0 : 4;
     const target = join(place.scratch, round % 2 === 0 ? `backup-${round}.tar` : "backups");
     const argv = ["backup", target, "--json", "--data-dir", place.directory, "--backup-rate-mb", `${rate}`];
@@ -51,13 +51,13 @@ const serverBackup = async ({ rounds, seed, log }: CheckOptions): Promise<string
     mustBeRight(seed, `backup ${round}`, [...(await databaseProblems(restored)), ...wrong]);
     if (round === rounds) await mustServe(place, restored);
   }
-  // Nobody noticed.
+  // The load was not affected.
   mustBeRight(seed, "the end", await torture.finish());
   const most = Math.max(...reached);
   return `${rounds} backups, up to ${most} calls acknowledged during one, ${torture.oracle.lines} lines; each restored to a state that was committed`;
 };
 
-/** What a restored folder holds of a writer's lines: a beginning, at the end of a batch, at least what was acknowledged by then. */
+/** Checks a writer's lines in a restored folder: a prefix, at the end of a batch, with at least what was acknowledged by then. */
 const prefixOf = (directory: string, writer: LogWriter, least: number): { count: number; wrong: string[] } => {
   using db = new Database(join(directory, "slipway.db"), { readonly: true });
   const rows = db
@@ -72,7 +72,7 @@ const prefixOf = (directory: string, writer: LogWriter, least: number): { count:
   return { count: rows.length, wrong };
 };
 
-/** A server on the restored folder knows the same people and workspaces. */
+/** Checks that a server on the restored folder has the same people and workspaces. */
 const mustServe = async (place: ServerPlace, directory: string): Promise<void> => {
   const server = place.spawn({ env: { SLIPWAY_DATA_DIR: directory, SLIPWAY_ADDRESS: "127.0.0.1:0" } });
   const url = await announced(server.child.stdout);

@@ -15,7 +15,7 @@ testNeeding([strace], "[CR-7] every change is flushed before it is answered, alo
   expect(await serverFlush({ ...quiet, rounds: 1 })).toContain("each after its flush");
 });
 
-test("[CR-7] an answer before its flush would be seen", () => {
+test("[CR-7] a response before its flush would be detected", () => {
   const wal = "/srv/data/slipway.db-wal";
   const [asked, answered] = ["10<TCP:[127.0.0.1:1->127.0.0.1:2]>", "MSG_DONTWAIT, NULL, 0) = 9"];
   const trace = [
@@ -24,7 +24,7 @@ test("[CR-7] an answer before its flush would be seen", () => {
     `7 fsync(4<${wal}> <unfinished ...>`,
     `7 <... fsync resumed>) = 0`,
     `7 sendto(${asked}, "HTTP/1.1 200 OK", 9, ${answered}`,
-    // Another thread came in between: a request that was lost here took its answer along, and the whole trace counted for nothing.
+    // Another thread's call came in between: losing a request here would lose its result too, and make the whole trace useless.
     "7 recvfrom(10<TCP:[127.0.0.1:1->127.0.0.1:2]>,  <unfinished ...>",
     "8 fsync(5</srv/data/slipway.db>) = 0",
     '7 <... recvfrom resumed>"PATCH /two HTTP/1.1", 99, MSG_DONTWAIT, NULL, NULL) = 9',

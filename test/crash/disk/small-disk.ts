@@ -1,12 +1,12 @@
-// A disk of a few mebibytes for one data directory: a tmpfs in a mount namespace of its own, which goes with the process that holds it.
-// Needs a Linux that lets this user make namespaces; elsewhere `smallDiskSkipReason` says so.
+// A disk of a few mebibytes for one data directory: a tmpfs in its own mount namespace, which ends with its process. Needs a Linux that
+// lets this user create namespaces; elsewhere `smallDiskSkipReason` says so.
 import { closeSync, cpSync, mkdirSync, openSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
 
-/** In front of a command: a mount namespace of its own. */
+/** Command prefix for a mount namespace. */
 export const ENTER = ["unshare", "--user", "--map-root-user", "--mount"];
 
-/** Why there is no such disk here; empty when there is. */
+/** Returns why there can be no such disk here; empty if there can. */
 export const smallDiskSkipReason = (): string => {
   if (Bun.which("unshare") === null || Bun.which("nsenter") === null) return "needs the programs unshare and nsenter";
   const { exitCode } = Bun.spawnSync([...ENTER, "mount", "-t", "tmpfs", "tmpfs", "/mnt"], { stderr: "ignore" });
@@ -22,7 +22,7 @@ export class SmallDisk implements AsyncDisposable {
     this.#directory = directory;
   }
 
-  /** Mounts one of so many mebibytes at this directory. */
+  /** Mounts a disk of this size at this directory. */
   static async mount(directory: string, mebibytes: number): Promise<SmallDisk> {
     mkdirSync(directory, { recursive: true });
     const script = 'mount -t tmpfs -o size="$1"m tmpfs "$0" && echo ready && read -r _';
@@ -33,17 +33,20 @@ export class SmallDisk implements AsyncDisposable {
     return new SmallDisk(holder, directory);
   }
 
-  /** What stands in front of a command that runs with this disk. */
+  /** Returns the prefix of a command that runs with this disk. */
   get through(): string[] {
     return ["nsenter", `--target=${this.#holder.pid}`, "--user", "--mount", "--preserve-credentials", "--"];
   }
 
-  /** Where a file of the data directory is for this process, which has other mounts. Not for SQLite, which would look behind the link. */
+  /**
+   * Returns the path of a file of the data directory for this process, which has other mounts. Not for SQLite, which would resolve the
+   * link.
+   */
   path(name: string): string {
     return join(`/proc/${this.#holder.pid}/root${this.#directory}`, name);
   }
 
-  /** Takes all the room there is left. */
+  /** Uses all remaining space. */
   fill(): void {
     const file = openSync(this.path("filler"), "a");
     try {
@@ -56,12 +59,12 @@ export class SmallDisk implements AsyncDisposable {
     }
   }
 
-  /** Gives it back. */
+  /** Frees it. */
   free(): void {
     rmSync(this.path("filler"), { force: true });
   }
 
-  /** Another program takes the database; what returns releases it. */
+  /** Another program locks the database; the result unlocks it. */
   async hold(): Promise<() => Promise<void>> {
     const script = `
       const db = new (require("bun:sqlite").Database)(process.argv.at(-1));
@@ -80,7 +83,7 @@ export class SmallDisk implements AsyncDisposable {
     };
   }
 
-  /** A copy of what is on it. */
+  /** Copies its content. */
   copyTo(directory: string): void {
     cpSync(this.path("."), directory, { recursive: true });
   }

@@ -1,4 +1,4 @@
-// What a server tells of a damaged database and of a full disk: to those who ask, in its log, and to the operator who looks.
+// How a server reports a damaged database and a full disk: in responses, in its log, and to the operator.
 import { Database } from "bun:sqlite";
 import { expect } from "bun:test";
 import { closeSync, openSync, writeSync } from "node:fs";
@@ -14,7 +14,7 @@ import { SmallDisk, smallDiskSkipReason } from "./small-disk.ts";
 const PAGE = 4096;
 const NEXT = "Then restore a backup with `slipway restore`, or copy what can be read with `slipway salvage`.";
 
-/** Overwrites the first pages of this table and its indices, or the first page of the whole file. */
+/** Overwrites the first pages of this table and its indexes, or the first page of the whole file. */
 const damage = (file: string, table: string | undefined): void => {
   const db = new Database(file);
   db.run("pragma wal_checkpoint(truncate)");

@@ -1,5 +1,5 @@
-// The daemon of a workspace is killed in the middle of what is done with its files, in a process of this machine and in a container: the operation
-// ends as it would have, and the daemon returns.
+// The daemon of a workspace is killed during operations on its files, as a process of this machine and in a container: the operation ends
+// as usual, and the daemon returns.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { systemClock } from "#base/clock.ts";
@@ -20,13 +20,13 @@ import { ServerPlace } from "../server.ts";
 import { enter } from "../server-world.ts";
 import type { Check, CheckOptions } from "../store/store-crash.ts";
 
-/** Where workspaces run, and how their daemon is found. */
+/** Where workspaces run, and how to find their daemon. */
 type Kind = {
   readonly template: string;
   readonly env: Readonly<Record<string, string>>;
-  /** The process of the daemon; undefined while there is none. */
+  /** Returns the daemon's process; undefined if there is none. */
   readonly daemon: (place: ServerPlace, id: string) => Promise<number | undefined>;
-  /** Whether the workspace stands still now. */
+  /** Returns whether the workspace is currently paused. */
   readonly isFrozen: (place: ServerPlace, id: string) => Promise<boolean>;
 };
 
@@ -85,7 +85,7 @@ resources:
   isFrozen: async (_, id) => (await container(id))?.State === "paused",
 };
 
-/** Copies of large homes take their time where other work is done alongside. */
+/** Copying large homes takes a while next to other work. */
 const PATIENCE_MS = 180_000;
 
 const at = (id: string, rest: string): `/${string}` => `/api/v2/workspaces/${id}/${rest}`;
@@ -114,7 +114,7 @@ class DaemonWorld {
     );
   }
 
-  /** Kills the daemon, and waits until there is another one. */
+  /** Kills the daemon, and waits for its replacement. */
   async kill(id = this.id): Promise<void> {
     const pid = await this.kind.daemon(this.place, id);
     if (pid === undefined) throw new Error("there is no daemon");
@@ -159,7 +159,7 @@ class DaemonWorld {
     );
   }
 
-  /** Kills the daemon once the workspace stands still. */
+  /** Kills the daemon once the workspace is paused. */
   async killFrozen(): Promise<void> {
     await until(() => this.kind.isFrozen(this.place, this.id), { isBrief: true, what: "the workspace stands still" });
     await this.kill();
@@ -170,7 +170,7 @@ const must = (isRight: boolean, what: string): void => {
   if (!isRight) throw new Error(what);
 };
 
-/** What is done, with the daemon killed in its middle. Each leaves the workspace running with the word it was given. */
+/** Operations during which the daemon is killed. Each leaves the workspace running with the given word. */
 const OPERATIONS: Readonly<Record<string, (world: DaemonWorld, word: string) => Promise<void>>> = {
   snapshot: async (world) => {
     await world.admin.post(at(world.id, "snapshots"), { name: "base" });
@@ -252,7 +252,7 @@ const OPERATIONS: Readonly<Record<string, (world: DaemonWorld, word: string) => 
       return trial?.status === "ready" && trial;
     });
     const seen = ready.ways.map(({ status, error }) => `${status} ${error}`.trim());
-    // In a container the check ends with the daemon, and says so; a process of the machine lives on.
+    // In a container the check ends with the daemon, and reports it; a process of the machine survives.
     const [first = "", second] = seen;
     must(/^failed$|^error The check could not run\./.test(first) && second === "passed", `the ways ended as ${seen}`);
     for (const { workspace_id } of ready.ways) {

@@ -1,5 +1,5 @@
-// A Docker Engine is killed while it builds the image of a repository, for a workspace and ahead, and started again: the next build has the image,
-// once. And a server is killed in the middle of a workspace's own build.
+// A Docker Engine is killed while it builds a repository image, for a workspace and in advance, and restarted: the next build has the
+// image, once. And a server is killed during a workspace's own build.
 import type { CreatedRepositoryPrebuild, RepositoryPrebuild } from "#schema/templates/repository-prebuild.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { openGitWorld } from "#test/repositories/world.ts";
@@ -13,7 +13,7 @@ import { EngineWorld } from "./engine-world.ts";
 
 const PREBUILDS = "/api/v2/repositories/prebuilds";
 const BUILD = /^POST \/build/;
-/** `copying`: the engine has some of the files; `done`: it has said something. */
+/** `copying`: the engine has some of the files; `done`: it has printed something. */
 const MOMENTS: readonly Moment[] = ["asked", "copying", "done"];
 
 const engineBuilds = async ({ rounds, log }: CheckOptions): Promise<string> => {
@@ -87,7 +87,7 @@ const engineBuilds = async ({ rounds, log }: CheckOptions): Promise<string> => {
     }
   }
   await admin.delete(`${PREBUILDS}/${prebuild.id}`);
-  // The image stays for everyone who opens the repository later, like any other.
+  // The image stays for later workspaces of the repository, like any other.
   must((await images()) === 1, `${await images()} images instead of one`);
   return `${rounds} times killed in ${MOMENTS.length} prebuilds${compiled.found ? " and two builds of workspaces" : ""}; each image was built once afterwards`;
 };

@@ -1,5 +1,5 @@
-// A server with a Docker Engine of its own, both of which are killed, and a workspace of two volumes in which a program counts: what the checks of
-// kills around Docker share.
+// A server with its own Docker Engine, both of which are killed, and a workspace with two volumes in which a program counts: shared by the
+// checks of kills around Docker.
 import { join } from "node:path";
 import { systemClock } from "#base/clock.ts";
 import { joinStreams, tarEnd, tarEntry } from "#base/program-tar.ts";
@@ -46,9 +46,9 @@ export class EngineWorld implements AsyncDisposable {
   readonly admin: Client;
   readonly template_id: string;
   readonly env: Readonly<Record<string, string>>;
-  /** Whether containers run on without their engine. */
+  /** Whether containers keep running without their engine. */
   readonly livesOn: boolean;
-  /** Asks the engine without the proxy. */
+  /** Calls the engine without the proxy. */
   readonly direct: Engine;
 
   private constructor(
@@ -88,7 +88,7 @@ export class EngineWorld implements AsyncDisposable {
     await this.engine[Symbol.asyncDispose]();
   }
 
-  /** A running workspace with large files in both volumes. */
+  /** Creates a running workspace with large files in both volumes. */
   async makeWorkspace(name: string): Promise<string> {
     const { id } = await this.admin.post<Workspace>("/api/v2/users/me/workspaces", {
       name,
@@ -99,7 +99,7 @@ export class EngineWorld implements AsyncDisposable {
     return id;
   }
 
-  /** The latest build once it has ended, however it did. */
+  /** Returns the latest build once it has ended, with any result. */
   built(id: string): Promise<Build> {
     return until(
       async () => {
@@ -110,13 +110,13 @@ export class EngineWorld implements AsyncDisposable {
     );
   }
 
-  /** Asks for a build and answers it once it has ended. */
+  /** Requests a build and returns it once it has ended. */
   async build(id: string, transition: "start" | "stop" | "delete", more: object = {}): Promise<Build> {
     await this.admin.post(`/api/v2/workspaces/${id}/builds`, { transition, ...more });
     return this.built(id);
   }
 
-  /** Snapshots of a workspace once none is being made or deleted. */
+  /** Returns a workspace's snapshots once none is being created or deleted. */
   snapshots(id: string): Promise<Snapshot[]> {
     return until(
       async () => {
@@ -127,7 +127,7 @@ export class EngineWorld implements AsyncDisposable {
     );
   }
 
-  /** The newest fork of a workspace once it has ended. */
+  /** Returns the newest fork of a workspace once it has ended. */
   fork(id: string): Promise<Fork> {
     return until(
       async () => {
@@ -138,7 +138,7 @@ export class EngineWorld implements AsyncDisposable {
     );
   }
 
-  /** Home backups of a workspace once none is being made. */
+  /** Returns a workspace's home backups once none is being created. */
   backups(id: string): Promise<HomeBackup[]> {
     return until(
       async () => {
@@ -157,7 +157,7 @@ export class EngineWorld implements AsyncDisposable {
     await this.direct.json("write", "PUT", path, { query: { path: "/" }, tar });
   }
 
-  /** The word of both volumes of a running workspace, and whether their numbers are of one moment. */
+  /** Returns the word in both volumes of a running workspace, and checks that their numbers are consistent. */
   async read(id: string): Promise<string> {
     return await this.inside(
       id,
@@ -165,7 +165,7 @@ export class EngineWorld implements AsyncDisposable {
     );
   }
 
-  /** Waits until the program in the workspace counts on. */
+  /** Waits until the program in the workspace continues to count. */
   async counts(id: string): Promise<void> {
     const seen = await this.inside(id, "cat /data/n");
     await until(async () => (await this.inside(id, "cat /data/n")) !== seen, { what: "the workspace goes on" });
@@ -182,7 +182,7 @@ export class EngineWorld implements AsyncDisposable {
     return found.Id;
   }
 
-  /** Runs a command in the workspace's container; what it has written. */
+  /** Runs a command in the workspace's container and returns its output. */
   async inside(id: string, script: string): Promise<string> {
     const made = await this.direct.json<{ Id: string }>(
       "exec",
@@ -212,9 +212,9 @@ export class EngineWorld implements AsyncDisposable {
     return (found?.Volumes ?? []).map(({ Name }) => Name).sort();
   }
 
-  /** What the engine has that no workspace and no snapshot needs, and what it lacks; empty when all is right. */
+  /** Returns what the engine has that no workspace or snapshot needs, and what it lacks; empty if everything is right. */
   async problems(id: string): Promise<string[]> {
-    // Of one in the trash nothing can be asked; its snapshots stay.
+    // A workspace in the trash cannot be queried; its snapshots stay.
     const snapshots = await this.snapshots(id).catch(() => undefined);
     const ready = (snapshots ?? []).filter(({ status }) => status === "ready");
     const own = await this.volumes(`slipway.workspace_id=${id}`);

@@ -1,5 +1,5 @@
-// A Docker Engine is killed at named places of what is done with the files of a workspace, and started again: each operation is whole or not at
-// all, can be repeated, leaves nothing over, and the workspace goes on.
+// A Docker Engine is killed at given points of operations on a workspace's files, and restarted: each operation is complete or absent, can
+// be repeated, leaves nothing behind, and the workspace continues.
 import type { Fork } from "#schema/workspaces/fork.ts";
 import type { Snapshot } from "#schema/workspaces/snapshot.ts";
 import type { Cut } from "#test/support/docker/engine-proxy.ts";
@@ -9,11 +9,11 @@ import type { Check, CheckOptions } from "../store/store-crash.ts";
 import { EngineWorld } from "./engine-world.ts";
 
 type Operation = {
-  /** Begins it; the answer may be lost. */
+  /** Starts it; the response may be lost. */
   readonly ask: (world: EngineWorld, id: string) => Promise<unknown>;
-  /** Waits for its end: true when it was done. */
+  /** Waits for its end; returns true if it was done. */
   readonly ended: (world: EngineWorld, id: string) => Promise<boolean>;
-  /** Does it again, where that is another call. */
+  /** Repeats it, if that is a different call. */
   readonly again?: (world: EngineWorld, id: string) => Promise<unknown>;
 };
 
@@ -51,7 +51,7 @@ const OPERATIONS = {
     again: async (world, id) => {
       const { status, copies } = await forkAtRest(world, id);
       const [copy] = copies;
-      // Files that are owed come with the next start; of a fork without a snapshot there is nothing.
+      // Missing files come with the next start; a fork without a snapshot does not exist.
       if (status === "failed" || !copy) return askFork(world, id);
       return world.build(copy.workspace_id, "start");
     },
@@ -74,7 +74,7 @@ const OPERATIONS = {
   return: {
     ask: ({ admin }, id) => admin.post(at(id, "restore"), {}),
     ended: succeeded,
-    // It is out of the trash, and what failed is the stop that it begins with.
+    // It is out of the trash, and what failed is the stop with which it starts.
     again: (world, id) => world.build(id, "stop"),
   },
   start: {
@@ -92,7 +92,7 @@ const CONTAINER = "^POST /containers/[^/]+";
 const PUT_FILES = /^PUT \/containers\/[^/]+\/archive/;
 const GET_FILES = /^GET \/containers\/[^/]+\/archive/;
 
-/** In an order in which each finds the workspace as the one before has left it. */
+/** In an order in which each finds the workspace as left by the previous one. */
 const POINTS: readonly Point[] = [
   { operation: "snapshot", place: "paused", call: new RegExp(`${CONTAINER}/pause`), moment: "done" },
   { operation: "snapshot", place: "copying", call: PUT_FILES, moment: "copying" },
@@ -111,7 +111,7 @@ const POINTS: readonly Point[] = [
   { operation: "start", place: "started", call: new RegExp(`${CONTAINER}/start`), moment: "done" },
 ];
 
-/** What a restore may leave: the files as they were, or those of the snapshot. */
+/** The possible results of a restore: the earlier files, or those of the snapshot. */
 const wordsOf = (text: string): string[] => text.split(/\s+/).slice(0, 2);
 
 const killEngineAt = async (world: EngineWorld, id: string, point: Point, word: string): Promise<string> => {
@@ -137,7 +137,7 @@ const killEngineAt = async (world: EngineWorld, id: string, point: Point, word: 
     return `${name}: ${isFirstDone ? "done" : "done again"}`;
   }
   if (world.livesOn || isFirstDone) await world.settled(id);
-  // An engine that was killed does not always start again what it was running.
+  // A killed engine does not always restart its containers.
   if (!(await world.isRunning(id))) {
     must(!world.livesOn || operation === "restore", "the workspace does not run");
     await world.build(id, "start");
@@ -151,7 +151,7 @@ const killEngineAt = async (world: EngineWorld, id: string, point: Point, word: 
   return `${name}: ${isFirstDone ? "done" : "done again"}`;
 };
 
-/** Kills the engine at each point, `rounds` times. Returns what was seen, in one line. */
+/** Kills the engine at each point, `rounds` times. Returns a one-line summary. */
 const serverEngine = async ({ rounds, log }: CheckOptions, ...options: string[]): Promise<string> => {
   await using world = await EngineWorld.open(...options);
   let repeated = 0;

@@ -1,12 +1,12 @@
-// A server is killed at each named place of what is done with the files of a Docker workspace: the next one ends what was begun, the workspace
-// goes on, and the engine has nothing left over.
+// A server is killed at each failpoint of operations on a Docker workspace's files: the next one completes what was started, the workspace
+// continues, and the engine has nothing left over.
 import { type Failpoint, FORK_FAILPOINTS, HOME_BACKUP_FAILPOINTS, SNAPSHOT_FAILPOINTS } from "#base/failpoint.ts";
 import { canOwnEngine } from "#test/support/docker/own-engine.ts";
 import { until } from "#test/support/until.ts";
 import type { Check, CheckOptions } from "../store/store-crash.ts";
 import { EngineWorld } from "./engine-world.ts";
 
-/** Chats have no model here. A fetched backup and a deleted snapshot have requests of their own. */
+/** Without chats, which have no model here. A fetched backup and a deleted snapshot have separate requests. */
 const POINTS: readonly Failpoint[] = [
   ...SNAPSHOT_FAILPOINTS,
   ...FORK_FAILPOINTS.filter((point) => point !== "fork_chats"),
@@ -15,7 +15,7 @@ const POINTS: readonly Failpoint[] = [
 
 const at = (id: string, rest: string): `/${string}` => `/api/v2/workspaces/${id}/${rest}`;
 
-/** Leads to the place; the server may be dead before it has answered. */
+/** Makes the requests that reach the failpoint; the server may die before it responds. */
 const lead = async (world: EngineWorld, id: string, point: Failpoint): Promise<void> => {
   const { admin } = world;
   const [snapshot] = await world.snapshots(id);
@@ -31,7 +31,7 @@ const lead = async (world: EngineWorld, id: string, point: Failpoint): Promise<v
   await ask().catch(() => {});
 };
 
-/** Kills a server at each place, `rounds` times. Returns what was seen, in one line. */
+/** Kills a server at each failpoint, `rounds` times. Returns a one-line summary. */
 const serverOnDocker = async ({ rounds, log }: CheckOptions): Promise<string> => {
   await using world = await EngineWorld.open();
   const { place, admin, env } = world;
@@ -70,7 +70,7 @@ const serverOnDocker = async ({ rounds, log }: CheckOptions): Promise<string> =>
         if (home !== word || data !== word) throw new Error(`${point}: the fork has ${home} and ${data}`);
         await world.build(copy.workspace_id, "delete", { permanent: true });
       }
-      // What the newest snapshot holds is restored there.
+      // The newest snapshot's content is restored there.
       if (point === "home_replaced") word = "snapshot_made";
       const [home, data] = (await world.read(id)).split(/\s+/);
       if (home !== word || data !== word) throw new Error(`${point}: ${home} and ${data} instead of ${word}`);

@@ -1,7 +1,7 @@
-// A loaded hour of sessions over the private network, with the server killed once in each minute: ten of ssh (three that count, four that
-// echo, three idle until the end), one with bulk at a bounded rate, one as an editor has it, all by the genuine OpenSSH client through
-// `slipway ssh`. A round is a minute. A session is lost when its client ends, or when anything it sees is not what was sent. The pace
-// takes little of the processor, so that an hour can run alongside other work.
+// An hour of sessions over the private network under load, with the server killed once per minute: ten of ssh (three that count, four that
+// echo, three idle until the end), one with bulk data at a limited rate, and one like an editor's, all with the genuine OpenSSH client
+// through `slipway ssh`. A round is a minute. A session is lost if its client ends, or if anything it receives differs from what was sent.
+// The rate uses little CPU, so that an hour can run next to other work.
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { residentMiB } from "#test/bench/machine.ts";
@@ -17,17 +17,17 @@ import type { Check, CheckOptions } from "../store/store-crash.ts";
 import { Bulk, Counting, Editing, Idle, type Session, type Shell, Typing } from "./ssh-sessions.ts";
 
 const KILL_EVERY_MS = 60_000;
-/** In which part of its minute the server is killed. */
+/** The part of its minute in which the server is killed. */
 const KILL_WITHIN_MS = 20_000;
-/** A server that was killed may be away for so long. */
+/** How long a killed server may be down. */
 const AWAY_MS = 3_000;
-/** How long sessions may take to continue after a kill, on a machine that is wanted by others. */
+/** How long sessions may take to continue after a kill, on a busy machine. */
 const RESUME_MS = 30_000;
-/** Bytes a second, each way. */
+/** Bytes per second in each direction. */
 const BULK_RATE = 256 * 1024;
 const WORKSPACE = "dev";
 
-/** Signs the command line in and lets it write OpenSSH's configuration. */
+/** Signs the command line in and has it write OpenSSH's configuration. */
 const shellOf = async (place: ServerPlace): Promise<Shell> => {
   const home = join(place.scratch, "home");
   const folder = join(place.scratch, "files");

@@ -1,5 +1,5 @@
-// Sessions of the genuine OpenSSH client that go on for as long as they are let, and say what was wrong with what they saw: a command that
-// counts, lines that return, a shell that nobody uses, bulk both ways, and what an editor does: requests over a forwarded socket. Each notes how long it heard nothing.
+// Long-running sessions of the genuine OpenSSH client that report anything wrong in what they receive: a command that counts, echoed lines,
+// an idle shell, bulk data in both directions, and an editor's requests over a forwarded socket. Each records its longest silence.
 import type { Subprocess } from "bun";
 
 /** How OpenSSH reaches the workspace. */
@@ -7,17 +7,17 @@ export type Shell = {
   readonly config: string;
   readonly host: string;
   readonly env: Readonly<Record<string, string>>;
-  /** A folder of this machine, which the workspace sees, too. */
+  /** A folder of this machine that the workspace also sees. */
   readonly folder: string;
 };
 
 export type Session = {
   readonly name: string;
-  /** Lines, requests or bytes that came and were right. */
+  /** Lines, requests or bytes received correctly. */
   readonly seen: number;
-  /** The longest time without anything, in ms. */
+  /** The longest time without any data, in ms. */
   readonly silence: number;
-  /** Ends it in order. Answers what was wrong. */
+  /** Ends it properly. Returns the problems. */
   finish(): Promise<string[]>;
   kill(): void;
 };
@@ -27,7 +27,7 @@ type Ssh = Subprocess<"pipe", "pipe", "pipe">;
 const ssh = ({ config, host, env }: Shell, args: readonly string[], command: readonly string[]): Ssh =>
   Bun.spawn(["ssh", "-F", config, ...args, host, ...command], { env, stdio: ["pipe", "pipe", "pipe"] });
 
-/** What all kinds of session have. `work` runs until it is told to end, and throws what is wrong. */
+/** The base of all kinds of sessions. `work` runs until it is told to end, and throws the problem. */
 abstract class Running implements Session {
   abstract readonly name: string;
   seen = 0;
@@ -51,7 +51,7 @@ abstract class Running implements Session {
   protected abstract work(child: Ssh): Promise<void>;
   protected abstract end(child: Ssh): void;
 
-  /** So much more came and was right. */
+  /** Counts correctly received data. */
   protected heard(count: number): void {
     const now = performance.now();
     this.silence = Math.max(this.silence, now - this.#heard);
@@ -73,7 +73,7 @@ abstract class Running implements Session {
   }
 }
 
-/** Lines of what a program says. */
+/** Yields the lines of a program's output. */
 const linesOf = async function* (stream: ReadableStream<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   let rest = "";
@@ -85,7 +85,7 @@ const linesOf = async function* (stream: ReadableStream<Uint8Array>): AsyncGener
   if (rest !== "") throw new Error(`it ended within a line: ${rest}`);
 };
 
-/** A command of the workspace that counts until there is a file. */
+/** A command of the workspace that counts until a file exists. */
 export class Counting extends Running {
   readonly name = "a command that counts";
   readonly #enough: string;
@@ -112,7 +112,7 @@ export class Counting extends Running {
   }
 }
 
-/** Lines that are typed and return. */
+/** Lines that are typed and echoed. */
 export class Typing extends Running {
   readonly name = "lines that come back";
 
@@ -137,11 +137,11 @@ export class Typing extends Running {
   }
 
   protected end(): void {
-    // It sees so on its own.
+    // The session itself notices.
   }
 }
 
-/** A shell that nobody uses: it answers once at the beginning, is left alone, and answers again at the end. */
+/** An idle shell: it responds once at the beginning, is left alone, and responds again at the end. */
 export class Idle extends Running {
   readonly name = "an idle session";
   readonly #ending = Promise.withResolvers<void>();
@@ -173,14 +173,14 @@ export class Idle extends Running {
 }
 
 const BLOCK = 64 * 1024;
-/** Bytes of the place `at` of a stream that is the same everywhere. */
+/** Returns the bytes at offset `at` of a fixed stream. */
 const blockAt = (at: number): Uint8Array => {
   const words = new Uint32Array(BLOCK / 4);
   for (let i = 0; i < words.length; i += 1) words[i] = Math.imul(at + i + 1, 2_654_435_761) ^ ((at + i) >>> 15);
   return new Uint8Array(words.buffer);
 };
 
-/** Bytes both ways, at so many in a second. */
+/** Bytes in both directions, at a fixed rate. */
 export class Bulk extends Running {
   readonly name = "bytes both ways";
   readonly #rate: number;
@@ -218,11 +218,11 @@ export class Bulk extends Running {
   }
 
   protected end(): void {
-    // It sees so on its own.
+    // The session itself notices.
   }
 }
 
-/** Requests of an editor to its server in the workspace: a forwarded port, one connection, sizes and pauses of all kinds. */
+/** An editor's requests to its server in the workspace: a forwarded port, one connection, sizes and pauses of all kinds. */
 export class Editing extends Running {
   readonly name = "requests of an editor";
   readonly #path: string;

@@ -1,5 +1,5 @@
-// People who make, start, stop, cancel and delete workspaces while their server dies, and what they may expect: every build they
-// were told of exists under its number and ends, well or with a reason; what was unknown is there whole or not at all.
+// People who create, start, stop, cancel and delete workspaces while their server dies, and their guarantees: every acknowledged build
+// exists under its number and ends, successfully or with a reason; unknown ones exist completely or not at all.
 
 import type { Manifest } from "#schema/templates/manifest.ts";
 import type { Build } from "#schema/workspaces/build.ts";
@@ -29,14 +29,14 @@ export const MANIFESTS: Record<Kind, Manifest> = {
   hangs: { provisioner: "echo", resources: [{ name: "one" }], echo: { logs: ["begin"], hang: true } },
 };
 
-/** What a build says that was under way in too many servers that died. */
+/** The error of a build that was running in too many servers that died. */
 const GAVE_UP = /^The (?:server stopped|job was interrupted) \d+ times\b/;
 
 export type BuildLoadOptions = {
   name: string;
   admin: Client;
   templates: Record<Kind, string>;
-  /** What it makes, one of them at a time. */
+  /** The kinds it creates, one at a time. */
   kinds: readonly Kind[];
   random: () => number;
   acknowledged?(): void;
@@ -45,11 +45,11 @@ export type BuildLoadOptions = {
 type Known = {
   id: string;
   name: string;
-  /** Id and number of each build this client knows of, the oldest first. */
+  /** ID and number of each build this client knows of, oldest first. */
   builds: Map<string, number>;
-  /** It has been deleted: nothing more will happen to it. */
+  /** It has been deleted, so nothing more may happen to it. */
   over: boolean;
-  /** It was over and right when it was last looked at. */
+  /** It was over and correct at the last check. */
   checked: boolean;
 };
 
@@ -58,7 +58,7 @@ export class BuildLoad {
   readonly #workspaces: Known[] = [];
   readonly wrong: string[] = [];
   #stopped = false;
-  /** Builds by how they ended. */
+  /** Builds by result. */
   readonly ends: Record<string, number> = {};
   unknown = 0;
 
@@ -66,7 +66,7 @@ export class BuildLoad {
     this.#options = options;
   }
 
-  /** Makes workspaces one after the other until `stop`; what has been begun is brought to its end. */
+  /** Creates workspaces one after the other until `stop`; completes what was started. */
   async run(): Promise<void> {
     for (let n = 0; !this.#stopped; n++) {
       try {
@@ -99,7 +99,7 @@ export class BuildLoad {
     known.over = true;
   }
 
-  /** Undefined when it is certain that nothing was made. */
+  /** Returns undefined if certainly nothing was created. */
   async #create(name: string, kind: Kind): Promise<Known | undefined> {
     const { admin, templates } = this.#options;
     const body = { name, template_id: templates[kind] };
@@ -121,11 +121,11 @@ export class BuildLoad {
         known.builds.set(said.answer.id, said.answer.build_number);
         return;
       }
-      // Behind a node that died another one may still have been at it: who asks again meets what was begun.
+      // After a node died, another one may still have been processing it: a retry meets what was started.
       if (said.fate === "refused" && !(isSent && said.status === 409))
         throw new Error(`${transition} was refused: ${said.status} ${said.message}`);
       isSent = true;
-      // Either it is there as the newest build, or it is not there at all and may be asked for again.
+      // Either it exists as the newest build, or it does not exist and may be requested again.
       const [newest] = await builds(this.#options.admin, known.id);
       if (newest && !known.builds.has(newest.id)) {
         known.builds.set(newest.id, newest.build_number);
@@ -135,7 +135,7 @@ export class BuildLoad {
     }
   }
 
-  /** Waits for the newest build, and cancels it when it would go on forever. */
+  /** Waits for the newest build, and cancels it if it would hang. */
   async #end(known: Known, kind: Kind): Promise<Build> {
     const { admin, random } = this.#options;
     const id = [...known.builds.keys()].at(-1) as string;
@@ -159,7 +159,7 @@ export class BuildLoad {
 
   async #cancel(id: string): Promise<void> {
     const said = await this.#call("PATCH", `/api/v2/workspacebuilds/${id}/cancel`, {});
-    // 400: an earlier try whose answer was lost has done it.
+    // 400: an earlier attempt with a lost response has done it.
     if (said.fate === "refused" && said.status !== 400) throw new Error(`cancel: ${said.status} ${said.message}`);
   }
 
@@ -170,12 +170,12 @@ export class BuildLoad {
     return said;
   }
 
-  /** Compares what the server shows with what this client was told; `all` looks again at what was over and right before. */
+  /** Compares what the server shows with what this client was told; `all` also rechecks what was over and correct before. */
   async check(all = false): Promise<string[]> {
     const wrong = [...this.wrong];
     for (const known of this.#workspaces) {
       if (known.checked && !all) continue;
-      // What this client hears of while we look is not yet looked for.
+      // Builds that this client learns of during the check are not checked yet.
       const { over, builds: told } = known;
       const found = problems(known.name, new Map(told), await builds(this.#options.admin, known.id), told);
       known.checked = over && found.length === 0;
@@ -193,7 +193,7 @@ export class BuildLoad {
   }
 }
 
-/** What is wrong with the builds of a workspace; `told` are those that were known before they were read, `known` those after. */
+/** Returns problems with the builds of a workspace; `told` are the builds known before they were read, `known` those after. */
 const problems = (
   name: string,
   told: ReadonlyMap<string, number>,
@@ -210,16 +210,16 @@ const problems = (
     const found = shown.find((one) => one.id === build);
     if (found?.build_number !== number) wrong.push(`${name}: LOST build ${number}, which was acknowledged`);
   }
-  // One more may be under way, unanswered.
+  // One more may be in progress, unanswered.
   if (shown.length > known.size + 1) wrong.push(`${name}: ${shown.length} builds, ${known.size} were asked for`);
   return wrong;
 };
 
-/** The builds of a workspace, the newest first. */
+/** Returns the builds of a workspace, newest first. */
 const builds = (admin: Client, id: string): Promise<Build[]> =>
   read<Build[]>(admin, `/api/v2/workspaces/${id}/builds?limit=100`);
 
-/** A workspace whose making was not answered, once the server answers again; undefined when none exists. */
+/** Returns a workspace whose creation was not answered, once the server responds again; undefined if it does not exist. */
 const findWorkspace = (admin: Client, name: string): Promise<Workspace | undefined> =>
   insist<Workspace | undefined>(async () => {
     const path = `/api/v2/users/me/workspace/${name}`;

@@ -1,5 +1,5 @@
-// What became of a call, as a client can know it (RELIABILITY section 6, promises 1 and 2): acknowledged means it is on disk,
-// refused means that nothing has changed, and everything else is unknown until someone looks.
+// The result of a call, as a client can know it (RELIABILITY section 6, promises 1 and 2): acknowledged means it is on disk, refused means
+// nothing has changed, and anything else is unknown until it is checked.
 import type { Client } from "#src/client.ts";
 
 export type Fate<T> =
@@ -9,7 +9,7 @@ export type Fate<T> =
 
 const PATIENCE_MS = 30_000;
 
-/** Sends one call and says what became of it. An error without the generic body is noted in `wrong`. */
+/** Makes one call and returns its result. Records an error without the generic body in `wrong`. */
 export const call = async <T>(
   client: Client,
   method: string,
@@ -45,7 +45,7 @@ const messageOf = (text: string): string | undefined => {
 
 export const PAUSE_MS = 10;
 
-/** Asks until something definite returns: a reader, or a writer whose call may be sent twice. */
+/** Repeats the call until the result is definite: for reads, and for idempotent writes. */
 export const insist = async <T>(send: () => Promise<Fate<T>>, patience = 30_000): Promise<T> => {
   const until = performance.now() + patience;
   for (;;) {
@@ -57,5 +57,5 @@ export const insist = async <T>(send: () => Promise<Fate<T>>, patience = 30_000)
   }
 };
 
-/** GET until it is answered. */
+/** Repeats a GET until it is answered. */
 export const read = <T>(client: Client, path: string): Promise<T> => insist(() => call<T>(client, "GET", path));

@@ -1,4 +1,4 @@
-// Looks into what is stored while its server is dead or idle (RELIABILITY section 4, points 7 and 9): a copy of SQLite's files, so that the next
+// Inspects stored data while its server is dead or idle (RELIABILITY section 4, points 7 and 9): a copy of SQLite's files, so that the next
 // server finds them as the dead one has left them, or the database on PostgreSQL once the dead server's connections have ended.
 import { copyFileSync, existsSync } from "node:fs";
 import { join } from "node:path";
@@ -43,10 +43,10 @@ const CHECKS: readonly { what: string; sql: string }[] = [
   },
 ];
 
-/** What is wrong with the database of this data directory, in words. The server must not be writing. */
+/** Returns problems with the database of this data directory. The server must not be writing. */
 export const databaseProblems = (directory: string): Promise<string[]> => lookIntoStored(directory, problemsOf);
 
-/** What `look` finds in what is stored for this data directory. The server must not be writing. */
+/** Returns the result of `look` on the stored data of this data directory. The server must not be writing. */
 export const lookIntoStored = async <T>(directory: string, look: (stored: Stored) => Promise<T>): Promise<T> => {
   using copy = tempDirectory();
   if (!onPostgres) {
@@ -59,7 +59,7 @@ export const lookIntoStored = async <T>(directory: string, look: (stored: Stored
   return await look(stored);
 };
 
-/** What a server has sent before it was killed is still carried out, its COMMIT too. */
+/** Statements sent by a killed server are still executed, including its COMMIT. */
 const isLeftAlone = async (stored: Stored): Promise<boolean> => {
   const others = `select 1 from pg_stat_activity
     where datname = current_database() and backend_type = 'client backend' and pid <> pg_backend_pid()`;
@@ -68,7 +68,7 @@ const isLeftAlone = async (stored: Stored): Promise<boolean> => {
 
 const problemsOf = async (stored: Stored): Promise<string[]> => {
   const wrong: string[] = [];
-  // PostgreSQL is not killed here, and lets no foreign key be broken.
+  // PostgreSQL is not killed here, and enforces foreign keys.
   if (!onPostgres) {
     const integrity = String((await stored.rows("pragma integrity_check"))[0]?.[0]);
     if (integrity !== "ok") wrong.push(`integrity: ${integrity}`);

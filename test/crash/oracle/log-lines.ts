@@ -1,11 +1,11 @@
-// Compares the lines that a server shows with those that writers have sent (RELIABILITY section 4, points 1 to 4): every
-// acknowledged line is there once and in order, an unknown batch whole or not at all, numbers ascend and are never given twice.
+// Compares the lines that a server shows with those that writers have sent (RELIABILITY section 4, points 1 to 4): every acknowledged line
+// exists once and in order, an unknown batch completely or not at all, IDs ascend and are never reused.
 import type { AgentLog } from "#schema/agents/agent-log.ts";
 import type { Client } from "#src/client.ts";
 import { read } from "./calls.ts";
 import type { LogWriter } from "./log-writer.ts";
 
-/** All stored lines of an agent, page by page. */
+/** Returns all stored lines of an agent, page by page. */
 export const storedLines = async (reader: Client, agent_id: string, after = 0): Promise<AgentLog[]> => {
   const logs: AgentLog[] = [];
   for (;;) {
@@ -17,19 +17,19 @@ export const storedLines = async (reader: Client, agent_id: string, after = 0): 
 };
 
 export class LineOracle {
-  /** Whose line a number is, for all agents and all times. */
+  /** Which line an ID belongs to, across all agents and times. */
   readonly #owners = new Map<number, string>();
   readonly #seen = new Map<string, number[]>();
   lines = 0;
 
-  /** Reads what is new of each writer's agent and returns what is wrong, in words. */
+  /** Reads the new lines of each writer's agent and returns the problems. */
   async check(reader: Client, writers: readonly LogWriter[]): Promise<string[]> {
     const wrong: string[] = [];
     for (const writer of writers) wrong.push(...writer.wrong, ...(await this.#checkOne(reader, writer)));
     return wrong;
   }
 
-  /** Looks again at every line from the first on: what was shown once is shown forever. */
+  /** Rechecks every line from the first on: what was shown once must always be shown. */
   async checkWhole(reader: Client, writers: readonly LogWriter[]): Promise<string[]> {
     const wrong = await this.check(reader, writers);
     for (const { options } of writers) {

@@ -1,12 +1,12 @@
-// One follower of an agent's lines that is cut off again and again, returns with the number of the last line it has seen, and
-// must have seen exactly what is stored (RELIABILITY section 4, point 8).
+// A follower of an agent's lines that is disconnected again and again, resumes after the last line it has seen, and must see exactly what
+// is stored (RELIABILITY section 4, point 8).
 import type { AgentLog } from "#schema/agents/agent-log.ts";
 import type { Client, ClientSocket } from "#src/client.ts";
 import { PAUSE_MS } from "./calls.ts";
 
 export class LogReader {
   readonly lines: AgentLog[] = [];
-  /** How often it has been connected. */
+  /** Number of connections made. */
   connections = 0;
   readonly #client: Client;
   readonly #agent_id: string;
@@ -18,19 +18,19 @@ export class LogReader {
     this.#agent_id = agent_id;
   }
 
-  /** Follows until `stop`, however often the connection breaks. */
+  /** Follows until `stop`, reconnecting as often as needed. */
   async run(): Promise<void> {
     while (!this.#stopped) {
       try {
         await this.#follow();
       } catch {
-        // The server is away, or the connection broke within a message.
+        // The server is down, or the connection broke within a message.
       }
       if (!this.#stopped) await Bun.sleep(PAUSE_MS);
     }
   }
 
-  /** Breaks the connection, as a network does. */
+  /** Breaks the connection, as a network would. */
   drop(): void {
     this.#socket?.[Symbol.dispose]();
   }
@@ -61,7 +61,7 @@ export class LogReader {
   }
 }
 
-/** Where a follower's lines and the stored ones differ, in words. */
+/** Describes how a follower's lines differ from the stored ones. */
 export const difference = (seen: readonly AgentLog[], stored: readonly AgentLog[]): string[] => {
   for (let i = 0; i < Math.max(seen.length, stored.length); i++) {
     if (Bun.deepEquals(seen[i], stored[i])) continue;

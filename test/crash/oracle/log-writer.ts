@@ -1,16 +1,16 @@
-// One agent that writes log lines by REST: it sends the next batch only when the last one is acknowledged, and one whose fate is
-// unknown again under the same key. So what it has sent is a sequence, and what is stored must be a beginning of it.
+// An agent that writes log lines by REST: it sends the next batch only when the previous one is acknowledged, and retries a batch with an
+// unknown result under the same key. So what it has sent is a sequence, and what is stored must be a prefix of it.
 import type { Client } from "#src/client.ts";
 import { call, type Fate, PAUSE_MS } from "./calls.ts";
 
 const PATH = "/api/v2/workspaceagents/me/logs";
-/** Characters of one to four bytes, so that bytes and characters are not the same. */
+/** Characters of one to four bytes, so that bytes and characters differ. */
 const FILL = ["x", "é", "漢", "🚀"];
 
 export type WriterOptions = {
   name: string;
   agent_id: string;
-  /** The server, with the agent's token. */
+  /** A client with the agent's token. */
   client: Client;
   source_ids: readonly string[];
   random: () => number;
@@ -20,18 +20,18 @@ export type WriterOptions = {
 
 export class LogWriter {
   readonly options: WriterOptions;
-  /** Every line that was ever sent, in order. */
+  /** All lines ever sent, in order. */
   readonly sent: { output: string; source_id: string }[] = [];
-  /** How many of them stand at the end of a batch. */
+  /** The line counts at the ends of batches. */
   readonly borders = new Set<number>([0]);
-  /** How many of them are acknowledged. */
+  /** Number of acknowledged lines. */
   acknowledged = 0;
   batches = 0;
-  /** Calls whose fate was unknown. */
+  /** Calls with an unknown result. */
   unknown = 0;
-  /** Calls that the server itself has answered with 5xx. */
+  /** Calls that the server answered with 5xx. */
   failures = 0;
-  /** When the first call in a row failed; 0 while all is well. */
+  /** When the first of consecutive failures happened; 0 if the last call succeeded. */
   failedAt = 0;
   readonly wrong: string[] = [];
   #stopped = false;
@@ -41,7 +41,7 @@ export class LogWriter {
     this.options = options;
   }
 
-  /** Writes until `stop`, at most one batch each `gap` milliseconds. Afterwards at most one batch is not acknowledged. */
+  /** Writes until `stop`, at most one batch per `gap` milliseconds. Afterwards, at most one batch is unacknowledged. */
   async run(gap = 0): Promise<void> {
     this.#stopped = false;
     while (!this.#stopped) {
@@ -54,7 +54,7 @@ export class LogWriter {
     this.#stopped = true;
   }
 
-  /** Sends the batch whose fate is unknown, if there is one, until it is acknowledged. */
+  /** Retries the batch with an unknown result, if any, until it is acknowledged. */
   async settle(): Promise<void> {
     while (this.#pending) await this.once();
   }

@@ -1,6 +1,6 @@
-// A process that writes through a LocalStore until it is killed, and says on its output what it sent and what was acknowledged:
-//   open <epoch> | s <client> <n> <first id> <count> | a <client> <n> | r <client> <n> <reason> | fatal <why> | closed
-// Used by the crash, power-loss and disk-fault tests; test/crash/store/store-oracle.ts reads what it says.
+// A process that writes through a LocalStore until it is killed, and prints what it sent and what was acknowledged:
+// - open <epoch> | s <client> <n> <first id> <count> | a <client> <n> | r <client> <n> <reason> | fatal <why> | closed
+// Used by the crash, power-loss and disk-fault tests; test/crash/store/store-oracle.ts parses the output.
 import { writeSync } from "node:fs";
 import { eq, sql } from "drizzle-orm";
 import { armFailpoint } from "#base/failpoint.ts";
@@ -16,13 +16,13 @@ export type ChildOrder = {
   /** The number of each client's first batch. */
   from: number[];
   failpoint?: string;
-  /** Batches of each client, then it closes the store and ends; without it, it continues until it is killed. */
+  /** Number of batches per client, after which it closes the store and exits; without it, it continues until it is killed. */
   batches?: number;
-  /** Go on after a refusal instead of giving this client up. */
+  /** Continues after a rejection instead of giving up this client. */
   patient?: boolean;
 };
 
-/** What a line of output begins with, so that the oracle knows whose it is. */
+/** The prefix of an output line, from which the oracle knows its client. */
 const lineOf = (client: number, n: number, i: number): string => `c${client} n${n} i${i} ${"x".repeat((n * 37) % 400)}`;
 
 const putLines = insertInto(agent_logs);
@@ -41,7 +41,7 @@ const markOf = query(
     .where(eq(settings.key, sql.placeholder("key"))),
 );
 
-/** Written before the next statement runs: what was said stays said when the process dies. */
+/** Written synchronously: the output survives the process. */
 const say = (line: string): void => {
   for (let rest = `${line}\n`; rest; ) {
     try {
@@ -65,7 +65,7 @@ const store = openLocalStore({
 });
 say(`open ${store.epoch}`);
 
-/** One row of this batch is there already: all of it must be refused. */
+/** One row of this batch already exists, so the whole batch must be rejected. */
 const offend = async (taken: number, first: number): Promise<void> => {
   const row = { agent: 0, source: 0, created_at: 0, level: 0, output: "never" };
   const said = await store.commit([putLines([first, taken].map((id) => ({ id, ...row })))]).catch((error) => error);
@@ -101,7 +101,7 @@ const run = async (client: number): Promise<void> => {
     } catch (error) {
       say(`r ${client} ${n} ${error instanceof CommitError ? error.reason : `unknown ${error}`}`);
       if (!order.patient) return;
-      // Reads go on working whatever the disk refuses.
+      // Reads keep working whatever the disk rejects.
       await store.scan(markOf({ key: `client-${client}` }));
       await new Promise((resolve) => setImmediate(resolve));
     }

@@ -11,6 +11,6 @@ test(`[ST-6] [ST-12] what was acknowledged survives kill -9 at any moment and at
   for (const failpoint of STORE_FAILPOINTS) expect(said.some((line) => line.startsWith(failpoint))).toBe(true);
 }, 120_000);
 
-test("[ST-6] the failpoints of the store are among those there are", () => {
+test("[ST-6] the store's failpoints exist", () => {
   expect(FAILPOINTS).toEqual(expect.arrayContaining([...STORE_FAILPOINTS]));
 });

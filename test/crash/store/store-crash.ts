@@ -1,19 +1,19 @@
-// The store is killed at random moments and at each of its failpoints, and opened again (RELIABILITY checks 1, 2 and 12).
+// The store is killed at random moments and at each of its failpoints, and reopened (RELIABILITY checks 1, 2 and 12).
 import { temporaryDirectory } from "#test/db/deployments.ts";
 import { randomFrom } from "#test/support/random.ts";
 import { Oracle } from "./store-oracle.ts";
 import { runChild } from "./store-run.ts";
 
-/** A check that test/crash/torture.ts runs in its long form. Throws when something is wrong. */
+/** A check whose long form test/crash/torture.ts runs. Throws if something is wrong. */
 export type Check = { name: string; run(options: CheckOptions): Promise<string> };
 export type CheckOptions = { rounds: number; seed: number; log(line: string): void };
 
-/** The failpoints a store passes; the others belong to the actors and the HTTP edge. */
+/** The store's failpoints; the others belong to the actors and the HTTP edge. */
 export const STORE_FAILPOINTS = ["in_migration", "before_commit", "after_commit", "in_checkpoint"] as const;
 
 const CLIENTS = 6;
 
-/** Kills a store under load `rounds` times at random, then once at each failpoint. Returns what was seen, in one line. */
+/** Kills a store under load `rounds` times at random, then once at each failpoint. Returns a one-line summary. */
 export const storeCrash = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
   using place = temporaryDirectory();
   const directory = place.path;

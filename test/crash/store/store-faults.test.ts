@@ -14,14 +14,14 @@ if (noFaults) process.stderr.write(`skipped, failing disk of the store: ${noFaul
 if (noDisk) process.stderr.write(`skipped, full disk of the store: ${noDisk}\n`);
 
 describe.skipIf(noFaults !== "")("on a disk that fails", () => {
-  test("[ST-16] after a single failed flush the process stops with a code, and what it could not confirm is unknown", async () => {
+  test("[ST-16] after a single failed flush the process stops with a code, and unconfirmed writes are unknown", async () => {
     const { run, oracle, wrong, reasons } = await faultedRun("fsync:20:EIO:1");
     expect([run.code, oracle.fatal]).toEqual([70, "disk I/O error"]);
     expect(new Set(reasons).isSubsetOf(new Set(["unknown", "closed"]))).toBe(true);
     expect(wrong).toEqual([]);
   }, 30_000);
 
-  test("[ST-16] one refused write is an answer to its callers; reads and later writes work", async () => {
+  test("[ST-16] one refused write is reported to its callers; reads and later writes work", async () => {
     const { run, oracle, wrong, reasons } = await faultedRun("write:60:EIO:1");
     expect(run.code).toBe(0);
     expect(oracle.fatal).toBe("");
@@ -35,7 +35,7 @@ describe.skipIf(noFaults !== "")("on a disk that fails", () => {
     expect(wrong).toEqual([]);
   }, 30_000);
 
-  test("[ST-16] while there is no space writes are refused as full, and go on when there is", async () => {
+  test("[ST-16] on a full disk writes are refused as full, and continue once there is space", async () => {
     const { run, oracle, wrong, reasons } = await faultedRun("write:60:ENOSPC:30");
     expect(run.code).toBe(0);
     expect(oracle.fatal).toBe("");
@@ -43,14 +43,14 @@ describe.skipIf(noFaults !== "")("on a disk that fails", () => {
     expect(wrong).toEqual([]);
   }, 30_000);
 
-  test("[ST-16] a store on a full disk closes in order, and the next one reads the log it left", async () => {
+  test("[ST-16] a store on a full disk closes cleanly, and the next one reads its log", async () => {
     const { run, wrong, reasons } = await faultedRun("write:40:ENOSPC");
     expect([run.code, run.errors.includes("SQLITE_FULL")]).toEqual([0, false]);
     expect([...new Set(reasons)]).toEqual(["full"]);
     expect(wrong).toEqual([]);
   }, 30_000);
 
-  test("[ST-16] a write that is done in two halves is a write", async () => {
+  test("[ST-16] a write in two halves is a write", async () => {
     const { run, oracle, wrong } = await faultedRun("write:10:SHORT:50");
     expect([run.code, oracle.refused]).toEqual([0, 0]);
     expect(wrong).toEqual([]);

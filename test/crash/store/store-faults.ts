@@ -1,4 +1,4 @@
-// Disks that fail: the n-th flush or write is refused, or the disk is full (RELIABILITY checks 5, 6 and 7).
+// Failing disks: the n-th flush or write fails, or the disk is full (RELIABILITY checks 5, 6 and 7).
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryDirectory } from "#test/db/deployments.ts";
@@ -9,7 +9,7 @@ import { type Run, runChild } from "./store-run.ts";
 
 const CLIENTS = 4;
 
-/** Why faults cannot be injected on this machine; empty when they can. */
+/** Returns why faults cannot be injected on this machine; empty if they can. */
 export const faultSkipReason = (): string => {
   if (process.platform !== "linux") return "the fault library is for Linux";
   return Bun.which("cc") ? "" : "there is no C compiler (cc)";
@@ -26,7 +26,7 @@ export const compileFaults = (directory: string): string => {
 
 export type Faulted = { run: Run; oracle: Oracle; wrong: string[]; reasons: string[]; opened: boolean };
 
-/** Runs the writing process on a disk with this fault, then looks at what it left, then lets it run again without. */
+/** Runs the writing process on a disk with this fault, checks what it left, and runs it again without. */
 export const faultedRun = async (fault: string, batches = 60): Promise<Faulted> => {
   using place = temporaryDirectory();
   const directory = join(place.path, "data");
@@ -38,7 +38,7 @@ export const faultedRun = async (fault: string, batches = 60): Promise<Faulted> 
     if (line.startsWith("open ")) opened = true;
     if (line.startsWith("r ")) reasons.push(line.split(" ")[3] ?? "");
   };
-  // The tables are made on a good disk.
+  // The tables are created on a good disk.
   await runChild({ directory, clients: CLIENTS, from: oracle.next(CLIENTS), batches: 1 }, oracle);
   const order = { directory, clients: CLIENTS, from: oracle.next(CLIENTS), batches, patient: true };
   const run = await runChild(order, oracle, { env, heard });
@@ -49,7 +49,7 @@ export const faultedRun = async (fault: string, batches = 60): Promise<Faulted> 
   return { run, oracle, wrong, reasons, opened };
 };
 
-/** Random faults: whatever the disk does, what was acknowledged is there and the rest is whole or absent. */
+/** Random faults: whatever the disk does, acknowledged batches exist, and the others exist completely or not at all. */
 export const storeFaults = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
   const reason = faultSkipReason();
   if (reason) return `skipped: ${reason}`;
@@ -62,7 +62,7 @@ export const storeFaults = async ({ rounds, seed, log }: CheckOptions): Promise<
     const fault = `${kind}:${1 + Math.floor(random() * 100)}:${how}:${pick([1, 2, 20, 100_000])}`;
     const { run, oracle, wrong, opened } = await faultedRun(fault);
     log(`${fault}: exit ${run.code}, ${oracle.acknowledged} acknowledged, ${oracle.refused} refused`);
-    // A disk that fails before the store is open ends the start with an error; later it may only end the process by `fatal`.
+    // If the disk fails before the store is open, the start fails with an error; later, only `fatal` may end the process.
     const orderly = run.code === 0 || run.code === 70 || (run.code === 1 && !opened);
     if (!orderly) wrong.push(`the process ended with ${run.code ?? run.signal}: ${run.errors}`);
     if (wrong.length > 0) throw new Error(`seed ${seed}, ${fault}: ${wrong.slice(0, 5).join("; ")}`);
@@ -71,7 +71,7 @@ export const storeFaults = async ({ rounds, seed, log }: CheckOptions): Promise<
   return `${rounds} faults, ${refused} refusals, nothing acknowledged lost`;
 };
 
-/** Why no small disk can be made; empty when one can. */
+/** Returns why a small disk cannot be created; empty if it can. */
 export const smallDiskSkipReason = (): string => {
   if (process.platform !== "linux") return "tmpfs is for Linux";
   if (process.getuid?.() !== 0) return "mounting needs root";
@@ -82,7 +82,7 @@ export const smallDiskSkipReason = (): string => {
   return "";
 };
 
-/** A file system of this many MiB of its own, there until the end of the scope. */
+/** Creates a separate file system of this many MiB until the end of the scope. */
 export const smallDisk = (mib: number): { path: string; [Symbol.dispose](): void } => {
   const place = temporaryDirectory();
   const path = join(place.path, "disk");
@@ -91,7 +91,7 @@ export const smallDisk = (mib: number): { path: string; [Symbol.dispose](): void
   return {
     path,
     [Symbol.dispose]: () => {
-      // Lazily: a Worker that was told to end may still hold a file for a moment.
+      // Lazily, because a Worker that is ending may still have a file open for a moment.
       Bun.spawnSync(["umount", "-l", path]);
       place[Symbol.dispose]();
     },

@@ -1,10 +1,10 @@
-// Knows what a writing process said it sent and what was acknowledged, and compares that with what a database holds
-// (RELIABILITY section 4, points 1 to 4 and 9, for the store alone).
+// Records what a writing process sent and what was acknowledged, and compares it with a database (RELIABILITY section 4, points 1 to 4 and
+// 9, for the store alone).
 import { openDatabase } from "#db/engine/open.ts";
 
 type Sent = { client: number; n: number; first: number; count: number; fate: "unknown" | "acknowledged" | "refused" };
 
-/** Refusals that promise that nothing was written. */
+/** Rejections that guarantee that nothing was written. */
 const DEFINITE = new Set(["constraint", "stale", "overloaded", "unreachable", "moved", "closed", "full"]);
 
 export class Oracle {
@@ -15,7 +15,7 @@ export class Oracle {
   epoch = 0;
   fatal = "";
 
-  /** Takes one line of the writing process. */
+  /** Processes one line of the writing process. */
   hear(line: string): void {
     const [word, client, n, first = "", count] = line.split(" ");
     const key = `${client}:${n}`;
@@ -35,14 +35,14 @@ export class Oracle {
     }
   }
 
-  /** The number after the last batch of each client. */
+  /** Returns the number after each client's last batch. */
   next(clients: number): number[] {
     const next = Array.from({ length: clients }, () => 1);
     for (const { client, n } of this.#sent.values()) next[client] = Math.max(next[client] ?? 1, n + 1);
     return next;
   }
 
-  /** Opens the directory as a server would and returns what is wrong with it, in words. Empty: nothing. */
+  /** Opens the directory like a server and returns the problems; empty if none. */
   check(directory: string): string[] {
     const { db, unlock } = openDatabase(directory, { cacheMb: 8, now: 0 });
     try {
@@ -94,7 +94,7 @@ export class Oracle {
     return wrong;
   }
 
-  /** No number was handed out twice, by any process there has been, nor will be. */
+  /** Checks that no number was or will be used twice, by any process. */
   #checkNumbers(next: number): string[] {
     const wrong: string[] = [];
     let end = 0;
@@ -102,7 +102,7 @@ export class Oracle {
       if (first < end) wrong.push(`number ${first} was handed out twice`);
       end = first + count;
     }
-    // A reservation is on disk before anyone has a number of it.
+    // A reservation is on disk before any of its numbers is used.
     if (end > next) wrong.push(`number ${end - 1} was handed out but is not reserved`);
     return wrong;
   }

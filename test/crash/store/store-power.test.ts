@@ -24,7 +24,7 @@ describe.skipIf(reason !== "")("when the power fails", () => {
     expect(pointsOf(events).length).toBeGreaterThan(20);
     expect(earlyAcknowledgements(events)).toEqual([]);
 
-    // The same run on a disk that forgets to flush the log.
+    // The same run on a disk that does not flush the log.
     const unflushed = events.filter((one) => !(one.kind === "sync" && one.file === "slipway.db-wal"));
     expect(earlyAcknowledgements(unflushed).length).toBeGreaterThan(0);
     const end = Math.max(

@@ -1,5 +1,5 @@
-// The power fails while the store works (RELIABILITY checks 3 and 4): from one traced run, disks are rebuilt as they may be found
-// afterwards, each is opened, and nothing that had been acknowledged by then may be missing.
+// The power fails while the store works (RELIABILITY checks 3 and 4): from one traced run, possible states of the disk are rebuilt and
+// opened, and nothing acknowledged by then may be missing.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryDirectory } from "#test/db/deployments.ts";
@@ -11,7 +11,7 @@ import { type Event, imageAt, LOSSES, type Loss, readTrace, straceTo, unflushedA
 
 const CLIENTS = 5;
 
-/** Why the machine cannot do this; empty when it can. */
+/** Returns why the machine cannot do this; empty if it can. */
 export const powerSkipReason = (): string => {
   if (process.platform !== "linux") return "strace exists on Linux only";
   if (!Bun.which("strace")) return "strace is not installed";
@@ -19,7 +19,7 @@ export const powerSkipReason = (): string => {
   return tried.exitCode === 0 ? "" : `strace may not trace here: ${tried.stderr.toString().trim().split("\n")[0]}`;
 };
 
-/** One run of the writing process under strace, with `batches` batches of each of its clients. */
+/** Runs the writing process once under strace, with `batches` batches per client. */
 export const tracedRun = async (batches: number): Promise<Event[]> => {
   using place = temporaryDirectory();
   const trace = join(place.path, "trace");
@@ -33,7 +33,7 @@ export const tracedRun = async (batches: number): Promise<Event[]> => {
 const saidBy = (events: readonly Event[], point: number): string[] =>
   events.flatMap((one) => (one.kind === "say" && one.from <= point ? one.text.split("\n").filter(Boolean) : []));
 
-/** What is wrong with the disk after a power loss at `point`, and how much had been acknowledged. */
+/** Returns the problems of the disk after a power loss at `point`, and how much had been acknowledged. */
 export const afterPowerLoss = (events: readonly Event[], point: number, loss: Loss, random: () => number) => {
   using place = temporaryDirectory();
   const oracle = new Oracle();
@@ -46,14 +46,14 @@ export const afterPowerLoss = (events: readonly Event[], point: number, loss: Lo
   }
 };
 
-/** Points right after a flush, right before it ended, and right after an acknowledgement: where a mistake would show. */
+/** Returns points directly after a flush, directly before its end, and directly after an acknowledgment, where an error would show. */
 export const pointsOf = (events: readonly Event[]): number[] =>
   events.flatMap((one) => {
     if (one.kind === "sync" && Number.isFinite(one.to)) return [one.to - 0.5, one.to];
     return one.kind === "say" && one.text.startsWith("a ") ? [one.from] : [];
   });
 
-/** Acknowledgements that were written before the log was flushed. Must be empty. */
+/** Returns acknowledgments that were written before the log was flushed. Must be empty. */
 export const earlyAcknowledgements = (events: readonly Event[]): string[] =>
   events.flatMap((one) =>
     one.kind === "say" && one.text.startsWith("a ") && unflushedAt(events, one) > 0 ? [one.text.trim()] : [],

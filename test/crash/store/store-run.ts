@@ -1,4 +1,4 @@
-// Starts the writing process and feeds what it says to an oracle.
+// Starts the writing process and passes its output to an oracle.
 import { join } from "node:path";
 import { linesIn } from "#test/support/net/lines.ts";
 import type { ChildOrder } from "./store-child.ts";
@@ -7,14 +7,14 @@ import type { Oracle } from "./store-oracle.ts";
 export type Run = { code: number | null; signal: Bun.Subprocess["signalCode"]; errors: string };
 
 export type RunOptions = {
-  /** Put in front of the command, such as strace and its options. */
+  /** Command prefix, such as strace and its options. */
   through?: string[];
   env?: Record<string, string>;
   /** Called after each line. */
   heard?(line: string, child: Bun.Subprocess): void;
 };
 
-/** Runs one writing process to its end, however it ends. */
+/** Runs one writing process to its end. */
 export const runChild = async (order: ChildOrder, oracle: Oracle, options: RunOptions = {}): Promise<Run> => {
   const command = [process.execPath, join(import.meta.dir, "store-child.ts"), JSON.stringify(order)];
   const child = Bun.spawn([...(options.through ?? []), ...command], {

@@ -1,9 +1,9 @@
-// What a process did to its database files, as the kernel saw it: strace's output read into events, and the disk as it may look
-// when the power fails at some point between them (RELIABILITY section 4, "Power loss").
+// A process's operations on its database files, as seen by the kernel: parses strace's output into events, and computes possible states of
+// the disk after a power failure between them (RELIABILITY section 4, "Power loss").
 
 export const TRACE_CALLS = "pwrite64,ftruncate,fsync,fdatasync,unlink,unlinkat,write";
 
-/** Positions are line numbers of the trace: `from` when the call began, `to` when it had returned. */
+/** Positions are line numbers of the trace: `from` when the call started, `to` when it returned. */
 export type Event = { from: number; to: number; file: string } & (
   | { kind: "write"; offset: number; data: Uint8Array }
   | { kind: "truncate"; size: number }
@@ -17,7 +17,7 @@ const FILES = /\/(slipway\.db(?:-wal|-journal)?)$/;
 const bytesOf = (hex: string): Uint8Array => Uint8Array.fromHex(hex.replaceAll("\\x", ""));
 const textOf = (hex: string): string => new TextDecoder().decode(bytesOf(hex));
 
-/** The options of strace that this file can read: all threads, names of files, all bytes in hexadecimal. */
+/** The strace options that this file can parse: all threads, file names, all bytes in hexadecimal. */
 export const straceTo = (file: string): string[] => [
   "strace",
   "-f",
@@ -31,7 +31,7 @@ export const straceTo = (file: string): string[] => [
   file,
 ];
 
-/** Reads a trace. Calls that failed are left out; what the process wrote to its standard output comes as `say`, line by line. */
+/** Parses a trace. Skips failed calls; the process's standard output becomes `say` events, line by line. */
 export const readTrace = (trace: string): Event[] => {
   const events: Event[] = [];
   const begun = new Map<string, Event | undefined>();
@@ -79,15 +79,15 @@ const eventOf = (name: string, rest: string, at: number): Event | undefined => {
   return { ...place, kind: "sync" };
 };
 
-/** How what was not yet flushed got to the disk. */
+/** The fate of unflushed data. */
 export type Loss = "nothing" | "everything" | "some" | "torn";
 export const LOSSES: readonly Loss[] = ["nothing", "everything", "some", "torn"];
 
 const SECTOR = 512;
 
 /**
- * The files as they may be found after the power failed at `point`: all that was flushed by then, and of the rest what `loss` lets
- * through: nothing, everything, some of the writes, or some of their sectors.
+ * Returns the files as they may be found after a power failure at `point`: everything flushed by then, and of the rest what `loss` allows:
+ * nothing, everything, some of the writes, or some of their sectors.
  */
 export const imageAt = (
   events: readonly Event[],
@@ -111,7 +111,7 @@ export const imageAt = (
   return files;
 };
 
-/** A flush of its file that began after the change had returned has itself returned. */
+/** Returns true if a flush of its file that started after the change has itself returned. */
 const isFlushed = (events: readonly Event[], change: Event, point: number): boolean =>
   events.some((one) => one.kind === "sync" && one.file === change.file && one.from > change.to && one.to <= point);
 
@@ -139,7 +139,7 @@ const torn = (old: Uint8Array, event: Event, random: () => number): Uint8Array =
   return file;
 };
 
-/** Bytes of the log that the process had written and not flushed when it began `said`. */
+/** Returns the bytes of the log that were written but not flushed when the process started `said`. */
 export const unflushedAt = (events: readonly Event[], said: Event): number =>
   events
     .filter((one) => one.file === "slipway.db-wal" && one.kind === "write" && one.from < said.from)

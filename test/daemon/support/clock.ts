@@ -1,12 +1,11 @@
-// Time for tests of the daemon: stands still until told. Where real processes and sockets take part, a test waits for them first and
-// moves the time after.
+// Time for daemon tests: stopped until advanced. With real processes and sockets, a test waits for them first and then advances the time.
 import type { Timer } from "#base/clock.ts";
 import { StillClock, settled } from "#test/wire/support.ts";
 
 export { settled };
 
 export class WatchedClock extends StillClock {
-  /** The milliseconds of every `after`, in the order in which they were asked for. */
+  /** The milliseconds of every `after`, in order. */
   readonly asked: number[] = [];
 
   override after(ms: number, run: () => void): Timer {
@@ -15,7 +14,7 @@ export class WatchedClock extends StillClock {
   }
 }
 
-/** Lets the clock run until `work` is over. Only for work that needs nothing of the real world. */
+/** Runs the clock until `work` is done. Only for work without real I/O. */
 export const runUntil = async <T>(clock: StillClock, work: Promise<T>): Promise<T> => {
   let over = false;
   const watched = work.finally(() => {

@@ -1,4 +1,4 @@
-// A daemon under test: the real one, with a home of its own, against a server of the test.
+// A daemon under test: the real one, with its own home, against the test's server.
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -6,7 +6,7 @@ import { type Clock, systemClock } from "#base/clock.ts";
 import { runDaemon } from "#src/daemon/daemon.ts";
 import { noteFolder } from "#test/support/run/ledger.ts";
 
-/** A fresh, empty folder, gone when disposed. */
+/** Creates an empty folder that is removed when disposed. */
 export const tempFolder = (): { path: string } & Disposable => {
   const path = mkdtempSync(join(tmpdir(), "slipway-daemon-"));
   noteFolder(path);
@@ -15,7 +15,7 @@ export const tempFolder = (): { path: string } & Disposable => {
 
 export type RunningDaemon = AsyncDisposable & {
   readonly home: string;
-  /** Tells it to end, as a signal would; resolves when it has. */
+  /** Tells it to end, like a signal; resolves when it has ended. */
   stop(): Promise<void>;
 };
 
@@ -23,7 +23,7 @@ export const TOKEN = "11111111-2222-4333-8444-555555555555";
 
 type DaemonStart = {
   url: URL;
-  /** Of the agent it is; TOKEN unless given. */
+  /** The agent's token; TOKEN by default. */
   token?: string;
   clock?: Clock;
   env?: Record<string, string>;
@@ -54,7 +54,7 @@ export const startDaemon = (options: DaemonStart): RunningDaemon => {
   };
 };
 
-/** True while the process lives; one that only waits to be collected does not. */
+/** Returns true if the process is alive and not a zombie. */
 export const isAlive = (pid: number): boolean => {
   try {
     if (existsSync("/proc/self/stat")) return !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, "latin1"));

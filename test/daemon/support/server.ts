@@ -1,5 +1,5 @@
-// The other side of the daemon's connection: a real WebSocket server that answers every call, remembers it, and can refuse, fall
-// silent, or cut the connection at any point of a call.
+// The other side of the daemon's connection: a real WebSocket server that answers and records every call, and can reject, go silent, or cut
+// the connection at any point of a call.
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { systemClock } from "#base/clock.ts";
 import { Agent, type AgentHandlers } from "#src/wire/agent-api.ts";
@@ -16,12 +16,12 @@ type Handlers = Partial<AgentHandlers>;
 type Names = keyof Handlers;
 type SocketData = { stream?: ByteStream };
 
-/** One call as it came in: the method, and what came with it. */
+/** One call as received: the method and its request. */
 export type Seen = { method: string; request: unknown; connection: number };
 
 export const bytes = (first: number): Uint8Array => new Uint8Array(16).fill(first);
 
-/** A script with id, source and the rest filled in. */
+/** A script with ID, source and the rest filled in. */
 export const script = (text: string, rest: Partial<Exclude<Script, { $typeName: string }>> = {}): Script => ({
   id: bytes(1),
   logSourceId: bytes(101),
@@ -33,20 +33,20 @@ export const script = (text: string, rest: Partial<Exclude<Script, { $typeName: 
 
 export class RecordingServer implements AsyncDisposable {
   readonly seen: Seen[] = [];
-  /** Upgrade requests, refused ones included. */
+  /** Upgrade requests, including rejected ones. */
   readonly dialled: { path: string; token: string | null }[] = [];
   manifest: ManifestInit = {};
-  /** Status to refuse upgrades with; 101 lets them in. */
+  /** Status for rejecting upgrades; 101 accepts them. */
   status = 101;
-  /** Lines as a server that honours batch ids stores them: by source, "level output". */
+  /** Lines as stored by a server that deduplicates by batch ID: by source, "level output". */
   readonly stored = new Map<string, string[]>();
-  /** Runs before a call is handled; throwing refuses it. */
+  /** Runs before a call is handled; throwing rejects it. */
   before: (method: string, request: unknown) => unknown = () => {};
-  /** Runs when a call was handled and before it is answered. */
+  /** Runs after a call was handled and before its response. */
   after: (method: string, request: unknown) => unknown = () => {};
   logLimitExceeded = false;
   reportInterval = { seconds: 0n, nanos: 0 };
-  /** Upgrade requests for the tunnel that were answered 404, as a server does that knows none. */
+  /** Upgrade requests for the tunnel that were answered with 404, as by a server without tunnels. */
   tunnels = 0;
   readonly #batches = new Set<string>();
   readonly #server: ReturnType<typeof Bun.serve<SocketData>>;
@@ -82,7 +82,7 @@ export class RecordingServer implements AsyncDisposable {
     return new URL(`http://127.0.0.1:${this.#server.port}/`);
   }
 
-  /** Cuts every connection without a word. */
+  /** Cuts every connection without closing it properly. */
   cut(): void {
     for (const socket of this.#sockets) socket.terminate();
   }
@@ -92,7 +92,7 @@ export class RecordingServer implements AsyncDisposable {
     await this.#server.stop(true);
   }
 
-  /** Resolves with the first thing `find` finds, now or after some later call. */
+  /** Resolves with the first result of `find`, now or after a later call. */
   async until<T>(find: (server: this) => T | undefined | false): Promise<T> {
     for (;;) {
       const found = find(this);
@@ -110,7 +110,7 @@ export class RecordingServer implements AsyncDisposable {
     return this.seen.filter((one) => one.method === method);
   }
 
-  /** The lifecycle states in the order in which they were heard. */
+  /** The lifecycle states in the order received. */
   get states(): string[] {
     return this.calls("updateLifecycle").map(({ request }) => {
       const { lifecycle } = request as { lifecycle: { state: Lifecycle_State } };
@@ -118,7 +118,7 @@ export class RecordingServer implements AsyncDisposable {
     });
   }
 
-  /** Stored lines of the source whose id is full of this byte. */
+  /** Returns the stored lines of the source whose ID consists of this byte. */
   lines(source = 101): string[] {
     return this.stored.get(Buffer.from(bytes(source)).toString("hex")) ?? [];
   }

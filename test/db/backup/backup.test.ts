@@ -1,4 +1,4 @@
-// Backups and restores of a data directory with a store on it: what is in them, what is refused, and which are made on their own.
+// Backups and restores of a data directory with a store on it: their content, what is rejected, and automatic ones.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -57,7 +57,7 @@ const backUp = (target: string, clock = systemClock) =>
 const refusal = (work: Promise<unknown>): Promise<unknown> =>
   work.then(() => undefined).catch((error: unknown) => error);
 
-/** The value of the row `one` in a restored folder. */
+/** Returns the value of the row `one` in a restored folder. */
 const valueIn = async (directory: string): Promise<string> => {
   const restored = openIn(directory);
   try {
@@ -85,13 +85,13 @@ describe("a backup", () => {
     },
   );
 
-  test("[OP-1] a .tar is one that other programs read", async () => {
+  test("[OP-1] a .tar can be read by other programs", async () => {
     const { path } = await backUp("one.tar");
     const files = await new Bun.Archive(await Bun.file(path).bytes()).files();
     expect([...files.keys()].sort()).toEqual(["encryption.key", uploaded, MANIFEST, "slipway.db"].sort());
   });
 
-  test("[OP-1] [OP-3] holds no later write, never replaces another, and leaves nothing when it fails", async () => {
+  test("[OP-1] [OP-3] contains no later write, never replaces another, and leaves nothing behind when it fails", async () => {
     const { path } = await backUp("one.tar");
     await store.commit([{ sql: "update settings set value = '2' where key = 'one'", rows: [[]] }]);
     expect(String(await refusal(backUp("one.tar")))).toContain("exists already");
@@ -111,7 +111,7 @@ describe("a backup", () => {
     expect(existsSync(join(place.path, "nothing"))).toBe(false);
   });
 
-  test("[OP-5] is written no faster than it is told to", async () => {
+  test("[OP-5] is written at most at the configured rate", async () => {
     const waits: number[] = [];
     const clock = {
       ...systemClock,
@@ -133,13 +133,13 @@ describe("a backup", () => {
 });
 
 describe("a restore", () => {
-  test("[OP-3] goes into an empty folder only, and takes up what a broken-off one has left", async () => {
+  test("[OP-3] goes only into an empty folder, and cleans up an interrupted attempt", async () => {
     const { path } = await backUp("backups");
     expect(String(await refusal(restoreBackup(path, data, flow())))).toContain("is not empty");
     const parent = restoreBackup(join(place.path, "backups"), join(place.path, "restored"), flow());
     expect(String(await refusal(parent))).toContain(`name one, such as ${path}`);
     const restored = join(place.path, "restored");
-    // Killed while it gave things their names, of which the database's is the last.
+    // Killed while it renamed files, of which the database is the last.
     for (const folder of [".restore", "files/ab"]) mkdirSync(join(restored, folder), { recursive: true });
     for (const file of [".restore/slipway.db", "encryption.key"]) writeFileSync(join(restored, file), "half");
     await restoreBackup(path, restored, flow());
@@ -177,7 +177,7 @@ describe("a restore", () => {
     expect(readdirSync(there)).toEqual([]);
   });
 
-  test("[OP-3] of a damaged database with right checksums is refused", async () => {
+  test("[OP-3] of a damaged database with correct checksums is refused", async () => {
     const { path } = await backUp("backups");
     const file = join(path, "slipway.db");
     const bytes = readFileSync(file);
@@ -188,7 +188,7 @@ describe("a restore", () => {
     expect(String(await refusal(restoreBackup(path, join(place.path, "restored"), flow())))).toContain("is damaged");
   });
 
-  test("[OP-3] of a .tar that is cut off or altered is refused", async () => {
+  test("[OP-3] of a truncated or altered .tar is refused", async () => {
     const { path } = await backUp("one.tar");
     const bytes = readFileSync(path);
     for (const cut of [0, 100, 512, 5000, bytes.length - 1500]) {
@@ -227,7 +227,7 @@ describe("scheduled backups", () => {
         await makeOne();
       },
     });
-    /** Moves the clock and waits until the backup that then falls due is over: the next one waits. */
+    /** Moves the clock and waits until the backup that then falls due is complete: the next one is scheduled. */
     const after = async (ms: number, next = 6 * HOUR): Promise<void> => {
       clock.advance(ms);
       await clock.timerIn(next);
@@ -236,7 +236,7 @@ describe("scheduled backups", () => {
     return { backups, makeOne, after, names, folder };
   };
 
-  test("[OP-5] come each interval, the newest are kept, and what is no backup stays", async () => {
+  test("[OP-5] run at each interval, the newest are kept, and other files stay", async () => {
     const clock = new ManualClock();
     const { backups, after, names, folder } = schedule(clock);
     mkdirSync(folder);
@@ -251,7 +251,7 @@ describe("scheduled backups", () => {
     await backups.stop();
   });
 
-  test("[OP-5] count from the newest one there is, and a failed one is tried again soon", async () => {
+  test("[OP-5] count from the newest existing one, and a failed one is retried soon", async () => {
     const clock = new ManualClock();
     let broken = false;
     const { backups, makeOne, after, names } = schedule(clock, () => broken);
@@ -268,7 +268,7 @@ describe("scheduled backups", () => {
     await backups.stop();
   });
 
-  test("[OP-5] a damaged one, one dated ahead and a folder that cannot be read hold up neither the start nor the next", async () => {
+  test("[OP-5] a damaged one, a future-dated one and an unreadable folder delay neither the start nor the next", async () => {
     const clock = new ManualClock();
     const { backups, after, names, folder } = schedule(clock);
     const damaged = backupName(clock.now() - HOUR);
@@ -280,7 +280,7 @@ describe("scheduled backups", () => {
     await after(0);
     expect(names()).toContain(damaged);
     await after(6 * HOUR);
-    // The damaged one was none of the two that are kept; that of another time is left to its owner.
+    // The damaged one does not count among the two that are kept; one with another time is left alone.
     expect(names()).toEqual([backupName(clock.now() - 6 * HOUR), backupName(clock.now()), ahead]);
     await backups.stop();
     rmSync(folder, { recursive: true });
@@ -292,7 +292,7 @@ describe("scheduled backups", () => {
     await unreadable.backups.stop();
   });
 
-  test("[OP-5] what one that was killed has left is removed by a later one", async () => {
+  test("[OP-5] leftovers of a killed one are removed by a later one", async () => {
     const folder = join(place.path, "scheduled");
     const half = `.${backupName(0)}.part`;
     const left = [join(folder, half), join(folder, `${half}.tar`), join(data, "backups", `${half}-pins`)];
@@ -306,7 +306,7 @@ describe("scheduled backups", () => {
     expect(readdirSync(folder)).toHaveLength(1);
   });
 
-  test("[OP-5] each in a process of its own, and a stop ends it", async () => {
+  test("[OP-5] each in a separate process, and a stop ends it", async () => {
     const folder = join(place.path, "scheduled");
     const clock = new ManualClock();
     const backups = new ScheduledBackups({ clock, data_dir: data, folder, interval: HOUR, keep: 2, rateMb: 0 });

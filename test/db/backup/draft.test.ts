@@ -1,4 +1,4 @@
-// A draft of a file that changes in the meantime, repaired: whatever has happened to the file, the copy is what the file is now.
+// Repairing the copy of a file that changes in the meantime: whatever has happened, the copy equals the current file.
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { readFileSync, truncateSync, writeFileSync } from "node:fs";
@@ -36,7 +36,7 @@ test.each(changes)("[OP-2] a copy whose file %s meanwhile is mended to what the 
   change(file);
   await draft.mend(from, flow());
   expect(readFileSync(to).equals(readFileSync(file))).toBe(true);
-  // Again, as when something that the snapshot names has gone.
+  // Again, as if something in the snapshot had been removed.
   change(file);
   await draft.mend(from, flow());
   await draft.close();

@@ -1,4 +1,4 @@
-// Guards that look at other rows than they write are written by one node at a time, or stand here with the reason why they need not be.
+// Guards that read other rows than they write must be written by one node at a time, or are listed here with the reason why not.
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -13,7 +13,7 @@ const OF_ONE = "its other rows belong to the same chat, workspace or agent, of w
 const FIRST =
   "whoever makes such a row guards nothing that is written here, so it may come right after this one, on one server too";
 
-/** Words of the statement, and the reason. */
+/** The statement's words, and the reason. */
 const REVIEWED: readonly (readonly [string, string])[] = [
   ['delete from "known_addresses"', OLD],
   ['delete from "audit_logs" where "audit_logs"."key" in', OLD],
@@ -53,7 +53,7 @@ type Written = { readonly text: string; readonly isAlone: boolean };
 
 const isWrite = (text: string): boolean => /^\s*(insert|update|delete)\b/i.test(text);
 
-/** Whether it reads rows alongside the one that it is about. What stands in the row itself is read by `json_each`. */
+/** Returns true if it reads rows other than its own. Data inside the row is read with `json_each`. */
 const readsOthers = (text: string): boolean =>
   /\b(from|join)\s+(?!json_each)["\w$]/i.test(text.replace(/^\s*delete\s+from\b/i, "delete"));
 
@@ -62,12 +62,12 @@ const compiled = (): Written[] =>
     try {
       return [{ text: text(), isAlone: alone !== undefined }];
     } catch {
-      // One of another test in this process, which cannot be compiled.
+      // From another test in this process, which cannot be compiled.
       return [];
     }
   });
 
-/** Statements that a file holds as words, with what is said of them in the same braces. */
+/** Returns the statements in a file as text, with the other fields of their object. */
 const written = (file: string): Written[] => {
   const source = readFileSync(ROOT + file, "utf8");
   return [...source.matchAll(/`(?:[^`\\]|\\.)*`|"(?:[^"\\\n]|\\.)*"/g)].map(({ 0: found, index }) => {

@@ -1,4 +1,4 @@
-// Who gets which part: nodes come, die and rest as chance wants, and what the rules say is checked after each step. A failure prints the seed.
+// The assignment of shards: nodes join, die and pause at random, and the rules are checked after each step. A failure prints the seed.
 import { expect, test } from "bun:test";
 import { PARTS } from "#base/parts.ts";
 import { type Held, type Move, planMoves } from "#db/pg/parts/assignment.ts";
@@ -11,7 +11,7 @@ const STEPS = 30;
 const countsOf = (held: readonly Held[], living: readonly string[]): number[] =>
   living.map((node) => held.filter((one) => one.node === node).length).sort((a, b) => b - a);
 
-/** How many parts may stay where they are when all have the same in the end; found by the rule, not by the way there. */
+/** Returns how many shards may stay where they are in the final balanced state, derived from the rule rather than the algorithm. */
 const mostThatStay = (held: readonly Held[], living: readonly string[]): number => {
   const [least, over] = [Math.floor(held.length / living.length), held.length % living.length];
   return countsOf(held, living).reduce((sum, count, at) => sum + Math.min(count, least + (at < over ? 1 : 0)), 0);
@@ -50,7 +50,7 @@ test(`[CP-4] all have the same, the fewest parts move, and none twice within a l
         moves.filter(({ part, to }) => !living.includes(to) || held[part]?.node === to),
         told,
       ).toEqual([]);
-      // One that is new moves only when its node is dead; what nobody has moves in any case.
+      // A new one moves only if its node is dead; an unowned one always moves.
       const lives = ({ part }: Move): boolean => living.includes(held[part]?.node ?? "");
       expect(
         moves.filter((move) => held[move.part]?.isNew && lives(move)),

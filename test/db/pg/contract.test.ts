@@ -9,7 +9,7 @@ if (needs.postgres.found) {
     const database = await createDatabase();
     return {
       open: (options = {}): Promise<PgStore> => openPgStore({ url: database.url, now: 0, fatal: () => {}, ...options }),
-      // Of a node that ended only its connections are left, and they end.
+      // Only a dead node's connections are left, and they end.
       crash: () => database.cutConnections(),
       remove: () => database.remove(),
     };

@@ -1,4 +1,4 @@
-// What a group of batches sends: log lines of many agents in one statement, and never where that could change what happens.
+// The statements of a commit group: log lines of many agents are combined into one statement, except where that could change the outcome.
 import { expect, test } from "bun:test";
 import { SQL } from "bun";
 import { updateLogsLength } from "#db/agents/agents.ts";
@@ -55,13 +55,13 @@ testNeeding(
     const database = await createDatabase();
     const store = await openPgStore({ url: database.url, now: 0, fatal: () => {} });
     await using sql = new SQL(database.url, { max: 1 });
-    // Lines of no agent, so that nothing else has to be there.
+    // Lines without agents, so that nothing else has to exist.
     const keys = await sql.unsafe(
       "select conname as name from pg_constraint where conrelid = 'agent_logs'::regclass and contype = 'f'",
     );
     for (const { name } of keys) await sql.unsafe(`alter table agent_logs drop constraint "${name}"`);
     const starts = Array.from({ length: 20 }, (_, i) => i * 10);
-    // The eighth brings a number that the third has taken.
+    // The eighth contains a number that the third has used.
     starts[7] = 20;
     const outcomes = await Promise.all(starts.map((first) => outcomeOf(store.commit(lines(first, 2)))));
     expect(outcomes.map((outcome, i) => (outcome === "done" ? "" : `${i}: ${outcome}`)).filter(Boolean)).toEqual([

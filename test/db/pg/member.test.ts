@@ -1,4 +1,4 @@
-// Nodes that are all active, on a real PostgreSQL: who has which parts when nodes come, go, die and return.
+// Nodes that are all active, on a real PostgreSQL: which node has which shards when nodes join, leave, die and return.
 import { afterEach, expect } from "bun:test";
 import { SQL } from "bun";
 import { systemClock } from "#base/clock.ts";
@@ -43,7 +43,7 @@ const optionsOf = async (id: string, { clock = systemClock, url: way }: Options 
   return { options, fatal };
 };
 
-/** A node with its store, and what was asked of its handler, in order. */
+/** A node with its store, and the calls of its handler in order. */
 const join = async (id: string, more: Options = {}) => {
   const { options, fatal } = await optionsOf(id, more);
   const member = await PartsMember.join(options);
@@ -63,13 +63,13 @@ const join = async (id: string, more: Options = {}) => {
   member.onMoves({ adopt: handler("adopt"), leave: handler("leave") });
   const write = (part?: number) => outcomeOf(store.commit([upsertSetting({ key: id, value: "" })], undefined, part));
   const parts = () => ALL.filter((part) => member.has(part));
-  /** All that were adopted, and all that were left, each time. */
+  /** All shards that were adopted or left, each time. */
   const sum = (what: "adopt" | "leave") => asked.filter(([one]) => one === what).flatMap(([, which]) => which);
   return { id, member, store, fatal, leave, write, parts, sum };
 };
 type Node = Awaited<ReturnType<typeof join>>;
 
-/** Every part is one node's, nobody has two more than another, and each knows where the others are. */
+/** Checks that every shard belongs to one node, that they are evenly distributed, and that each node knows where the others are. */
 const isEven = (nodes: readonly Node[]) => (): boolean => {
   const counts = nodes.map(({ member }) => member.count);
   const owners = ALL.map((part) => nodes.filter(({ member }) => member.has(part)));
@@ -93,7 +93,7 @@ testNeeding(
     await until(isEven([a, b]));
     const c = await join("c:1");
     await until(isEven([a, b, c]));
-    // Anyone who has a part was asked to continue with it as often as it came, and release it before it went.
+    // A node was asked to adopt each of its shards as often as it got it, and to release it before it was moved.
     for (const { sum, parts } of [a, b, c]) {
       const gone = sum("leave");
       expect(
@@ -107,7 +107,7 @@ testNeeding(
     const [its = 0] = b.parts();
     expect(a.member.nodeOf(its)).toEqual({ id: "b:1", address: "b:1" });
     expect(b.member.nodeOf(its)).toBeUndefined();
-    // Each writes for its own, and for what is of no part.
+    // Each writes to its own shards, and what belongs to none.
     const outcomes = await Promise.all([a.write(its), b.write(its), a.write(), c.write(its), c.write(c.parts()[0])]);
     expect(outcomes).toEqual(["moved", "done", "done", "moved", "done"]);
     expect([a.fatal, b.fatal, c.fatal]).toEqual([[], [], []]);
@@ -141,7 +141,7 @@ testNeeding(
     const since = performance.now();
     clock.halt();
     await until(() => b.member.serves_ms <= 0);
-    // Nobody has taken anything as long as it might have served.
+    // No node has taken any as long as the old owner might have served it.
     expect(had.some((part) => a.member.has(part) || c.member.has(part))).toBe(false);
     await until(isEven([a, c]));
     expect(performance.now() - since).toBeLessThan(LEASE_MS + 4000);
@@ -152,7 +152,7 @@ testNeeding(
     expect(b.fatal).toEqual(["another node has taken over", "another node has taken over"]);
     expect([b.member.role, b.member.state.lease]).toEqual(["spare", "free"]);
     await b.leave();
-    // A process of its name joins again, and gets parts like any other.
+    // A process of its name joins again, and gets shards like any other.
     const again = await join("b:1");
     await until(isEven([a, again, c]));
     expect([a.fatal, c.fatal, again.fatal]).toEqual([[], [], []]);
@@ -182,7 +182,7 @@ testNeeding(
     await a.leave();
     const c = await join("c:1");
     expect([c.member.count, c.fatal]).toEqual([PARTS, []]);
-    // A node that is alone again fences it: nothing of what it was is left.
+    // A node that is alone again fences it: nothing of its state is left.
     await c.leave();
     const alone = await ClusterNode.join((await optionsOf("d:1")).options);
     ends.push(alone);
@@ -209,7 +209,7 @@ testNeeding(
     const b = await join("b:1");
     await until(() => left.length > 0);
     const [part = 0] = left;
-    // Nobody's for the moment: anyone who asks for it waits.
+    // Unowned for the moment: requests for it wait.
     expect([a.member.has(part), a.member.nodeOf(part), b.member.has(part)]).toEqual([false, undefined, false]);
     await until(() => a.member.has(part));
     expect([b.member.count, await a.write(part), a.sum("adopt").length]).toEqual([0, "done", PARTS]);
@@ -265,7 +265,7 @@ testNeeding(
     const [since, { turns }] = [performance.now(), proxy.counts];
     await renewals(4);
     const seconds = (performance.now() - since) / 1000;
-    // Two renewals, which look at the parts, and one look at the nodes and the database.
+    // Two renewals, which also read the shards, and one query of the nodes and the database.
     expect(proxy.counts.turns - turns).toBeLessThanOrEqual(3 * seconds + 3);
 
     const told: string[] = [];
@@ -273,7 +273,7 @@ testNeeding(
     await hears.listen("slipway", (text) => void told.push(text));
     const b = await join("b:1");
     await until(isEven([a, b]));
-    // One that comes, twice parts that are given to it, and one that leaves.
+    // One that joins, two hand-overs of shards, and one that leaves.
     await until(() => told.length >= 3);
     const moved = told.length;
     await b.leave();
@@ -306,7 +306,7 @@ testNeeding(
     expect(await reasonOf(join("b:1"))).toBe(
       "cluster_active is every here, but node a:1 works on this database with cluster_active = one. Set it to one here, or stop that node first",
     );
-    // Those that stand by find out when they could take the lease.
+    // Spares find out when they could take the lease.
     const spare = await ClusterNode.join((await optionsOf("s:1")).options);
     ends.push(spare);
     const waiting = new AbortController();
@@ -359,7 +359,7 @@ testNeeding(
     }
     await using sql = new SQL((await optionsOf("")).options.url, { max: 2 });
     const held = await sql.reserve();
-    // What is written of leases waits, as it does while a database is away; what is read still comes.
+    // Writes to leases hang, as during a database outage; reads still work.
     await held.unsafe("begin; lock table leases in share mode").simple();
     const ended = "select 1 from leases where expires_at <= clock_timestamp()";
     await until(async () => (await sql.unsafe(ended)).length === 2);

@@ -1,4 +1,4 @@
-// Where the steps of PostgreSQL lead: to the tables of db/schema, from an empty database and from that of release 0.2.0.
+// The result of PostgreSQL's migrations: the tables of db/schema, from an empty database and from that of release 0.2.0.
 import { afterAll, expect, test } from "bun:test";
 import { SQL } from "bun";
 import { configureLogging, resetLogging } from "#base/log.ts";
@@ -21,8 +21,8 @@ const TABLES = tableConfigs()
   .join(", ");
 
 /**
- * Returns what the catalogue says of the tables of db/schema after these steps, one list after the other. What is written by hand (the
- * search index, triggers on users, tables of clusters) is in no schema and left out.
+ * Returns the catalog's description of the tables of db/schema after these migrations, one list after the other. Handwritten parts (the
+ * search index, triggers on users, cluster tables) are in no schema and are omitted.
  */
 const after = async (...lists: (readonly Migration[])[]): Promise<string[]> => {
   const made = await createDatabase({ empty: true });
@@ -54,7 +54,7 @@ testNeeding(
     configureLogging({ level: "info", format: "json", write: (line) => void steps.push(JSON.parse(line).step) });
     using _quiet = { [Symbol.dispose]: resetLogging };
     expect(await after([released], PG_MIGRATIONS)).toEqual(wanted);
-    // A new database has no upgrade that the log could name.
+    // A new database has no upgrade that the log could report.
     expect(steps).toEqual(PG_MIGRATIONS.slice(1).map(({ name }) => name));
     expect(await after([released])).not.toEqual(wanted);
   },

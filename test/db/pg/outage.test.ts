@@ -1,5 +1,5 @@
-// The database is away: stopped, frozen, or behind a connection on which nothing comes any more. Anyone who waits is answered in time, and what was
-// refused is never written.
+// The database is unavailable: stopped, paused, or behind a connection that has gone silent. Waiting requests are answered in time, and
+// what was rejected is never written.
 import { afterEach, expect } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import { ClusterNode } from "#db/pg/node.ts";
@@ -17,7 +17,7 @@ import { outcomeOf } from "../contract.ts";
 
 const WAIT_MS = 1500;
 const LEASE_MS = 2000;
-/** What a busy machine takes alongside the time for which one waits. */
+/** Additional time on a busy machine. */
 const SLOW_MS = 6000;
 const ends: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
@@ -40,13 +40,13 @@ const write = (store: PgStore, key: string): Promise<string> =>
   outcomeOf(store.commit([putSetting({ key, value: "" })]));
 const read = (store: PgStore): Promise<string> => outcomeOf(store.get(settingOf({ key: "before" })).then(() => {}));
 
-/** Outcomes, and how long it took until all were there. */
+/** Returns the outcomes, and how long it took until all were there. */
 const timed = async (asked: readonly Promise<string>[]): Promise<{ told: string[]; took_ms: number }> => {
   const began = performance.now();
   return { told: await Promise.all(asked), took_ms: performance.now() - began };
 };
 
-/** Writes go on, and whatever was submitted before is settled: batches are written in their order. */
+/** Writes continue, and everything submitted earlier is settled: batches are written in order. */
 const keysAfterwards = async (store: PgStore): Promise<string[]> => {
   let tries = 0;
   await until(async () => (await write(store, `after-${tries++}`)) === "done", { what: "writes to go on" });
@@ -72,7 +72,7 @@ testNeeding(
     const patient = await openPgStore({ url: server.url(), now: 0, fatal: () => {} });
     ends.push(() => patient.close());
     server.kill();
-    // So that nothing is on its way.
+    // So that nothing is in flight.
     patient.reconnect();
     const waiting = [write(patient, "c"), read(patient)];
     await server.start();

@@ -1,4 +1,4 @@
-// What a group of commits asks about parts, on a real PostgreSQL.
+// The shard guard of a commit group, on a real PostgreSQL.
 import { afterEach, expect } from "bun:test";
 import { SQL } from "bun";
 import { openPgStore, type PgStore } from "#db/pg/store.ts";
@@ -31,7 +31,7 @@ testNeeding([needs.postgres], "[CP-3] all parts are those of the one node that w
   const { commit, keys } = await open();
   const outcomes = await Promise.all([commit("a", 0), commit("b", 255), commit("c"), commit("d", 7), commit("e", 7)]);
   expect(outcomes).toEqual(["done", "done", "done", "done", "done"]);
-  // There is no such part.
+  // There is no such shard.
   expect(await commit("f", 256)).toBe("moved");
   expect(await keys()).toEqual(["a", "b", "c", "d", "e"]);
 });
@@ -48,7 +48,7 @@ testNeeding(
     ]);
     expect(outcomes).toEqual(["moved", "done", "done", "moved", "moved", "done"]);
     expect(await keys()).toEqual(["b", "c", "f"]);
-    // The same node by an epoch before this one has it, not this process.
+    // The same node with an earlier epoch owns it, not this process.
     await sql.unsafe("update parts set node = '', epoch = 0 where part = 7");
     expect(await commit("g", 7)).toBe("moved");
     expect(fatal).toEqual([]);
@@ -63,7 +63,7 @@ testNeeding([needs.postgres], "[CP-3] whoever takes a part waits for the group t
     return (await sql.unsafe(`${waiting} and query like $1`, [what])).length > 0;
   };
   expect(await commit("held", 7)).toBe("done");
-  // The group stands still behind a row that someone holds, between its guard and its COMMIT.
+  // The group waits for a row locked by another client, between its guard and its COMMIT.
   const holder = await sql.reserve();
   await holder.unsafe("begin");
   await holder.unsafe("select 1 from settings where key = 'held' for update");

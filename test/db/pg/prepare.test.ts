@@ -1,4 +1,4 @@
-// Every statement that this program compiles is understood by PostgreSQL, so that none is found out in someone's cluster.
+// PostgreSQL accepts every statement that this program compiles, so that no error shows up only in a cluster.
 import { expect } from "bun:test";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -11,20 +11,20 @@ import { createDatabase } from "#test/support/postgres.ts";
 
 const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
 
-/** Reports are read by statements of their own, one for each database. */
+/** Reports use their own statements for each database. */
 const isElsewhere = (file: string): boolean =>
   file.includes("/migrations/") || /worker|drizzle\.config|\.d\.ts$|print-migration/.test(file);
 
-/** What is read from SQLite's files alone is no statement of a store. */
+/** Statements that only read SQLite's files are not the store's. */
 const isOfBoth = (file: string): boolean => !/db\/(pg|engine|reports|backup)\//.test(file);
 
 const TABLES = new Set(tableConfigs().map(({ name }) => name));
 
-/** Statements that a file of db/ holds as plain words. */
+/** Returns the statements in a file of db/ as plain text. */
 const written = (file: string): string[] =>
   [...readFileSync(ROOT + file, "utf8").matchAll(/\bsql: "((?:[^"\\]|\\.)*)"/g)].map(([, text = ""]) => text);
 
-/** The text, unless it is one of another test in this process: about tables of its own, or one that cannot be compiled. */
+/** Returns the text, unless it comes from another test in this process: about its own tables, or impossible to compile. */
 const ours = ({ text }: { text: () => string }): string[] => {
   try {
     const [, table] = /^(?:insert into|update|delete from|select .*? from) "(\w+)"/s.exec(text()) ?? [];
@@ -51,7 +51,7 @@ testNeeding([needs.postgres], "[PQ-1] every statement that is compiled can be pr
       .then(
         async () => {
           const [{ types }] = await sql.unsafe("select parameter_types::text as types from pg_prepared_statements");
-          // A time in milliseconds or a key with a chat's number in it would not fit.
+          // A time in milliseconds, or a key that contains a chat's number, would not fit.
           if (/\b(integer|smallint|real)\b/.test(types)) refused.push(`${types}\n  ${postgres.replace(/\s+/g, " ")}`);
           await sql.unsafe("deallocate one").simple();
         },

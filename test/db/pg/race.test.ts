@@ -1,4 +1,4 @@
-// Two nodes that write at the same time: of two guards that look at each other's rows one refuses, as on one server.
+// Two nodes that write at the same time: of two guards that read each other's rows, one rejects, as on a single server.
 import { afterAll, beforeAll, describe, expect } from "bun:test";
 import { insertChat } from "#db/chats/chats.ts";
 import {
@@ -20,7 +20,7 @@ import { addToGroup, insertGroup, listGroupMemberIds } from "#db/users/groups.ts
 import { endMembership, insertMember } from "#db/users/members.ts";
 import { insertOrganization } from "#db/users/organizations.ts";
 import { insertUserSecret } from "#db/users/secrets.ts";
-import { deleteUser, guardUser, isStillOwner, updateUser } from "#db/users/users.ts";
+import { deleteUser, guardOwner, guardUser, updateUser } from "#db/users/users.ts";
 import { insertBuild, updateBuild } from "#db/workspaces/builds.ts";
 import { guardQuota } from "#db/workspaces/quota.ts";
 import { guardSharing, listForbiddenSharing, setSharingOff } from "#db/workspaces/sharing.ts";
@@ -40,7 +40,7 @@ beforeAll(async () => {
   if (!needs.postgres.found) return;
   database = await createDatabase();
   const opened = await openPgStore({ url: database.url, now: 0, fatal: () => {} });
-  // One more of the same epoch, so that neither fences the other: it is the database alone that keeps them apart.
+  // Another one of the same epoch, so that neither fences the other: only the database isolates them.
   nodes = [opened, new PgStore(new Primary(database.url), "", opened.epoch, { fatal: () => {} })];
   await opened.commit([insertOrganization(organization("org"))]);
 });
@@ -117,11 +117,11 @@ const grant = (key_id: string, app_id: string, user_id: string) => ({
 
 type Race = {
   readonly before: readonly Statement[];
-  /** What the two nodes want at the same time. */
+  /** The concurrent writes of the two nodes. */
   readonly wanted: readonly [readonly Statement[], readonly Statement[]];
-  /** What the first one looks for as soon as it is answered. */
+  /** The first node's query as soon as it is answered. */
   look?(): Promise<unknown>;
-  /** Looks at what is there once both have been answered; by default exactly one has won. */
+  /** Checks the state once both were answered; by default, exactly one has won. */
   check?(outcomes: readonly string[], seen: unknown): Promise<void>;
 };
 
@@ -130,7 +130,7 @@ const oneHasWon = async (outcomes: readonly string[]): Promise<void> => {
   expect(outcomes.filter((outcome) => outcome === "stale" || outcome === "constraint")).toHaveLength(1);
 };
 
-/** A race about things that have this name. */
+/** Races between objects with this name. */
 const RACES: Readonly<Record<string, (n: string) => Race>> = {
   "a template is deleted and a workspace is made of it": (n) => ({
     before: [insertTemplate(template(n, "u"))],
@@ -157,8 +157,8 @@ const RACES: Readonly<Record<string, (n: string) => Race>> = {
   "the last two owners take the role from each other": (n) => ({
     before: [putUser(["a", "b"].map((one) => ({ ...userNamed(one + n), roles: ["owner"] })))],
     wanted: [
-      [isStillOwner({ id: `id-of-a${n}` }), updateUser(`id-of-b${n}`, { roles: [] })],
-      [isStillOwner({ id: `id-of-b${n}` }), updateUser(`id-of-a${n}`, { roles: [] })],
+      [guardOwner({ id: `id-of-a${n}` }), updateUser(`id-of-b${n}`, { roles: [] })],
+      [guardOwner({ id: `id-of-b${n}` }), updateUser(`id-of-a${n}`, { roles: [] })],
     ],
   }),
   "two templates of one name": (n) => ({
@@ -193,7 +193,7 @@ const RACES: Readonly<Record<string, (n: string) => Race>> = {
       [setSharingOff(n, true)],
       [guardSharing({ organization_id: n }), updateWorkspace(n, { user_acl: { somebody: "use" } })],
     ],
-    // Anyone who switches it off looks for what is shared then.
+    // Switching it off then reads what is shared.
     look: () => nodes[0].all(listForbiddenSharing({ organization_id: n })),
     async check([, shared], found) {
       expect(found).toHaveLength(shared === "done" ? 1 : 0);
@@ -268,7 +268,7 @@ const RACES: Readonly<Record<string, (n: string) => Race>> = {
   },
 };
 
-describe("[PQ-14] two nodes want what cannot be both", () => {
+describe("[PQ-14] two nodes make conflicting changes", () => {
   let round = 0;
   beforeAll(async () => {
     if (!needs.postgres.found) return;
@@ -314,7 +314,7 @@ testNeeding(
   async () => {
     const random = randomFrom(SEED);
     const ranges: [number, number][] = [];
-    /** What each chat had last, and the node it is on. */
+    /** The last value of each chat, and its node. */
     const chats = Array.from({ length: 8 }, () => ({ last: 0, at: 0 as 0 | 1 }));
     const work = async (chat: (typeof chats)[number]): Promise<void> => {
       for (let i = 0; i < 40; i++) {
@@ -322,7 +322,7 @@ testNeeding(
           chat.at = chat.at === 0 ? 1 : 0;
           nodes[chat.at].giveUpNumbers();
         }
-        // Blocks hold 40,000, so that nodes meet at the row often.
+        // Blocks have 40,000 numbers, so that nodes often meet at the row.
         const count = 1 + Math.floor(random() * 30_000);
         const first = await nodes[chat.at].reserve("messages", count);
         expect(first).toBeGreaterThan(chat.last);

@@ -1,4 +1,5 @@
-// What a node that only reads may keep: until anything is committed that changes it, on whichever node, and nothing where nobody counts.
+// The cache of a read-only node: entries are valid until a commit that changes them, on any node; nothing is cached if changes are not
+// counted.
 import { afterEach, expect, test } from "bun:test";
 import { SQL } from "bun";
 import { readHere } from "#base/network/read-here.ts";
@@ -16,7 +17,7 @@ import { outcomeOf } from "../contract.ts";
 let database: TestDatabase | undefined;
 afterEach(() => database?.remove());
 
-test("[PQ-16] a group counts what it changes of lists and of callers, once, and nothing else", () => {
+test("[PQ-16] a group counts its changes to lists and callers, once, and nothing else", () => {
   const touching = (...touches: ("workspaces" | "agents" | "callers" | "audit" | "lines")[]) => ({
     batch: [{ sql: "", rows: [[]], touches }],
   });
@@ -24,9 +25,9 @@ test("[PQ-16] a group counts what it changes of lists and of callers, once, and 
   expect(raisedBy(by, [touching("audit"), touching("lines"), touching()])).toBeUndefined();
   expect(raisedBy(by, [touching("agents"), touching("workspaces")])?.params).toEqual(["n", 7, 1, 0, 1]);
   expect(raisedBy(by, [touching("lines"), touching("callers")])?.params).toEqual(["n", 7, 0, 1, 0]);
-  // What says nothing touches everything.
+  // A batch without this information affects everything.
   expect(raisedBy(by, [{ batch: [{ sql: "", rows: [[]] }] }])?.params).toEqual(["n", 7, 1, 1, 1]);
-  // What agents of one workspace write leaves all others alone.
+  // Writes of one workspace's agents do not affect other workspaces.
   const [two, one] = [
     { ...touching("agents"), about: "two" },
     { ...touching("agents", "lines"), about: "one" },
@@ -42,14 +43,14 @@ test("[PQ-16] a group counts what it changes of lists and of callers, once, and 
   ]);
 });
 
-/** The versions of a request to this store. */
+/** The versions for a request to this store. */
 const versionsOf = (store: ReadStore) =>
   readHere(async () => {
     await store.ask();
     return [store.shownVersion, store.callersVersion, store.versionOf()];
   });
 
-/** The same of which workspaces lists have, and of what is shown of two of them. */
+/** Likewise: which workspaces lists contain, and what is shown of two of them. */
 const shownVersionsOf = (store: ReadStore) =>
   readHere(async () => {
     await store.ask();
@@ -79,7 +80,7 @@ testNeeding(
     let store = await open(true);
     await store.commit([putSetting({ key: "a", value: "1" })]);
     expect((await versionsOf(spare))?.every((version) => version !== undefined)).toBe(true);
-    // Outside of a request nobody has asked.
+    // Unknown outside of a request.
     expect([spare.shownVersion, spare.callersVersion, spare.versionOf()]).toEqual([undefined, undefined, undefined]);
     expect(await risen(async () => {})).toEqual([false, false, false]);
     expect(await risen(() => store.commit([{ sql: "delete from timers", rows: [[]], touches: [] }]))).toEqual([
@@ -91,12 +92,12 @@ testNeeding(
     expect(await risen(() => store.commit([updateUser("id-of-ada", { name: "Ada" })]))).toEqual([true, true, true]);
     const refused = { ...changeSetting("nobody", { value: "" }), expect: 1 };
     expect(await risen(() => outcomeOf(store.commit([refused])))).toEqual([false, false, false]);
-    // Another node has become the active one: until it counts, nothing is known of it.
+    // Another node has become the active one: until it counts changes, nothing is known about it.
     await store.close();
     store = await open(true);
     expect(await versionsOf(spare)).toEqual([undefined, undefined, undefined]);
     expect(await risen(() => store.commit([changeSetting("a", { value: "3" })]))).toEqual([true, true, true]);
-    // What was told while the connection has disconnected is not missed.
+    // Events published while the connection was down are not missed.
     await database.cutConnections();
     expect(await risen(() => store.commit([changeSetting("a", { value: "4" })]).catch(() => {}))).not.toEqual([
       false,
@@ -174,7 +175,7 @@ testNeeding(
       await work();
       return ((await versionsOf(spare)) ?? []).map((version, i) => version !== before[i]);
     };
-    // One that counts nothing was active alone before, and its row stays until someone joins.
+    // A node that counts nothing was the only active one before, and its row stays until another joins.
     await (await openPgStore({ url, now: 0, tells: false, fatal: () => {} })).close();
     expect(await versionsOf(spare)).toEqual([undefined, undefined, undefined]);
     const a = await join("a");
@@ -183,7 +184,7 @@ testNeeding(
     const put = (store: PgStore, key: string) => store.commit([putSetting({ key, value: "1" })]);
     expect(await risen(() => put(a.store, "a"))).toEqual([true, false, true]);
     expect(await risen(() => put(b.store, "b"))).toEqual([true, false, true]);
-    // What it writes itself is not all that is written: it keeps nothing by its own count, and of callers what it has asked for.
+    // Its own writes are not all writes: it caches nothing based on its own count, and of callers only what it has queried.
     expect([a.store.shownVersion, a.store.callersVersion, a.store.versionOf("w")]).toEqual([
       undefined,
       undefined,
@@ -200,7 +201,7 @@ testNeeding(
       await store.commit([putUser(userNamed(`caller-${i}`))]);
       expect(await callers()).toBe(before + i + 1);
     }
-    // The newest epoch goes with the node that joined last.
+    // The newest epoch belongs to the node that joined last.
     expect(await risen(() => leaveParts(connection, b, 60_000))).toEqual([true, true, true]);
     expect(await risen(() => put(a.store, "c"))).toEqual([true, false, true]);
     const c = await join("c");
@@ -248,7 +249,7 @@ testNeeding(
     }
     const both = () => Promise.all([a.commit(ofAgents, "other"), b.commit(ofAgents, "one"), a.commit(ofAgents, "one")]);
     expect(await risen(both)).toEqual([false, true, true]);
-    // Whose they are is not said, or more than they is written.
+    // The batch does not say whose they are, or writes more than that.
     expect(await risen(() => b.commit(ofAgents))).toEqual([true, true, true]);
     expect(await risen(() => b.commit([...ofAgents, putSetting({ key: "a", value: "1" })], "one"))).toEqual([
       true,
@@ -260,7 +261,7 @@ testNeeding(
       true,
       true,
     ]);
-    // Outside of a request nobody has asked.
+    // Unknown outside of a request.
     expect([spare.listedVersion, ...(await spare.versionsOf(["one"]))]).toEqual([undefined, undefined]);
     for (const store of [...stores, spare]) await store.close();
   },

@@ -1,4 +1,4 @@
-// The store on a real PostgreSQL: what it demands of it, how it comes to its tables, and that only one node writes.
+// The store on a real PostgreSQL: its requirements, how its tables are created, and that only one node writes.
 import { afterEach, describe, expect } from "bun:test";
 import { SQL } from "bun";
 import { DatabaseVersionError } from "#db/engine/migration.ts";
@@ -71,7 +71,7 @@ describe("a database that would lose or change data is refused", () => {
 testNeeding([needs.postgres], "[PQ-7] rows that bring null in place of their number get one", async () => {
   const store = await open((await database()).url);
   const sql = "insert into usage_keys (key, kind, name) values (?, ?, ?)";
-  // Few go one by one, many as arrays.
+  // A few are sent one by one, many as arrays.
   for (const count of [2, 20]) {
     await store.commit([{ sql, rows: Array.from({ length: count }, (_, i) => [null, 0, `${count}-${i}`]) }]);
   }
@@ -85,7 +85,7 @@ testNeeding([needs.postgres], "[PQ-8] what the database gave up before its commi
   await using sql = new SQL(url, { max: 1 });
   await sql.unsafe("create sequence refusals");
   for (const [n, state] of ["25P03", "40001", "40P01"].entries()) {
-    // Numbers of a sequence stay used when their transaction is taken back: only the first try meets the error.
+    // Sequence numbers stay used after a rollback: only the first attempt gets the error.
     await sql.unsafe(`create or replace function refuse_once() returns trigger language plpgsql as $$ begin
       if nextval('refusals') = 1 then raise exception 'given up' using errcode = '${state}'; end if; return new; end $$`);
     if (n === 0) {
@@ -94,7 +94,7 @@ testNeeding([needs.postgres], "[PQ-8] what the database gave up before its commi
     await sql.unsafe("alter sequence refusals restart");
     const before = store.writer.counts.repeats;
     await store.commit([putSetting({ key: state, value: "" })]);
-    // A busy database may give up again on its own.
+    // A busy database may reject again by itself.
     expect(store.writer.counts.repeats).toBeGreaterThan(before);
   }
   await sql.close();
@@ -156,7 +156,7 @@ testNeeding(
     const store = await open(url);
     await store.commit([putSetting({ key: "kept", value: "before" })]);
     await using sql = new SQL(url, { max: 2 });
-    // A COMMIT that takes long, as on a busy disk or while a standby is away.
+    // A COMMIT that takes long, as on a busy disk or without its standby.
     await sql.unsafe(`create function wait_long() returns trigger language plpgsql as
         $$ begin perform pg_advisory_xact_lock(17); return null; end $$;
       create constraint trigger wait_long after update on settings deferrable initially deferred

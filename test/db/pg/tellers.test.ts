@@ -1,10 +1,10 @@
-// How many notices each node has told, and whether they were heard: pure.
+// How many notices each node has sent, and whether they were received: pure.
 import { expect, test } from "bun:test";
 import { type Found, Tellers } from "#db/pg/told/tellers.ts";
 
 const SILENCE_MS = 3_000;
 
-/** Looks twice a second at nodes that say this, one look after the other. */
+/** Polls twice a second; nodes report these counts, one poll after the other. */
 const looking = () => {
   const tellers = new Tellers(SILENCE_MS);
   let now = 0;
@@ -17,18 +17,18 @@ const looking = () => {
   return { tellers, see, hear };
 };
 
-test("[CL-51] what was told and heard, and what nobody has told, is nothing to look for", () => {
+test("[CL-51] equal counts, and a node that has sent nothing, cause no reload", () => {
   const { see, hear } = looking();
   expect([see({ 7: 0, 8: 0 }), see({ 7: 0, 8: 0 })]).toEqual(["nothing", "nothing"]);
   hear(7, 1);
   hear(7, 2);
   expect([see({ 7: 2, 8: 0 }), see({ 7: 2, 8: 0 })]).toEqual(["nothing", "nothing"]);
-  // A number that was refused is left out.
+  // The number of a rejected one is skipped.
   hear(7, 4);
   expect([see({ 7: 4, 8: 0 }), see({ 7: 4, 8: 0 })]).toEqual(["nothing", "nothing"]);
 });
 
-test("[CL-51] what comes a moment later than its count is not missed, what does not come is, once", () => {
+test("[CL-51] a notification shortly after its count is not missing, one that never arrives is, once", () => {
   const { see, hear } = looking();
   see({ 7: 0 });
   expect(see({ 7: 1 })).toBe("nothing");
@@ -51,7 +51,7 @@ test("[CL-51] who begins to listen has heard what was known to be told by then",
   expect([see({ 7: 5 }), see({ 7: 6 }), see({ 7: 6 })]).toEqual(["nothing", "nothing", "missed"]);
 });
 
-test("[CP-52] a node that no longer exists, or says nothing for three seconds, may have meant to tell more: that is said once", () => {
+test("[CP-52] a node that is gone, or silent for three seconds, may have had more to send: that is reported once", () => {
   const { see } = looking();
   const silent = () => see({ 7: 0 }, "the same");
   const said = Array.from({ length: 9 }, silent);

@@ -1,4 +1,4 @@
-// SQLite's words in PostgreSQL's. What comes out is prepared on a real server by store.test.ts; here are the forms themselves.
+// SQLite's SQL translated to PostgreSQL's. store.test.ts prepares the results on a real server; this tests the translations.
 import { describe, expect, test } from "bun:test";
 import { splitHosts, withoutPassword } from "#db/pg/hosts.ts";
 import { toPostgres } from "#db/pg/text.ts";

@@ -1,4 +1,4 @@
-// What a node that writes tells the others: by the commit it belongs to, whatever becomes of the connection.
+// Events that a writing node publishes to the others: with the commit they belong to, whatever happens to the connection.
 import { afterEach, expect } from "bun:test";
 import { SQL } from "bun";
 import { systemClock } from "#base/clock.ts";
@@ -15,7 +15,7 @@ import { outcomeOf } from "../contract.ts";
 let database: TestDatabase | undefined;
 afterEach(() => database?.remove());
 
-/** Writes a setting, as something that the audit log tells. */
+/** Writes a setting, like something recorded in the audit log. */
 const audited = (key: string, expect?: number) => ({
   sql: "insert into settings (key, value) select ?, '1' where not exists (select 1 from settings where key = ?)",
   rows: [[key, key]],
@@ -36,7 +36,7 @@ testNeeding(
     listener.hear((notice) => void heard.push(notice));
     const words = (): string[] => heard.flatMap((notice) => (notice.words ?? []).map(({ id }) => id));
     await until(() => heard.some(({ all }) => all), { what: "everything at the beginning" });
-    // The first of an epoch may follow on some that were missed.
+    // The first one of an epoch may follow some that were missed.
     store.tell("key_gone", "first", {});
     await until(() => heard.some(({ epoch }) => epoch === store.epoch));
     heard.splice(0);
@@ -61,7 +61,7 @@ testNeeding(
     heard.splice(0);
     await database.cutConnections();
     store.tell("key_gone", "three", {});
-    // Anyone who listens was cut off, too: it hears the word, or that it may have missed some.
+    // The listener was also disconnected: it receives the event, or the notice that it may have missed some.
     await until(() => words().includes("three") || heard.some(({ all }) => all));
     await listener.close();
     await primary.close();
@@ -146,7 +146,7 @@ testNeeding(
     }
     expect(told.filter((text) => !text.includes('"moves"')).length).toBe(1);
 
-    // As it would be where a word went to a database that is the primary no more.
+    // As if an event was sent to a database that is no longer the primary.
     heard.splice(0);
     Object.assign(other.writer, { told: other.writer.told + 1 });
     const isDoneTwice = (): boolean => heard.filter((one) => one === "everything").length > 1;

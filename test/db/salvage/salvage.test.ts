@@ -1,4 +1,4 @@
-// Salvage of databases that are really damaged: pages overwritten at many places, files cut off, headers zeroed.
+// Salvaging databases that are really damaged: pages overwritten at many places, truncated files, zeroed headers.
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { closeSync, cpSync, ftruncateSync, openSync, readFileSync, statSync, writeSync } from "node:fs";
@@ -13,7 +13,7 @@ import { runHere } from "#test/cli/run-verb.ts";
 import { openIn, temporaryDirectory } from "../deployments.ts";
 
 const SEED = Number(Bun.env.SLIPWAY_TEST_SEED ?? Date.now() % 1_000_000);
-/** Damaged files of each kind: 200 by hand. */
+/** Damaged files of each kind: 200 in manual runs. */
 const FILES = Number(Bun.env.SLIPWAY_TEST_DAMAGED_FILES ?? 6);
 const PAGE = 4096;
 const USERS = 400;
@@ -46,7 +46,7 @@ beforeAll(async () => {
 
 afterAll(() => place[Symbol.dispose]());
 
-/** A copy of the sound directory whose database file this has damaged. */
+/** Returns a copy of the intact directory whose database file was damaged by this. */
 const damagedBy = (damage: (fd: number, pages: number) => void): string => {
   const directory = join(place.path, `damaged-${made++}`);
   cpSync(whole, directory, { recursive: true });
@@ -63,7 +63,7 @@ const salvaged = async (from: string): Promise<{ into: string; report: Salvaged 
   return { into, report: await salvage({ from, into, now: 1, signal }) };
 };
 
-/** Everything in the new database is sound and was in the old one. Answers how much came through. */
+/** Checks that everything in the new database is valid and was in the old one. Returns how much was salvaged. */
 const examine = (into: string): { settings: number; users: number } => {
   using db = new Database(join(into, "slipway.db"), { readonly: true });
   expect(db.query("pragma integrity_check").values()).toEqual([["ok"]]);
@@ -86,7 +86,7 @@ const random = (seed: number): ((below: number) => number) => {
   };
 };
 
-test("[OP-20] a sound database comes through whole, with key and uploads, and stays as it is", async () => {
+test("[OP-20] an intact database is copied completely, with key and uploads, and unchanged", async () => {
   const from = damagedBy(() => {});
   const { into, report } = await salvaged(from);
   expect(examine(into)).toEqual({ settings: SETTINGS, users: USERS });
@@ -100,7 +100,7 @@ test("[OP-20] a sound database comes through whole, with key and uploads, and st
 const MAX_LEAF_ROWS = 50;
 const LEAF = 0x0d;
 
-/** Whether this page of the sound database holds rows, and not the list of tables. */
+/** Returns whether this page of the intact database contains rows, and not the list of tables. */
 const isLeafOfRows = (page: number): boolean => {
   const bytes = readFileSync(join(whole, "slipway.db")).subarray(page * PAGE, (page + 1) * PAGE);
   return bytes[0] === LEAF && !bytes.includes("CREATE ");
@@ -123,7 +123,7 @@ describe(`overwritten pages (seed ${SEED})`, () => {
         });
         const { into } = await salvaged(from);
         const found = examine(into);
-        // A leaf has some 20 rows. What hangs below an inner page, or in a table whose name is lost, is lost with it.
+        // A leaf has about 20 rows. Rows below an inner page, or in a table whose name is lost, are lost with it.
         if (overwritten.every(isLeafOfRows)) {
           expect(found.settings + found.users).toBeGreaterThanOrEqual(SETTINGS + USERS - MAX_LEAF_ROWS * count);
         }
@@ -133,7 +133,7 @@ describe(`overwritten pages (seed ${SEED})`, () => {
   );
 });
 
-test("[OP-20] of a file that is cut off, rows of the first part come through", async () => {
+test("[OP-20] of a truncated file, rows of the first part are recovered", async () => {
   const { into } = await salvaged(damagedBy((fd, pages) => ftruncateSync(fd, Math.floor(0.8 * pages) * PAGE)));
   const found = examine(into);
   expect(found.settings).toBeGreaterThan(100);
@@ -160,7 +160,7 @@ test("[OP-20] where a page of the list of tables is lost, only the tables it nam
   expect(report.tables.filter(({ unreadable }) => unreadable !== 0).map(({ name }) => name)).toContain("tasks");
 });
 
-test("[OP-20] the verb names the tables with losses, and refuses a folder that holds something", async () => {
+test("[OP-20] the command names the tables with losses, and refuses a folder that is not empty", async () => {
   const from = damagedBy((fd, pages) => {
     for (let page = 40; page < pages; page += 7) writeSync(fd, Buffer.alloc(PAGE, 0xff), 0, PAGE, page * PAGE);
   });

@@ -54,7 +54,7 @@ const where = (dialect: "anthropic" | "openai", name: string, asker = nobody): s
   targetsFor(catalog, dialect, name, asker).map((one) => `${one.provider.id}:${one.model}`);
 
 describe("names", () => {
-  test("[GW-4] lead to the first entry that fits, its targets in order, else to an enabled model of that name", () => {
+  test("[GW-4] resolve to the first matching entry, its targets in order, else to an enabled model of that name", () => {
     expect(where("anthropic", "opus-4-8[1m]")).toEqual(["a:claude-1", "b:opus-4-8[1m]"]);
     expect(where("anthropic", "claude-1")).toEqual(["a:claude-1"]);
     expect(where("anthropic", "claude-off")).toEqual([]);
@@ -62,7 +62,7 @@ describe("names", () => {
     expect(where("anthropic", "gpt-1")).toEqual(["a:gpt-1"]);
   });
 
-  test("[GW-4] of another dialect lead nowhere, and an unknown one to the dialect's default where there is one", () => {
+  test("[GW-4] of another dialect are unknown, and an unknown one uses the dialect's default if there is one", () => {
     expect(where("anthropic", "what")).toEqual([]);
     expect(where("openai", "claude-1")).toEqual([]);
   });
@@ -126,7 +126,7 @@ describe("bodies", () => {
     findEndpoint("openai", "POST", path) as NonNullable<ReturnType<typeof findEndpoint>>;
   const bytes = (value: unknown) => new TextEncoder().encode(typeof value === "string" ? value : JSON.stringify(value));
 
-  test("[GW-2] pass as they came unless a name is mapped or a stream would not tell its usage", () => {
+  test("[GW-2] pass unchanged unless a name is mapped or a stream would not report its usage", () => {
     const body = bytes('{"model": "m",  "unknown": [1.50], "messages": []}');
     expect(readCallBody(endpoint("/chat/completions"), body).bytesFor("m")).toBe(body);
     const mapped = JSON.parse(
@@ -155,7 +155,7 @@ describe("bodies", () => {
     expect(() => readCallBody(endpoint("/responses"), bytes(value))).toThrow(CallBodyError);
   });
 
-  test("[GW-6] several answers multiply what is reserved, and no caller reserves more than a model could answer", () => {
+  test("[GW-6] several answers multiply the reservation, limited to what a model could answer", () => {
     const output = (value: object): number =>
       likelyTokens(readCallBody(endpoint("/chat/completions"), bytes(Object.assign({ model: "m" }, value))))
         .output_tokens;

@@ -1,4 +1,4 @@
-// What the gateway reads in answers while they pass: usage in every form, however the bytes are cut, without changing one of them.
+// The gateway's parsing of passing responses: usage in every format, however the bytes are split, without changing any.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { UsageFormat } from "#src/llm/gateway/endpoint.ts";
@@ -12,7 +12,7 @@ const events = (...data: unknown[]): string =>
 const EVENTS = "text/event-stream; charset=utf-8";
 const JSON_TYPE = "application/json";
 
-/** A form, its content type, an answer, and what it has used. */
+/** A format, its content type, a response, and its usage. */
 const ANSWERS: readonly (readonly [string, UsageFormat, string, string, ModelUsage])[] = [
   [
     "a stream of Anthropic",
@@ -102,7 +102,7 @@ const ANSWERS: readonly (readonly [string, UsageFormat, string, string, ModelUsa
   ],
 ];
 
-/** Passes the text in pieces that end at these places. */
+/** Passes the text in pieces that end at these positions. */
 const passed = (tap: UsageTap, text: string, cuts: readonly number[]): string => {
   const bytes = new TextEncoder().encode(text);
   const places = [...new Set(cuts.map((cut) => cut % (bytes.length + 1)))].sort((a, b) => a - b);
@@ -111,7 +111,7 @@ const passed = (tap: UsageTap, text: string, cuts: readonly number[]): string =>
   return new TextDecoder().decode(Buffer.concat([...out, tap.end()]));
 };
 
-describe("what an answer has used", () => {
+describe("the usage of an answer", () => {
   test.each(ANSWERS)(
     "[GW-5] is read from %s, wherever its bytes are cut, and the bytes pass as they are",
     (_, format, type, text, usage) => {
@@ -130,7 +130,7 @@ describe("what an answer has used", () => {
     },
   );
 
-  test("[GW-2] the usage of a stream that only the gateway has asked for is taken out, and nothing else", () => {
+  test("[GW-2] stream usage that only the gateway requested is removed, and nothing else", () => {
     const before = events({ choices: [{ delta: { content: "a" } }] }, { choices: [{ finish_reason: "stop" }] });
     const hidden = events({ choices: [], usage: { prompt_tokens: 1, completion_tokens: 2 } });
     fc.assert(
@@ -144,7 +144,7 @@ describe("what an answer has used", () => {
     );
   });
 
-  test("[GW-5] an error in the middle of a stream is seen, and an answer that was cut off still tells what it had", () => {
+  test("[GW-5] an error during a stream is detected, and a truncated answer still reports its usage", () => {
     const broken = new UsageTap({ format: "anthropic", type: EVENTS, hidesUsage: false });
     passed(
       broken,
@@ -160,7 +160,7 @@ describe("what an answer has used", () => {
     expect(cut.tapped.usage).toEqual({ input_tokens: 9, output_tokens: 4 });
   });
 
-  test("[GW-9] what is held of an answer is bounded; a usage at its end is still read", () => {
+  test("[GW-9] the buffered part of an answer is bounded; usage at its end is still read", () => {
     const tap = new UsageTap({ format: "openai_chat", type: JSON_TYPE, hidesUsage: false });
     const piece = new Uint8Array(4 * 1024 * 1024).fill(0x61);
     for (let i = 0; i < 12; i++) tap.read(piece);
@@ -279,7 +279,7 @@ describe("what an answer has used", () => {
     expect(tap.tapped).toMatchObject({ usage: { output_tokens: 2 } });
   });
 
-  test("[GW-3] the provider's key is masked however its bytes are cut, and all other bytes pass", () => {
+  test("[GW-3] the provider's key is masked however its bytes are split, and all other bytes pass", () => {
     const key = "sk-sk/0123456789";
     const escaped = [
       "\\u0073k-sk/0123456789",

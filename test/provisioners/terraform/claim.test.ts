@@ -1,4 +1,4 @@
-// A workspace that was kept ready from a Terraform template and is claimed: what runs keeps its token, so nothing of it is replaced.
+// Claiming a workspace prebuilt from a Terraform template: the running agent keeps its token, so nothing is replaced.
 import { expect } from "bun:test";
 import { rmSync } from "node:fs";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
@@ -14,7 +14,7 @@ testNeeding(
     await using world = await openTerraformWorld();
     const { admin } = world;
     const preset = 'data "coder_workspace_preset" "one" {\n  name = "One"\n  prebuilds { instances = 1 }\n}\n';
-    // What an agent is made of must not depend on its owner: the provider replaces one whose startup script changes.
+    // An agent must not depend on its owner: the provider replaces one whose startup script changes.
     const own = "${data.coder_workspace_owner.me.name}";
     const badge = 'resource "terraform_data" "badge" {\n  triggers_replace = data.coder_workspace_owner.me.email\n}\n';
     const files = { ...filesOf("minimal", { [own]: "you" }), "preset.tf": preset + badge };
@@ -51,13 +51,13 @@ testNeeding(
       return { machine: (one("machine") as { id: string }).id, token: (one("main") as { token: string }).token };
     };
     expect(machineIn(after)).toEqual(machineIn(before));
-    // The program that runs is the owner's agent now.
+    // The running program is the owner's agent now.
     await awaitWorkspace(admin, mine.id, (now) => isReady(now) && now.latest_build.id === mine.latest_build.id);
     await admin.patch(`/api/v2/templates/${template.id}`, { deprecation_message: "no more are kept ready" });
     const others = (await owned("prebuilds")).map(({ id }) => id);
     await createBuild(admin, mine.id, "delete");
     await until(async () => (await owned("prebuilds")).length + (await owned("me")).length === 0);
-    // The template keeps its folder in the machine's own temp folder.
+    // The template keeps its folder in the machine's temp folder.
     for (const id of [mine.id, ...others]) rmSync(`/tmp/slipway-tf-${id}`, { recursive: true, force: true });
   },
   240_000,

@@ -1,4 +1,4 @@
-// What was mapped, in the form in which the expected.json of a template has it: without ids, tokens and addresses.
+// Converts mapped resources to the form of a template's expected.json: without IDs, tokens and addresses.
 import type { MappedParameter, MappedResource } from "#src/provisioners/terraform/mapping/mapped.ts";
 
 export const TEMPLATES = ["minimal", "parameters", "apps-and-scripts", "metadata-cost", "presets-prebuilds"] as const;
@@ -27,7 +27,7 @@ export const recordedText = (name: string, file: string): Promise<string> =>
 export const recorded = async <T>(name: string, file: string): Promise<T> =>
   JSON.parse(await recordedText(name, file)) as T;
 
-/** `known`: what stands for a token in the expected.json. */
+/** `known`: the text that stands for a token in the expected.json. */
 export const compared = (resources: readonly MappedResource[], known: string): unknown =>
   resources.map((resource) => ({
     ...resource,

@@ -1,4 +1,4 @@
-// A workspace on a machine that the server does not start: someone runs the command they are given there.
+// A workspace on a machine that the server does not start: a person runs the given command there.
 import { afterAll, beforeAll, expect } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -36,7 +36,7 @@ resource "coder_external_agent" "main" {
 
 const agentOf = ({ latest_build }: Workspace) => latest_build.resources.flatMap(({ agents = [] }) => agents)[0];
 
-/** Runs the command in a home of its own, as someone would on their machine; ends what it started. */
+/** Runs the command in its own home, as a person would on their machine; ends what it started. */
 const machine = (command: string, more: Record<string, string> = {}) => {
   const home = mkdtempSync(join(tmpdir(), "slipway-machine-"));
   noteFolder(home);
@@ -51,7 +51,7 @@ const machine = (command: string, more: Record<string, string> = {}) => {
       try {
         process.kill(-process_.pid, "SIGTERM");
       } catch {
-        // It has ended.
+        // The process has ended.
       }
       await process_.exited;
       rmSync(home, { recursive: true, force: true });
@@ -61,7 +61,7 @@ const machine = (command: string, more: Record<string, string> = {}) => {
 
 testNeeding(
   wanted,
-  "[TF-17] an agent on any machine joins with the command that its workspace's people are given, by either name of the program",
+  "[TF-17] an agent on any machine joins with the command that people of its workspace get, by either name of the program",
   async () => {
     const { template, version } = await makeTerraformTemplate(world.admin, { "main.tf": MAIN }, "outside");
     expect(version.has_external_agent).toBe(true);
@@ -78,7 +78,7 @@ testNeeding(
       await until(isConnected);
     }
     await until(async () => !(await isConnected()));
-    // The program fetched by hand, under its other name.
+    // The program downloaded by hand, under its other name.
     const url = new URL("/", world.server.url);
     const fetched = `curl -fsSL "${url.href}bin/coder-linux-amd64" -o coder && chmod 755 coder && exec ./coder agent`;
     await using _again = machine(fetched, { CODER_AGENT_URL: url.href, CODER_AGENT_TOKEN: credentials.agent_token });

@@ -1,4 +1,4 @@
-// The limit of planning a form counts what the program does, not how busy the machine is.
+// The limit of planning a form counts the program's CPU time, not wall-clock time.
 import { expect, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import { runCommand } from "#src/provisioners/terraform/command.ts";

@@ -1,4 +1,4 @@
-// Questions that depend on each other in Terraform's own words: by the live form and by the builds that are made of its answers.
+// Terraform parameters that depend on each other: in the live form, and in builds created from its values.
 import { afterAll, beforeAll, expect } from "bun:test";
 import { existsSync } from "node:fs";
 import type { DynamicParameters } from "#schema/workspaces/dynamic-parameters.ts";
@@ -26,7 +26,7 @@ const named = ({ parameters }: DynamicParameters, name: string) => parameters.fi
 
 testNeeding(
   wanted,
-  "[TF-15] what is asked, with which options and defaults, follows from what was answered",
+  "[TF-15] the parameters, options and defaults depend on earlier answers",
   async () => {
     const first = await asked({});
     expect(first.id).toBe(7);
@@ -39,7 +39,7 @@ testNeeding(
     expect(named(near, "gpu_kind")?.default_value).toEqual({ value: "small", valid: true });
     const far = await asked({ gpu: "true", region: "us", required_one: "x" });
     expect(named(far, "gpu_kind")?.default_value).toEqual({ value: "large", valid: true });
-    // Answered before it was no longer asked: no mistake; a name that the template does not have is one.
+    // A value for a parameter that is no longer shown is not an error; a name that the template does not have is one.
     expect((await asked({ gpu: "false", gpu_kind: "large", required_one: "x" })).diagnostics).toEqual([]);
     expect((await asked({ nobody: "x" })).diagnostics.map(({ detail }) => detail)).toEqual(["nobody"]);
   },
@@ -47,7 +47,7 @@ testNeeding(
 
 testNeeding(
   wanted,
-  "[TF-15] what the template refuses is told alongside its parameter, in the template's words",
+  "[TF-15] the template's refusals are shown next to their parameter, in its own words",
   async () => {
     const wrong = await asked({ cpus: "99", project: "NOT GOOD", required_one: "x" });
     expect(wrong.parameters.map(({ name }) => name)).toContain("cpus");
@@ -59,7 +59,7 @@ testNeeding(
 
 testNeeding(
   wanted,
-  "[TF-15] on the socket the newest question counts, and its answer is that of the values it has",
+  "[TF-15] on the socket the newest request wins, and its response is for its values",
   async () => {
     using socket = await world.admin.socket(path());
     expect((await socket.json<DynamicParameters>()).id).toBe(-1);
@@ -83,13 +83,13 @@ testNeeding(
     expect([refused.status, JSON.stringify(refused.body)]).toEqual([400, expect.stringContaining('"field":"cpus"')]);
     const strange = await create("odd", { required_one: "x", nobody: "y" }).catch((error) => error);
     expect([strange.status, JSON.stringify(strange.body)]).toEqual([400, expect.stringContaining('"field":"nobody"')]);
-    // It asks for tags and waits for a worker that has them; what it was given is kept by then.
+    // It requests tags and waits for a worker that has them; its values are stored by then.
     const { latest_build } = await create("good", { required_one: "x", gpu: "true", gpu_kind: "large" });
     type Value = { name: string; value: string };
     const values = await world.admin.get<Value[]>(`/api/v2/workspacebuilds/${latest_build.id}/parameters`);
     expect(values.find(({ name }) => name === "gpu_kind")?.value).toBe("large");
     expect(values.find(({ name }) => name === "Zones of interest")?.value).toBe('["a","b"]');
-    // The worker must have what these values ask for, and so must that of the delete.
+    // The worker must have the tags for these values, and so must the delete's.
     const far = await create("far", { required_one: "x", region: "us" });
     await world.admin.patch(`/api/v2/workspacebuilds/${far.latest_build.id}/cancel`);
     const gone = await createBuild(world.admin, far.id, "delete");
@@ -104,7 +104,7 @@ testNeeding(
 
 testNeeding(
   wanted,
-  "[TF-15] a template whose questions do not depend on anything is answered without any plan",
+  "[TF-15] a template without dependent parameters is answered without a plan",
   async () => {
     const { version } = await makeTerraformTemplate(world.admin, filesOf("presets-prebuilds"), "plain");
     const answer = await world.admin.post<DynamicParameters>(

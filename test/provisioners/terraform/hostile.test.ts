@@ -1,4 +1,4 @@
-// What code of a template tries with the folder and the programs of its own run.
+// Attacks of a template's code on the folder and programs of its own run.
 import { expect, test } from "bun:test";
 import { mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { getPriority } from "node:os";
@@ -17,7 +17,7 @@ import { until } from "#test/support/until.ts";
 
 const STATE = JSON.stringify({ version: 4, lineage: "a", serial: 2 });
 
-test("[TF-28] a state that is a link to a file of the server's is no state, and what is stored is not written through it", async () => {
+test("[TF-28] a state that links to a file of the server is rejected, and nothing is written through it", async () => {
   using place = tempDirectory();
   const session = new Session(join(place.path, "run"));
   await session.keepState(STATE);
@@ -37,13 +37,13 @@ test("[TF-38] a state that cannot be read is put aside and never taken for one; 
   const session = new Session(join(place.path, "builds", "run"));
   await session.keepState(STATE.slice(0, 20));
   expect([await session.state(), await session.isEmpty()]).toEqual([undefined, false]);
-  // What is stored so by anyone who pushed it is no loss.
+  // A state equal to the stored one, pushed by a person, is not lost.
   expect(await session.setAside(STATE.slice(0, 20))).toBeUndefined();
   const aside = (await session.setAside(STATE)) ?? "";
   expect(aside).toStartWith(join(place.path, "unreadable", "run-"));
   expect(readFileSync(aside, "utf8")).toBe(STATE.slice(0, 20));
   expect(await session.isEmpty()).toBe(true);
-  // Nor does a build begin as if nothing had been made when such a one was pushed.
+  // Nor does a build start from scratch when such a state was pushed.
   for (const transition of ["start", "delete"]) {
     const request = { state: STATE.slice(0, 20), transition, terraform: {} };
     const run = { session, request } as unknown as BuildRun;
@@ -84,9 +84,9 @@ test("[TF-33] [TF-28] programs of a run give way to the server, each tells its o
     return runCommand({ ...where, args: ["-c", script], clock: systemClock, signal, limit: 60_000, grace: 1_000 });
   };
   const session = "/proc/self/autogroup";
-  // Put behind once it runs; where the system has no such file there is nothing to wait for.
+  // Its priority is lowered once it runs; a system without such a file need not be waited for.
   const behind = `until [ ! -e ${session} ] || grep -q "nice 13$" ${session}; do sleep 0.01; done`;
-  // On top of what these tests give way themselves.
+  // In addition to the tests' own niceness.
   const niceness = Math.min(19, 13 + getPriority());
   expect(await run(`nice; ${behind}; echo first >&2`)).toMatchObject({
     code: 0,
@@ -95,7 +95,7 @@ test("[TF-33] [TF-28] programs of a run give way to the server, each tells its o
   });
   const second = await run("echo second; ln -sf other stdout");
   expect([second.output, second.errors]).toEqual(["second\n", ""]);
-  // Two at once: each gives way further than one alone, the one that began before as well.
+  // With two at once, each gets a lower priority than one alone, including the earlier one.
   const further = `until [ ! -e ${session} ] || grep -q "nice 16$" ${session}; do sleep 0.01; done`;
   const meet = (own: string, its: string) => `${further}; touch ${own}; until [ -e ${its} ]; do sleep 0.01; done`;
   const [a, b] = [join(place.path, "a"), join(place.path, "b")];
@@ -112,13 +112,13 @@ test("[TF-33] so many commands at once weigh about what one does alone, and none
   expect([0, 1, 2, 3, 5, 8, 10, 100].map(getNiceness)).toEqual([13, 13, 16, 18, 19, 19, 19, 19]);
   using first = new Behind();
   using second = new Behind();
-  // What an apply starts may be the workspace, which runs on when the others have ended.
+  // An apply may start the workspace, which keeps running when the others have ended.
   expect([first.words("plan").at(-1), second.words("apply").at(-1)]).toEqual(["16", "10"]);
 });
 
 test("[TF-28] a command that has ended before it is looked at is known by when it began, as what it has started is", async () => {
   const child = Bun.spawn(["true"]);
-  // Not awaited: then it would have been collected.
+  // Not awaited; otherwise it would have been reaped.
   const ended = `until grep -q "^State:.Z" /proc/${child.pid}/status; do sleep 0.01; done`;
   Bun.spawnSync(["sh", "-c", ended], { timeout: 10_000 });
   expect([findMark(child.pid), markOfChild(child.pid)]).toEqual([
@@ -150,7 +150,7 @@ test("[TF-28] what a plan has started ends with it; what an apply has started ma
   for (const pid of left) process.kill(pid, "SIGKILL");
 });
 
-test("[TF-39] one that prints without end and does not hear that it shall stop fills no disk, holds nobody up and is killed", async () => {
+test("[TF-39] a template that prints endlessly and ignores stop requests fills no disk, delays nobody and is killed", async () => {
   using place = tempDirectory();
   const script = 'trap "" INT; while :; do head -c 200000 /dev/zero | tr "\\0" "x\\n"; echo; done';
   let lines = 0;
@@ -210,6 +210,6 @@ test("[TF-39] one whose registry does not answer holds back others for half a mi
   await clock.advance(30_000);
   expect(await third).toBeUndefined();
   end?.();
-  // Anyone who comes when nobody is at it goes at once.
+  // Without others, a run does not wait.
   expect(await turns.take(clock, signal)).toBeDefined();
 });

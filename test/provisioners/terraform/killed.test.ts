@@ -1,4 +1,4 @@
-// Someone else ends the program in the middle: an operator, or a machine without memory. The job says by which signal it was killed.
+// The program is killed from outside: by an operator, or for memory. The job reports the signal.
 import { expect } from "bun:test";
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -18,7 +18,7 @@ const HEAD = `terraform {
 data "coder_workspace" "me" {}
 `;
 
-/** A program of this name that ends as \`dies\` says where it is called with the command that the file \`victim\` names. */
+/** A program of this name that ends as `dies` says when it is called with the command named in the file `victim`. */
 const mortal = (name: "terraform" | "tofu", dies: string) => {
   const folder = mkdtempSync(join(tmpdir(), "slipway-tf-mortal-"));
   noteFolder(folder);
@@ -41,7 +41,7 @@ for (const name of ["terraform", "tofu"] as const) {
     [needs.terraform],
     `[TF-44] whichever command of ${name} is killed, the job names it, the signal and what may be the cause`,
     async () => {
-      // The second is how a shell around the program tells it.
+      // The second one is how a shell around the program reports it.
       using program = mortal(name, name === "tofu" ? "exit 137" : "kill -9 $$");
       await using world = await openTerraformWorld({ env: { SLIPWAY_TERRAFORM_BINARY: program.path } });
       const { admin } = world;
@@ -105,7 +105,7 @@ resource "terraform_data" "second" {
     );
     await until(() => processesWith(`${folder}/open`).length === 0);
     await createBuild(admin, id, "start");
-    // It ends on its own then, and tells everything it knows.
+    // It ends on its own then, and reports everything it knows.
     process.kill(await pid(), "SIGSEGV");
     const crashed = await awaitBuild(admin, id);
     expect(crashed.latest_build.job.error).toMatch(/apply: SIGSEGV: /);

@@ -1,5 +1,5 @@
-// From plans, states and graphs that Terraform 1.11.4 has printed to what Slipway keeps: each template of templates/ gives its
-// expected.json, and the cases in which an address or a name could be read wrongly.
+// Mapping plans, states and graphs printed by Terraform 1.11.4 to what Slipway stores: each template of templates/ results in its
+// expected.json. Also the cases in which an address or name could be misread.
 import { describe, expect, test } from "bun:test";
 import { parameterIn, presetIn, resourcesIn } from "#src/provisioners/terraform/manifest.ts";
 import { getModule, toLabel } from "#src/provisioners/terraform/mapping/address.ts";
@@ -44,7 +44,7 @@ test("[TF-2] what is mapped becomes a manifest: tokens and ids of apps from the 
   const [agent] = resources.flatMap(({ agents = [] }) => agents);
   expect(agent?.token).toMatch(/^[0-9a-f-]{36}$/);
   expect(agent?.api_key_scope).toBe("no_user_data");
-  // By their order, then by name; the one with an order of its own comes last.
+  // By order, then by name; the one with an explicit order comes last.
   expect(agent?.apps?.map(({ slug }) => slug)).toEqual(["docs", "each-one", "each-two", "htop", "web"]);
   expect(agent?.apps?.every(({ id }) => /^[0-9a-f-]{36}$/.test(id ?? ""))).toBe(true);
   expect(agent?.scripts?.map(({ cron }) => cron)).toEqual([undefined, undefined, undefined, "0 0 3 * * *", undefined]);
@@ -157,7 +157,7 @@ describe("where names and addresses mislead", () => {
     );
   });
 
-  test("[TF-3] metadata of several instances of one resource are told apart, in a plan by their number and in a state by ids", () => {
+  test("[TF-3] metadata of several instances of one resource are distinguished, in a plan by number and in a state by ID", () => {
     const graph = graphOf([
       ["coder_metadata.x", "terraform_data.a"],
       ["coder_metadata.y", "terraform_data.a"],
@@ -175,7 +175,7 @@ describe("where names and addresses mislead", () => {
     expect(of((n) => `id-${n}`)).toEqual(["", "y", "x"]);
   });
 
-  test("[TF-4] a parameter under whose name no value can be kept is refused", () => {
+  test("[TF-4] a parameter whose name cannot hold a value is refused", () => {
     const one = { ...managed("data.coder_parameter.one", { name: "__proto__" }), mode: "data" as const };
     expect(() => toParameters([one])).toThrow("cannot be named __proto__");
     expect(toParameters([{ ...one, values: { name: "constructor" } }]).length).toBe(1);

@@ -1,4 +1,4 @@
-// Secrets in the spellings in which programs print them.
+// Secrets in the encodings in which programs print them.
 import { expect, test } from "bun:test";
 import { generateKeyPairSync } from "node:crypto";
 import { Mask } from "#src/provisioners/terraform/mask.ts";
@@ -38,7 +38,7 @@ test("[TF-11] a secret is hidden in JSON, in HCL, in addresses and in base64, wh
       for (const said of [base64(before + ODD + behind), Buffer.from(before + ODD + behind).toString("base64url")]) {
         const hidden = mask.hide(`token=${said}`);
         expect(hidden).toContain("(hidden)");
-        // What neighbours share at the borders says less than a byte of it.
+        // The bits shared with neighbors at the boundaries reveal less than a byte of it.
         expect(hidden.length).toBeLessThanOrEqual("token=(hidden)".length + base64(`${before}${behind}`).length + 6);
       }
     }

@@ -1,5 +1,5 @@
-// What someone does who comes with a template of their own: a server in an empty folder with its settings as they are, the lines of the page,
-// and a template as it is. Run with the compiled program it needs nothing else; from source the page says what it needs.
+// A newcomer with their own template: a server in an empty folder with default settings, the commands of the page, and an unmodified
+// template. With the compiled program it needs nothing else; from source the page says what it needs.
 import { expect } from "bun:test";
 import { cpSync, mkdirSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";

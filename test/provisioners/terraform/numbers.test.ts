@@ -1,5 +1,5 @@
-// One reading of numbers, and one name in every refusal, wherever values come in: a new workspace, a build, the live form, the command line;
-// of a template of Terraform whose questions are planned, of one whose are not, and of a template.yaml.
+// Numbers are parsed consistently, and every error has the same name, wherever values are entered: a new workspace, a build, the live form,
+// the command line; for a Terraform template with planned parameters, for one without, and for a template.yaml.
 import { afterAll, beforeAll, expect } from "bun:test";
 import type { DynamicParameters } from "#schema/workspaces/dynamic-parameters.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
@@ -106,7 +106,7 @@ resources:
 const BAD = ["5.5", "1e1", "99999999999999999999", "two", "", " 3", "0x3"];
 const values = (given: Record<string, string>) => Object.entries(given).map(([name, value]) => ({ name, value }));
 
-/** The status and the names of what is refused. */
+/** Returns the status and the names of the rejected values. */
 const refused = async (path: string, body: object): Promise<[number, string[]]> => {
   const answer = await world.admin.fetch("POST", path, body);
   const { validations = [] } = (await answer.json()) as { validations?: { field: string }[] };
@@ -199,7 +199,7 @@ testNeeding(
 
 testNeeding(
   wanted,
-  "[TF-47] a value for a question that is not asked is left out without a word and not kept; a name that the template never asks is refused",
+  "[TF-47] a value for a parameter that is not asked for is silently omitted; a name that the template never asks for is refused",
   async () => {
     const { admin } = world;
     const { template_id } = await templateOf("planned", "conditional");
@@ -217,7 +217,7 @@ testNeeding(
       { name: "Kind of GPU", value: "3" },
       { name: "size of a", value: "2" },
     ]);
-    // All that the build before had, with one value changed, as clients send it.
+    // All values of the previous build with one changed, as clients send it.
     const path = `/api/v2/workspaces/${id}/builds`;
     const change = (given: Record<string, string>) =>
       before.map(({ name, value }) => ({ name, value: given[name] ?? value }));
@@ -225,7 +225,7 @@ testNeeding(
     expect((await admin.fetch("POST", path, off)).status).toBe(201);
     await awaitBuild(admin, id);
     expect((await kept()).filter(({ name }) => /GPU|size/.test(name))).toEqual([]);
-    // Asked again it has its default, since nothing was kept of it.
+    // Shown again, it has its default, because its value was not stored.
     const on = { transition: "start", rich_parameter_values: values({ gpu: "true" }) };
     expect((await admin.fetch("POST", path, on)).status).toBe(201);
     await awaitBuild(admin, id);

@@ -1,4 +1,4 @@
-// What earlier runs have left in the provisioner's own folders, when a server starts.
+// Leftovers of earlier runs in the provisioner's folders, at server startup.
 import { expect, test } from "bun:test";
 import {
   existsSync,
@@ -88,7 +88,7 @@ test("[TF-29] a run keeps its providers when another one replaces those that all
     mkdirSync(join(path, ".."), { recursive: true });
     symlinkSync(target, path);
   };
-  // One was fetched into the shared folder, the other is a link there to a mirror of the machine.
+  // One was downloaded into the shared folder, the other is a link there to a mirror of the machine.
   make(at(shared, "fetched"));
   make(at(mirror, "mirrored"));
   link(at(mirror, "mirrored"), at(shared, "mirrored"));

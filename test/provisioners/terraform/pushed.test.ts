@@ -1,5 +1,5 @@
-// States that people push, after a repair by hand or by mistake: what Terraform could not go on from, or what would forget something, is
-// refused before it takes the place of a good one.
+// States that people push, after a manual repair or by mistake: a state that Terraform could not continue from, or that would lose
+// something, is rejected before it replaces a good one.
 import { afterAll, beforeAll, expect } from "bun:test";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { Client } from "#src/client.ts";
@@ -36,7 +36,7 @@ type State = { serial: number; lineage: string; resources: { name: string }[] };
 
 const base64 = (text: string): string => Buffer.from(text).toString("base64");
 
-/** A workspace that runs, and its state. */
+/** A running workspace, and its state. */
 const running = async (name: string) => {
   const { admin } = world;
   const { id } = await createWorkspace(admin, template_id, name);
@@ -45,7 +45,7 @@ const running = async (name: string) => {
   const at = `/api/v2/workspacebuilds/${latest_build.id}/state`;
   const text = async (): Promise<string> => (await admin.fetch("GET", at)).text();
   const state = await text();
-  /** The status, and what is wrong with the state. */
+  /** Returns the status, and what is wrong with the state. */
   const push = async (pushed: string | object, query = ""): Promise<string> => {
     const body = { state: base64(typeof pushed === "string" ? pushed : JSON.stringify(pushed)) };
     const answer = await admin.fetch("PUT", `${at}${query}`, body);
@@ -64,7 +64,7 @@ const deleted = async (client: Client, id: string): Promise<Workspace> => {
 
 testNeeding(
   wanted,
-  "[TF-45] what is no state of Terraform is refused by PUT and by a build, and a delete still removes everything",
+  "[TF-45] an invalid Terraform state is refused by PUT and by a build, and a delete still removes everything",
   async () => {
     const { admin } = world;
     const { id, text, state, good, push } = await running("garbage");
@@ -130,7 +130,7 @@ testNeeding(
     const older = { transition: "stop", state: base64(JSON.stringify({ ...good, serial: 0 })) };
     expect((await admin.fetch("POST", `/api/v2/workspaces/${id}/builds`, older)).status).toBe(409);
     expect(await text()).toBe(state);
-    // What was pulled may be pushed again.
+    // A pulled state may be pushed again.
     expect(await push(state)).toBe("204");
     const without = {
       ...good,
@@ -142,7 +142,7 @@ testNeeding(
     expect(await push(state, "?force=true")).toBe("204");
     expect(await push("", "?force=true")).toBe("204");
     expect(await text()).toBe("");
-    // Where nothing is stored, whatever is a state is taken.
+    // If none is stored, any valid state is accepted.
     expect(await push(state)).toBe("204");
     await createBuild(admin, id, "start");
     expect((await awaitBuild(admin, id)).latest_build.status).toBe("running");
@@ -153,7 +153,7 @@ testNeeding(
 
 testNeeding(
   wanted,
-  "[TF-49] a template that keeps its state elsewhere is not imported, because nobody would know what is there",
+  "[TF-49] a template that stores its state elsewhere is not imported, because the server would not know its resources",
   async () => {
     const withBackend = async (path: string): Promise<string> => {
       const main = `${MAIN}terraform {\n  backend "local" {${path}}\n}\n`;
@@ -170,7 +170,7 @@ testNeeding(
 
 testNeeding(
   wanted,
-  "[TF-45] of two states that are pushed at once over the same one, one is stored",
+  "[TF-45] of two states that are pushed concurrently over the same one, one is stored",
   async () => {
     const { id, text, good, push } = await running("at-once");
     const next = [1, 2, 3].map((n) => ({ ...good, serial: good.serial + n }));

@@ -1,4 +1,4 @@
-// What a template's metadata says its machines cost a day, and the limit of a group: asked between plan and apply, here and at a worker.
+// The daily cost in a template's metadata, and the limit of a group: checked between plan and apply, here and at a worker.
 import { expect } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,7 +11,7 @@ import { filesOf, makeTerraformTemplate, openTerraformWorld } from "#test/suppor
 import { makeKey, startWorker } from "#test/support/worker.ts";
 import { awaitBuild, createBuild, createWorkspace } from "#test/support/workspaces.ts";
 
-/** What metadata-cost costs while it runs, and while it is stopped. */
+/** The cost of metadata-cost while it is running, and while it is stopped. */
 const [RUNNING, STOPPED] = [23, 3];
 
 for (const where of ["the server", "a worker"]) {
@@ -55,16 +55,16 @@ for (const where of ["the server", "a worker"]) {
       const { job, daily_cost } = second.latest_build;
       expect([job.status, job.error_code, daily_cost]).toEqual(["failed", "INSUFFICIENT_QUOTA", 0]);
       expect(job.error).toContain(`${2 * RUNNING}, and ${RUNNING + 2} are allowed`);
-      // The plan was made, and nothing else: neither a thing nor a state of one.
+      // Only the plan was made: no resource and no state.
       const lines = await admin.get<{ output: string }[]>(`/api/v2/workspacebuilds/${second.latest_build.id}/logs`);
       const said = lines.map(({ output }) => output).join("\n");
       expect(said).toContain("Plan: 7 to add");
       expect(said).not.toContain("Creating...");
       expect(await stateOf(second)).not.toContain("terraform_data");
 
-      // The rest is the server's business, wherever builds are run.
+      // The rest concerns only the server, wherever builds run.
       if (isAway) return;
-      // What is stopped costs what is kept of it, and what is left is still too little for the other one.
+      // A stopped workspace costs what is kept of it, and the remaining budget is still too small for the other one.
       expect((await built(first.id, "stop")).latest_build.daily_cost).toBe(STOPPED);
       expect((await built(second.id, "start")).latest_build.job.error_code).toBe("INSUFFICIENT_QUOTA");
       await allow(RUNNING + STOPPED);

@@ -1,5 +1,5 @@
-// What a counterpart that is hostile, hasty or half dead does to builds over the public API: archives that are none, answers twice and all at
-// once, commands that print without end. Whatever it is, the job ends with a reason, nothing is left, and the next build goes well.
+// Hostile, hasty or dying peers in builds over the public API: invalid archives, duplicate and concurrent requests, commands that print
+// endlessly. In each case the job ends with a reason, nothing is left, and the next build succeeds.
 import { afterAll, beforeAll, expect } from "bun:test";
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -116,7 +116,7 @@ testNeeding(
     await asking;
     expect(ended.latest_build.job.status).toBe("failed");
     expect(ended.latest_build.job.error).toContain("printed");
-    // Alongside whatever else this machine does.
+    // Next to other load on this machine.
     expect(longest).toBeLessThan(5_000);
     expect(await stateOf(ended)).toContain('"first"');
     await createBuild(admin, id, "delete");
@@ -158,7 +158,7 @@ testNeeding(
     expect(processesWith(`${folder}/begun`)).toEqual([]);
     expect(await stateOf(canceled)).toContain('"first"');
     expect((await admin.fetch("PATCH", `${at}/cancel`, {})).status).toBe(400);
-    // A delete that is asked for many times is one.
+    // Concurrent delete requests lead to one delete.
     const deletes = await Promise.all(
       Array.from({ length: 5 }, () => admin.fetch("POST", path, { transition: "delete" })),
     );
@@ -171,7 +171,7 @@ testNeeding(
 
 testNeeding(
   wanted,
-  "[TF-43] builds that are cancelled at any moment end as cancelled or done, and a delete after that leaves nothing",
+  "[TF-43] builds that are canceled at any moment end as canceled or done, and a delete after that leaves nothing behind",
   async () => {
     const { admin } = world;
     const { template } = await makeTerraformTemplate(admin, { "main.tf": doing("true") }, "fickle");
@@ -179,7 +179,7 @@ testNeeding(
       Array.from({ length: 8 }, async (_, n) => {
         const { id, latest_build } = await createWorkspace(admin, template.id, `fickle-${n}`);
         const at = `/api/v2/workspacebuilds/${latest_build.id}`;
-        // Between them the moments are all over a build, from the queue to its last line.
+        // Together, the moments cover a whole build, from the queue to its last line.
         await until(async () => (await admin.get<unknown[]>(`${at}/logs`)).length >= n * 3, { what: "its log" });
         await admin.fetch("PATCH", `${at}/cancel`, {});
         const { latest_build: ended } = await awaitBuild(admin, id);

@@ -1,4 +1,4 @@
-// Snapshots, forks and restores of workspaces whose disks only their template can copy: by the module that it brings, run for real.
+// Snapshots, forks and restores of workspaces whose disks only their template can copy, with the template's module, for real.
 import { afterAll, beforeAll, expect } from "bun:test";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -33,7 +33,7 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => world?.[Symbol.asyncDispose](), 60_000);
 
-/** A folder in which disks and their copies lie. */
+/** A folder for disks and their copies. */
 const tempPlace = () => {
   const path = mkdtempSync(join(tmpdir(), "slipway-tf-disks-"));
   noteFolder(path);
@@ -49,7 +49,7 @@ const tempPlace = () => {
   };
 };
 
-/** A disk is a folder with a file; what makes it empty or out of a copy is counted. */
+/** A disk is a folder with a file; counts how often it is created empty or from a copy. */
 const template = (place: string): string => `
 terraform {
   required_providers {
@@ -85,7 +85,7 @@ output "slipway_snapshot" {
 }
 `;
 
-/** The copy is there when it has ended; it waits for the file \`open\`, and fails when there is a file \`fail\`. */
+/** The copy exists when it has ended; it waits for the file `open`, and fails if the file `fail` exists. */
 const MODULE = `
 variable "slipway_snapshot" {}
 variable "slipway_snapshot_id" {
@@ -181,7 +181,7 @@ testNeeding(
     await admin.delete(`${at(id)}/${snapshot.id}`);
     await until(async () => (await list(admin, id)).snapshots.length === 0);
     expect([place.names("copy-"), place.names("begun-")]).toEqual([[], []]);
-    // Its disk is the one that was restored, and no other one is made for it, although the snapshot was deleted.
+    // Its disk is the restored one, and no other is created, although the snapshot was deleted.
     place.put(`${disk}/file`, "three");
     await build(admin, id, "stop");
     expect(place.read(`${disk}/file`)).toBe("three");

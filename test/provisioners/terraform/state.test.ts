@@ -1,5 +1,5 @@
-// What a run has made is never lost from sight: after an apply that fails, is cancelled, or loses its server in the middle, the next build
-// continues from what is really there. And what nobody should see of a run: secrets in logs, the server's own variables.
+// Resources created by a run are never lost: after an apply that fails, is canceled, or loses its server, the next build continues from
+// what actually exists. Also checks for leaks from a run: secrets in logs, the server's own variables.
 import { afterAll, beforeAll, expect } from "bun:test";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, watch, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -30,7 +30,7 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => world?.[Symbol.asyncDispose](), 60_000);
 
-/** A folder in which the parts of a workspace show that they are there. */
+/** A folder in which the existing parts of a workspace are visible. */
 const tempPlace = () => {
   const path = mkdtempSync(join(tmpdir(), "slipway-tf-parts-"));
   noteFolder(path);
@@ -40,7 +40,7 @@ const tempPlace = () => {
     has,
     put: (name: string): void => writeFileSync(join(path, name), ""),
     drop: (name: string): void => rmSync(join(path, name), { force: true }),
-    /** Resolves once the file is there. */
+    /** Resolves once the file exists. */
     async appears(name: string): Promise<void> {
       const watcher = watch(path);
       const seen = new Promise<void>((resolve) => watcher.on("change", () => has(name) && resolve()));
@@ -72,7 +72,7 @@ resource "terraform_data" "${name}" {
 }
 `;
 
-/** The first part is made at once; the second waits for the file \`open\`, and fails when there is a file \`fail\`. */
+/** The first part is created immediately; the second waits for the file `open`, and fails if the file `fail` exists. */
 const partsIn = (place: string): string => {
   const waits = `; until [ -e ${place}/open ]; do sleep 0.05; done; [ ! -e ${place}/fail ]`;
   return HEAD + part(place, "first", "") + part(place, "second", waits, "depends_on = [terraform_data.first]");
@@ -96,7 +96,7 @@ const outputs = async (client: Client, { latest_build }: Workspace): Promise<str
   return logs.map(({ output }) => output).join("\n");
 };
 
-/** The delete build once it has ended. */
+/** Returns the delete build once it has ended. */
 const deleted = async (client: Client, id: string, more: object = {}): Promise<Workspace> => {
   const build = await createBuild(client, id, "delete", more);
   using socket = await client.socket(`/api/v2/workspacebuilds/${build.id}/logs?follow`);
@@ -106,7 +106,7 @@ const deleted = async (client: Client, id: string, more: object = {}): Promise<W
 
 testNeeding(
   wanted,
-  "[TF-8] an apply that fails keeps what it has made, sealed, and the delete removes it",
+  "[TF-8] a failed apply keeps its resources, encrypted, and the delete removes them",
   async () => {
     using place = tempPlace();
     place.put("open");
@@ -120,20 +120,20 @@ testNeeding(
     const { store } = contextOf(world.server);
     const row = await store.get(findBuild({ id: failed.latest_build.id }));
     expect(row?.state).toStartWith('{"sealed":"v1.');
-    // Nothing of it lies about in the clear.
+    // None of it is left unencrypted.
     await until(() => !existsSync(join(world.server.directory, "terraform", "builds", id)));
     place.drop("fail");
     const gone = await deleted(admin, id);
     expect(gone.latest_build.status).toBe("deleted");
     expect(place.has("first")).toBe(false);
-    // Terraform runs no provisioner of what was never finished; that it is removed is what it says.
+    // Terraform runs no provisioner for a resource that was never finished, but reports that it is removed.
     expect(await outputs(admin, gone)).toContain("2 destroyed");
   },
 );
 
 testNeeding(
   wanted,
-  "[TF-8] an apply that is cancelled in the middle keeps what it has made and leaves nobody running",
+  "[TF-8] an apply that is canceled midway keeps its resources and leaves no process running",
   async () => {
     using place = tempPlace();
     const { admin } = world;
@@ -149,7 +149,7 @@ testNeeding(
     expect(processesWith(place.path)).toEqual([]);
     expect(namesIn(await stateOf(admin, canceled))).toContain("first");
     place.put("open");
-    // The next build continues from it: the first part is not made again.
+    // The next build continues from it: the first part is not created again.
     await createBuild(admin, id, "start");
     expect((await awaitBuild(admin, id)).latest_build.status).toBe("running");
     expect(readFileSync(join(place.path, "first"), "utf8")).toBe("made\n");
@@ -175,14 +175,14 @@ testNeeding(
     expect(updated.latest_build.status).toBe("running");
     expect(await outputs(admin, updated)).toContain("terraform_data.second: Destruction complete");
     expect(namesIn(await stateOf(admin, updated))).toEqual(["first"]);
-    // Forgetting it removes nothing, and says so.
+    // Forgetting the state removes nothing, and says so.
     const forgotten = await deleted(admin, id, { orphan: true });
     expect(await outputs(admin, forgotten)).toContain("terraform_data.first is not removed");
     expect(place.has("first")).toBe(true);
   },
 );
 
-testNeeding(wanted, "[TF-26] a workspace is deleted although the template refuses its values by now", async () => {
+testNeeding(wanted, "[TF-26] a workspace is deleted although the template no longer accepts its values", async () => {
   using place = tempPlace();
   const { admin } = world;
   const limited = (max: number): string => `${HEAD}
@@ -249,7 +249,7 @@ resource "terraform_data" "loud" {
     const [, session = "none"] = /"session_token": "([^"]+)"/.exec(state) ?? [];
     expect(session).toMatch(/^[\w]{10}-[\w]{20,}$/);
     for (const secret of ["tell-nobody-this", token, session]) expect(said).not.toContain(secret);
-    // Terraform's own steps are in the log of a build that was asked for with more, without its traces.
+    // With a debug log level, the build's log has Terraform's own steps, without its traces.
     await createBuild(admin, id, "start", { log_level: "debug" });
     const again = await awaitBuild(admin, id);
     type Line = { log_level: string; output: string };
@@ -287,14 +287,14 @@ testNeeding(wanted, "[TF-12] a template sees the variables on the list and nothi
   expect(names.filter((name) => /^(?:SLIPWAY_|TF_LOG|TF_VAR_|DATABASE_)/.test(name))).toEqual([]);
   expect(seen).not.toContain("hush");
   expect(seen).not.toContain("server's own");
-  // Templates write a path behind the server's address.
+  // Templates append a path to the server's address.
   expect(readFileSync(join(place.path, "url"), "utf8")).toBe(`${other.server.url.origin}/icon\n`);
   expect((await deleted(other.admin, id)).latest_build.status).toBe("deleted");
 });
 
 testNeeding(
   wanted,
-  "[TF-10] a server that is killed in the middle of an apply continues after its start from what is there, and makes nothing twice",
+  "[TF-10] a server that is killed during an apply continues after its start from the existing state, and creates nothing twice",
   async () => {
     using folder = tempPlace();
     await using server = await ServerPlace.make();

@@ -1,5 +1,5 @@
-// The life of workspaces of each template, with the real program and the real provider: made, connected, stopped, started with other
-// values, updated, removed. What must not be there afterwards is looked for, too.
+// The life of workspaces of each template, with the real program and provider: created, connected, stopped, started with other values,
+// updated, deleted. Also checks for leftovers.
 import { afterAll, beforeAll, expect } from "bun:test";
 import { existsSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -35,7 +35,7 @@ const stateOf = async ({ latest_build }: Workspace): Promise<string> =>
   (await world.admin.fetch("GET", `/api/v2/workspacebuilds/${latest_build.id}/state`)).text();
 const secretsIn = (state: string): string[] => state.match(/"(?:session_)?token": "([^"]+)"/g) ?? [];
 
-/** The next build of the workspace, once it has ended. */
+/** Returns the next build of the workspace, once it has ended. */
 const built = async (id: string, transition: string, more: object = {}): Promise<Workspace> => {
   await createBuild(world.admin, id, transition, more);
   if (transition !== "delete") return awaitBuild(world.admin, id);
@@ -75,7 +75,7 @@ testNeeding(
 
 testNeeding(
   wanted,
-  "[TF-6] what is wrong with a template is told with its file and line, and as the job's error",
+  "[TF-6] template errors are reported with file and line, and as the job's error",
   async () => {
     const files = { "main.tf": 'resource "terraform_data" "x" {\n  input = local.nothing\n}\n' };
     const version = await importVersion(world.admin, files);
@@ -107,7 +107,7 @@ testNeeding(
   },
 );
 
-/** Apps have the ids of the state, so they are the same ones after another start. */
+/** Checks that apps keep their IDs, which come from the state, after another start. */
 const hasAllItsApps = async (started: Workspace, again: Workspace): Promise<void> => {
   const appsOf = (workspace: Workspace) =>
     agentsOf(workspace).flatMap(({ apps }) => apps.map(({ id, slug }) => `${slug} ${id}`));
@@ -117,7 +117,7 @@ const hasAllItsApps = async (started: Workspace, again: Workspace): Promise<void
 
 testNeeding(
   wanted,
-  "[TF-7] a workspace is made, its agent connects and runs its script, and stop, start and delete leave nothing running",
+  "[TF-7] a workspace is created, its agent connects and runs its script, and stop, start and delete leave nothing running",
   async () => {
     const { admin } = world;
     const { template } = await makeTerraformTemplate(admin, filesOf("minimal"), "minimal");
@@ -133,7 +133,7 @@ testNeeding(
     await built(id, "start");
     const again = await awaitWorkspace(admin, id, isReady);
     expect(agentsOf(again)[0]?.id).not.toBe(agentsOf(first)[0]?.id);
-    // Started over what runs: the machine is replaced, because its token is another.
+    // Started while running: the machine is replaced, because its token is a new one.
     await built(id, "start");
     const third = await awaitWorkspace(admin, id, isReady);
     const texts = (await logsOf(third)).map(({ output }) => output).join("\n");
@@ -143,7 +143,7 @@ testNeeding(
     const gone = await built(id, "delete");
     expect(gone.latest_build.status).toBe("deleted");
     expect(processesWith(home)).toEqual([]);
-    // The template keeps its folder in the machine's own temp folder.
+    // The template keeps its folder in the machine's temp folder.
     rmSync(home, { recursive: true, force: true });
     await until(() => !existsSync(join(world.server.directory, "terraform", "builds", id)));
   },
@@ -168,7 +168,7 @@ for (const name of TEMPLATES) {
     async () => {
       const { admin } = world;
       const { template } = await makeTerraformTemplate(admin, filesOf(name), name);
-      // It asks for tags, so that a worker of its own runs it.
+      // It requests tags, so an external worker runs it.
       await using _ = name === "parameters" ? await workerFor(world, { region: "eu", kind: "vm" }) : undefined;
       const rich_parameter_values = name === "parameters" ? [{ name: "required_one", value: "x" }] : [];
       const { id } = await createWorkspace(admin, template.id, name, { rich_parameter_values });

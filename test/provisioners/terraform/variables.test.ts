@@ -1,13 +1,13 @@
-// Reading the variables that a template declares, and writing the values that it is given.
+// Parsing the variables that a template declares, and writing their values.
 import { expect, test } from "bun:test";
 import { plainVariables } from "#src/provisioners/terraform/environment.ts";
-import { declaredVariables, namesGivenIn, variablesFile } from "#src/provisioners/terraform/variables.ts";
+import { parseDeclaredVariables, parseGivenNames, variablesFile } from "#src/provisioners/terraform/variables.ts";
 import { expectedOf, templateFolder } from "./comparison.ts";
 
 test("[TF-5] the variables of a template with their types, defaults and secrets", async () => {
   const text = await Bun.file(`${templateFolder("parameters")}/main.tf`).text();
   const { variables = [] } = await expectedOf("parameters");
-  const declared = declaredVariables([{ name: "main.tf", text }]);
+  const declared = parseDeclaredVariables([{ name: "main.tf", text }]);
   expect(declared.map(({ name, type, sensitive }) => ({ name, type, sensitive }))).toEqual(
     variables.map(({ name, type, sensitive }) => ({ name, type, sensitive })),
   );
@@ -32,7 +32,7 @@ variable "kept" {
   sensitive = true
 }
 variable "required" {}`;
-  expect(declaredVariables([{ name: "a.tf", text }])).toEqual([
+  expect(parseDeclaredVariables([{ name: "a.tf", text }])).toEqual([
     {
       name: "kept",
       description: "",
@@ -46,7 +46,7 @@ variable "required" {}`;
 
 test("[TF-5] the JSON form, files by their names, and values that a file gives", () => {
   const json = JSON.stringify({ variable: { b: { type: "number", default: 3 }, c: [{ description: "C" }] } });
-  const names = declaredVariables([
+  const names = parseDeclaredVariables([
     { name: "z.tf.json", text: json },
     { name: "a.tf", text: 'variable "a" { default = "x" }' },
   ]).map((one) => [one.name, one.default]);
@@ -55,7 +55,7 @@ test("[TF-5] the JSON form, files by their names, and values that a file gives",
     ["b", "3"],
     ["c", undefined],
   ]);
-  expect(namesGivenIn([{ name: "terraform.tfvars", text: "a = 1\n# b = 2\nc = <<E\nd = 1\nE\n" }])).toEqual(
+  expect(parseGivenNames([{ name: "terraform.tfvars", text: "a = 1\n# b = 2\nc = <<E\nd = 1\nE\n" }])).toEqual(
     new Set(["a", "c"]),
   );
 });

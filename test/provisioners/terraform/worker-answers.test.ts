@@ -1,4 +1,4 @@
-// What a worker of Terraform may say that is not so, or not at all: a bare socket speaks the protocol and does as it likes.
+// Wrong or missing messages of a Terraform worker: a bare socket speaks the protocol, controlled by the test.
 import { expect } from "bun:test";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
@@ -56,7 +56,7 @@ testNeeding(
     };
     const left = (job_id: string, text: string): object => ({ type: "left", job_id, text });
     const good = stateOf(3);
-    // Said twice, and said otherwise when it is too late.
+    // Sent twice, and changed when it is too late.
     const begun = await build("start", (job_id) => [
       left(job_id, good),
       { type: "done", job_id, state: null, has_left: true, made: MADE },
@@ -73,7 +73,7 @@ testNeeding(
     ];
     for (const answer of refused) expect(await build("stop", answer)).toEqual(["failed", good]);
 
-    // Nobody has heard what the last one has left: another worker with the tags does not take it up.
+    // The last one's result is unknown: another worker with the tags does not take over.
     first.socket[Symbol.dispose]();
     const second = await open("second");
     const waiting = await createBuild(admin, id, "stop");
@@ -82,7 +82,7 @@ testNeeding(
         "where the workspace lives",
       ),
     );
-    // Until someone decides to do without.
+    // Until a person decides to do without it.
     await admin.patch(`/api/v2/workspacebuilds/${waiting.id}/cancel`);
     await createBuild(admin, id, "delete");
     const job_id = await job(second);

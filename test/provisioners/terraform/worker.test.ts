@@ -1,5 +1,5 @@
-// Templates of Terraform that workers of their own run: real second processes with the real program. What they make is known to the server
-// when a build has ended, and to nobody else while it runs.
+// Terraform templates run by external workers: real second processes with the real program. The server learns what they create when a build
+// has ended; during the build only the worker knows.
 import { expect } from "bun:test";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -44,7 +44,7 @@ resource "terraform_data" "${name}" {
 }
 `;
 
-/** Paths below a folder of which something may just be going, which then counts as still there. */
+/** Returns the paths below a folder; one that is being removed counts as existing. */
 const namesBelow = (folder: string): string[] => {
   try {
     return readdirSync(folder, { recursive: true, encoding: "utf8" });
@@ -53,7 +53,7 @@ const namesBelow = (folder: string): string[] => {
   }
 };
 
-/** A world with a key, from which workers of Terraform are started; their folders go with it. */
+/** A world with a key, from which Terraform workers are started; their folders are removed with it. */
 const open = async (env: Record<string, string> = {}) => {
   const world = await openTerraformWorld({ env });
   const { key } = await makeKey(world.admin);
@@ -158,14 +158,14 @@ resource "coder_metadata" "box" {
     expect(said).toContain("it is");
     expect(said).not.toContain(token);
     expect(worker.errors()).not.toContain(token);
-    // What it has left is with the server alone.
+    // Only the server has its result.
     const state = await stateOf(admin, workspace);
     expect(state).toContain('"box"');
     const left = (name: string): string[] => namesBelow(world.folder).filter((path) => path.endsWith(name));
     await until(() => left("terraform.tfstate").length === 0);
     await worker[Symbol.asyncDispose]();
 
-    // Once a build has ended any worker continues with it, and the delete removes what the other has made.
+    // Once a build has ended, any worker can continue with it, and the delete removes what the other has created.
     await using next = world.start("next");
     const gone = await ended(admin, id, "delete");
     expect([gone.latest_build.job.status, gone.latest_build.job.worker_name]).toEqual(["succeeded", "next"]);
@@ -177,7 +177,7 @@ resource "coder_metadata" "box" {
 
 testNeeding(
   wanted,
-  "[TF-19] an apply that fails or is cancelled at a worker keeps what it has made, and nothing goes on running there",
+  "[TF-19] an apply that fails or is canceled on a worker keeps its resources, and nothing keeps running there",
   async () => {
     await using world = await open({ SLIPWAY_TERRAFORM_WORKERS: "true" });
     const { admin, parts } = world;
@@ -203,11 +203,11 @@ testNeeding(
       writeFileSync(join(parts, "open"), "");
       const gone = await ended(admin, id, "delete");
       expect([how, gone.latest_build.job.status, world.has("first")]).toEqual([how, "succeeded", false]);
-      // What was broken off is tainted: Terraform runs no commands for its end.
+      // The interrupted resource is tainted: Terraform runs no destroy command for it.
       rmSync(join(parts, "second"), { force: true });
       rmSync(join(parts, "open"));
     }
-    // The worker keeps no state of what the server has stored.
+    // The worker keeps no state that the server has stored.
     await until(() => namesBelow(directory).every((path) => !path.endsWith(".tfstate") && !path.startsWith("files/")));
   },
   TIME,
@@ -215,7 +215,7 @@ testNeeding(
 
 testNeeding(
   wanted,
-  "[TF-20] a worker that is killed in the middle of an apply takes the build up again where it has left it, and no other does",
+  "[TF-20] a worker that is killed during an apply resumes the build, and no other does",
   async () => {
     await using world = await open({ SLIPWAY_TERRAFORM_WORKERS: "true" });
     const { admin, parts } = world;
@@ -241,7 +241,7 @@ testNeeding(
       "succeeded",
       "killed",
     ]);
-    // Made once: what the first run had made was known.
+    // Created once: what the first run had created was known.
     expect(readFileSync(join(parts, "first"), "utf8")).toBe("made\n");
     const gone = await ended(admin, id, "delete");
     expect([gone.latest_build.job.status, world.has("first"), world.has("second")]).toEqual([
@@ -294,7 +294,7 @@ module "box" {
     const files = { "main.tf": slow, "box/main.tf": box };
     const wishes = { file_id: await upload(admin, files), tags: { region: "eu" } };
     const pushed = await admin.post<TemplateVersion>("/api/v2/organizations/default/templateversions", wishes);
-    // Nobody has the tags; then the first worker is killed while it plans.
+    // No worker has the tags; then the first worker is killed while it plans.
     const directory = world.folderOf("first");
     const first = world.start("first", { directory });
     await first.connected();
@@ -316,12 +316,12 @@ module "box" {
     for await (const _ of socket);
     const job = await admin.get<{ status: string; worker_name: string; error?: string }>(`${at}/${dryRun.id}`);
     expect([job.error, job.status, job.worker_name]).toEqual([undefined, "succeeded", "second"]);
-    // What it would make for these values, and not for the defaults.
+    // The resources for these values rather than the defaults.
     const planned = await admin.get<{ type: string; name: string }[]>(`${at}/${dryRun.id}/resources`);
     expect(planned.map(({ name }) => name).sort()).toEqual(["box__a", "box__a", "box__a", "first"]);
     expect(JSON.stringify(job)).not.toContain("box__a");
 
-    // A build needs the tags of the import, and apps keep their ids on the way.
+    // A build needs the import's tags, and apps keep their IDs on the way.
     const body = { name: "away", template_version_id: version.id };
     const { id: template_id } = await admin.post<{ id: string }>("/api/v2/organizations/default/templates", body);
     const { id } = await createWorkspace(admin, template_id, "away");

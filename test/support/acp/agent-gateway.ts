@@ -18,7 +18,7 @@ const BASES: readonly (readonly [ProviderKind, string])[] = [
   ["google", "/v1beta"],
   ["openai-compat", "/v1"],
 ];
-/** An output token costs 10 micros. None is the default: the chats themselves ask no model for titles. */
+/** An output token costs 10 micros. The model is not the default, so that chats do not ask it for titles. */
 const PRICE = { is_default: false, model_config: { cost: { input: 1_000_000, output: 10_000_000 } } };
 
 type Options = {
@@ -27,7 +27,10 @@ type Options = {
   readonly chats?: number;
 };
 
-/** `env`: of the daemon; `server`: of the server. `chats`: how many may have a turn at the same time. The agents' own names for models lead to the provider of their dialect; `default` leads to the compatible one. */
+/**
+ * `env`: the daemon's environment; `server`: server settings; `chats`: maximum number of concurrent turns. The agents' own model names map
+ * to the provider of their dialect, `default` to the compatible one.
+ */
 export const openAgentGateway = async ({ env = {}, server: settings = {}, chats = 5 }: Options = {}) => {
   const slots = { SLIPWAY_CHAT_SLOTS: String(chats) };
   const world = await openGatewayWorld({ clock: systemClock, env: Object.assign(slots, settings) });
@@ -53,7 +56,7 @@ export const openAgentGateway = async ({ env = {}, server: settings = {}, chats 
     upstream,
     seeded,
     home,
-    /** The owner of the workspace and of its chats. */
+    /** The owner of the workspace and its chats. */
     owner: new Client(server.url, seeded.owner_token),
     organization_id: seeded.organization_id,
     /** A model of the compatible provider. */
@@ -67,7 +70,7 @@ export const openAgentGateway = async ({ env = {}, server: settings = {}, chats 
   };
 };
 
-/** Turns one of the coding agents on that the server comes with; with `more` as the administrator has changed it. */
+/** Enables a built-in coding agent, with the administrator's changes in `more`. */
 export const enablePreset = async (
   admin: Client,
   name: string,

@@ -1,4 +1,4 @@
-// A chat that is led with a coding agent, for tests: a real server, a real daemon, and the agent of ./agent.ts as its program.
+// A chat with a coding agent: a real server, a real daemon, and ./agent.ts as the agent's program.
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { CodingAgentInput } from "#schema/ai/coding-agents.ts";
@@ -21,7 +21,7 @@ export const TEST_AGENT: CodingAgentInput = {
   mode: "",
 };
 
-/** Sets an agent up as an owner of the deployment. */
+/** Configures an agent as an owner of the deployment. */
 export const setAgent = async (
   world: Pick<ToolWorld, "server">,
   name: string,
@@ -41,11 +41,11 @@ export const openAgentWorld = async (options: Parameters<typeof openToolWorld>[0
 
 export type AgentWorld = Pick<ToolWorld, "owner" | "organization_id" | "seeded" | "home">;
 
-/** A chat of the world's workspace that is led with the agent. */
+/** Creates a chat with the agent in the world's workspace. */
 export const beginAgentChat = (world: AgentWorld, text: string, more: Record<string, unknown> = {}): Promise<Chat> =>
   createChat(world, text, Object.assign({ workspace_id: world.seeded.workspace_id, coding_agent: "test" }, more));
 
-/** What the agent of a chat has noted of what it was asked. */
+/** Returns the log of a chat's agent. */
 export const logOf = (world: Pick<AgentWorld, "home">, chat_id: string): string[] => {
   const path = join(world.home, ".local/state/slipway/coding-agents/homes", chat_id, "agent.log");
   return existsSync(path) ? readFileSync(path, "utf8").trim().split("\n") : [];
@@ -58,7 +58,7 @@ type Part = {
   readonly args?: unknown;
 };
 
-/** The calls of a chat that wait for a person. */
+/** Returns the calls of a chat that wait for approval. */
 export const pendingCalls = async (client: Client, id: string): Promise<Part[]> => {
   const { status } = await client.get<Chat>(`/api/v2/chats/${id}`);
   if (status !== "requires_action") return [];
@@ -68,7 +68,7 @@ export const pendingCalls = async (client: Client, id: string): Promise<Part[]> 
   return parts.filter((part) => part.type === "tool-call" && !done.has(part.tool_call_id));
 };
 
-/** Process ids of the agents that work for a chat, also of those in containers of this machine. */
+/** Returns the process IDs of a chat's agents, including those in containers of this machine. */
 export const agentsOf = (id: string): number[] => {
   const listed = Bun.spawnSync([
     "sh",
@@ -83,7 +83,7 @@ export const kill = (id: string): void => {
     try {
       process.kill(pid, "SIGKILL");
     } catch {
-      // It has ended with its parent.
+      // The process has ended with its parent.
     }
   }
 };

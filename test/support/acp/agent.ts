@@ -1,27 +1,26 @@
-// A coding agent for tests that speaks the Agent Client Protocol on its standard input and output, as genuine ones do. What it does follows
-// from the words of its prompt. Sessions are kept in its home, so that one that was killed can load them.
-//
-//   say TEXT          says it                    think TEXT    thinks it
-//   edit PATH TEXT    asks, then writes a file   run COMMAND   asks, then runs it
-//   free COMMAND      runs it without asking     write PATH    writes through its client
-//   wait TEXT         waits until it is cancelled, and says a last word              die           ends
-//   fail TEXT         refuses the prompt         plan          tells a plan
-//   stubborn          works on when it is cancelled
-//   linger TEXT       waits until it is cancelled, says a last word, and ends once its home has a file "end"
-//   leave MODE        says that it is in this mode now
-//   through PATH TEXT as edit, but writes the file through its client
-//   put PATH          writes to the path as it stands, through its client
-//   same A; B         asks for both commands under one ID, one after the other; together A; B at the same time;
-//                     apart A; B under two IDs, without a word about the first in between
-//   foreign TEXT      says it, and asks to run it, in a session that is not the chat's
-//   huge MIB          says so much in one message
-//   tools             lists the tools of its MCP servers
-//   use NAME JSON     calls a tool of its MCP server; asked NAME JSON asks first
-//   term COMMAND      has its client run it and shows the terminal; termask COMMAND asks first
-//   termwait COMMAND  the same, and waits until it is cancelled
-//   home PATH         says what a file in its home holds
-//   call [TOKENS]     asks a model of the gateway, for so many tokens at most, and says its answer; refused by a budget it
-//                     tries until it is cancelled
+// A coding agent for tests that speaks the Agent Client Protocol on its standard input and output. The prompt's words select what it does.
+// Sessions are stored in its home, so that a killed agent can load them.
+// - say TEXT: says it; think TEXT: thinks it
+// - edit PATH TEXT: asks, then writes a file; run COMMAND: asks, then runs it
+// - free COMMAND: runs it without asking; write PATH: writes through its client
+// - wait TEXT: waits until it is canceled, then says a last message; die: exits
+// - fail TEXT: rejects the prompt; plan: sends a plan
+// - stubborn: continues when it is canceled
+// - linger TEXT: waits until it is canceled, says a last message, and exits once its home contains a file "end"
+// - leave MODE: says that it is now in this mode
+// - through PATH TEXT: like edit, but writes the file through its client
+// - put PATH: writes to the path unchanged, through its client
+// - same A; B: asks for both commands under one ID, one after the other; together A; B: at the same time; apart A; B: under two IDs,
+//   without an update about the first in between
+// - foreign TEXT: says it, and asks to run it, in a session that is not the chat's
+// - huge MIB: says this much in one message
+// - tools: lists the tools of its MCP servers
+// - use NAME JSON: calls a tool of its MCP server; asked NAME JSON: asks first
+// - term COMMAND: has its client run it and shows the terminal; termask COMMAND: asks first
+// - termwait COMMAND: like term, and waits until it is canceled
+// - home PATH: says the content of a file in its home
+// - call [TOKENS]: asks a model of the gateway, with this token limit, and says its answer; if a budget rejects the call, retries until it
+//   is canceled
 import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Readable, Writable } from "node:stream";
@@ -152,7 +151,7 @@ class Turn {
     });
   }
 
-  /** Asks for a command under an ID, without announcing a call. */
+  /** Asks for permission for a command under an ID, without announcing a call. */
   async ask(toolCallId: string, command: string, sessionId = this.#session): Promise<void> {
     const { outcome } = await this.#client.request("session/request_permission", {
       sessionId,
@@ -184,7 +183,7 @@ class Turn {
     );
   }
 
-  /** False: it was cancelled. */
+  /** Returns false if the call was canceled. */
   async callModel(max_tokens?: number): Promise<boolean> {
     const { OPENAI_BASE_URL, OPENAI_API_KEY } = process.env;
     const response = await fetch(`${OPENAI_BASE_URL}/chat/completions`, {
@@ -204,7 +203,7 @@ class Turn {
   }
 }
 
-/** Asks its MCP server, as its clients do. */
+/** Sends a request to its MCP server, as the server's clients do. */
 const askMcp = async (method: string, params: object): Promise<unknown> => {
   const [server] = servers;
   if (!server || !("url" in server)) return "no server";

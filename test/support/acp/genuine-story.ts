@@ -1,5 +1,5 @@
-// What every genuine coding agent goes through, in any workspace: it edits a repository once a person has allowed it, is interrupted in
-// the middle of an answer, is killed and continues the conversation, and its work is undone.
+// The scenario that every genuine coding agent goes through, in any workspace: it edits a repository once a person has approved it, is
+// interrupted during an answer, is killed and continues the conversation, and its work is undone.
 import { expect } from "bun:test";
 import type { Chat, ChatMessage, EditedMessage, MessagePage } from "#schema/chats/chat.ts";
 import type { Client } from "#src/client.ts";
@@ -14,13 +14,13 @@ export type StoryPlace = {
   readonly organization_id: string;
   readonly workspace_id: string;
   readonly upstream: AgentUpstream;
-  /** A repository in the workspace: its path, what a file in it holds, undefined where it does not exist, and what `git status` says. */
+  /** A repository in the workspace: its path, the content of a file (undefined if missing), and the output of `git status`. */
   readonly repository: string;
   readonly read: (path: string) => Promise<string | undefined>;
   readonly status: () => Promise<string>;
 };
 
-/** Cold agents take long to start on a machine under load. */
+/** Cold agents start slowly on a loaded machine. */
 const PATIENCE = { patience: 240_000 };
 
 export class AgentStory {
@@ -36,7 +36,7 @@ export class AgentStory {
     this.file = file;
   }
 
-  /** A chat that is asked to write a file into the repository. */
+  /** Creates a chat with a request to write a file into the repository. */
   static async begin(place: StoryPlace, name: string, more: Record<string, unknown> = {}): Promise<AgentStory> {
     const { owner, organization_id, workspace_id, repository } = place;
     const file = `${repository}/proof-${name}.txt`;
@@ -46,7 +46,7 @@ export class AgentStory {
     return new AgentStory(place, name, { id, file });
   }
 
-  /** The agent asks before it writes, and writes once it may. */
+  /** The agent asks for approval before it writes the file. */
   async edit(): Promise<void> {
     const { owner, read, status } = this.#place;
     await this.#comesTo("requires_action");
@@ -65,7 +65,7 @@ export class AgentStory {
     expect(await this.#lastWords()).toContain(SENTENCE);
   }
 
-  /** What the model had said stays. */
+  /** The model's partial answer is kept. */
   async interrupt(): Promise<void> {
     const { owner, upstream } = this.#place;
     using follower = await Follower.open(owner, this.id);
@@ -83,7 +83,7 @@ export class AgentStory {
     expect(agentsOf(this.id).length).toBeGreaterThan(0);
     kill(this.id);
     await until(() => agentsOf(this.id).length === 0);
-    // Not every agent ends its model's call when it is cancelled: with its process it ends.
+    // Not every agent cancels the model call; then the call ends with its process.
     await until(() => !upstream.held.includes(this.#name));
     const before = (await this.messages()).length;
     const begun = upstream.bodies.length;
@@ -93,11 +93,11 @@ export class AgentStory {
     expect(await this.#lastWords()).toContain(SENTENCE);
     const asked = upstream.bodies.slice(begun).filter((body) => body.includes("Answer me"));
     expect(asked.at(-1)).toContain(`Write ${this.file}`);
-    // What it replays is stored already.
+    // Replayed messages are already stored.
     expect(await this.messages()).toHaveLength(before + 2);
   }
 
-  /** The first message is edited, and the files are as they were before it. */
+  /** The first message is edited, and the files are restored to their earlier state. */
   async undo(): Promise<void> {
     const { owner, read, status } = this.#place;
     const first = (await this.messages()).find(({ role }) => role === "user");

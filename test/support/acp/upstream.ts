@@ -1,29 +1,26 @@
-// A model provider for genuine coding agents: Anthropic Messages, OpenAI Responses and chat completions, and Gemini. What its models do follows from
-// the last of these in the conversation:
-//
-//   Write /PATH/proof-NAME.txt   writes the file with whatever tool the agent offers for that, and says a sentence when it sees the result
-//   Hold on, NAME.               begins to answer, and says nothing more until the agent leaves
-//
-// To everything else they say the sentence.
+// A model provider for genuine coding agents: Anthropic Messages, OpenAI Responses and chat completions, and Gemini. The last of these
+// lines in the conversation selects what a model does; for anything else it says a fixed sentence.
+// - `Write /PATH/proof-NAME.txt`: writes the file with the agent's tool for that, and says the sentence when it sees the result
+// - `Hold on, NAME.`: begins to answer, and says nothing more until the agent disconnects
 export const SENTENCE = "The file is written, as you asked.";
-/** What a model says before it holds on. */
+/** The model's text before it pauses. */
 export const HOLDING = "I am looking into it.";
 
 type Json = Record<string, unknown>;
 type Use = { readonly name: string; readonly args: Json };
 type Event = { readonly event?: string; readonly data: unknown };
-/** What the model does: calls a tool, or says something, and then ends or holds on. */
+/** The model's action: a tool call or a text, after which it ends or pauses. */
 type Act = { readonly use: Use | undefined; readonly text: string; readonly id: string };
-/** The events of a stream, and how many of them there are until the model has said something. */
+/** The events of a stream, and the number of events up to the model's first text. */
 type Answer = { readonly events: readonly Event[]; readonly said: number };
 
 export class AgentUpstream implements AsyncDisposable {
   readonly #server: Bun.Server<undefined>;
-  /** Paths of the calls, and the keys they came with. */
+  /** Path and key of each call. */
   readonly calls: { readonly path: string; readonly key: string }[] = [];
-  /** Bodies of the calls, as they came. */
+  /** Raw bodies of the calls. */
   readonly bodies: string[] = [];
-  /** Names of those whose calls are held now. */
+  /** Names of the calls that are currently paused. */
   readonly held: string[] = [];
 
   constructor() {
@@ -72,7 +69,7 @@ export class AgentUpstream implements AsyncDisposable {
     return Response.json({ error: { message: "not found" } }, { status: 404 });
   }
 
-  /** Answers up to what the model says first. */
+  /** Sends the answer up to the model's first text. */
   #hold({ signal }: Request, holder: string, { events: all, said }: Answer): Response {
     this.held.push(holder);
     signal.addEventListener("abort", () => this.held.splice(this.held.indexOf(holder), 1));
@@ -81,14 +78,14 @@ export class AgentUpstream implements AsyncDisposable {
   }
 }
 
-/** What the model writes into the file. */
+/** The content that the model writes to the file. */
 export const WRITTEN = "made by the agent";
 
 const PROMPTS = /Write (?<path>\/[\w/.-]*proof-[a-z-]+\.txt)|Hold on, (?<holder>[a-z-]+)|Answer me/g;
-/** How results of tools are marked in the four dialects. */
+/** The markers of tool results in the four dialects. */
 const RESULTS = ['"tool_result"', '"function_call_output"', '"role":"tool"', '"functionResponse"'];
 
-/** The call that writes the file; undefined: the agent asks for something else, or offers nothing for it. */
+/** Returns the call that writes the file; undefined if the agent asks for something else or offers no suitable tool. */
 const useFor = (path: string | undefined, names: readonly string[]): Use | undefined => {
   if (path === undefined) return undefined;
   const command = `printf '%s' '${WRITTEN}' > ${path}`;
@@ -105,7 +102,7 @@ const useFor = (path: string | undefined, names: readonly string[]): Use | undef
 
 const list = (value: unknown): readonly Json[] => (Array.isArray(value) ? (value as Json[]) : []);
 
-/** Of whichever dialect. */
+/** Returns the names in any dialect. */
 const toolNames = ({ tools }: Json): string[] =>
   list(tools).flatMap(({ name, function: made, functionDeclarations }) => [
     ...[name, (made as Json | undefined)?.name].filter((one) => typeof one === "string"),

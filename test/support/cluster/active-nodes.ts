@@ -1,5 +1,5 @@
-// With SLIPWAY_TEST_NODES=active alongside SLIPWAY_TEST_DATABASE=postgres a test's server is three nodes that all work, each with a third of the parts,
-// behind a proxy that takes them in turn.
+// With SLIPWAY_TEST_NODES=active and SLIPWAY_TEST_DATABASE=postgres, a test's server is three active nodes, each with a third of the
+// shards, behind a round-robin proxy.
 import { SQL } from "bun";
 import { type Clock, systemClock } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
@@ -14,13 +14,13 @@ import { freePort } from "../net/free-port.ts";
 import { until } from "../until.ts";
 import { startProxy } from "./nodes.ts";
 
-/** Whether tests' servers are several nodes that all work. */
+/** True if tests' servers consist of several active nodes. */
 export const asActive = process.env.SLIPWAY_TEST_NODES === "active";
 
-/** Longer than a busy test keeps the process that all nodes are in: a node whose lease lapses ends its streams. */
+/** Longer than a busy test blocks the process of all nodes: a node with an expired lease ends its streams. */
 const LEASE_MS = 20_000;
 
-/** `configOf`: the settings of a node, given where the proxy listens. */
+/** `configOf`: returns a node's settings for the proxy's address. */
 export const startActiveNodes = async (
   database: string,
   configOf: (access: URL) => Config,
@@ -36,13 +36,13 @@ export const startActiveNodes = async (
   };
   const serve = (context: Context) => startServer(context, { checkAnswers: true });
   const first = await join(0);
-  // It brings the key that the others compare theirs with.
+  // The first node creates the key that the others compare theirs with.
   const firstContext = await first.open();
   const others = await Promise.all([1, 2].map(join));
   const shared = share(database, [first, ...others]);
   const otherContexts = await Promise.all(others.map(({ open }) => open()));
   const otherServers = await Promise.all(otherContexts.map(serve));
-  // From now on it would be asked to leave what it gives.
+  // After this, a node would only be asked to hand over its shards.
   await shared;
   const contexts = [firstContext, ...otherContexts];
   const servers = [await serve(firstContext), ...otherServers];
@@ -52,7 +52,7 @@ export const startActiveNodes = async (
     contexts,
     async stop() {
       proxy.stop();
-      // All in parallel, as each waits for moments; what one may still ask of another is there until all have ended their work.
+      // In parallel, because each shutdown takes a while; services that other nodes may still call stay until all have ended their work.
       await Promise.all(servers.map((server) => server.stop("the test is over")));
       await Promise.all(contexts.map((context) => context[Symbol.asyncDispose]()));
     },
@@ -79,11 +79,11 @@ const joinNode = (config: Config, clock: Clock): Promise<Membership> => {
   };
   const beside = (as: Parameters<NonNullable<Parameters<typeof joinActive>[0]["beside"]>>[0]) =>
     answerReads(as, { config, clock, checkAnswers: true });
-  // No one comes any more when it ends, so no one has to be passed on.
+  // No clients remain at the end, so no requests have to be forwarded.
   return joinActive({ config: { ...config, shutdown_timeout: 0 }, clock: systemClock, fatal, beside });
 };
 
-/** Each node its share immediately: on its own a part that has just moved rests for the length of a lease. */
+/** Gives each node its share immediately: otherwise a shard that has just moved would be inactive for the length of a lease. */
 const share = async (database: string, members: readonly { membership: Membership }[]): Promise<void> => {
   await using sql = new SQL(database, { max: 1 });
   const ids = members.map(({ membership }) => membership.node.id);

@@ -1,11 +1,11 @@
-// The contexts of nodes that all work, as one: tests wait for what happens inside of a server, or count what it holds, whichever node has it.
+// Combines the contexts of several active nodes: tests wait for events inside the server or count what it holds, whichever node has it.
 import { type Events, HEARD_AMONG_ACTIVE } from "#actors/runtime/events.ts";
 import { isMoved } from "#db/engine/store.ts";
 import type { Context } from "#src/context/context.ts";
 
 /**
- * What becomes of a member: asked of each node and waited for, added up, whether it is so at any, or asked of one after the other until one has the part;
- * all others are the first node's.
+ * How a member is combined: "each" calls all nodes and waits, "sum" adds up, "any" is true if any node's is, "owner" tries nodes until one
+ * has the shard. All other members are the first node's.
  */
 type How = "each" | "sum" | "any" | "owner";
 
@@ -36,7 +36,7 @@ const SHARED: Partial<Record<keyof Context, Readonly<Record<string, How>>>> = {
   connectionUpkeep: CHORE,
 };
 
-/** The first of these, with what each node has for itself put together. */
+/** Returns the first context with the node-specific members combined. */
 export const allNodes = (contexts: readonly [Context, ...Context[]]): Context => {
   const [first] = contexts;
   const own = new Map<PropertyKey, unknown>([["topics", topicsOf(contexts)]]);
@@ -73,7 +73,7 @@ const ownersAnswer = async (
   }
 };
 
-/** What other nodes do not hear of is listened for at each. */
+/** Subscribes on each node to events that are not sent to other nodes. */
 const topicsOf = (contexts: readonly [Context, ...Context[]]): Context["topics"] => {
   const [{ topics: first }] = contexts;
   const isTold = (kind: keyof Events) => HEARD_AMONG_ACTIVE.some((one) => one === kind);
@@ -90,7 +90,7 @@ const topicsOf = (contexts: readonly [Context, ...Context[]]): Context["topics"]
   return over(first, (name) => Reflect.get(own, name) as unknown);
 };
 
-/** The object with other members where there are any. */
+/** Returns the object with some members replaced. */
 const over = <T extends object>(object: T, other: (name: PropertyKey) => unknown): T =>
   new Proxy(object, {
     get(target, name) {

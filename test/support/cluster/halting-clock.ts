@@ -1,7 +1,7 @@
-// The clock of a process that can stand still.
+// The clock of a process that can be paused.
 import { systemClock } from "#base/clock.ts";
 
-/** The system's clock, whose timers can be stopped, as they are in a process that stands still. */
+/** Returns the system clock with timers that can be stopped, as in a paused process. */
 export const haltingClock = () => {
   let halted = false;
   const waiting: (() => void)[] = [];

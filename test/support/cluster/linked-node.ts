@@ -1,4 +1,4 @@
-// Links of a node as tests need them: behind what a node listens with, on a port of its own.
+// Links of a node for tests: the services behind its listener, on a separate port.
 import { systemClock } from "#base/clock.ts";
 import type { OtherNode } from "#base/parts.ts";
 import { Forwarder } from "#src/cluster/forwarder.ts";
@@ -13,7 +13,7 @@ export const NODES_TOKEN = "the-token-of-the-nodes";
 export type LinkedNode = Disposable & {
   readonly links: NodeLinks;
   readonly forwarder: Forwarder;
-  /** Where others reach it. */
+  /** The node's address for others. */
   readonly place: OtherNode;
 };
 
@@ -23,7 +23,7 @@ type Options = {
   readonly port?: number;
 };
 
-/** A node of this name with these services. */
+/** Creates a node of this name with these services. */
 export const linkedNode = (
   id: string,
   services: Readonly<Record<string, NodeService>> = {},

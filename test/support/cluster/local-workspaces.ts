@@ -1,5 +1,5 @@
-// Local workspaces for stories that want real daemons: those of the server itself, or of a worker alongside it where the server is a node, or several
-// that all work: nodes have none.
+// Local workspaces for stories that need real daemons: the server's own or, if the server consists of nodes, which have none, those of a
+// separate worker.
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Client } from "#src/client.ts";
@@ -8,15 +8,15 @@ import type { World } from "../workspaces.ts";
 import { asActive } from "./active-nodes.ts";
 
 export type LocalWorkspaces = AsyncDisposable & {
-  /** What a template for them says of who brings them to life. */
+  /** The template fields that select the provisioner. */
   readonly kind: object;
-  /** What is kept of one. */
+  /** Returns the folder of a workspace. */
   folderOf(workspace_id: string): string;
 };
 
 type Server = { readonly server: Pick<World["server"], "url" | "directory">; readonly admin: Client };
 
-/** To be opened after the world and disposed before it. */
+/** Must be opened after the world and disposed before it. */
 export const openLocals = async (
   { server, admin }: Server,
   { ofWorker = asActive }: { ofWorker?: boolean } = {},

@@ -1,4 +1,4 @@
-// Parts that a test moves between contexts by hand, as the table of parts does between nodes.
+// Shards that a test moves between contexts by hand, as the shard table does between nodes.
 import { PARTS, type Parts } from "#base/parts.ts";
 
 export class MovableParts implements Parts {

@@ -1,4 +1,4 @@
-// Places of a network for tests of clusters: a namespace each, joined by a bridge, between which the way can be cut. Needs root and `ip`.
+// Network locations for cluster tests: network namespaces joined by a bridge, between which connections can be cut. Needs root and `ip`.
 import { needs } from "../needs.ts";
 
 const ip = (...args: string[]): void => {
@@ -8,26 +8,26 @@ const ip = (...args: string[]): void => {
 
 export type NetworkPlace = {
   readonly address: string;
-  /** What a command is put behind to run there. */
+  /** The command prefix to run a program there. */
   readonly through: readonly string[];
 };
 
 export type Networks = Disposable & {
-  /** Where the test itself is. */
+  /** The test's own location. */
   readonly here: NetworkPlace;
-  /** A new place. */
+  /** Adds a location. */
   add(): NetworkPlace;
-  /** Nothing that `from` sends comes to `to` any more; `both`: nor the other way. */
+  /** Drops all packets from `from` to `to`; `both`: also in the other direction. */
   cut(from: NetworkPlace, to: NetworkPlace, options?: { both?: boolean }): void;
-  /** All ways are open again. */
+  /** Restores all connections. */
   heal(): void;
 };
 
 export const makeNetworks = (): Networks => {
   if (!needs.root.found) throw new Error("network namespaces need root");
-  // Two runs immediately have different numbers.
+  // Two parallel runs need different numbers.
   const net = 1 + (process.pid % 250);
-  // In a namespace of its own, where no rules of this machine's firewall apply.
+  // In a namespace of its own, where the machine's firewall rules do not apply.
   const hub = `sln${process.pid}-hub`;
   const own = `slv${process.pid}`;
   const names: string[] = [];

@@ -1,5 +1,5 @@
-// With SLIPWAY_TEST_NODES=3 alongside SLIPWAY_TEST_DATABASE=postgres a test's server is three nodes behind a proxy that takes them in turn: the active
-// one, and two spares that answer what they can read (`cluster_reads`) and pass on the rest.
+// With SLIPWAY_TEST_NODES=3 and SLIPWAY_TEST_DATABASE=postgres, a test's server is three nodes behind a round-robin proxy: the active one,
+// and two spares that answer reads (`cluster_reads`) and forward the rest.
 import type { Socket } from "bun";
 import { type Clock, systemClock } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
@@ -11,23 +11,23 @@ import { Forwarder } from "#src/cluster/forwarder.ts";
 import { ownHosts } from "#src/cluster/membership.ts";
 import { nodeToken, takerOfNames } from "#src/cluster/passed-on.ts";
 import type { Context } from "#src/context/context.ts";
-import { hearActive, openReads } from "#src/context/open-reads.ts";
+import { followActiveNode, openReads } from "#src/context/open-reads.ts";
 import { startReads } from "#src/server.ts";
 
-/** Whether tests' servers are several nodes. */
+/** True if tests' servers consist of several nodes. */
 export const asNodes = process.env.SLIPWAY_TEST_NODES === "3";
 
 const STATE = { node: "spare", lease: "elsewhere", database: "answers", standby: "not required" } as const;
 
 type Side = {
   readonly other: Promise<Socket<Side>>;
-  /** What it has said is written to the other in order. */
+  /** Serializes writes to the other side. */
   waiting: Promise<unknown>;
-  /** It takes more again, or nothing any more. */
+  /** Resumes after backpressure, or when the socket has closed. */
   free?(): void;
 };
 
-/** A proxy that gives each connection to the next of its targets, byte by byte. */
+/** Starts a proxy that forwards each connection to the next target. */
 export const startProxy = () => {
   const targets: number[] = [];
   let next = 0;
@@ -51,7 +51,7 @@ export const startProxy = () => {
   return { url: new URL(`http://127.0.0.1:${listener.port}/`), targets, stop: () => listener.stop(true) };
 };
 
-/** A side is not read while the other does not take what it has said. */
+/** A side is not read while the other side does not accept data. */
 const PIPE = {
   data(socket: Socket<Side>, bytes: Buffer): void {
     const side = socket.data;
@@ -81,7 +81,7 @@ const PIPE = {
 
 type Nodes = { readonly config: Config; readonly clock: Clock | undefined; readonly database: string };
 
-/** The two spares and the way to the active node, as targets of the proxy. */
+/** Starts the two spares and returns the proxy's targets, including the active node. */
 export const startSpares = (
   context: Context,
   active: URL,
@@ -97,7 +97,7 @@ export const startSpares = (
     const ctx = answers ? openReads({ config, clock, store, encryption }) : undefined;
     const reads =
       ctx && startReads(ctx, { takeNamed: takerOfNames(token), ask: () => store.ask(), checkAnswers: true });
-    if (ctx) hearActive(store, ctx);
+    if (ctx) followActiveNode(store, ctx);
     const forwarder = new Forwarder({
       hostname: "127.0.0.1",
       port: 0,

@@ -1,5 +1,5 @@
-// A store that speaks as much of S3 as a bucket needs, over a real socket, and trusts no one: each request's signature is computed again,
-// checksums are compared. What goes wrong with genuine ones is played on request.
+// An object store that implements the part of S3 that is needed, over a real socket, and validates requests: recomputes each signature and
+// compares checksums. Simulates faults on request.
 import { createHash, createHmac } from "node:crypto";
 
 export const BUCKET = "uploads";
@@ -7,7 +7,7 @@ export const REGION = "eu-test-1";
 export const ACCESS_KEY = "AKIATESTTESTTEST";
 export const SECRET_KEY = "wJalrXUtnFEMI/K7MDENG+a/secret+of/tests";
 
-/** Answers a request in place of the store; undefined: the store does. `bytes`: the body. */
+/** Answers a request instead of the store; undefined passes it on. `bytes`: the body. */
 type Fault = (
   request: Request,
   bytes: Uint8Array,
@@ -21,7 +21,7 @@ const strict = (text: string): string =>
 const refused = (status: number, code: string): Response =>
   new Response(`<?xml version="1.0"?><Error><Code>${code}</Code><Message>no</Message></Error>`, { status });
 
-/** The code of what is wrong with the signature in the query (AWS Signature Version 4, unsigned payload). */
+/** Returns the error code for an invalid query signature (AWS Signature Version 4, unsigned payload). */
 const signatureProblem = (request: Request): string | undefined => {
   const url = new URL(request.url);
   const given = [...url.searchParams].filter(([name]) => name !== "X-Amz-Signature");
@@ -81,12 +81,12 @@ export const startObjectStore = (options: { tls?: { cert: string; key: string } 
     return found ? new Response(found) : refused(404, "NoSuchKey");
   };
   return {
-    /** Everything it holds, by name. */
+    /** All stored objects by name. */
     objects,
-    /** Methods and names of all requests so far. */
+    /** Methods and names of all requests. */
     heard,
     url: server.url.origin,
-    /** Plays this from now on; undefined: nothing. */
+    /** Injects this fault from now on; undefined stops. */
     play: (one: Fault | undefined): void => {
       fault = one;
     },

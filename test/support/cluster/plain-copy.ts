@@ -1,12 +1,12 @@
-// Messages to actors and their replies as another node would get them: JSON and nothing else, since they may go over a link between nodes.
+// Passes messages to actors and their replies through JSON, as another node would receive them over a link.
 
-/** What was no JSON, in the order in which it came. */
+/** Values that were not plain JSON, in order. */
 const found: string[] = [];
 
-/** What was no JSON since the last call. */
-export const takeNotPlain = (): readonly string[] => found.splice(0);
+/** Returns the values since the last call that were not plain JSON. */
+export const takeNonJsonValues = (): readonly string[] => found.splice(0);
 
-/** The same from JSON. What would be lost on the way is remembered, and the test fails when its server stops. */
+/** Returns the value after a round trip through JSON. Records what would be lost, and then the test fails when its server stops. */
 export const plainCopy = <T>(value: T): T => {
   if (value === undefined) return value;
   const problems = problemsIn(value, "");
@@ -16,7 +16,7 @@ export const plainCopy = <T>(value: T): T => {
   return structuredClone(value);
 };
 
-/** Where something is no JSON, and what. Members that are undefined are as good as absent; elements of lists are not. */
+/** Returns the paths of values that are not JSON. Undefined members count as absent; undefined list elements do not. */
 export const problemsIn = (value: unknown, path: string): string[] => {
   if (value === null || typeof value === "string" || typeof value === "boolean") return [];
   if (typeof value === "number") return Number.isFinite(value) ? [] : [`${path}: ${value}`];

@@ -1,5 +1,5 @@
-// A PostgreSQL and its standby by streaming replication, which a test kills, promotes and brings back. They run as the user `postgres`
-// from the programs of the Debian package, or those in the folder POSTGRES_BIN; the server of `.ci/postgres`, which all tests share, is left alone.
+// A PostgreSQL primary and its standby with streaming replication, which a test kills, promotes and restarts. They run as the user
+// `postgres`, with the programs of the Debian package or of the folder POSTGRES_BIN. The shared server of `.ci/postgres` is not used.
 import { appendFileSync, chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { SQL } from "bun";
@@ -16,7 +16,7 @@ const SETTINGS = {
   wal_receiver_timeout: "2s",
 };
 
-/** The programs that `.ci/postgres` would take: those of the newest version on this machine. */
+/** Returns the programs that `.ci/postgres` would use: the newest installed version. */
 const programs = (): string => {
   const named = process.env.POSTGRES_BIN;
   if (named) return named;
@@ -62,7 +62,7 @@ export class PostgresServer {
     this.#through = through;
   }
 
-  /** The address of a database in it. */
+  /** Returns the URL of one of its databases. */
   url(database = "postgres"): string {
     return `postgres://postgres@${this.host}:${this.port}/${database}`;
   }
@@ -71,7 +71,7 @@ export class PostgresServer {
     const settings = Object.entries({ ...SETTINGS, port: String(this.port), unix_socket_directories: this.data });
     const options = settings.map(([name, value]) => `-c ${name}='${value}'`).join(" ");
     const log = join(this.data, "server.log");
-    // What a killed one has left keeps the next from starting for a moment, until its processes have gone.
+    // Remaining processes of a killed server prevent a restart for a moment.
     const args = ["--pgdata", this.data, "--log", log, "--wait", "--options", options, "start"];
     let why: unknown;
     const isUp = (): Promise<boolean> =>
@@ -87,13 +87,13 @@ export class PostgresServer {
     });
   }
 
-  /** Ends the whole server as the end of its machine would. */
+  /** Kills the whole server, as if its machine had failed. */
   kill(): void {
     for (const pid of this.#pids()) {
       try {
         process.kill(pid, "SIGKILL");
       } catch {
-        // It has ended on its own.
+        // The process has already ended.
       }
     }
   }
@@ -112,7 +112,7 @@ export class PostgresServer {
     return [...((await sql.unsafe(text)) as T[])];
   }
 
-  /** The server and its processes. */
+  /** Returns the process IDs of the server and its children. */
   #pids(): number[] {
     const file = join(this.data, "postmaster.pid");
     if (!existsSync(file)) return [];
@@ -138,11 +138,14 @@ export class PostgresServer {
 export type PostgresPair = AsyncDisposable & {
   readonly primary: PostgresServer;
   readonly standby: PostgresServer;
-  /** One address with both hosts. */
+  /** One URL with both hosts. */
   readonly url: string;
 };
 
-/** A copy that follows from the first record on. Nothing runs yet, so that the files are whole, and no pg_basebackup is needed, which npm's programs lack. */
+/**
+ * Creates the standby as a copy of the primary's files. Neither is running yet, so the files are consistent and pg_basebackup, which npm's
+ * programs lack, is not needed.
+ */
 const followFrom = async (primary: PostgresServer, standby: PostgresServer): Promise<void> => {
   await ran(["cp", "--archive", primary.data, standby.data]);
   const from = `host=${primary.host} port=${primary.port} user=postgres application_name=standby`;
@@ -150,7 +153,7 @@ const followFrom = async (primary: PostgresServer, standby: PostgresServer): Pro
   writeFileSync(join(standby.data, "standby.signal"), "");
 };
 
-/** `synchronous`: a commit is answered when the standby has it. `places`: where the two run. */
+/** `synchronous`: a commit waits for the standby. `places`: where the two run. */
 export const startPair = async ({
   synchronous = true,
   places = [HERE, HERE],
@@ -183,7 +186,7 @@ export const startPair = async ({
   };
 };
 
-/** One server without a standby, which runs. */
+/** Starts one server without a standby. */
 export const startAlone = async (): Promise<AsyncDisposable & { readonly server: PostgresServer }> => {
   const place = tempDirectory();
   const server = await newServer(place.path, "alone", HERE);

@@ -1,4 +1,4 @@
-// A way to a database on which connections fall silent: they stay open, and nothing comes any more, as behind a machine that has gone.
+// A database proxy whose connections can go silent: they stay open, but nothing arrives any more, as with a failed machine.
 import type { Socket } from "bun";
 
 type Side = { readonly other: Promise<Socket<Side>>; isSilent(): boolean; waiting: Promise<unknown> };
@@ -6,7 +6,7 @@ type Side = { readonly other: Promise<Socket<Side>>; isSilent(): boolean; waitin
 export const startSilentWay = (target: URL) => {
   let silenced = 0;
   let opened = 0;
-  // Little is sent here: a socket takes it immediately.
+  // The amounts are small, so the socket always accepts them.
   const pipe = {
     data({ data: side }: Socket<Side>, bytes: Buffer): void {
       const copy = Buffer.from(bytes);
@@ -39,7 +39,7 @@ export const startSilentWay = (target: URL) => {
   url.host = `127.0.0.1:${listener.port}`;
   return {
     url: url.href,
-    /** Connections that are open now; later ones are as any other. */
+    /** Silences the currently open connections; later ones work. */
     silence: () => {
       silenced = opened;
     },

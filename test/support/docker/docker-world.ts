@@ -1,4 +1,4 @@
-// A server off loopback with a real Docker Engine behind it, as `.ci/docker-engine` has started it: what tests of containers share.
+// A server that does not listen on loopback, with a real Docker Engine started by `.ci/docker-engine`: shared by container tests.
 import { expect } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import type { Template } from "#schema/templates/template.ts";
@@ -10,10 +10,10 @@ import { needs } from "../needs.ts";
 import { ADMIN, startTestServer } from "../server.ts";
 import { awaitWorkspace, createBuild } from "../workspaces.ts";
 
-/** The compiled program: the server under test, and what is put into containers. */
+/** The compiled program: the server under test, and the agent for containers. */
 export const BINARY = process.env.SLIPWAY_TEST_BINARY ?? "";
 
-/** An image of `.ci/docker-engine`: busybox, bash and curl, and a user `dev` who is not root. */
+/** An image of `.ci/docker-engine` with busybox, bash, curl, and a non-root user `dev`. */
 export const IMAGE = "slipway-test:1";
 
 export const openDockerWorld = async (env: Record<string, string> = {}) => {
@@ -40,7 +40,7 @@ export const openDockerWorld = async (env: Record<string, string> = {}) => {
     url,
     admin,
     engine,
-    /** How many containers, volumes and networks the engine has of a workspace. */
+    /** Returns the number of containers, volumes and networks of a workspace. */
     left: async (id: string): Promise<number[]> => {
       const found = await Promise.all([all("containers/json", id), all("volumes", id), all("networks", id)]);
       return found.map(({ length }) => length);
@@ -50,7 +50,7 @@ export const openDockerWorld = async (env: Record<string, string> = {}) => {
 };
 export type DockerWorld = Awaited<ReturnType<typeof openDockerWorld>>;
 
-/** The ready template, once it is there. */
+/** Returns the built-in template once it exists. */
 export const readyTemplate = async (client: Client): Promise<Template> => {
   const found = (await client.get<Template[]>("/api/v2/templates")).find(({ name }) => name === "docker");
   if (!found) throw new Error("there is no template docker");
@@ -59,7 +59,7 @@ export const readyTemplate = async (client: Client): Promise<Template> => {
 
 export const agentOf = ({ latest_build }: Workspace) => latest_build.resources.flatMap(({ agents = [] }) => agents)[0];
 
-/** The workspace once its daemon is there and its scripts have run; fails with the build's own words. */
+/** Returns the workspace once its daemon is connected and its scripts have run; fails with the build's error. */
 export const awaitAgent = async (client: Client, id: string): Promise<{ agent_id: string; workspace: Workspace }> => {
   const workspace = await awaitWorkspace(client, id, (one) => {
     if (one.latest_build.status === "failed") throw new Error(one.latest_build.job.error);
@@ -68,14 +68,14 @@ export const awaitAgent = async (client: Client, id: string): Promise<{ agent_id
   return { agent_id: agentOf(workspace)?.id ?? "", workspace };
 };
 
-/** Runs a line of shell in a terminal of the workspace and answers what it shows. */
+/** Runs a shell line in a terminal of the workspace and returns its output. */
 export const shell = async (owner: Client, agent_id: string, command: string): Promise<string> => {
   const path = (rest: string): string => `/api/v2/workspaceagents/${agent_id}/${rest}`;
   using terminal = await TestTerminal.open({ owner, path }, { command: `${command}; echo " end-$((40 + 2))"` });
   return (await terminal.until(/ end-42/)).replace(/ end-42[\s\S]*$/, "").trim();
 };
 
-/** Ends a workspace and says that nothing of it is left in the engine. */
+/** Deletes a workspace and asserts that nothing of it is left in the engine. */
 export const deleteAll = async ({ admin, left }: DockerWorld, id: string): Promise<void> => {
   await createBuild(admin, id, "delete", { permanent: true });
   const { latest_build } = await awaitWorkspace(admin, id, (one) =>

@@ -1,23 +1,26 @@
-// Stands between a server and a Docker Engine, and takes the engine away at a named call: before the engine has it, in the middle of its files, or
-// once it is done and not yet answered.
+// A proxy between a server and a Docker Engine that disconnects the engine at a given call: before the engine receives it, in the middle of
+// its files, or after it is done but before the response.
 import { connect, createServer, type Server, type Socket } from "node:net";
 
-/** `asked`: the engine never gets the call. `copying`: some of its files are through. `done`: the engine has done it, and its answer is lost. */
+/**
+ * `asked`: the engine never receives the call. `copying`: part of its files were transferred. `done`: the engine has done it, and the
+ * response is lost.
+ */
 export type Moment = "asked" | "copying" | "done";
 
 export type Cut = {
   /** `METHOD /path`, without the version. */
   readonly call: RegExp;
   readonly moment: Moment;
-  /** At the n-th of such calls; the first by default. */
+  /** At the n-th matching call; the first by default. */
   readonly nth?: number;
-  /** What is done to the engine then; by default nothing is, and it cannot be reached. */
+  /** An action on the engine at that moment; by default it only becomes unreachable. */
   readonly act?: () => void;
 };
 
 type Armed = Cut & { readonly happened: () => void };
 
-/** So many bytes are in the middle of the files of a test. */
+/** After this many bytes, a test's files are partly transferred. */
 const IN_THE_MIDDLE = 256 * 1024;
 
 export class EngineProxy implements Disposable {
@@ -26,16 +29,16 @@ export class EngineProxy implements Disposable {
   readonly #open = new Set<Socket>();
   #cut: Armed | undefined;
   #isDown = false;
-  /** How many calls have come that the cut is for. */
+  /** Number of matching calls so far. */
   #seen = 0;
 
-  /** Listens on `socket` for the engine at `engine`, both paths. */
+  /** Listens on `socket` and forwards to `engine`; both are paths. */
   constructor(socket: string, engine: string) {
     this.host = `unix://${socket}`;
     this.#server = createServer((client) => this.#serve(client, engine)).listen(socket);
   }
 
-  /** Takes the engine away at this call, once; resolves when that has happened. It stays away until `mend`. */
+  /** Disconnects the engine at this call, once; resolves when that has happened. It stays unreachable until `mend`. */
   cut(cut: Cut): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#cut = Object.assign({ happened: resolve }, cut);
@@ -43,7 +46,7 @@ export class EngineProxy implements Disposable {
     return promise;
   }
 
-  /** The engine can be reached again. */
+  /** Makes the engine reachable again. */
   mend(): void {
     this.#isDown = false;
     this.#cut = undefined;
@@ -67,7 +70,7 @@ export class EngineProxy implements Disposable {
     }
     client.on("close", () => engine.destroy());
     engine.on("close", () => client.destroy());
-    // One call after the other: the bytes of one are those until the next.
+    // Calls are sequential: the bytes after a call's head belong to it until the next one.
     let call = "";
     let bytes = 0;
     const heard = (moment: Moment): boolean => {

@@ -1,6 +1,6 @@
-// The part of the fake Docker Engine that hands over its connections: programs on terminals, run on this machine as if it were the
-// container. A socket in front of the engine's own passes everything else on as it is. What is not on this machine is not in the
-// container either: the agent's program, which a compiled daemon puts into containers, is taken and does not run.
+// The part of the fake Docker Engine for hijacked connections: terminal programs, run on this machine as if it were the container. A socket
+// in front of the engine forwards everything else unchanged. Programs that are not on this machine do not exist in the container either:
+// the agent's program, which a compiled daemon copies into containers, is accepted but does not run.
 import { connect, createServer, type Server, type Socket } from "node:net";
 
 export type FakeExec = {
@@ -8,11 +8,11 @@ export type FakeExec = {
   container: string;
   body: { Cmd: string[]; Env?: string[]; User?: string; Tty?: boolean };
   child?: Bun.Subprocess;
-  /** Null until it has ended. */
+  /** Null while it is running. */
   exit_code: number | null;
 };
 
-/** What an engine gives a program that is not there. */
+/** The engine's exit code for a missing program. */
 const NOT_FOUND = 127;
 
 /** Runs it without a terminal until it ends. */
@@ -31,7 +31,7 @@ const environmentOf = ({ Env = [] }: FakeExec["body"]): Record<string, string> =
   ...Object.fromEntries(Env.map((one) => [one.slice(0, one.indexOf("=")), one.slice(one.indexOf("=") + 1)])),
 });
 
-/** Listens on `outer`; connections that ask to be handed over are served here, all others by what listens on `inner`. */
+/** Listens on `outer`; serves connections to be hijacked, and forwards all others to `inner`. */
 export const listenInFront = (outer: string, inner: string, execs: ReadonlyMap<string, FakeExec>): Server => {
   const server = createServer({ allowHalfOpen: true }, (client) => {
     client.on("error", () => {});
@@ -79,7 +79,7 @@ const attach = (client: Socket, exec: FakeExec): void => {
   client.on("close", () => child.terminal?.close());
   void child.exited.then(async (code) => {
     exec.exit_code = code;
-    // What it has written is read before the connection ends.
+    // Reads its remaining output before the connection ends.
     await new Promise((resolve) => setImmediate(resolve));
     client.end();
   });
@@ -107,7 +107,7 @@ const attachPiped = (client: Socket, exec: FakeExec): void => {
   });
 };
 
-/** As an engine sends what a program without a terminal has written: on which stream, and how much. */
+/** Returns a frame of a program without a terminal: stream number and length. */
 const frame = (stream: 1 | 2, bytes: Buffer): Buffer => {
   const head = Buffer.from([stream, 0, 0, 0, 0, 0, 0, 0]);
   head.writeUInt32BE(bytes.byteLength, 4);

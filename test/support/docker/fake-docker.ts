@@ -1,5 +1,5 @@
-// A Docker Engine for tests: a real HTTP server on a unix socket that speaks the part of the Engine API that is used, keeps its
-// images, containers and volumes in memory, and can be asked to fail, to wait, or to run what a container would run.
+// A fake Docker Engine: a real HTTP server on a Unix socket that implements the part of the Engine API that is used, keeps images,
+// containers and volumes in memory, and can fail, delay, or run a container's program on request.
 import { existsSync } from "node:fs";
 import type { Server } from "node:net";
 import { join } from "node:path";
@@ -12,7 +12,7 @@ export type FakeContainer = {
     HostConfig: Record<string, unknown>;
   };
   running: boolean;
-  /** Bytes of the tar that was put into it, and the name of the file in it. */
+  /** Size of the uploaded tar, and the name of the file in it. */
   uploaded: number;
   file: string;
   /** Seconds since 1970. */
@@ -29,20 +29,20 @@ export class FakeDocker implements AsyncDisposable {
   readonly containers = new Map<string, FakeContainer>();
   readonly volumes = new Map<string, Record<string, string>>();
   readonly networks = new Map<string, { Labels?: Record<string, string>; Options?: Record<string, string> }>();
-  /** Of the images that are fetched. */
+  /** The architecture of pulled images. */
   architecture = "amd64";
   /** `METHOD /path` of every call, without the version. */
   readonly calls: string[] = [];
-  /** Answers instead of the engine while it gives one: `METHOD /path` -> status and words. */
+  /** If it returns an answer for `METHOD /path`, that status and message replace the engine's. */
   refuse: (call: string) => Answer | undefined = () => undefined;
-  /** Waited for before a call is answered. */
+  /** Awaited before a call is answered. */
   hold: (call: string) => Promise<void> | undefined = () => undefined;
-  /** The lines of a pull, each in its own chunk. */
+  /** Returns the lines of a pull, each sent as a chunk. */
   pull: (image: string) => object[] = () => [{ status: "Pull complete", id: "layer" }];
   /** Called when a container starts and when it ends. */
   onStart: (container: FakeContainer) => void = () => {};
   onEnd: (container: FakeContainer) => void = () => {};
-  /** Programs that were started inside containers. */
+  /** Programs started inside containers. */
   readonly execs = new Map<string, FakeExec>();
   readonly #server: Bun.Server<undefined>;
   readonly #front: Server;
@@ -62,7 +62,7 @@ export class FakeDocker implements AsyncDisposable {
     } as never);
   }
 
-  /** A container that someone else has made. */
+  /** Adds a container created by someone else. */
   put(name: string, options: Partial<Omit<FakeContainer, "name" | "body">> & { labels?: Record<string, string> } = {}) {
     const { labels = {}, ...rest } = options;
     const id = `c${this.#next++}`;
@@ -78,7 +78,7 @@ export class FakeDocker implements AsyncDisposable {
     await this.#server.stop(true);
   }
 
-  /** Resolves once a call that begins so has come in. */
+  /** Resolves once a call with this prefix has arrived. */
   async called(beginning: string): Promise<void> {
     while (!this.calls.some((call) => call.startsWith(beginning))) {
       await new Promise<void>((resolve) => this.#heard.push(resolve));
@@ -96,7 +96,7 @@ export class FakeDocker implements AsyncDisposable {
     const refused = this.refuse(call);
     if (refused) return fails(refused.status, refused.message);
     if (path === "/_ping") return new Response("OK", { headers: { "Api-Version": "1.47" } });
-    // An engine answers unversioned paths, too; we promise to speak the version it named.
+    // A real engine also accepts unversioned paths, but our client must use the negotiated version.
     if (path === url.pathname) return fails(400, "the version is missing");
     const [, kind, id = ""] = /^\/(images|containers|volumes|networks|exec)(?:\/(.*))?$/.exec(path) ?? [];
     if (kind === "images") return this.#image(request, decodeURI(id), url.searchParams);

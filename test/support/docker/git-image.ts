@@ -1,13 +1,13 @@
-// What tests of repositories need of an engine: the image of the tests with this machine's git in it, under any name, and where containers reach
+// Engine fixtures for repository tests: the test image with this machine's git, under any name, and the address at which containers reach
 // this machine.
 import { joinStreams, tarEnd, tarEntry } from "#base/program-tar.ts";
 import type { Engine } from "#src/provisioners/docker/engine.ts";
 import { IMAGE } from "./docker-world.ts";
 
-/** The image of the tests with git. */
+/** The test image with git. */
 export const GIT_IMAGE = "slipway-test-git:1";
 
-/** Git, what fetches over http and ssh, and their libraries, as a tar. */
+/** A tar of git, its http and ssh helpers, and their libraries. */
 const GIT_FILES = `
 core=$(git --exec-path)
 programs="$(command -v git) $(command -v ssh || true) $core/git $core/git-remote-http $core/git-remote-https $core/git-submodule $core/git-sh-setup $core/git-sh-i18n"
@@ -15,7 +15,7 @@ libraries=$(ldd $core/git $core/git-remote-http $(command -v ssh || true) | grep
 tar -chPf - $programs $libraries 2>/dev/null || true
 `;
 
-/** Settings with which a server opens repositories at addresses of this machine. */
+/** Settings that let a server open repositories at addresses of this machine. */
 export const PRIVATE = { SLIPWAY_ALLOWED_PRIVATE_NETWORKS: "127.0.0.0/8,172.16.0.0/12,192.168.0.0/16,10.0.0.0/8" };
 
 export const makeGitImage = async (engine: Engine): Promise<void> => {
@@ -29,7 +29,7 @@ export const makeGitImage = async (engine: Engine): Promise<void> => {
   });
 };
 
-/** Gives the image with git other names for as long as it is not disposed. */
+/** Adds names to the git image until disposed. */
 export const nameGitImage = async (engine: Engine, names: readonly string[]): Promise<AsyncDisposable> => {
   for (const name of names) {
     const colon = name.lastIndexOf(":");
@@ -43,7 +43,7 @@ export const nameGitImage = async (engine: Engine, names: readonly string[]): Pr
   };
 };
 
-/** Where containers reach this machine: the gateway of the engine's own network. */
+/** Returns the address at which containers reach this machine: the gateway of the engine's default network. */
 export const gatewayOf = async (engine: Engine): Promise<string> => {
   type Network = { IPAM?: { Config?: { Gateway?: string; Subnet?: string }[] } };
   const bridge = await engine.json<Network>("look", "GET", "/networks/bridge");

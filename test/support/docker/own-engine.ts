@@ -1,4 +1,4 @@
-// A Docker Engine of a test's own, which it may kill: started by `.ci/docker-engine` with the images of the tests.
+// A test's own Docker Engine, which it may kill: started by `.ci/docker-engine` with the test images.
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -19,21 +19,22 @@ export class OwnEngine implements AsyncDisposable {
     this.#options = options;
   }
 
-  /** `options` are the engine's own, such as --live-restore. */
+  /** `options` of the engine, such as --live-restore. */
   static async start(...options: string[]): Promise<OwnEngine> {
     const engine = new OwnEngine(options);
     await engine.start();
     return engine;
   }
 
-  /** Starts it, for the first time or after it was killed. */
+  /** Starts it, for the first time or after a kill. */
   async start(): Promise<void> {
     rmSync(this.#pid, { force: true });
-    // What ended with it is taken for one that still runs until the system has forgotten it.
+    // A process that has ended with it may appear to be running until the system has reaped it.
     const file = join(this.folder, "exec", "containerd", "containerd.pid");
     const former = existsSync(file) ? readFileSync(file, "utf8") : "none";
     await until(() => !existsSync(`/proc/${former}`), { what: "the former engine has ended" });
-    // In a network namespace of its own: an engine makes and removes bridges and rules of the machine that another engine has.
+    // In its own network namespace: an engine creates and removes bridges and firewall rules, which would conflict with another engine on
+    // the machine.
     const child = Bun.spawn(["unshare", "--net", SCRIPT, "start", this.folder, ...this.#options], {
       stdout: "ignore",
       stderr: "pipe",
@@ -42,7 +43,7 @@ export class OwnEngine implements AsyncDisposable {
       throw new Error(`the engine does not start: ${await new Response(child.stderr).text()}`);
   }
 
-  /** As `kill -9`; what it had started is left to itself. */
+  /** Kills it like `kill -9`; its children keep running. */
   kill(): void {
     process.kill(Number(readFileSync(this.#pid, "utf8")), "SIGKILL");
   }
@@ -53,6 +54,6 @@ export class OwnEngine implements AsyncDisposable {
   }
 }
 
-/** Whether this machine can start one. */
+/** True if this machine can start one. */
 export const canOwnEngine =
   needs.root.found && Bun.which("dockerd", { PATH: `${process.env.PATH ?? ""}:/usr/sbin` }) !== null;

@@ -1,4 +1,4 @@
-// The genuine registry of Debian's package docker-registry, on a port of this machine, with one user who may push and pull.
+// The real registry from Debian's package docker-registry, on a port of this machine, with one user who may push and pull.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { needs } from "../needs.ts";
@@ -25,7 +25,7 @@ export class GenuineRegistry implements AsyncDisposable {
     const registry = new GenuineRegistry(port, folder);
     mkdirSync(join(folder.path, "data"));
     const hash = await Bun.password.hash(PUSHER.password, { algorithm: "bcrypt", cost: 4 });
-    // Apache's letter for the same form.
+    // Apache uses another letter for the same format.
     writeFileSync(join(folder.path, "htpasswd"), `${PUSHER.user}:${hash.replace(/^\$2b\$/, "$2y$")}\n`);
     const config = {
       version: 0.1,
@@ -39,7 +39,7 @@ export class GenuineRegistry implements AsyncDisposable {
     return registry;
   }
 
-  /** Starts it again with what it has. */
+  /** Restarts it with its data. */
   async run(): Promise<void> {
     const config = join(this.#folder.path, "config.yml");
     const command = [needs.registry.file, "serve", config];
@@ -53,7 +53,7 @@ export class GenuineRegistry implements AsyncDisposable {
     this.#child = undefined;
   }
 
-  /** The tags of a name. */
+  /** Returns the tags of a name. */
   async tags(name: string): Promise<readonly string[]> {
     const answer = await this.#get(`/v2/${name}/tags/list`);
     return answer.ok ? (((await answer.json()) as { tags: string[] | null }).tags ?? []) : [];

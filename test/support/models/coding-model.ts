@@ -1,5 +1,5 @@
-// A model that works on a small git repository: clones it, reads, edits, runs the tests, sees them fail, repairs it and commits. What it
-// says next follows from the history it is given alone, so a server may ask it as often as it likes. Used by the stories of chats.
+// A model that works on a small git repository: clones it, reads, edits, runs the tests, sees them fail, repairs the code and commits. It
+// derives its next step only from the history, so a server may repeat calls. Used by chat stories.
 import type { Said } from "./model-frames.ts";
 import { type ModelCall, ModelServer } from "./model-server.ts";
 
@@ -9,7 +9,7 @@ type ChatMessage = { readonly role: string; readonly content?: unknown; readonly
 const DATES = "GIT_AUTHOR_DATE=2026-01-02T03:04:05Z GIT_COMMITTER_DATE=2026-01-02T03:04:05Z";
 const ME = "-c user.name=Slip -c user.email=slip@example.com -c commit.gpgsign=false";
 
-/** What it does in its nth step in the folder `name`, and what must be in the answers to that. */
+/** Returns its steps in the folder `name`: the calls, and what the results must contain. */
 const stepsOf = (origin: string, name: string): readonly { calls: readonly Call[]; sees: readonly string[] }[] => {
   const run = (command: string): Call => ["execute", { command, workdir: name, timeout: "5m" }];
   const edit = (from: string, to: string): Call => [
@@ -36,7 +36,7 @@ const stepsOf = (origin: string, name: string): readonly { calls: readonly Call[
   ];
 };
 
-/** Shows what went on as output, and leaves a line each time it was run. */
+/** Prints progress, and records each run in a file. */
 const TEST = `for i in 1 2 3 4 5; do echo "looking $i"; sleep 0.02; done
 echo run >> ../runs-$(basename "$PWD")
 [ "$(sh sum.sh 2 3)" = 5 ] && echo passed && exit 0
@@ -44,7 +44,7 @@ echo failed
 exit 1
 `;
 
-/** Makes the repository that the model will clone: a sum that subtracts, and a test of it. */
+/** Creates the repository that the model clones: a function that should add but subtracts, and its test. */
 export const makeOrigin = async (path: string): Promise<void> => {
   await Bun.write(`${path}/sum.sh`, "echo $(($1 - $2))\n");
   await Bun.write(`${path}/test.sh`, TEST);
@@ -54,11 +54,11 @@ export const makeOrigin = async (path: string): Promise<void> => {
   if ((await made.exited) !== 0) throw new Error(await new Response(made.stderr).text());
 };
 
-/** Asked "Mend <name>" it does the work in the folder of that name; asked "Wait" it runs `sleep 600`. */
+/** For "Mend <name>" it does the work in the folder of that name; for "Wait" it runs `sleep 600`. */
 export class CodingModel implements AsyncDisposable {
   readonly server: ModelServer;
   readonly wrong: string[] = [];
-  /** Hears of each call before it is answered, and may hold the answer up: of the nth step, counted from 0. */
+  /** Called before the nth step (from 0) is answered; may delay the answer. */
   onStep: (step: number) => unknown = () => {};
   readonly #origin: string;
 

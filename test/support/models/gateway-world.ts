@@ -7,13 +7,13 @@ import { type ModelWorld, openModelWorld } from "./model-world.ts";
 
 export const SETTINGS = "/api/v2/ai/settings";
 
-/** Replaces what is given of the gateway's settings. */
+/** Replaces the given gateway settings. */
 export const setGateway = async (owner: Client, more: Partial<GatewaySettings> = {}): Promise<void> => {
   const settings: GatewaySettings = { enabled: true, in_workspaces: true, names: [], default_names: {} };
   await owner.put(SETTINGS, Object.assign(settings, more));
 };
 
-/** Returns a new API key that may call models, and nothing else unless scopes say so. */
+/** Returns a new API key that may only call models, unless other scopes are given. */
 export const gatewayToken = async (client: Client, scopes: readonly string[] = ["ai:use"]): Promise<string> => {
   const { key } = await client.post<{ key: string }>("/api/v2/users/me/keys/tokens", { scopes });
   return key;

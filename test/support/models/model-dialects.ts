@@ -1,8 +1,8 @@
-// Servers of OpenAI's chat-completions protocol as their public documentation has them: how each streams thoughts, calls and counters, and
-// how it says that something is wrong; what each refuses stands in receiver-rules.ts. vLLM (docs.vllm.ai), Ollama (docs.ollama.com),
-// llama.cpp (tools/server), DeepSeek (api-docs.deepseek.com), Mistral (docs.mistral.ai), Moonshot (platform.moonshot.ai), Qwen
-// (help.aliyun.com), z.ai (docs.z.ai), xAI (docs.x.ai), Groq (console.groq.com), LM Studio (lmstudio.ai/docs), TGI (huggingface.co/docs).
-// Pure; used by model-frames.ts and model-server.ts.
+// Servers of OpenAI's chat-completions protocol as publicly documented: how each streams thoughts, calls and token counts, and how it
+// reports errors; receiver-rules.ts has what each rejects. vLLM (docs.vllm.ai), Ollama (docs.ollama.com), llama.cpp (tools/server),
+// DeepSeek (api-docs.deepseek.com), Mistral (docs.mistral.ai), Moonshot (platform.moonshot.ai), Qwen (help.aliyun.com), z.ai (docs.z.ai),
+// xAI (docs.x.ai), Groq (console.groq.com), LM Studio (lmstudio.ai/docs), TGI (huggingface.co/docs). Pure; used by model-frames.ts and
+// model-server.ts.
 import type { Said } from "./model-frames.ts";
 
 // biome-ignore format: a list
@@ -36,7 +36,7 @@ const data = (value: unknown): string => `data: ${JSON.stringify(value)}\n\n`;
 const chunk = (dialect: Dialect, delta: unknown, finish_reason: string | null = null): string =>
   data({ ...headOf(dialect), choices: [{ index: 0, delta, logprobs: null, finish_reason }] });
 
-/** One thing that is said, as this server streams it. `index` counts what was said. */
+/** Returns the frame of one item as this server streams it. `index` counts the items. */
 export const dialectFrame = (dialect: Dialect, said: Said, index: number): string => {
   if ("search" in said) throw new Error("chat completions search nothing");
   if ("text" in said) return wordsOf(dialect, said.text);
@@ -60,7 +60,7 @@ const thoughtsOf = (dialect: Dialect, thought: string): string => {
     case "deepseek":
       return chunk(dialect, { content: null, reasoning_content: thought });
     case "llamacpp": {
-      // Started with `--reasoning-format none`: the tags of the model stand in the text, token by token.
+      // Started with `--reasoning-format none`: the model's tags are part of the text, token by token.
       const text = `<think>\n${thought}\n</think>\n\n`;
       return (text.match(/.{1,3}/gs) ?? []).map((content) => chunk(dialect, { content })).join("");
     }
@@ -82,7 +82,7 @@ const callOf = (
   index: number,
 ): string => {
   const at = { index, id, type: "function" };
-  // Some send whole calls.
+  // Some servers send a call in one piece.
   if (WHOLE_CALLS.has(dialect)) {
     return chunk(dialect, {
       role: "assistant",
@@ -103,7 +103,7 @@ const endOf = (dialect: Dialect, { finish, usage }: Extract<Said, { finish: unkn
   const details = { prompt_tokens_details: { cached_tokens: cached } };
   const known: Partial<Record<Dialect, Record<string, unknown>>> = {
     vllm: { choices: [], usage: { ...counted, ...details } },
-    // It does not say what it knew of the prompt.
+    // Ollama does not report cached prompt tokens.
     ollama: { choices: [], usage: counted },
     llamacpp: { choices: [], usage: { ...counted, ...details }, timings: { cache_n: cached, predicted_n: output } },
     deepseek: {
@@ -115,7 +115,7 @@ const endOf = (dialect: Dialect, { finish, usage }: Extract<Said, { finish: unkn
         completion_tokens_details: { reasoning_tokens: thought },
       },
     },
-    // Moonshot and LM Studio count in the last chunk of the answer.
+    // Moonshot and LM Studio send counts in the last chunk of the answer.
     kimi: { choices: [], usage: { ...counted, cached_tokens: cached } },
     lmstudio: { choices: [], usage: counted },
     tgi: { choices: [], usage: counted },
@@ -125,7 +125,7 @@ const endOf = (dialect: Dialect, { finish, usage }: Extract<Said, { finish: unkn
   return `${end}${data({ ...headOf(dialect), ...last })}data: [DONE]\n\n`;
 };
 
-/** How it says in the middle of a stream that it cannot continue. */
+/** Returns how the server reports an error in the middle of a stream. */
 export const brokenStream = (dialect: Dialect): string =>
   ({
     vllm: data({
@@ -148,7 +148,7 @@ export const brokenStream = (dialect: Dialect): string =>
     tgi: data({ error: { message: "Request failed during generation: server error", error_type: "generation" } }),
   })[dialect];
 
-/** How it says that a prompt is too long. */
+/** Returns the server's error for a prompt that is too long. */
 export const tooLong = (dialect: Dialect): { status: number; body: unknown } => {
   const { status = 400, ...error } = TOO_LONG[dialect];
   return { status, body: { error } };

@@ -1,10 +1,10 @@
-// What model providers stream, frame by frame: OpenAI's chat completions and responses, Anthropic's messages, Google's generateContent. Pure; used by
-// model-server.ts and test/bench.
+// The streams of model providers, frame by frame: OpenAI's chat completions and responses, Anthropic's messages, Google's generateContent.
+// Pure; used by model-server.ts and test/bench.
 import { DIALECTS, type Dialect, dialectFrame, isDialect } from "./model-dialects.ts";
 
 export type Protocol = "openai" | "responses" | "anthropic" | "google" | Dialect;
 
-/** Which protocol is spoken at this path of the model server. */
+/** Returns the protocol at this path of the model server. */
 export const protocolOf = (path: string): Protocol => {
   const dialect = DIALECTS.find((one) => path.startsWith(`/${one}/`));
   if (dialect) return dialect;
@@ -13,15 +13,15 @@ export const protocolOf = (path: string): Protocol => {
   return path.includes("GenerateContent") ? "google" : "openai";
 };
 
-/** One thing a model says. */
+/** One item that a model says. */
 export type Said =
   | { text: string }
   | { reasoning: string }
   | { call: { id: string; name: string; args: string } }
-  /** The provider searches the web on its own and finds one page. */
+  /** A web search by the provider that finds one page. */
   | { search: { id: string; query: string; url: string; title: string } }
   | { finish: "stop" | "tool_calls" | "length" | "content_filter"; usage?: SaidUsage };
-/** `input` counts the whole prompt, `cached` how much of it was known, `thought` how much of the output was thinking. */
+/** `input` counts the whole prompt, `cached` the cached part of it, `thought` the thinking part of the output. */
 export type SaidUsage = { input: number; output: number; cached?: number; thought?: number };
 
 const ENDS = {
@@ -34,7 +34,7 @@ const ENDS = {
 const sse = (data: unknown, event?: string): string =>
   `${event ? `event: ${event}\n` : ""}data: ${JSON.stringify(data)}\n\n`;
 
-/** What the provider sends before the first word. */
+/** Returns what the provider sends before the first text. */
 export const opening = (protocol: Protocol): string => {
   if (protocol === "responses") {
     return sse({ type: "response.created", response: { id: "resp_1", created_at: 1, model: "m" } });
@@ -58,7 +58,7 @@ export const opening = (protocol: Protocol): string => {
     : "";
 };
 
-/** One thing that is said, as this provider streams it. `index` counts the blocks of an answer. */
+/** Returns the frame of one item as this provider streams it. `index` counts the blocks of an answer. */
 export const frame = (protocol: Protocol, said: Said, index = 0): string => {
   if (isDialect(protocol)) return dialectFrame(protocol, said, index);
   if (protocol === "openai") return openAiFrame(said, index);
@@ -95,7 +95,7 @@ const openAiFrame = (said: Said, index: number): string => {
   return `${openAiChunk({}, ENDS.openai[said.finish], usage)}data: [DONE]\n\n`;
 };
 
-/** An item of the answer, from its beginning to its end. */
+/** Returns an item of the answer from its start to its end. */
 const item = (index: number, begun: Record<string, unknown>, between: string, done: Record<string, unknown> = begun) =>
   sse({ type: "response.output_item.added", output_index: index, item: begun }) +
   between +
@@ -183,7 +183,7 @@ const anthropicFrame = (said: Said, index: number): string => {
   }
   const { input = 7, output = 5, cached = 0 } = said.usage ?? {};
   const delta = { stop_reason: ENDS.anthropic[said.finish], stop_sequence: null };
-  // What came from the cache is counted apart.
+  // Cached tokens are reported separately.
   const usage = { input_tokens: input - cached, cache_read_input_tokens: cached, output_tokens: output };
   return sse({ type: "message_delta", delta, usage }, "message_delta") + sse({ type: "message_stop" }, "message_stop");
 };

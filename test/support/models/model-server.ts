@@ -1,5 +1,5 @@
-// A model provider on a real socket: speaks OpenAI's chat-completions protocol, Anthropic's messages and Google's generateContent, all
-// streamed. A call waits until the test answers it, byte by byte if need be.
+// A model provider on a real socket: streams OpenAI's chat-completions protocol, Anthropic's messages and Google's generateContent. A call
+// waits until the test answers it, byte by byte if needed.
 import { createServer, type Socket } from "node:net";
 import { frame, opening, type Protocol, protocolOf, type Said } from "./model-frames.ts";
 import { type Refusal, refusalOf } from "./receiver-rules.ts";
@@ -9,11 +9,11 @@ export class ModelCall {
   readonly protocol: Protocol;
   readonly path: string;
   readonly headers: ReadonlyMap<string, string>;
-  /** The JSON that was asked with. */
+  /** The request body. */
   readonly body: Record<string, unknown>;
-  /** Why the server has refused it on its own; undefined when it has not. */
+  /** Why the server has rejected it; undefined if it has not. */
   refusal: Refusal | undefined;
-  /** Resolves when the connection is closed by either side. */
+  /** Resolves when either side has closed the connection. */
   readonly gone: Promise<void>;
   readonly #socket: Socket;
   #begun = false;
@@ -32,14 +32,14 @@ export class ModelCall {
     this.protocol = protocolOf(this.path);
   }
 
-  /** A whole answer. */
+  /** Sends a complete response. */
   answer(status: number, body: unknown = {}, headers: Record<string, string> = {}): void {
     const text = typeof body === "string" ? body : JSON.stringify(body);
     const all = { "content-type": "application/json", "content-length": String(Buffer.byteLength(text)), ...headers };
     this.#socket.write(`${headOf(status, all)}${text}`);
   }
 
-  /** Bytes of the stream as they are. */
+  /** Sends raw bytes of the stream. */
   raw(text: string): this {
     this.#begin();
     if (text !== "") this.#socket.write(`${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`);
@@ -51,20 +51,20 @@ export class ModelCall {
     return this;
   }
 
-  /** The stream ends in good order, whatever was said. */
+  /** Ends the stream properly, whatever was sent. */
   end(): void {
     this.#begin();
     this.#socket.write("0\r\n\r\n");
   }
 
-  /** Says hello and closes the connection. */
+  /** Says hello and ends the answer. */
   greet(): void {
     this.#closes = true;
     this.say({ text: "Hello." }, { finish: "stop" }).end();
     this.#socket.end();
   }
 
-  /** The connection is torn, before or in the middle of the answer. */
+  /** Breaks the connection, before or during the answer. */
   tear(): void {
     this.#socket.resetAndDestroy();
   }
@@ -87,13 +87,13 @@ const headOf = (status: number, headers: Record<string, string>): string =>
 const HELLO = "Say hello in one short sentence.";
 
 export class ModelServer implements AsyncDisposable {
-  /** Every call there has been. */
+  /** All calls so far. */
   readonly calls: ModelCall[] = [];
-  /** Requests that the server has refused on its own. */
+  /** Requests that the server has rejected. */
   readonly refused: ModelCall[] = [];
-  /** Who becomes the default model is asked to say hello first; a test that answers that, too, turns this off. */
+  /** A new default model is asked to say hello first, which is answered automatically; a test that answers this itself turns it off. */
   isPolite = true;
-  /** Connections there have been, whether they asked anything or not. */
+  /** Number of connections so far, with or without requests. */
   connections = 0;
   readonly #server = createServer((socket) => this.#serve(socket));
   readonly #sockets = new Set<Socket>();
@@ -117,7 +117,7 @@ export class ModelServer implements AsyncDisposable {
     return `http://127.0.0.1:${this.port}`;
   }
 
-  /** The next call that no test has taken yet. */
+  /** Returns the next call that the test has not taken yet. */
   async next(): Promise<ModelCall> {
     while (this.#taken >= this.calls.length) {
       await new Promise<void>((resolve) => {
@@ -127,7 +127,7 @@ export class ModelServer implements AsyncDisposable {
     return this.calls[this.#taken++] as ModelCall;
   }
 
-  /** Hands every call to `answer`, one after the other, until the server is closed. */
+  /** Passes every call to `answer`, in order, until the server is closed. */
   async answerAll(answer: (call: ModelCall) => void): Promise<void> {
     for (;;) {
       const call = await this.next();
@@ -142,7 +142,7 @@ export class ModelServer implements AsyncDisposable {
     await new Promise((resolve) => this.#server.close(resolve));
   }
 
-  /** Every server refuses on its own what the real one does not take. */
+  /** Rejects on its own what the real server would reject. */
   #take(call: ModelCall): void {
     const refusal = refusalOf(call.protocol, call.body, call.path);
     if (refusal) {
@@ -152,7 +152,7 @@ export class ModelServer implements AsyncDisposable {
       return;
     }
     if (this.isPolite && JSON.stringify(call.body).includes(HELLO)) {
-      // A connection of its own, which tests do not count.
+      // This connection is ours, and tests do not count it.
       this.connections -= 1;
       call.greet();
       return;
@@ -188,7 +188,7 @@ export class ModelServer implements AsyncDisposable {
   }
 }
 
-/** A body and where the next request begins; undefined while bytes are missing. */
+/** A body and the start of the next request; undefined while bytes are missing. */
 type Read = { readonly body: string; readonly next: number } | undefined;
 
 const isChunked = (head: string): boolean => /\r\ntransfer-encoding:[^\r]*\bchunked\b/i.test(head);
@@ -199,7 +199,7 @@ const sizedBody = (text: string, head: string, from: number): Read => {
   return text.length < next ? undefined : { body: text.slice(from, next), next };
 };
 
-/** Chunks with their sizes in front, until an empty one; trailers are passed over. */
+/** Reads chunks with size prefixes up to an empty one; skips trailers. */
 const chunkedBody = (text: string, from: number): Read => {
   let body = "";
   for (let at = from; ; ) {
@@ -209,7 +209,7 @@ const chunkedBody = (text: string, from: number): Read => {
     if (!Number.isSafeInteger(size)) throw new Error(`no size of a chunk: ${text.slice(at, line)}`);
     const begin = line + 2;
     if (size === 0) {
-      // The line of the last size ends here, so that no trailers are an empty line.
+      // The line of the last size ends here, so no trailers means an empty line.
       const last = text.indexOf("\r\n\r\n", line);
       return last < 0 ? undefined : { body, next: last + 4 };
     }

@@ -1,4 +1,4 @@
-// A server whose models stand on a model server of the test, set up through the public API as an administrator would.
+// A server with models on a test model server, configured through the public API as an administrator would.
 import type { ModelConfig } from "#schema/chats/model-config.ts";
 import type { ModelProvider, ProviderKind } from "#schema/chats/model-provider.ts";
 import { Client } from "#src/client.ts";
@@ -7,7 +7,7 @@ import { ModelServer } from "./model-server.ts";
 
 export const MODEL_KEY = "canary-key-0123456789abcdef";
 
-/** Where each protocol begins on the model server. */
+/** The path of each protocol on the model server. */
 const BASES: Readonly<Record<ProviderKind, string>> = {
   anthropic: "/anthropic/v1",
   openai: "/openai/v1",
@@ -35,7 +35,7 @@ export const openModelWorld = async (options: TestServerOptions = {}) => {
 };
 export type ModelWorld = Awaited<ReturnType<typeof openModelWorld>>;
 
-/** A provider of this kind on the model server, with one model that is the default. */
+/** Adds a provider of this kind on the model server, with one default model. */
 export const addModel = async (
   { owner, upstream }: Pick<ModelWorld, "owner" | "upstream">,
   kind: ProviderKind = "openai-compat",

@@ -1,5 +1,5 @@
-// Histories as no one would write them: from any provider, interrupted anywhere, with the ids, names, arguments and schemas that servers in
-// the wild produce. For properties of the requests made of them.
+// Unusual histories: from any provider, interrupted anywhere, with the IDs, names, arguments and schemas that real servers produce. For
+// property tests of the requests created from them.
 import fc from "fast-check";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
 import type { PromptMessage, ProviderMetadata, ToolDefinition } from "#src/llm/model.ts";
@@ -63,7 +63,7 @@ const answer = fc.array(
   { maxLength: 5 },
 );
 
-/** What becomes of a call: answered, lost, answered twice, or by words alone. */
+/** The result of a call: answered, lost, answered twice, or answered by text only. */
 const fates = fc.array(fc.constantFrom("answered", "answered", "answered", "lost", "twice"), {
   minLength: 6,
   maxLength: 6,
@@ -100,7 +100,7 @@ const said = fc.oneof(
   },
 );
 
-/** Cut off anywhere, begun anywhere. */
+/** Truncated anywhere at both ends. */
 export const histories: fc.Arbitrary<readonly PromptMessage[]> = fc
   .tuple(
     fc.array(said, { minLength: 1, maxLength: 8 }),
@@ -166,7 +166,7 @@ const schema = fc.oneof(
   ),
 );
 
-/** None, some, or more than anyone takes. */
+/** None, some, or more than any server accepts. */
 export const toolSets: fc.Arbitrary<readonly ToolDefinition[]> = fc
   .tuple(fc.array(fc.tuple(fc.constantFrom(...NAMES), schema), { maxLength: 6 }), fc.constantFrom(0, 0, 0, 0, 150))
   .map(([some, more]) => [

@@ -1,5 +1,6 @@
-// What model servers refuse in a request. Each rule names its source: the page of the provider's documentation or the file of its own checks,
-// or, where neither says it, a public thread that quotes the words of the server. The model server refuses by these rules, and a property test holds random histories against them. Pure.
+// The requests that model servers reject. Each rule names its source: the provider's documentation, the file with its checks or, if neither
+// exists, a public thread that quotes the server's error. The model server rejects requests by these rules, and a property test checks
+// random histories against them. Pure.
 import {
   arraysHaveItems,
   atMostTools,
@@ -23,7 +24,7 @@ import {
 
 export type Refusal = { readonly status: number; readonly body: unknown };
 
-/** For rules that no page and no file of the provider states, as far as is public. */
+/** For rules that no public documentation or source of the provider states. */
 const THREAD = "said by the server's own words in a thread alone: ";
 
 type Rule = { readonly source: string; readonly status?: number; readonly check: Check };
@@ -94,7 +95,7 @@ const nothingIsBlank =
       return isBlank && !mayBeEmpty ? words(role, at) : undefined;
     });
 
-/** As chat templates of open models: one system message in front, then people and the model in turns. */
+/** As in chat templates of open models: one system message first, then user and model alternate. */
 const rolesAlternate: Check = (body) => {
   const roles = messagesOf(body)
     .map(({ role }) => role)
@@ -145,7 +146,7 @@ const chat: readonly Rule[] = [
   { source: "json-schema.org/draft/2020-12", check: refsResolve },
 ];
 
-/** Servers of open models render the messages by the template of the model, and break where the template does. */
+/** Servers of open models render messages with the model's template, and fail where the template does. */
 const templated: readonly Rule[] = [
   {
     source: "huggingface.co/docs/transformers/chat_templating; templates of Mistral, Gemma, Devstral, Qwen",
@@ -408,10 +409,10 @@ const noPictures: Check = (body) =>
       : undefined,
   );
 
-/** What the server itself checks by. */
+/** The server's own validation. */
 const MISTRAL = "github.com/mistralai/mistral-common/blob/main/src/mistral_common/protocol/instruct/validator.py";
 
-/** By the name of the server. */
+/** Rules by server name. */
 export const RECEIVERS = {
   anthropic,
   responses,
@@ -521,7 +522,7 @@ export const RECEIVERS = {
 } as const satisfies Readonly<Record<string, readonly Rule[]>>;
 export type ReceiverName = keyof typeof RECEIVERS;
 
-/** What this server refuses on its own; undefined when it takes the request. */
+/** Returns why this server rejects the request; undefined if it accepts it. */
 export const refusalOf = (name: ReceiverName, body: Json, place = ""): Refusal | undefined => {
   const rules: readonly Rule[] = RECEIVERS[name];
   for (const { status = 400, check } of [...rules, UNIQUE]) {
@@ -534,5 +535,5 @@ export const refusalOf = (name: ReceiverName, body: Json, place = ""): Refusal |
   return undefined;
 };
 
-/** Two calls of one id cannot be distinguished. */
+/** Two calls with the same ID cannot be distinguished. */
 const UNIQUE: Rule = { source: "every API matches results by id", check: chatIdsAreUnique };

@@ -1,4 +1,4 @@
-// A language model whose every word a test decides: each call waits in `calls` until the test speaks for it. Hangs until the test says otherwise.
+// A language model controlled by the test: each call waits in `calls` until the test answers it.
 import type { ModelCost } from "#schema/chats/model-price.ts";
 import { type LanguageModels, ModelError, type ModelEvent, type ModelInfo, type ModelRequest } from "#src/llm/model.ts";
 
@@ -8,7 +8,7 @@ export const SCRIPTED: ModelInfo = {
   display_name: "Scripted model",
 };
 
-/** One call of the model, from the model's side. */
+/** One call, from the model's side. */
 export class ScriptedCall {
   readonly request: ModelRequest;
   readonly #events: (ModelEvent | Error)[] = [];
@@ -20,7 +20,7 @@ export class ScriptedCall {
     this.request = request;
   }
 
-  /** The text of the last user message it was given. */
+  /** The text of the last user message. */
   get prompt(): string {
     const last = this.request.messages.findLast(({ role }) => role === "user");
     return (last?.content ?? []).map(({ text = "" }) => text).join("");
@@ -41,7 +41,7 @@ export class ScriptedCall {
     return this.push({ type: "tool_call", id, name, args });
   }
 
-  /** A model that has said nothing yet says "Done.": an empty answer is asked for again. */
+  /** Ends the answer. If nothing was said, says "Done." first, because an empty answer would be retried. */
   finish(reason: "stop" | "tool_calls" | "content_filter" = "stop"): this {
     if (reason === "stop" && !this.#hasSpoken) this.say("Done.");
     return this.push({ type: "finish", reason }).end();
@@ -51,7 +51,7 @@ export class ScriptedCall {
     return this.push(new ModelError(kind, "The script says so.", options));
   }
 
-  /** The stream ends, with or without a finish. */
+  /** Ends the stream, with or without a finish reason. */
   end(): this {
     this.#ended = true;
     this.#wake?.();
@@ -74,11 +74,11 @@ export class ScriptedCall {
 }
 
 export class ScriptedModels implements LanguageModels {
-  /** True: titles and summaries are asked for, too. */
+  /** True if titles and summaries are also requested. */
   readonly #hasSide: boolean;
-  /** Every call there has been. */
+  /** All calls so far. */
   readonly calls: ScriptedCall[] = [];
-  /** What its calls cost; absent: unknown. */
+  /** The cost of its calls; unknown if absent. */
   cost: ModelCost | undefined;
   #taken = 0;
   #wake: (() => void) | undefined;
@@ -106,7 +106,7 @@ export class ScriptedModels implements LanguageModels {
     return call.stream();
   }
 
-  /** The next call that no test has taken yet. */
+  /** Returns the next call that the test has not taken yet. */
   async next(): Promise<ScriptedCall> {
     while (this.#taken >= this.calls.length) {
       await new Promise<void>((resolve) => {

@@ -1,4 +1,4 @@
-// The calls of a scripted model by what they are for: what is asked alongside a turn comes in no order with it.
+// Sorts a scripted model's calls by purpose: side calls arrive in any order relative to the turn.
 import type { ScriptedCall, ScriptedModels } from "./scripted-models.ts";
 
 const KINDS = {
@@ -14,7 +14,7 @@ const kindOf = ({ request }: ScriptedCall): CallKind => {
   return kinds.find(([, words]) => asked.includes(words))?.[0] ?? "turn";
 };
 
-/** Answers the next call of a kind; the others wait for anyone who takes them. */
+/** Returns the next call of a kind; the others stay queued. */
 export const callsByKind = (models: Pick<ScriptedModels, "next">) => {
   const held: ScriptedCall[] = [];
   return async (kind: CallKind): Promise<ScriptedCall> => {

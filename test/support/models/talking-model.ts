@@ -1,12 +1,12 @@
-// A model for stories in a browser: what it does follows from what it was asked last. "Fix" edits a file and runs a command, "Count to n"
-// says numbers one after the other, "Ask me" asks a question, "Plan it" writes a plan and shows it, "Be busy" is refused twice and then
-// answered, "Send two" gives work to two sub-agents, "Paint it" opens a red
-// window on the desktop that keeps what is typed into it, all else is answered immediately. Speaks OpenAI's protocol on a real socket.
+// A model for browser stories; the last message selects what it does. "Fix" edits a file and runs a command, "Count to n" says numbers one
+// by one, "Ask me" asks a question, "Plan it" writes a plan and shows it, "Be busy" is rejected twice and then answered, "Send two" starts
+// two sub-agents, "Paint it" opens a red window on the desktop that records what is typed into it. Everything else is answered immediately.
+// Speaks OpenAI's protocol on a real socket.
 import { type ModelCall, ModelServer } from "./model-server.ts";
 
 type ChatMessage = { readonly role: string; readonly content?: unknown; readonly tool_calls?: readonly unknown[] };
 
-/** Between two numbers, so that a person could follow. */
+/** Delay between two numbers, so that a person can follow. */
 const PACE_MS = 25;
 const EDIT = { old_text: "$1 - $2", new_text: "$1 + $2" };
 const COMMAND = 'echo "looking"; sh sum.sh 2 3';
@@ -45,7 +45,7 @@ echo $(($1 + $2))
 
 Not HTML: <img src=x onerror="document.title='broken'"> and [a link](javascript:alert(1)).`;
 
-/** What was asked last: messages that follow each other come as one, each a part or a paragraph of it. */
+/** Returns the last message: consecutive messages arrive as one, each as a part or paragraph of it. */
 const lastWords = (content: unknown): string => {
   const parts: readonly unknown[] = Array.isArray(content) ? content : [{ text: content }];
   const texts = parts.flatMap((part) => (part as { text?: unknown }).text ?? []);
@@ -80,7 +80,7 @@ export class TalkingModel implements AsyncDisposable {
     const words = lastWords(history[asked]?.content);
     const step = history.slice(asked + 1).filter(({ tool_calls }) => (tool_calls ?? []).length > 0).length;
     const count = Number(/Count to (\d+)/.exec(words)?.[1] ?? 0);
-    // Who sums a history up has no tools, and quotes what was asked in it.
+    // A summary request has no tools, and quotes earlier messages.
     if (!Array.isArray(call.body.tools)) this.#end(call.say({ text: "I will remember that." }));
     else if (words.includes("Fix")) this.#fix(call, step);
     else if (words.includes("Ask me") && step === 0) this.#tool(call, "ask_user_question", { questions: [QUESTION] });
@@ -109,7 +109,7 @@ export class TalkingModel implements AsyncDisposable {
     } else this.#end(call.say({ text: DONE }));
   }
 
-  /** In the file that it was asked about. */
+  /** Writes to the file that was asked for. */
   #plan(call: ModelCall, step: number, history: string): void {
     const path = /[^\s"'`]+\.md/.exec(history)?.[0] ?? "plan.md";
     if (step === 0) this.#tool(call, "write_file", { path, content: PLAN });

@@ -1,8 +1,8 @@
-// What model servers refuse in the tools of a request, whatever its protocol. Pure; used by receiver-rules.ts.
+// The tool definitions that model servers reject, in any protocol. Pure; used by receiver-rules.ts.
 
 export type Json = Readonly<Record<string, unknown>>;
 
-/** Finds what is wrong with a request body; undefined when nothing is. `place`: the path or the name of the model. */
+/** Returns what is wrong with a request body; undefined if nothing. `place`: the path or the model's name. */
 export type Check = (body: Json, place: string) => string | undefined;
 
 export const list = <T = Json>(value: unknown): readonly T[] => (Array.isArray(value) ? value : []);
@@ -35,7 +35,7 @@ const tools =
   (body) =>
     first(toolsOf(body), problem);
 
-/** Every schema in a schema. */
+/** Yields every schema nested in a schema. */
 function* schemasIn(schema: unknown, path = "$"): Iterable<readonly [Json, string]> {
   if (!isObject(schema)) return;
   yield [schema, path];

@@ -1,12 +1,12 @@
-// A model that is asked "Write WORD" and writes that word into the file `answer`; to anything else it says hello. What it says next follows from the
-// history it is given alone, so a server may ask it as often as it likes.
+// A model that, for "Write WORD", writes that word to the file `answer`, and otherwise says hello. It derives its next step only from the
+// history, so a server may repeat calls.
 import type { Client } from "#src/client.ts";
 import { ModelServer } from "./model-server.ts";
 import { MODEL_KEY } from "./model-world.ts";
 
 type Shown = { readonly role: string; readonly content?: unknown; readonly tool_calls?: unknown[] };
 
-/** The server that speaks for it. */
+/** Starts the model's server. */
 export const startWritingModel = async (): Promise<ModelServer> => {
   const server = await ModelServer.start();
   void server.answerAll((call) => {
@@ -25,7 +25,7 @@ export const startWritingModel = async (): Promise<ModelServer> => {
   return server;
 };
 
-/** Makes it the default model of a server, with a price. */
+/** Makes it a server's default model, with a price. */
 export const addWritingModel = async (admin: Client, server: ModelServer): Promise<void> => {
   const provider = await admin.post<{ id: string }>("/api/v2/chats/providers", {
     provider: "openai-compat",

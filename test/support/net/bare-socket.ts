@@ -1,4 +1,4 @@
-// A WebSocket client on bare TCP that reads only on request: a hung browser, a suspended laptop, a poor line.
+// A WebSocket client on bare TCP that reads only on request, to simulate a hung browser, a suspended laptop, or a slow line.
 import net from "node:net";
 
 const WINDOW = 64 * 1024;
@@ -14,7 +14,7 @@ export class BareSocket implements AsyncDisposable {
     this.#socket = socket;
   }
 
-  /** Stops reading as soon as the server has agreed and so many bytes of frames have come. */
+  /** Connects, and stops reading once the server has accepted and this many bytes of frames have arrived. */
   static async open(url: URL, path: string, token: string, bytes = 0): Promise<BareSocket> {
     const socket = net.connect({ port: Number(url.port), host: url.hostname, readableHighWaterMark: WINDOW } as never);
     const bare = new BareSocket(socket);
@@ -46,7 +46,7 @@ export class BareSocket implements AsyncDisposable {
     this.#socket.write(Buffer.concat([Buffer.from([0x81, 0x80 | payload.byteLength, 0, 0, 0, 0]), payload]));
   }
 
-  /** What the server sends, read in small steps; a server neither masks nor splits frames. */
+  /** Yields the server's frames, read in small steps; a server neither masks nor fragments frames. */
   async *frames(): AsyncGenerator<Frame> {
     for (;;) {
       const head = await this.#take(2);
@@ -87,7 +87,7 @@ export class BareSocket implements AsyncDisposable {
   }
 }
 
-/** What a close frame says. */
+/** Parses a close frame. */
 export const closeFrame = ({ payload }: Frame): CloseFrame => ({
   code: payload.readUInt16BE(0),
   reason: payload.toString("utf8", 2),

@@ -1,7 +1,10 @@
-// A proxy in front of a server that breaks connections when a test says so: answers that never arrive, statuses of its own, streams that are cut.
+// A proxy in front of a server that breaks connections on request: lost responses, statuses of its own, cut streams.
 import { createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
 
-/** What happens to a request: the server does it, and its answer arrives or is lost; no answer comes; or the proxy answers, with `Retry-After: 0` or an hour. */
+/**
+ * The fate of a request: the server handles it and its response arrives or is lost; there is no response; or the proxy answers, with
+ * `Retry-After: 0` or an hour.
+ */
 export type Fate = "passes" | "lost" | "hangs" | 429 | 502 | 503 | "429 for an hour";
 
 export const startCuttingProxy = async (target: URL) => {
@@ -43,11 +46,11 @@ export const startCuttingProxy = async (target: URL) => {
   const { port } = server.address() as { port: number };
   return {
     url: `http://127.0.0.1:${port}`,
-    /** Of the next requests, one after the other; later ones pass. */
+    /** For the next requests, in order; later ones pass. */
     fates,
-    /** Every request, with its fate. */
+    /** All requests with their fate. */
     seen,
-    /** Breaks every connection that is open now. */
+    /** Breaks every open connection. */
     cut(): void {
       for (const response of open) response.socket?.destroy();
     },

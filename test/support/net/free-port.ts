@@ -1,12 +1,12 @@
-// For servers whose port is set before they listen.
+// Free ports for servers whose port is configured before they listen.
 
-/** Below what the system gives to connections: none of them takes a port between this look and its use. */
+/** Below the ephemeral port range, so that no outgoing connection takes a port between this check and its use. */
 const FIRST = 10_000;
 const LAST = 29_999;
 
 let next = FIRST + Math.floor(Math.random() * (LAST - FIRST));
 
-/** A port that is free now, and that this process does not get again for long. */
+/** Returns a free port that this process does not get again for a long time. */
 export const freePort = (): number => {
   for (;;) {
     const port = next;
@@ -15,7 +15,7 @@ export const freePort = (): number => {
       Bun.listen({ hostname: "127.0.0.1", port, socket: { data() {} } }).stop(true);
       return port;
     } catch {
-      // Someone else has it.
+      // The port is in use.
     }
   }
 };

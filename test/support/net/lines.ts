@@ -1,4 +1,4 @@
-// The lines of a stream, each as soon as it has ended; what stands behind the last end of a line is left out.
+// Yields the complete lines of a stream as they arrive; drops an unterminated last line.
 export async function* linesIn(stream: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   let rest = "";
   const decoder = new TextDecoder();

@@ -1,4 +1,4 @@
-// A collector of traces on a real socket: takes OTLP over HTTP as JSON and refuses what the protocol does not allow
+// A trace collector on a real socket: accepts OTLP over HTTP as JSON and rejects violations of the protocol
 // (opentelemetry.io/docs/specs/otlp, opentelemetry.proto/collector/trace/v1).
 
 export type ReceivedSpan = {
@@ -40,9 +40,9 @@ export class OtlpReceiver implements AsyncDisposable {
   readonly spans: ReceivedSpan[] = [];
   readonly resources: Readonly<Record<string, unknown>>[] = [];
   readonly headers: Headers[] = [];
-  /** What was sent, as it came. */
+  /** Raw request bodies. */
   readonly texts: string[] = [];
-  /** What it does instead of taking spans. */
+  /** Answers instead of accepting spans. */
   answer: (() => Response | Promise<Response>) | undefined;
   readonly #server = Bun.serve({
     port: 0,

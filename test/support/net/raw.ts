@@ -1,7 +1,7 @@
-// Bytes on a TCP connection, for what no well-behaved client would send.
+// Raw bytes on a TCP connection, for requests that no well-behaved client would send.
 import { connect, type Socket } from "node:net";
 
-/** An open connection; `received` is everything that returned so far. */
+/** An open connection; `received` is everything received so far. */
 export class RawConnection implements Disposable {
   readonly socket: Socket;
   readonly closed: Promise<void>;
@@ -31,7 +31,7 @@ export class RawConnection implements Disposable {
     this.socket.write(data);
   }
 
-  /** Resolves when the text received so far satisfies the test, or the connection has closed. */
+  /** Resolves when the text received so far satisfies the condition, or the connection has closed. */
   async until(done: (received: string) => boolean): Promise<string> {
     while (!done(this.#received) && !this.socket.closed) await new Promise<void>((wake) => this.#waiting.push(wake));
     return this.#received;
@@ -42,7 +42,7 @@ export class RawConnection implements Disposable {
   }
 }
 
-/** Sends one request as it is and returns status and body of the first answer. */
+/** Sends one raw request and returns status and body of the first response. */
 export const rawRequest = async (url: URL, text: string): Promise<{ status: number; body: string }> => {
   using connection = new RawConnection(url);
   connection.send(text);

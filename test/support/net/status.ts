@@ -1,7 +1,7 @@
-// The status that a call of the client was answered with.
+// The status of a client call.
 import { ApiError } from "#src/client.ts";
 
-/** 200 for every call that succeeds. Fails with whatever was no answer of the server. */
+/** Returns 200 for every successful call. Fails for errors that are not a response of the server. */
 export const statusOf = async (call: Promise<unknown>): Promise<number> => {
   try {
     await call;

@@ -1,8 +1,8 @@
-// Which tests of the API `npm test` repeats against the compiled binary. What compiling changes is how the program finds what it carries and
-// how it starts itself; every other line of it is the one that the tests alongside the server have run. So of each of these there are some,
-// and the rest only by `npm test -- --all-binary`, which a release is run with.
+// The API tests that `npm test` repeats against the compiled binary. Compiling changes how the program finds embedded files and how it
+// starts itself; everything else was already tested in the server's process. So a sample covers each of these, and `npm test --
+// --all-binary`, which runs before a release, covers the rest.
 
-/** By what compiling changes. Paths below test/api; a folder stands for its files. */
+/** By what compiling changes. Paths are relative to test/api; a folder stands for its files. */
 export const BINARY_SAMPLE: Readonly<Record<string, readonly string[]>> = {
   "pages, documents and pictures inside the program": [
     "pages.test.ts",
@@ -35,7 +35,7 @@ export const BINARY_SAMPLE: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-/** Of test/binary: what needs the binary, or says the same from source, is run against it alone. */
+/** Files of test/binary that need the binary or give the same result from source: run only against it. */
 export const BINARY_ALONE: readonly string[] = [
   ...[
     "container-agents",
@@ -49,10 +49,10 @@ export const BINARY_ALONE: readonly string[] = [
   ...["repository", "repository-shapes"],
   ...["program", "offline"],
 ].map((name) => `test/binary/${name}.test.ts`);
-/** Of test/binary: what knows nothing of the binary, or would show nothing more alongside it, is run from source alone. */
+/** Files of test/binary that do not use the binary, or would show nothing more with it: run only from source. */
 const SOURCE_ALONE: readonly string[] = ["bootstrap.test.ts", "readme.test.ts", "readme-verbs.test.ts"];
 
-/** The files of test/binary (names without the folder) that the binary is tried with. */
+/** Returns the files of test/binary (names without the folder) to run with the binary. */
 export const binaryFiles = (names: readonly string[]): string[] =>
   names
     .filter((name) => name.endsWith(".test.ts") && !SOURCE_ALONE.includes(name))
@@ -61,11 +61,11 @@ export const binaryFiles = (names: readonly string[]): string[] =>
 const holds = (path: string, file: string): boolean =>
   file === `test/api/${path}` || file.startsWith(`test/api/${path}/`);
 
-/** Of `files` (paths from the root) those of the sample. */
+/** Returns the files of the sample among `files` (paths from the root). */
 export const sampleOf = (files: readonly string[], sample = BINARY_SAMPLE): string[] =>
   files.filter((file) => Object.values(sample).some((paths) => paths.some((path) => holds(path, file))));
 
-/** Paths of the sample that fit none of `files`: they have been moved, and would be missed. */
+/** Returns sample paths that match none of `files`: they were moved and would no longer run. */
 export const missingIn = (files: readonly string[], sample = BINARY_SAMPLE): string[] =>
   Object.values(sample)
     .flat()

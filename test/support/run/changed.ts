@@ -1,12 +1,12 @@
-// Which test files a change can reach: tests that import a changed file, over however many files in between, start it as a program, or
-// name it. Used by `npm test -- --changed`.
+// Finds the test files that a change can affect: tests that import a changed file, directly or not, start it as a program, or name it. Used
+// by `npm test -- --changed`.
 import { existsSync, readFileSync } from "node:fs";
 import { basename, dirname, join, normalize } from "node:path";
 import { importsOf, targetOf } from "../layers.ts";
 
-/** What every test stands on: after a change of these nothing can be left out. */
+/** Files that affect every test: if they change, nothing can be left out. */
 const FOUNDATIONS = /^(package\.json|bun\.lock|tsconfig\.json|bunfig\.toml|test\/support\/(server|needs)\.ts)$/;
-/** Tests that read the tree itself and not what they import. */
+/** Tests that read the source tree rather than their imports. */
 const ALWAYS = /^test\/(house\/|[\w-]+\.test\.ts$)/;
 
 const git = (root: string, ...words: string[]): string[] => {
@@ -18,14 +18,14 @@ const git = (root: string, ...words: string[]): string[] => {
     .filter((path) => path !== "");
 };
 
-/** The files that differ from where this branch has left `base`, committed or not, new ones included. Throws when git cannot tell. */
+/** Returns the files that differ from where this branch left `base`, including uncommitted and new ones. Throws if git fails. */
 export const changedFiles = (root: string, base: string): string[] => {
   const from = git(root, "merge-base", "HEAD", base)[0]?.trim() ?? base;
   const changed = git(root, "diff", "--name-only", "-z", from);
   return [...new Set([...changed, ...git(root, "ls-files", "--others", "--exclude-standard", "-z")])].sort();
 };
 
-/** What a source file leads to: imports, and files of the tree that it names in quotes, such as programs that it starts. */
+/** Returns what a source file depends on: imports, and repository files that it names in quotes, such as programs that it starts. */
 const leadsTo = (root: string, file: string, text: string): string[] => {
   const imported = importsOf(text, file.endsWith("x") ? "tsx" : "ts").map((path) => targetOf(file, path));
   const named = [...text.matchAll(/["'`]([\w./-]+\.(?:tsx?|mjs))["'`]/g)].flatMap(([, path = ""]) => [
@@ -35,7 +35,7 @@ const leadsTo = (root: string, file: string, text: string): string[] => {
   return [...imported, ...named].filter((path): path is string => path !== undefined && existsSync(join(root, path)));
 };
 
-/** The test files among `files` that `changed` can reach; `files` are the paths of all sources below `root`. */
+/** Returns the test files among `files` that `changed` can affect; `files` are the paths of all sources below `root`. */
 export const reachedTests = (root: string, files: readonly string[], changed: readonly string[]): string[] => {
   const tests = files.filter((file) => file.endsWith(".test.ts"));
   if (changed.some((file) => FOUNDATIONS.test(file))) return tests;
@@ -45,7 +45,7 @@ export const reachedTests = (root: string, files: readonly string[], changed: re
     for (const target of leadsTo(root, file, text)) usedBy.set(target, (usedBy.get(target) ?? new Set()).add(file));
   }
   const reached = new Set<string>(changed);
-  // A page or a text is used by anyone who names it.
+  // A document is used by every file that names it.
   for (const path of changed.filter((file) => !/\.tsx?$/.test(file))) {
     for (const [file, text] of texts) if (text.includes(basename(path))) reached.add(file);
   }

@@ -1,17 +1,17 @@
-// Reads the report `bun test --reporter=junit` writes. Used by test/run.ts for the counts and for the reasons of skipped tests.
+// Reads the report of `bun test --reporter=junit`. Used by test/run.ts for the counts and the reasons of skipped tests.
 
 export interface TestCase {
   file: string;
   title: string;
   outcome: "passed" | "failed" | "skipped";
   seconds: number;
-  /** What a failed one says in its first lines, on one line. */
+  /** The first lines of a failure, on one line. */
   reason?: string;
 }
 
 const REASON_CHARACTERS = 400;
 
-/** Every test of the report, in its order. */
+/** Returns every test of the report, in order. */
 export const readJunit = (xml: string): TestCase[] =>
   [...xml.matchAll(/<testcase ([^>]*?)(?:\/>|>([\s\S]*?)<\/testcase>)/g)].map(([, attributes = "", inside = ""]) => ({
     file: attribute(attributes, "file"),
@@ -21,7 +21,7 @@ export const readJunit = (xml: string): TestCase[] =>
     ...failureReason(inside),
   }));
 
-/** The files that took longest, with their seconds: the sum of their tests. */
+/** Returns the slowest files with the sum of their tests' seconds. */
 export const slowestFiles = (cases: readonly TestCase[], count: number): [file: string, seconds: number][] => {
   const sums = new Map<string, number>();
   for (const { file, seconds } of cases) sums.set(file, (sums.get(file) ?? 0) + seconds);
@@ -30,7 +30,7 @@ export const slowestFiles = (cases: readonly TestCase[], count: number): [file: 
 
 export const NO_REASON = "no reason given";
 
-/** What testNeeding() or testOfOne() put into the title. */
+/** Returns the reason that testNeeding() or testOfOne() put into the title. */
 export const skipReason = (one: TestCase): string => /\(skipped: (.*)\)$/.exec(one.title)?.[1] ?? NO_REASON;
 
 function failureReason(inside: string): Pick<TestCase, "reason"> {

@@ -1,22 +1,22 @@
-// Which test made which folder, so that a process that outlives its test can be named after it: daemons of local workspaces begin with
-// an environment made from nothing, and only their home tells where they come from. Written during runs of test/run.ts only.
+// Records which test created which folder, so that a process that outlives its test can be attributed to it: daemons of local workspaces
+// start with an empty environment, and only their home shows where they come from. Written only during runs of test/run.ts.
 import { appendFileSync, existsSync, readFileSync } from "node:fs";
 
-/** The variable that names the file of the run. */
+/** The variable with the run's file. */
 export const RUN_LEDGER = "TEST_RUN_LEDGER";
 
-/** Notes that the test which is running now has made the folder. */
+/** Records that the current test created the folder. */
 export const noteFolder = (folder: string): void => {
   const file = process.env[RUN_LEDGER];
   if (file) appendFileSync(file, `${JSON.stringify({ folder, place: placeIn(new Error().stack ?? "") })}\n`);
 };
 
-/** The first place of a test file in a stack, as file:line; empty when none exists. */
+/** Returns the first test file in a stack, as file:line; empty if there is none. */
 export const placeIn = (stack: string): string => /([^\s(]+\.test\.ts:\d+)/.exec(stack)?.[1] ?? "";
 
 export type NotedFolder = { readonly folder: string; readonly place: string };
 
-/** Everything noted in the file so far. */
+/** Returns everything recorded in the file so far. */
 export const notedFolders = (file: string): NotedFolder[] =>
   existsSync(file)
     ? readFileSync(file, "utf8")
@@ -25,7 +25,7 @@ export const notedFolders = (file: string): NotedFolder[] =>
         .map((line) => JSON.parse(line) as NotedFolder)
     : [];
 
-/** The test that a place lies in: its file and the last title above it; the place itself where there is no title. */
+/** Returns the test that contains a location: its file and the last title above it; the location itself if there is no title. */
 export const testAt = (place: string): string => {
   const [, file = "", line = "0"] = /^(.*):(\d+)$/.exec(place) ?? [];
   if (!existsSync(file)) return place;

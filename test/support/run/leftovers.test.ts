@@ -1,4 +1,4 @@
-// The test runner's own eyes: a process that outlives its test is found, and named after the test that made its folder.
+// Tests of the runner's leak detection: a process that outlives its test is found and attributed to the test that created its folder.
 import { expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,19 +1,19 @@
-// Finds processes a test run has left behind (Linux; elsewhere nothing is found): they carry the run's mark in their environment, or
-// they have their home or working directory in a folder that a test has made. The latter are named after that test.
+// Finds processes that a test run has left behind (Linux only): those with the run's mark in their environment, or with their home or
+// working directory in a test's folder. The latter are attributed to that test.
 import { existsSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import type { NotedFolder } from "./ledger.ts";
 
-/** The variable that marks a run. Not SLIPWAY_: the product would refuse a setting it does not know. */
+/** The variable that marks a run. Without the prefix SLIPWAY_, because the product rejects unknown settings. */
 export const RUN_MARK = "TEST_RUN_MARK";
 
 export interface Leftover {
   pid: number;
   command: string;
-  /** Where the folder that it lives in was made; empty when it is unknown. */
+  /** Where its folder was created; empty if unknown. */
   place: string;
 }
 
-/** Live processes other than this one that were started under `mark`, or live in one of the folders. */
+/** Returns other live processes that were started under `mark` or use one of the folders. */
 export const leftovers = (mark: string, folders: readonly NotedFolder[] = []): Leftover[] => {
   if (!existsSync("/proc/self/environ")) return [];
   const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid);
@@ -32,13 +32,13 @@ export const leftovers = (mark: string, folders: readonly NotedFolder[] = []): L
   });
 };
 
-/** Ends them immediately. */
+/** Kills them. */
 export const endLeftovers = (found: readonly Leftover[]): void => {
   for (const { pid } of found) {
     try {
       process.kill(pid, "SIGKILL");
     } catch {
-      // gone already
+      // The process has already ended.
     }
   }
 };

@@ -1,8 +1,8 @@
-// Which test files say something about a server in another process: read by test/run.ts before it tries the compiled binary.
+// Finds the test files that can run against a server in another process: used by test/run.ts before testing the compiled binary.
 
 /**
- * Test files under `folder` that can run against another process: files that take nothing of `seed.ts` but
- * `seedUser`, nor stand on a helper that does, and have a test that inside.ts does not leave out there.
+ * Returns the test files in `folder` that can run against another process: they use only `seedUser` of `seed.ts`, also indirectly, and
+ * contain tests that inside.ts does not skip there.
  */
 export const outsideFiles = async (root: string, folder: string): Promise<string[]> => {
   const files = [...new Bun.Glob(`${folder}/**/*.ts`).scanSync(root)].sort();
@@ -20,6 +20,6 @@ export const outsideFiles = async (root: string, folder: string): Promise<string
   return files.filter((file) => file.endsWith(".test.ts") && !reaches(file) && !isInside(texts.get(file) ?? ""));
 };
 
-/** Whether all tests of a file are those of inside.ts: against another process it registers none. */
+/** Returns true if all tests of a file come from inside.ts, which registers none against another process. */
 const isInside = (text: string): boolean =>
   /\b(test|describe)Inside/.test(text) && !/^(test|testNeeding|testOfOne|describe)\b/m.test(text);

@@ -1,5 +1,6 @@
-// Programs that `.ci/run` prepares while tests already run. When a script of `.ci` ends, its last line ("ready: ..." or "skip: ...") is in a file
-// of its name in the folder SLIPWAY_TEST_PREPARING. A test file that needs the program blocks its process until then, before its first test.
+// Programs that `.ci/run` prepares while tests already run. When a script of `.ci` ends, its last line ("ready: ..." or "skip: ...") is in
+// a file of its name in the folder SLIPWAY_TEST_PREPARING. A test file that needs the program blocks its process until then, before its
+// first test.
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -7,10 +8,10 @@ const LOOK_MS = 100;
 /** Longer than all scripts together may take. */
 const LIMIT_MS = 15 * 60_000;
 
-/** Whether the script has ended. */
+/** Returns true if the script has ended. */
 export const hasEnded = (folder: string, name: string): boolean => existsSync(join(folder, name));
 
-/** Waits for the script, and returns whether it made what it is for. */
+/** Waits for the script and returns whether it succeeded. */
 export const isPrepared = (folder: string, name: string, limit = LIMIT_MS): boolean => {
   const until = performance.now() + limit;
   while (!hasEnded(folder, name)) {

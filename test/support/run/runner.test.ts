@@ -1,4 +1,4 @@
-// The runner's own parts: which failures count, which tests a change can reach, which files were slow, and how a test waits.
+// Tests of the runner: which failures count, which tests a change can affect, which files were slow, and how a test waits.
 import { expect, test } from "bun:test";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -22,7 +22,7 @@ const one = (file: string, title: string, outcome: TestCase["outcome"], seconds 
   seconds,
 });
 
-test("[RP-14] a file whose failures are all gone in the second try is unsteady, with its counts and the seed; any other has failed", () => {
+test("[RP-14] a file that fails and passes on the rerun is flaky, with its counts and the seed; any other has failed", () => {
   const first = [
     one("a.test.ts", "x (seed 1)", "failed"),
     one("a.test.ts", "y", "passed"),
@@ -103,7 +103,7 @@ test("[RP-43] Bun reports no test of a file that fails to load, and tells skippe
   ]);
 });
 
-test("[RP-44] a file that needs a program still in the making waits for it, and is skipped when it could not be made", async () => {
+test("[RP-44] a file that needs a program still being built waits for it, and is skipped if the build failed", async () => {
   using place = tempDirectory();
   const asks = `const { missingNeeds, needs } = await import("${import.meta.dir}/../needs.ts");
     const isMissed = (variable) => missingNeeds().join().includes(variable);

@@ -1,33 +1,32 @@
-// Which failures of a run are unsteady: tests that failed among the others and passed when their file ran again on its own. Pure; used
-// by test/run.ts.
+// Finds flaky failures: tests that failed in the run and passed when their file ran again alone. Pure; used by test/run.ts.
 import type { TestCase } from "./junit.ts";
 import { NOT_LOADED } from "./unreported.ts";
 
-/** A file whose failures were all gone in the second try. */
+/** A file whose failures all disappeared in the second run. */
 export type UnsteadyFile = { readonly file: string; readonly failures: readonly Failure[]; readonly tests: number };
 type Failure = Pick<TestCase, "title" | "reason">;
 
 export type Judged = {
-  /** The tests with the outcome that counts. */
+  /** The tests with their final outcome. */
   readonly cases: readonly TestCase[];
   readonly unsteady: readonly UnsteadyFile[];
 };
 
-/** More unsteady files than this, one in some 140, fail the run: they are no accident, and hide what is broken. */
+/** With more flaky files than this, about one in 140, the run fails: they are no accident, and hide real problems. */
 export const MAX_UNSTEADY = 5;
 
-/** The files in which a test failed. */
+/** Returns the files with a failed test. */
 export const failedFiles = (cases: readonly TestCase[]): string[] => [
   ...new Set(cases.filter(({ outcome }) => outcome === "failed").map(({ file }) => file)),
 ];
 
-// Titles may name a seed that each run draws again.
+// Titles may contain a seed that each run draws anew.
 const nameOf = ({ file, title }: TestCase): string => `${file} ${title.replaceAll(/seed \d+/g, "seed")}`;
 
 /** Failures that hide tests of their file: it did not load, a hook failed (Bun's title), or its process ended (Bun's title). */
 const HIDING: readonly string[] = [NOT_LOADED, "(unnamed)", "(worker crashed)"];
 
-/** The first try, with all cases of the second for each file of which the first one does not know the tests. */
+/** Returns the first run's cases, replaced by the second run's for each file whose tests the first one does not know. */
 const completed = (first: readonly TestCase[], second: readonly TestCase[]): TestCase[] => {
   const again = new Set(second.map(({ file }) => file));
   const hidden = new Set(
@@ -38,7 +37,7 @@ const completed = (first: readonly TestCase[], second: readonly TestCase[]): Tes
   return [...first.filter(({ file }) => !hidden.has(file)), ...second.filter(({ file }) => hidden.has(file))];
 };
 
-/** Both tries together: what failed first and passed then has passed, and its file is named. */
+/** Combines both runs: a test that failed first and then passed has passed, and its file is reported as flaky. */
 export const judge = (first: readonly TestCase[], second: readonly TestCase[]): Judged => {
   const passedAgain = (one: TestCase): boolean => {
     const tries = second.filter((again) => nameOf(again) === nameOf(one));
@@ -60,11 +59,11 @@ export const judge = (first: readonly TestCase[], second: readonly TestCase[]): 
   return { cases, unsteady };
 };
 
-/** The lines of the summary for an unsteady file: how often it failed, with which seed, which tests, and what they said. */
+/** Returns the summary lines for a flaky file: number of failures, seed, tests, and messages. */
 export const unsteadyLines = ({ file, failures, tests }: UnsteadyFile, seed: number): string[] => [
   `        unsteady: ${file}: ${failures.length} of ${tests} failed, then none of ${tests} (SLIPWAY_TEST_SEED=${seed})`,
   ...failures.flatMap((failure) => [`          ${failure.title}`, ...reasonLines(failure)]),
 ];
 
-/** What a failed test said, if the report knows it, in the summary's lines. */
+/** Returns the summary lines with a failed test's message, if the report contains it. */
 export const reasonLines = ({ reason }: Failure): string[] => (reason === undefined ? [] : [`            ${reason}`]);

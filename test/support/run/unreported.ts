@@ -1,16 +1,16 @@
-// Which test files a run was meant to run, and which of them its report says nothing about. Bun writes no case for a file that fails to load,
-// even when the file had registered tests before. Pure; used by test/run.ts.
+// Finds test files that a run should have run but its report does not mention. Bun writes no case for a file that fails to load, even if
+// the file had registered tests before. Pure; used by test/run.ts.
 import type { TestCase } from "./junit.ts";
 
-/** The title of the case that stands in for a file without any. */
+/** The title of the case for a file without any. */
 export const NOT_LOADED = "(no test was reported: the file failed to load, or registers no test)";
 
-/** What `bun test` is given: paths of files or folders (none: every file), and files that it leaves out. */
+/** The arguments of `bun test`: paths of files or folders (none means every file), and ignored files. */
 export type Selection = { readonly paths: readonly string[]; readonly ignored: readonly string[] };
 
 /**
- * Returns the files of `all` that a run of `selection` must report, in order. A selected path that fits no file is returned as it is: the
- * test has moved, and nothing would run in its place.
+ * Returns the files of `all` that a run of `selection` must report, in order. A selected path that matches no file is returned unchanged:
+ * the test was moved, and nothing would run in its place.
  */
 export const expectedFiles = (all: readonly string[], { paths, ignored }: Selection): string[] => {
   const kept = all.filter((file) => !ignored.includes(file));
@@ -21,7 +21,7 @@ export const expectedFiles = (all: readonly string[], { paths, ignored }: Select
   return [...kept.filter((file) => plain.some((path) => isIn(file, path))), ...moved];
 };
 
-/** The cases of a report, with a failed one for each expected file that has none. */
+/** Returns the cases of a report, with a failed one for each expected file that has none. */
 export const withUnreported = (cases: readonly TestCase[], expected: readonly string[]): TestCase[] => {
   const reported = new Set(cases.map(({ file }) => file));
   const missing = expected.filter((file) => !reported.has(file));

@@ -1,4 +1,4 @@
-// Our WireGuard and our TCP against those of others: the Go modules that genuine clients and agents are built on.
+// Our WireGuard and TCP against other implementations: the Go modules that genuine clients and agents use.
 import { expect } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
@@ -32,11 +32,11 @@ const says = async (connection: TcpConnection, words: string): Promise<void> => 
   expect(got).toBe(words);
 };
 
-/** An initiation with its second MAC, which only who has a cookie can make. */
+/** Returns true for an initiation with its second MAC, which requires a cookie. */
 const hasCookie = (message: Uint8Array): boolean =>
   message[0] === TYPE.initiation && message.subarray(INITIATION.mac1 + 16).some((byte) => byte !== 0);
 
-/** Sends so much and answers what the other side says it has got. */
+/** Sends this much and returns what the other side reports to have received. */
 const upload = async (counterpart: Counterpart, length: number, wait = 0): Promise<void> => {
   const data = bytesOf(length, randomFrom(3));
   const connection = await counterpart.dial(PORT.count);
@@ -57,7 +57,7 @@ const download = async (counterpart: Counterpart, length: number, shut_ms = 0): 
   return got.sha;
 };
 
-/** Serves what the Go side dials: sends everything back. */
+/** Echoes on connections that the Go side dials. */
 const echoing: CounterpartOptions["accept"] = (connection) => {
   connection.accept();
   void (async () => {
@@ -131,7 +131,7 @@ testNeeding(
   wanted,
   "[TL-20][TL-31] cookies: ours are understood, theirs are brought back",
   async () => {
-    // We are under load: their handshake comes again with our cookie.
+    // We are under load: their handshake is repeated with our cookie.
     await using asked = await start({ accept: echoing });
     asked.load(true);
     const exchange = asked.exchange(80, 10);
@@ -139,7 +139,7 @@ testNeeding(
     const { sent, got } = await exchange;
     expect(got).toBe(sent);
     expect(asked.passed.back.some(hasCookie)).toBe(true);
-    // They are: thousands of strangers begin with them in the same moment.
+    // They are under load: thousands of unknown peers start a handshake at the same time.
     await using loaded = await start();
     const stranger = keyPair();
     const keys = new MacKeys(loaded.other.public);
@@ -197,7 +197,7 @@ testNeeding(
   60_000,
 );
 
-/** How many damaged packets: many in the long form of this test (test/README.md). */
+/** Number of damaged packets; many in the long form of this test (test/README.md). */
 const DAMAGED = Number(process.env.SLIPWAY_TEST_DAMAGED ?? 20_000);
 testNeeding(
   wanted,

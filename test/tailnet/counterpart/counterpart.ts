@@ -1,4 +1,4 @@
-// The Go program of this folder as the other end of a tunnel of ours, and the network in between, which is this file's to spoil.
+// The Go program of this folder as the other end of our tunnel, and the network in between, which this file can disturb.
 import type { Clock, Timer } from "#base/clock.ts";
 import { systemClock } from "#base/clock.ts";
 import { keyPair } from "#src/tailnet/box.ts";
@@ -15,7 +15,7 @@ const OURS = parseAddress("fd7a:115c:a1e0::1");
 const THEIRS = parseAddress("fd7a:115c:a1e0::2");
 const HEAD_BYTES = 3;
 
-/** The machine's clock, which a test may move on. */
+/** The machine's clock, which a test may advance. */
 export class MovedClock implements Clock {
   #moved = 0;
   now(): number {
@@ -55,7 +55,7 @@ export const startCounterpart = async (program: string, options: CounterpartOpti
   let isLoaded = false;
   const load = new HandshakeLoad(clock);
   const passed = { there: [] as Uint8Array[], back: [] as Uint8Array[] };
-  /** The test is over and the process has been ended: what our side still says as it closes is heard by nobody. */
+  /** The test is over and the process has ended: nothing receives what our side sends while closing. */
   let isOver = false;
   void process_.exited.then((code) => {
     if (!isOver) throw new Error(`the counterpart ended by itself: ${process_.signalCode ?? code}`);
@@ -134,7 +134,7 @@ export const startCounterpart = async (program: string, options: CounterpartOpti
     hear,
     ends,
     dial: (port: number) => remote.tcp.connect(ends, port),
-    /** It dials us, sends so much, waits before it reads, and says what it got. */
+    /** Has it dial us, send this much, wait before it reads, and report what it received. */
     exchange(port: number, bytes: number, wait = 0): Promise<Exchange> {
       requests += 1;
       const id = requests;
@@ -146,7 +146,7 @@ export const startCounterpart = async (program: string, options: CounterpartOpti
     become(next: Faults): void {
       faults = next;
     },
-    /** We ask for cookies. */
+    /** Makes us require cookies. */
     load(loaded: boolean): void {
       isLoaded = loaded;
     },

@@ -1,4 +1,4 @@
-// Packets inside a tunnel: what is made is read again, what others have made is read right, and nonsense is undefined.
+// Packets inside a tunnel: encoded ones decode again, those of other implementations decode correctly, and invalid ones are undefined.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import {
@@ -88,7 +88,7 @@ describe("segments", () => {
   });
 
   test("[TL-22] with time stamps and unknown options between are read; options that make no sense end there", () => {
-    // Ports 1 and 2, 48 bytes of head: time stamps, an unknown one, selective acknowledgement of one block.
+    // Ports 1 and 2, a 48-byte header: time stamps, an unknown option, selective acknowledgment of one block.
     const head = "0001 0002 00000007 00000009 c0 10 1000 0000 0000";
     const options = "0101 080a 00000001 00000002 fd04 abcd 01 050a 0000000a 00000014";
     const segment = parseSegment(hex(`${head + options}00`));

@@ -1,4 +1,4 @@
-// Our own peers over the real coordinator and the real relay: connections, pings, what happens when parts of the way go away.
+// Our own peers over the real coordinator and the real relay: connections, pings, and what happens when parts of the path fail.
 import { expect } from "bun:test";
 import { Client } from "#src/client.ts";
 import { forFile } from "#test/support/for-file.ts";

@@ -1,4 +1,4 @@
-// Peers of the real network of a real server: an agent that accepts, and clients that dial it.
+// Peers of a real server's network: an agent that accepts, and clients that dial it.
 import { systemClock } from "#base/clock.ts";
 import { systemRandom } from "#base/random.ts";
 import { NetworkPeer, type NetworkPeerOptions } from "#src/tailnet/peer/network-peer.ts";
@@ -14,7 +14,7 @@ export const clientPath = (agent_id: string): string => `/api/v2/workspaceagents
 
 type Role = Pick<NetworkPeerOptions, "role" | "addresses" | "accept" | "datagram">;
 
-/** A peer that has joined with this token; `again` connects it again. */
+/** A peer that has joined with this token; `again` reconnects it. */
 export const joined = async (server: TestServer, path: string, token: string, role: Role) => {
   const peer = new NetworkPeer({
     ...role,
@@ -34,7 +34,7 @@ export const joined = async (server: TestServer, path: string, token: string, ro
     get closed() {
       return live.connection.closed;
     },
-    /** The connection to the coordinator breaks without a word. */
+    /** The connection to the coordinator breaks without a close. */
     async lose(): Promise<void> {
       await live.connection[Symbol.asyncDispose]();
       await live.running;
@@ -49,7 +49,7 @@ export const joined = async (server: TestServer, path: string, token: string, ro
   };
 };
 
-/** Sends back whatever comes, on every port but 9, where nothing listens. */
+/** Echoes on every port but 9, where nothing listens. */
 const echo = (connection: TcpConnection, port: number): void => {
   if (port === 9) {
     connection.reset("nothing listens");

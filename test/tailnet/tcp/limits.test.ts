@@ -1,4 +1,4 @@
-// What one peer may cost: connections, connections that are not open yet, bytes that nobody reads. And what it is told where nothing listens.
+// The resources that one peer can use: connections, half-open connections, unread bytes. And the response where nothing listens.
 import { expect, test } from "bun:test";
 import { newPacket, type Packet, PROTOCOL, parsePacket } from "#src/tailnet/packets/ip6.ts";
 import { encodeSegment, FLAG, parseSegment } from "#src/tailnet/packets/segment.ts";
@@ -19,7 +19,7 @@ test("[TL-26] nothing is answered to a connection before it is accepted; one tha
   expect(world.server.figures.connections).toBe(0);
 });
 
-test("[TL-26] one that nobody accepts is refused after 30 seconds", async () => {
+test("[TL-26] a connection that is not accepted is refused after 30 seconds", async () => {
   const world = stacks({ accept: () => {} });
   const connecting = world.client.connect({ source: CLIENT, target: SERVER }, 80);
   await expect(world.sim.until(connecting)).rejects.toThrow();

@@ -12,7 +12,7 @@ export type StacksOptions = {
   seed?: number;
   faults?: Faults;
   accept?: Accept;
-  /** False: the server is one of others, which knows no large segments. */
+  /** False: the server is another implementation, without large segments. */
   hasLargeSegments?: boolean;
 };
 
@@ -61,7 +61,7 @@ export const stacks = (options: StacksOptions = {}) => {
     server,
     accepted,
     carried,
-    /** From now on the links do this. */
+    /** Changes the links' faults from now on. */
     become(next: Faults): void {
       faults = next;
     },
@@ -75,7 +75,7 @@ export const bytesOf = (length: number, random: () => number): Uint8Array => {
   return bytes;
 };
 
-/** Everything the other side sends, as one hash and a length. */
+/** Returns the hash and length of everything the other side sends. */
 export const readAll = async (connection: TcpConnection): Promise<{ length: number; sha: string }> => {
   const hasher = new Bun.CryptoHasher("sha1");
   let length = 0;

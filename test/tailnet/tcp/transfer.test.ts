@@ -1,4 +1,5 @@
-// TCP over a network that delays, loses, doubles and reorders: what arrives is what was sent, and how long that takes. Time is simulated.
+// TCP over a network that delays, loses, duplicates and reorders: what arrives equals what was sent, and how long that takes. Time is
+// simulated.
 import { describe, expect, test } from "bun:test";
 import { IP6_HEAD, type Packet, parsePacket } from "#src/tailnet/packets/ip6.ts";
 import { parseSegment } from "#src/tailnet/packets/segment.ts";
@@ -19,7 +20,7 @@ const send = async (connection: TcpConnection, data: Uint8Array): Promise<void> 
   await connection.end();
 };
 
-/** Sends so many bytes and answers MB in a second of the simulation. Throws when they are not the same. */
+/** Sends this many bytes and returns MB per simulated second. Throws if they differ. */
 const transfer = async (world: World, size: number): Promise<number> => {
   const connection = await world.connect();
   const data = bytesOf(size, world.random);
@@ -255,7 +256,7 @@ describe("a network that", () => {
 
 test("[TL-25] a peer that does not report what has arrived is served as well, by repeated acknowledgements", async () => {
   const { FLAG, encodeSegment } = await import("#src/tailnet/packets/segment.ts");
-  // Takes the permission for blocks out of both SYNs on their way.
+  // Removes the SACK-permitted option from both SYNs in transit.
   const world = stacks({ faults: { delay: 1, loss: 0.01, rate: 20_000, queue: 1_000_000 } });
   const push = world.server.push.bind(world.server);
   world.server.push = (packet) => {

@@ -1,4 +1,4 @@
-// Under load only those are answered who can receive at the address they write from. And the window of counters.
+// Under load, only peers that can receive at their source address get a response. Also the counter window.
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { FREE_PER_SECOND } from "#src/tailnet/wireguard/load.ts";

@@ -1,4 +1,4 @@
-// WireGuard between two ends on a clock that is moved: keys are made, used, renewed and given up as the whitepaper has it.
+// WireGuard between two ends on a controlled clock: keys are created, used, renewed and discarded as in the whitepaper.
 import { describe, expect, test } from "bun:test";
 import { tunnels, typesOf } from "./tunnels.ts";
 
@@ -32,7 +32,7 @@ describe("a handshake", () => {
         await world.sim.advance(20_000);
         expect(world.got[to].at(-1)).toBe(`from ${from}`);
       }
-      // Whatever was doubled came out once.
+      // Duplicates were delivered once.
       for (const side of ["a", "b"] as const)
         expect(world.got[side].filter((text) => text === "hello").length).toBeLessThan(2);
     }
@@ -45,7 +45,7 @@ describe("a handshake", () => {
     await world.sim.advance(10);
     const [initiation] = world.sent.a as [Uint8Array];
     world.sent.b.length = 0;
-    // Replayed: its stamp is not later than the last.
+    // Replayed: its timestamp is not later than the last one.
     await world.sim.advance(1_000);
     world.ends.b.push(initiation);
     for (let at = 0; at < initiation.byteLength; at += 1) {
@@ -54,7 +54,7 @@ describe("a handshake", () => {
       world.ends.b.push(altered);
       world.sim.advance(30);
     }
-    // From a stranger who knows whom it writes to.
+    // From an unknown peer that knows the receiver's key.
     other.ends.a.send(Uint8Array.of(1));
     world.ends.a.push(other.sent.a[0] as Uint8Array);
     await world.sim.advance(10);

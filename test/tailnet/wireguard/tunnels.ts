@@ -66,5 +66,5 @@ export const tunnels = (options: { faults?: Faults; seed?: number } = {}) => {
   };
 };
 
-/** The types of messages, as their first byte says. */
+/** Returns the types of messages, from their first byte. */
 export const typesOf = (messages: readonly Uint8Array[]): number[] => messages.map((message) => message[0] as number);

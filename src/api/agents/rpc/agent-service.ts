@@ -1,5 +1,5 @@
-// The Agent service as this server answers it: protocol messages in, messages to the agent's actor out. Methods that are not here are
-// answered "unimplemented" (code 12), which genuine agents take as it is: boundary logs.
+// Implements the Agent service: translates protocol messages into messages to the agent's actor. Methods that are missing here, such as
+// boundary logs, are answered with "unimplemented" (code 12), which upstream agents accept.
 import type { ResourcesReport } from "#actors/agent/resources.ts";
 import { invalidField } from "#base/errors.ts";
 import { log } from "#base/log.ts";
@@ -24,14 +24,14 @@ import { loadManifest } from "./manifest.ts";
 import { subAgentService } from "./sub-agents.ts";
 import { toId, toWord } from "./translate.ts";
 
-/** How often an agent reports statistics. Never 0: that would end its reports for good (facts/wire 1.5). */
+/** How often an agent reports statistics. Never 0, which would stop its reports permanently (facts/wire 1.5). */
 const STATS_SECONDS = 300;
-/** What an agent must be notified of resource monitoring: it cannot do without. */
+/** Resource monitoring settings; upstream agents require them. */
 const MONITORING = { numDatapoints: 20, collectionIntervalSeconds: 10 };
-/** Lines in one message to the actor; larger batches of agents that do not name them are stored piece by piece. */
+/** Lines in one message to the actor. Larger batches from agents that do not name their batches are stored in pieces. */
 const PIECE = 1000;
 
-/** In the order of the protocol's numbers. */
+/** Ordered by the protocol's enum values. */
 const REPORTED_TYPES = ["ssh", "vscode", "jetbrains", "reconnecting_pty"] as const;
 
 const toBanner = ({ enabled, message, background_color }: Banner) => ({
@@ -70,7 +70,7 @@ export const agentService = (
     const state = toWord(LIFECYCLE_STATES, lifecycle.state, 1, "state");
     const changed_at = toMs(lifecycle.changedAt);
     await ctx.agents.ask(agent_id, "reportLifecycle", { state, changed_at });
-    // A new process knows nothing of what the one before it has held.
+    // A new process knows nothing about connections held by the previous one.
     if (state === "starting") await ctx.connections.begunAnew(agent_id, changed_at);
     return lifecycle;
   },
@@ -144,7 +144,7 @@ export const agentService = (
     return {};
   },
 
-  // Agents of ours report on their own what a workspace can run out of; no other agent is asked for it.
+  // Slipway's own agents report on their own what a workspace can run out of; other agents are not asked for it.
   getResourcesMonitoringConfiguration: () => ({ config: MONITORING, volumes: [] }),
   async pushResourcesMonitoringUsage({ datapoints }) {
     const newest = datapoints.at(-1);
@@ -185,10 +185,10 @@ function* splitLogs({ logSourceId, logs, batchId }: BatchCreateLogsRequest) {
 }
 
 const MAX_PATH = 4_096;
-/** Processes of one report. */
+/** Maximum processes in one report. */
 const MAX_KILLS = 20;
 
-/** Cleaned: it comes from inside a workspace. */
+/** Sanitizes the report, because it comes from inside a workspace. */
 const toResources = (
   { volumes, memory, memoryKills }: PushResourcesMonitoringUsageRequest_Datapoint,
   now: number,
@@ -214,8 +214,8 @@ const hasConnections = ({ connection_count, session_counts }: Open): boolean =>
   connection_count > 0 || Object.values(session_counts).some((count) => count > 0);
 
 /**
- * Jobs that work and open connections count as activity (facts/platform 2.7, rule TI-32), not streams that only stay open; a report is not
- * refused because that could not be noted.
+ * Records running jobs and open connections as activity, but not idle streams (facts/platform 2.7, rule TI-32). A failure to record it does
+ * not reject the report.
  */
 const noteUse = async (
   ctx: ApiContext,
@@ -228,7 +228,7 @@ const noteUse = async (
   if (!hasConnections(stats) && jobs.length === 0) return;
   const place = await findAgentById(ctx.store, agent_id);
   if (!place || !isLatest(place)) return;
-  // Who says which connections are idle counts the sessions among the connections.
+  // Agents that report idle connections include the sessions in the connection count.
   const isUsed = idle > 0 ? stats.connection_count > idle : hasConnections(stats);
   if (hasConnections(stats)) ctx.usage.noteReport(place.workspace_id, agent_id, stats);
   if (!isUsed && jobs.length === 0) return;
@@ -242,7 +242,7 @@ const noteUse = async (
 
 const toStats = (stats: Stats) => ({
   connection_count: count(stats.connectionCount),
-  // Zero stands for no figure: what takes less than a millisecond counts as one.
+  // Zero means "not measured", so a latency below one millisecond is rounded up to one.
   connection_median_latency_ms: Math.ceil(Math.max(-1, stats.connectionMedianLatencyMs) || 0),
   rx_bytes: count(stats.rxBytes),
   tx_bytes: count(stats.txBytes),

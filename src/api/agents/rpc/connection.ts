@@ -1,5 +1,5 @@
-// One agent's connection: a WebSocket as a byte stream, yamux on it, calls on that. Tells the agent's actor when it opens, lives and
-// ends; is closed when another connection takes its place or the agent's build is no longer the latest (rules AG-5 to AG-9).
+// One agent's connection: RPC over yamux over a WebSocket. Notifies the agent's actor when it opens, of each heartbeat, and when it closes.
+// It is closed when another connection takes over or the agent's build is no longer the latest (rules AG-5 to AG-9).
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
 import type { Latency } from "#db/schema/agents.ts";
@@ -20,11 +20,11 @@ const MAX_LOG_FIELDS = 320_000;
 
 export type AgentConnectionOptions = {
   agent_id: string;
-  /** `major.minor` as the agent asked for. */
+  /** The `major.minor` that the agent requested. */
   api_version: string;
-  /** False for passive users of the token, such as log shippers: they change nothing about the agent's status. */
+  /** False for passive users of the token, such as log shippers, which do not affect the agent's status. */
   speaks: boolean;
-  /** It is a daemon of ours, which opens a tunnel, too. */
+  /** True for Slipway's own daemon, which also opens a tunnel. */
   has_tunnel: boolean;
   /** The address at which the agent reaches this server. */
   server: URL;
@@ -35,9 +35,9 @@ export class AgentConnection extends YamuxConnection {
   readonly #options: AgentConnectionOptions;
   readonly #id = uuid();
   readonly #over = new AbortController();
-  /** The agent's actor has told all that this connection speaks for the agent now. */
+  /** True once the agent's actor has announced that this connection is the agent's current one. */
   #hasSpoken = false;
-  /** How far the relays are: what the agent says, or else what the pings of a daemon of ours take. Written with each sign of life. */
+  /** Latency to the relays, as reported by the agent, or else measured by pings to Slipway's own daemon. Stored with each heartbeat. */
   #said: Latency | undefined;
   #measured: Latency | undefined;
 
@@ -61,7 +61,8 @@ export class AgentConnection extends YamuxConnection {
     if (daemon) open.onEnd(() => daemon.gone());
     if (speaks) {
       const taken = ({ connection_id }: { connection_id: string }): void => {
-        // Until this one has spoken, others that do are those before it, whose words were still on their way to the disk.
+        // Until this connection has been announced, announcements of others are about earlier connections and were still being written to
+        // disk.
         if (connection_id === this.#id) this.#hasSpoken = true;
         else if (this.#hasSpoken) open.goAway("a newer connection of this agent has taken over");
       };
@@ -70,7 +71,7 @@ export class AgentConnection extends YamuxConnection {
     const changed = (node: Node): void => {
       const isFirst = this.#said === undefined;
       this.#said = latencyOfNode(node);
-      // As with a daemon of ours, the first figures are there immediately.
+      // Pings now so that the first latency is stored immediately, as it is for Slipway's own daemon.
       if (isFirst && this.#said) void open.session.ping();
     };
     const peer = { id: agent_id, rules: agentRules(agent_id), changed };
@@ -80,9 +81,9 @@ export class AgentConnection extends YamuxConnection {
     );
     const onError = (method: string, error: unknown): void =>
       log("agents").error("{method} of agent {agent_id} failed: {error}", { method, agent_id, error });
-    // The first figure is there immediately, not with the first sign of life.
+    // Pings now so that the first latency is stored immediately and not with the first heartbeat.
     if (daemon) void open.session.ping();
-    // Nothing is answered before it is on disk that the agent is here.
+    // No call is answered until the agent is stored as connected.
     this.#begin(open)
       .then(() => serveSession(open.session, router, { clock, onError }))
       .catch((error) => {
@@ -99,7 +100,7 @@ export class AgentConnection extends YamuxConnection {
 
   async #begin(open: YamuxSocket): Promise<void> {
     const { agent_id, api_version, speaks, has_tunnel } = this.#options;
-    // Before it is given any.
+    // Before the agent receives any secrets.
     if (speaks && has_tunnel) await tellSecretsChange(this.#ctx, agent_id, this.#over.signal);
     if (speaks) await this.#ctx.agents.ask(agent_id, "connected", { ...this.#sign(), api_version });
     await open.checkBuild();
@@ -113,7 +114,7 @@ export class AgentConnection extends YamuxConnection {
     if (!this.#options.speaks) return;
     const { agent_id } = this.#options;
     this.#ctx.agents.ask(agent_id, message, this.#sign()).catch((error) => {
-      // The status follows from the last sign of life in any case (facts/platform 2.3).
+      // The status still follows from the last heartbeat (facts/platform 2.3).
       log("agents").debug("{message} of agent {agent_id} was not noted: {error}", { message, agent_id, error });
     });
   }

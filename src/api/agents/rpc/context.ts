@@ -1,5 +1,5 @@
-// The context of a workspace as its agent pushes it: from protocol messages to what is kept, within upstream's limits (facts/wire 1.5,
-// rule CX-6). Refuses what is too much as a whole.
+// Converts the workspace context that an agent pushes into what is stored, within upstream's limits (facts/wire 1.5, rule CX-6). A context
+// over a limit is rejected as a whole.
 import { invalid, invalidField } from "#base/errors.ts";
 import { RESOURCE_STATUSES, type StoredResource } from "#schema/chats/chat-context.ts";
 import type { ContextResource, PushContextStateRequest } from "#src/wire/gen/agent_pb.ts";
@@ -48,7 +48,7 @@ const toResource = ({ source, sourcePath, sizeBytes, status, error, body }: Cont
   };
 };
 
-/** Of an instruction file that is too long our daemon sends the beginning, which counts; other agents send nothing. */
+/** Slipway's daemon sends the beginning of an instruction file that is too long, and that part is used; other agents send nothing. */
 const isBeginning = (status: string, body: ContextResource["body"]): boolean =>
   status === "oversize" && body.case === "instructionFile" && body.value.content.byteLength > 0;
 

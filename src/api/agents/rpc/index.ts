@@ -1,4 +1,4 @@
-// `GET me/rpc`: the one connection over which an agent asks for everything (facts/wire 1.1).
+// `GET me/rpc`: the RPC connection of an agent (facts/wire 1.1).
 import { t } from "elysia";
 import { invalid } from "#base/errors.ts";
 import type { ApiContext } from "../../context.ts";
@@ -49,14 +49,14 @@ export const agentRpc = (ctx: ApiContext) =>
       },
     );
 
-/** Returns the address at which the agent reaches this server: containers know it by another name than people do. */
+/** Returns the address at which the agent reaches this server. Containers may use a different hostname than people do. */
 const reachedAt = ({ accessUrl }: ApiContext, request: Request): URL => {
   const host = request.headers.get("host");
   const isOther = host !== null && host !== accessUrl.host && URL.canParse(`http://${host}`);
   return isOther ? new URL(`${new URL(request.url).protocol}//${host}`) : accessUrl;
 };
 
-/** Answers the version. 400, in words that genuine agents compare, for any major but 2. */
+/** Returns the version. Rejects any major version but 2 with 400; upstream agents compare the message. */
 const checkVersion = (version: string): string => {
   if (/^2\.\d{1,4}$/.test(version)) return version;
   throw invalid("Unknown or unsupported API version", [{ field: "version", detail: "must be 2.x" }]);

@@ -1,4 +1,4 @@
-// What an agent is told to be: its manifest, made from its rows whenever it asks (facts/wire 1.5 and 1.6). Holds secrets: never logged.
+// Builds an agent's manifest from its rows on each request (facts/wire 1.5 and 1.6). It contains secrets and must never be logged.
 import { notFound } from "#base/errors.ts";
 import { uuidBytes } from "#base/ids.ts";
 import { formatLabel } from "#base/links/app-label.ts";
@@ -18,7 +18,7 @@ import { toNumber } from "./translate.ts";
 
 type Deps = Pick<ApiContext, "store" | "accessUrl" | "links" | "encryption" | "config">;
 
-/** Returns the manifest of an agent that reaches the server at `server`. 404 when it no longer exists. */
+/** Returns the manifest of an agent that reaches the server at `server`. Rejects with 404 when the agent no longer exists. */
 export const loadManifest = async (
   { store, accessUrl, links, encryption, config }: Deps,
   agent_id: string,
@@ -33,7 +33,7 @@ export const loadManifest = async (
   ]);
   if (!agent || !place) throw notFound();
   const open = openSecretTexts(encryption, agent_id);
-  // An agent that may have nothing of its owner has no secrets either.
+  // An agent without access to its owner's data gets no secrets either.
   const mayCall = agent.api_key_scope === "all";
   const secrets = mayCall ? await openSecrets({ store, encryption }, place.owner_id) : [];
   const own = [...Object.keys(agent.environment_variables), ...secrets.map(({ env_name }) => env_name)];
@@ -46,13 +46,13 @@ export const loadManifest = async (
     ownerUsername: place.owner_username,
     workspaceId: uuidBytes(place.workspace_id),
     workspaceName: place.workspace_name,
-    // Whether git is to ask for passwords here: genuine agents set that up only then.
+    // Tells upstream agents whether to set up git's credential prompt.
     gitAuthConfigs: links.providers.size,
     environmentVariables: { ...offered, ...changeValues(agent.environment_variables, open) },
     directory: agent.directory,
     vsCodePortProxyUri: portAddress(appHosts({ config, accessUrl }), agent.name, place),
     motdPath: agent.motd_file,
-    // Everything goes through our relay.
+    // All traffic goes through the server's relay.
     disableDirectConnections: RELAY_ONLY.disable_direct_connections,
     derpForceWebsockets: RELAY_ONLY.derp_force_websockets,
     derpMap: derpMap(accessUrl),
@@ -81,9 +81,12 @@ export const loadManifest = async (
 
 type PlaceNames = { readonly workspace_name: string; readonly owner_username: string };
 
-/** Where an editor in the workspace finds its ports, with `{{port}}` in place of the number; empty where ports have no hosts of their own. */
+/**
+ * Returns the URL at which an editor in the workspace finds its ports, with `{{port}}` in place of the number. Empty when ports have no
+ * hosts of their own.
+ */
 const portAddress = (hosts: AppHosts, agent: string, { workspace_name, owner_username }: PlaceNames): string => {
-  // The longest there is: what fits it fits all.
+  // The longest port number, so a URL that fits it fits all.
   const app = "65535";
   const label = formatLabel({ app, agent, workspace: workspace_name, user: owner_username });
   return hosts.wildcard && label ? hosts.originOf(label.replace(app, "{{port}}")) : "";
@@ -99,7 +102,7 @@ const toApp = (app: AgentAppRow): NonNullable<ManifestInit["apps"]>[number] => (
   icon: app.icon,
   subdomain: app.subdomain,
   hidden: app.hidden,
-  // All three must be there and known (facts/wire 1.5, trap 2).
+  // All three fields must be present and valid (facts/wire 1.5, trap 2).
   sharingLevel: toNumber(SHARING_LEVELS, app.sharing_level, 1),
   health: toNumber(APP_HEALTHS, app.health, 1),
   healthcheck: {

@@ -1,5 +1,5 @@
-// The part of the Agent service that makes, ends and lists agents inside an agent, such as those of devcontainers (facts/wire 1.5 and
-// 1.6, rules SA-1 to SA-4). A token is given once and stored as a digest only.
+// The part of the Agent service that creates, deletes and lists sub-agents, such as those of devcontainers (facts/wire 1.5 and 1.6, rules
+// SA-1 to SA-4). A token is returned once and stored only as a digest.
 import type { SubAgentApp } from "#actors/agent/sub-agents.ts";
 import { NIL_UUID, sha256, uuid, uuidBytes } from "#base/ids.ts";
 import { listSubAgents } from "#db/agents/sub-agents.ts";
@@ -11,7 +11,7 @@ import { toId, toWord } from "./translate.ts";
 
 const DISPLAY_APPS = ["vscode", "vscode_insiders", "web_terminal", "ssh_helper", "port_forwarding_helper"] as const;
 const OPEN_IN = ["slim-window", "tab"] as const;
-/** Levels in the order this message counts them, from 0; organization comes last here, too. */
+/** The enum of this message, which starts at 0; organization comes last here as well. */
 const LEVELS = SHARING_LEVELS;
 
 type Handlers = Pick<AgentHandlers, "createSubAgent" | "deleteSubAgent" | "listSubAgents">;
@@ -45,7 +45,7 @@ export const subAgentService = (
 
   async listSubAgents() {
     const children = await store.all(listSubAgents({ parent_id: agent_id }));
-    // Nobody knows the tokens any more; the field must have its 16 bytes all the same.
+    // Tokens are stored only as digests, but the field must contain 16 bytes.
     return { agents: children.map(({ id, name }) => ({ name, id: uuidBytes(id), authToken: uuidBytes(NIL_UUID) })) };
   },
 });

@@ -1,14 +1,14 @@
-// Between the protocol's numbers and our words: enums that count from 0 or 1. Refuses numbers nobody knows.
+// Translates the protocol's enums, which start at 0 or 1, to Slipway's terms and back. Rejects unknown numbers.
 import { invalidField } from "#base/errors.ts";
 import { uuidFromBytes } from "#base/ids.ts";
 
-/** The text of an id as the protocol has it. 400 when it has not 16 bytes. */
+/** Returns a protocol ID as text. Rejects with 400 unless it has 16 bytes. */
 export const toId = (bytes: Uint8Array, field: string): string => {
   if (bytes.length !== 16) throw invalidField(field, "must be 16 bytes");
   return uuidFromBytes(bytes);
 };
 
-/** The word of an enum value; `from` is the number of the first word. 400 for any other number. */
+/** Returns the term for an enum value; `from` is the number of the first term. Rejects any other number with 400. */
 export const toWord = <const W extends readonly string[]>(
   words: W,
   value: number,
@@ -20,6 +20,6 @@ export const toWord = <const W extends readonly string[]>(
   return word;
 };
 
-/** The number of a word the store has; the first word's number when the word is unknown. */
+/** Returns the number of a stored term, or the first number for an unknown one. */
 export const toNumber = (words: readonly string[], word: string, from: number): number =>
   Math.max(0, words.indexOf(word)) + from;

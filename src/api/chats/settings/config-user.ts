@@ -1,4 +1,4 @@
-// What users set for their own chats (facts/chats 4.15): a prompt, recording of model calls, when to compact.
+// A user's settings for their own chats (facts/chats 4.15): a prompt, recording of model calls, and the compaction threshold.
 import { t } from "elysia";
 import { readChatSetting, readCompactionThresholds, readUserChatSetting } from "#db/chats/settings.ts";
 import { cleanPrompt } from "#domain/chats/prompt-text.ts";

@@ -1,5 +1,5 @@
-// What administrators set for all chats (facts/chats 4.15). What only they may read does not exist for others (404); what everyone
-// may read they alone may write (403).
+// Settings that administrators make for all chats (facts/chats 4.15). Settings only they can read return 404 to others; settings everyone
+// can read return 403 when others write them.
 import { type Static, type TSchema, t } from "elysia";
 import { DEFAULT_SYSTEM_PROMPT } from "#actors/chat/prompt/system-prompt.ts";
 import { forbidden, invalidField, notFound } from "#base/errors.ts";
@@ -39,17 +39,17 @@ const ttl = (field: string, value: number): number => {
   throw invalidField(field, "must be 0, or between 60000 and 2592000000");
 };
 
-/** A setting that is one member of a body, read and written whole. */
+/** A setting that is the single member of its body. */
 type Single = {
   path: string;
   setting: Exclude<keyof ChatSettings, "system_prompt" | "allow_debug_logging">;
   member: keyof typeof ChatConfig;
-  /** What is read and set, for names of the operations: `getRetentionDays`. */
+  /** Used in operation names such as `getRetentionDays`. */
   noun: string;
-  /** A value that works. */
+  /** A valid example value. */
   example: Json;
   summary: string;
-  /** Else administrators alone may read it. */
+  /** True if everyone can read it, not only administrators. */
   forAll?: boolean;
   check?: (field: string, value: never) => unknown;
 };
@@ -123,7 +123,7 @@ const SINGLES: readonly Single[] = [
   },
 ];
 
-/** The body of each, by its noun. */
+/** The body schema of each setting, by noun. */
 const SHAPES = new Map(
   SINGLES.map(({ noun, member }) => [noun, named(noun, t.Object({ [member]: ChatConfig[member] as TSchema }))]),
 );
@@ -293,7 +293,10 @@ export const chatConfig = (ctx: ApiContext) =>
       },
     );
 
-/** An own prompt that comes without a word on the default one: the first replaces it, later ones leave it as it is. */
+/**
+ * Handles a custom prompt without a flag about the default prompt: the first custom prompt replaces the default one, and later ones leave
+ * the flag unchanged.
+ */
 const promptSetting = async (
   { store }: ApiContext,
   body: Static<typeof SystemPromptBody>,

@@ -1,10 +1,10 @@
-// The models chats can use: made and changed by the owner of the deployment, read by everyone as far as they can be used.
+// Models that chats can use: managed by site owners, readable by everyone who can use them.
 import { t } from "elysia";
 import type { ModelConfigRow, ModelProviderRow } from "#actors/models/model-settings.ts";
 import { rfc3339 } from "#base/clock.ts";
 import { AppError, invalidField } from "#base/errors.ts";
 import { checkModelAdmin, isOwner } from "#domain/access.ts";
-import { becomesDefault, checkNewDefault, findHeir } from "#domain/chats/default-model.ts";
+import { becomesDefault, checkNewDefault, findNextDefault } from "#domain/chats/default-model.ts";
 import { checkNumbers, parseKind, parseName } from "#domain/chats/model-input.ts";
 import { allowedEfforts, CreateModelConfig, ModelConfig, UpdateModelConfig } from "#schema/chats/model-config.ts";
 import { findPrice } from "#src/llm/prices.ts";
@@ -34,7 +34,7 @@ const presentModel = (row: ModelConfigRow, { provider }: Pick<ModelProviderRow, 
   };
 };
 
-/** The provider a new model belongs to, by its id or as the only one of its kind. 400, 412. */
+/** Returns the provider of a new model, by ID or as the only one of its kind. Rejects with 400 or 412. */
 const providerFor = async (
   ctx: ApiContext,
   { provider, provider_id }: CreateModelConfig,
@@ -130,7 +130,7 @@ export const modelConfigs = (ctx: ApiContext) =>
           ...(model === undefined ? {} : { model: parseName("model", model) }),
           ...(display_name === undefined ? {} : { display_name: parseName("display_name", display_name) }),
         };
-        const heir = rest.enabled === false ? await findHeir(ctx, (one) => one.id === id, asker) : undefined;
+        const heir = rest.enabled === false ? await findNextDefault(ctx, (one) => one.id === id, asker) : undefined;
         const changed = await ctx.modelSettings.changeModel(id, patch, heir);
         const { providers } = await ctx.modelSettings.list();
         const provider = providers.find(({ id }) => id === changed.provider_id);
@@ -160,7 +160,7 @@ export const modelConfigs = (ctx: ApiContext) =>
         checkModelAdmin(caller);
         const id = params.model_config.toLowerCase();
         const asker = { user_id: caller.user_id, signal: request.signal };
-        await ctx.modelSettings.removeModel(id, await findHeir(ctx, (one) => one.id === id, asker));
+        await ctx.modelSettings.removeModel(id, await findNextDefault(ctx, (one) => one.id === id, asker));
         set.status = 204;
       },
       {

@@ -1,5 +1,5 @@
-// Models a person wants for their own chats (facts/chats 4.19): while administrators allow it, each for themselves. One for `root` is what
-// a chat is made with when the request names no model.
+// A user's model choices for their own chats (facts/chats 4.19), while administrators allow them. The choice for `root` is used when a
+// request to create a chat names no model.
 import { t } from "elysia";
 import { forbidden, notFound } from "#base/errors.ts";
 import { readChatSetting } from "#db/chats/settings.ts";
@@ -27,7 +27,7 @@ const tags = ["Models"];
 const path = t.Object({ ...organizationPath.properties, ...userPath.properties });
 
 export const modelOverrides = (ctx: ApiContext) => {
-  /** 404 for what the caller cannot see, 403 for someone else's and while it is not allowed. */
+  /** Rejects with 404 for what the caller cannot see, and with 403 for other users' choices and when the feature is disabled. */
   const own = async (caller: UserCaller, params: { organization: string; user: string }): Promise<string> => {
     const { id } = await organizationAt(ctx.store, params.organization, caller);
     const target = await userAt(ctx.store, params.user, caller);

@@ -1,4 +1,4 @@
-// What a chat can be made with: the models by provider, and why a provider cannot be used now.
+// Models available for new chats, by provider, and the reason when a provider is unavailable.
 import { AvailableModels, allowedEfforts } from "#schema/chats/model-config.ts";
 import { needsKey } from "#src/llm/adapters.ts";
 import { DEMO, DEMO_CONTEXT_LIMIT } from "#src/llm/demo.ts";
@@ -8,7 +8,7 @@ import { operation } from "../../http/operation.ts";
 import { fails } from "../../http/responses.ts";
 import { routes } from "../../http/routes.ts";
 
-/** What a fresh install has. */
+/** The models of a fresh install. */
 const DEMO_ALONE: AvailableModels = {
   providers: [
     {

@@ -1,5 +1,4 @@
-// Models an organization wants for what its chats do alongside their own words (facts/chats 6): sub-chats, titles, making histories shorter.
-// What a person wants for themselves counts before it.
+// An organization's models for sub-chats, titles and compaction (facts/chats 6). A user's own choice takes precedence.
 import { t } from "elysia";
 import { readOrganizationModel } from "#db/chats/settings.ts";
 import { setOrganizationModel } from "#domain/chats/settings.ts";

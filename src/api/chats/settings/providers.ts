@@ -1,9 +1,9 @@
-// Who provides language models: the address and the key, which goes in and never comes out. For the owner of the deployment alone.
+// Model providers: URL and API key. The key can be set but never read. For site owners only.
 import { t } from "elysia";
 import type { ModelProviderRow } from "#actors/models/model-settings.ts";
 import { rfc3339 } from "#base/clock.ts";
 import { checkModelAdmin } from "#domain/access.ts";
-import { findHeir } from "#domain/chats/default-model.ts";
+import { findNextDefault } from "#domain/chats/default-model.ts";
 import { parseBaseUrl, parseKey, parseKind, parseName } from "#domain/chats/model-input.ts";
 import { CreateModelProvider, ModelProvider, UpdateModelProvider } from "#schema/chats/model-provider.ts";
 import { needsBaseUrl } from "#src/llm/adapters.ts";
@@ -90,7 +90,7 @@ export const modelProviders = (ctx: ApiContext) =>
           ...(enabled === undefined ? {} : { enabled }),
         };
         const asker = { user_id: caller.user_id, signal: request.signal };
-        const heir = enabled === false ? await findHeir(ctx, (one) => one.provider_id === id, asker) : undefined;
+        const heir = enabled === false ? await findNextDefault(ctx, (one) => one.provider_id === id, asker) : undefined;
         const changed = await ctx.modelSettings.changeProvider(id, patch, heir);
         return presentProvider(changed);
       },
@@ -117,7 +117,7 @@ export const modelProviders = (ctx: ApiContext) =>
         checkModelAdmin(caller);
         const id = params.provider.toLowerCase();
         const asker = { user_id: caller.user_id, signal: request.signal };
-        await ctx.modelSettings.removeProvider(id, await findHeir(ctx, (one) => one.provider_id === id, asker));
+        await ctx.modelSettings.removeProvider(id, await findNextDefault(ctx, (one) => one.provider_id === id, asker));
         set.status = 204;
       },
       {

@@ -1,4 +1,4 @@
-// Whether a model answers: asked by the owner of the deployment when one is set up.
+// Tests whether a model responds, when a site owner configures it.
 import { t } from "elysia";
 import { checkModelAdmin } from "#domain/access.ts";
 import { tryModel } from "#domain/chats/try-model.ts";

@@ -1,4 +1,4 @@
-// Spend limits (facts/agents D 60 to 62): set by administrators, each sees their own state.
+// Spend limits (facts/agents D 60 to 62): set by administrators; each user sees their own status.
 import { t } from "elysia";
 import { setLimit, setUsageLimit, usageLimitStatus, usageLimits } from "#domain/chats/usage-limits.ts";
 import { PutLimit, PutUsageLimits, UsageLimitStatus, UsageLimits } from "#schema/chats/usage-limit.ts";

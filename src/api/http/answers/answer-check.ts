@@ -1,15 +1,15 @@
-// Answers that a handler has made itself, as text that is JSON already, pass the router without a look at their schema: they are made
-// often, and kept. The servers of tests look at them here, so that they say nothing else than the document does (rule HT-25).
+// Checks responses that a handler has serialized itself. They bypass the router's schema check because they are frequent and cached. Test
+// servers check them here, so that they match the document (rule HT-25).
 import { Value } from "@sinclair/typebox/value";
 import { getPath } from "../errors.ts";
 import type { Operations } from "../operations.ts";
 import { listSchemas } from "./answer-validators.ts";
 import { mismatchedFields, prune, type ResponseMismatches } from "./response-mismatch.ts";
 
-/** What the router makes of an object names no charset: it has looked at that one. */
+/** The router serializes objects without a charset, so this matches only handmade responses. */
 const MADE_BY_HAND = /^application\/json; ?charset/i;
 
-/** Members of a list that are looked at from either end: a list of hundreds takes longer to look at than to make, and they are alike. */
+/** List items checked from each end: checking hundreds takes longer than creating them, and they are alike. */
 const LOOKED_AT = 12;
 
 const shortened = (value: unknown): unknown => {
@@ -20,7 +20,7 @@ const shortened = (value: unknown): unknown => {
   return few.map(shortened);
 };
 
-/** Notes what does not fit. Reads a copy: the answer stays as it is. */
+/** Records mismatches. Reads a copy and leaves the response unchanged. */
 export const checkAnswer = async (
   request: Request,
   response: Response,
@@ -37,7 +37,7 @@ export const checkAnswer = async (
   if (fields.length > 0) mismatches.note({ method: request.method, route: operation.route, fields });
 };
 
-/** Where the value has members that its schema does not know; `known` is the value without them. */
+/** Returns the paths of members missing from the schema; `known` is the value without them. */
 const unknownMembers = (known: unknown, value: unknown, path = ""): string[] => {
   if (typeof value !== "object" || value === null || typeof known !== "object" || known === null) return [];
   return Object.entries(value).flatMap(([name, member]) => {

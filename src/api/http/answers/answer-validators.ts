@@ -1,15 +1,15 @@
-// How the router looks at what handlers return. Elysia would compile a validator for each status that a route may answer with, for each
-// route that is called and each server; ours are compiled with the first answer of a status, once for all that share the schema. Errors, of
-// which routes name eight each, never pass here: they are thrown.
+// Validates responses against their schemas. Elysia would compile a validator per status, route and server; these are compiled with the
+// first response of a status, once for all routes that share the schema. Errors, of which each route declares eight, never pass here
+// because they are thrown.
 import { Kind, type TSchema } from "@sinclair/typebox";
 import { getSchemaValidator } from "elysia";
 
 type Validator = NonNullable<ReturnType<typeof getSchemaValidator<TSchema>>>;
 
-/** What the code that Elysia makes of a route asks of a validator. It takes an object that is no schema as one. */
+/** The parts of a validator that Elysia's generated code uses. Elysia accepts any object that is not a schema as a validator. */
 class AnswerValidator {
   readonly provider = "typebox";
-  /** No schema of an answer changes a value. */
+  /** Response schemas never transform values. */
   readonly hasTransform = false;
   readonly schema: TSchema;
   #made: Validator | undefined;
@@ -22,7 +22,7 @@ class AnswerValidator {
     return this.#compiled.Check(value);
   }
 
-  /** Without members that the schema does not know. */
+  /** Returns the value without members that the schema does not define. */
   Clean(value: unknown): unknown {
     return this.#compiled.Clean?.(value) ?? value;
   }
@@ -47,13 +47,13 @@ const makeValidator = (schema: TSchema): AnswerValidator => {
 
 type Answers = Record<string, TSchema | AnswerValidator>;
 
-/** What a route answers by status, as its options name it: one schema alone is that of 200. */
+/** Returns a route's response schemas by status; a single schema means 200. */
 const listAnswers = (hook: object): Answers => {
   const { response = {} } = hook as { response?: TSchema | Answers };
   return Kind in response ? { 200: response as TSchema } : (response as Answers);
 };
 
-/** The schemas of a route's answers by status, by its options. */
+/** Returns the schemas of a route's responses by status. */
 export const listSchemas = (hook: object): Record<string, TSchema> =>
   Object.fromEntries(
     Object.entries(listAnswers(hook)).map(([status, one]) => [
@@ -62,7 +62,7 @@ export const listSchemas = (hook: object): Record<string, TSchema> =>
     ]),
   );
 
-/** Made when it is asked for: a map for each of hundreds of routes would be a third of their cost. */
+/** Creates validators lazily: a map for each of hundreds of routes would be a third of their cost. */
 const VALIDATORS: ProxyHandler<Answers> = {
   get: (answers, status) => {
     const schema = Reflect.get(answers, status);
@@ -70,6 +70,6 @@ const VALIDATORS: ProxyHandler<Answers> = {
   },
 };
 
-/** The options of a route with validators in place of the schemas of its answers. */
+/** Returns the route options with validators in place of the response schemas. */
 export const withValidators = <Hook extends object>(hook: Hook): Hook =>
   "response" in hook ? { ...hook, response: new Proxy(listAnswers(hook), VALIDATORS) } : hook;

@@ -1,34 +1,34 @@
-// An answer that does not fit its own schema. What is stored already must stay readable: the answer is sent without the members that the
-// schema does not know, the mismatch is logged by operation, path and field (never with a value, which may be anyone's), counted for
-// Prometheus, and fails the tests (test/support/server.ts) (rule HT-25).
+// Handles a response that does not match its own schema. Stored data must stay readable: the response is sent without the unknown members,
+// and the mismatch is logged by operation, path and field (never with a value, which may be private), counted for Prometheus, and fails the
+// tests (test/support/server.ts) (rule HT-25).
 import type { TSchema } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { ValidationError } from "elysia";
 import { log } from "#base/log.ts";
 import { COMMON_HEADERS } from "#base/network/common-headers.ts";
 
-/** True when a handler has returned what the schema of its answer does not allow. */
+/** Returns whether a handler returned something its response schema does not allow. */
 export const isMismatch = (error: unknown): error is ValidationError =>
   error instanceof ValidationError && error.type === "response";
 
 /** One mismatch: the route, such as `/api/v2/audit`, and the fields, such as `audit_logs.3.resource_id`. */
 export type Mismatch = { readonly method: string; readonly route: string; readonly fields: readonly string[] };
 
-/** Fields that one line of the log names. */
+/** Maximum fields named in one log line. */
 const NAMED = 8;
-/** Kept to be looked at; the count continues. */
+/** Maximum mismatches kept for inspection; the count continues. */
 const KEPT = 100;
 
 export class ResponseMismatches {
   #count = 0;
   readonly #kept: Mismatch[] = [];
 
-  /** All since the start. */
+  /** Returns the number of mismatches since the start. */
   get count(): number {
     return this.#count;
   }
 
-  /** The first ones. */
+  /** Returns the first mismatches. */
   get kept(): readonly Mismatch[] {
     return this.#kept;
   }
@@ -39,7 +39,7 @@ export class ResponseMismatches {
     log("http").error("an answer of {method} {route} does not fit its schema", { ...mismatch });
   }
 
-  /** The answer to a request whose handler has returned what its schema does not allow. */
+  /** Returns the response for a handler's result that does not match its schema. */
   answer(error: ValidationError, { request, route, status }: Asked): Response {
     this.note({ method: request.method, route, fields: listFields(error) });
     const { schema } = error.validator as { schema: TSchema };
@@ -50,13 +50,13 @@ export class ResponseMismatches {
 
 type Asked = { request: Request; route: string; status: number };
 
-/** Where it does not fit and what was expected there: never what is there instead. */
+/** Returns the mismatched fields with what was expected, never the actual values. */
 const listFields = (error: ValidationError): string[] => {
   const { Errors } = error.validator as { Errors(value: unknown): Iterable<{ path: string; message: string }> };
   return mismatchedFields(Errors.call(error.validator, error.value));
 };
 
-/** The first few places that do not fit, with what was expected there. */
+/** Returns the first few mismatched fields with what was expected. */
 export const mismatchedFields = (errors: Iterable<{ path: string; message: string }>): string[] => {
   const fields = new Set<string>();
   for (const { path, message } of errors) {
@@ -70,14 +70,17 @@ export const mismatchedFields = (errors: Iterable<{ path: string; message: strin
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** The value without members that the schema does not name, fitting or not: a row of the database may have columns that nobody shall see. */
+/**
+ * Returns the value without members that the schema does not name, even if it still doesn't match: a database row can have columns that
+ * must stay private.
+ */
 export const prune = (schema: TSchema, value: unknown): unknown => {
   if (Array.isArray(schema.anyOf)) return pruneUnion(schema.anyOf as TSchema[], value);
   if (Array.isArray(value)) {
     return isObject(schema.items) ? value.map((one) => prune(schema.items as TSchema, one)) : schema.type ? [] : value;
   }
   if (!isObject(value)) return value;
-  // Any value may stand here.
+  // Any value is allowed here.
   if (schema.type === undefined) return value;
   const properties = (schema.properties ?? {}) as Record<string, TSchema>;
   const rest = Object.values((schema.patternProperties ?? {}) as Record<string, TSchema>)[0];
@@ -90,7 +93,7 @@ export const prune = (schema: TSchema, value: unknown): unknown => {
   );
 };
 
-/** As the member that fits says, else as the one that knows most of it. */
+/** Prunes by the union member that matches, or else by the one that knows most of its members. */
 const pruneUnion = (members: readonly TSchema[], value: unknown): unknown => {
   const fits = members.find((member) => Value.Check(member, value));
   if (fits) return prune(fits, value);

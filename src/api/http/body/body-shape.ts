@@ -1,17 +1,17 @@
-// Reads a body by its schema before Elysia does, whose normalisation would quietly make a list of a text's letters and an empty map of a
-// number, and drop what the schema forbids. In this one place, for every route: lists are lists and objects objects (rule HT-15); what a
-// genuine client cannot leave away, null and the zero UUID, counts as left away where a member is optional (rule HT-29); members that
-// the schema forbids are refused by name (rule HT-30). Everything else about a body is its schema's business.
+// Reads a body by its schema before Elysia does, because Elysia's normalization silently turns a string into a list of letters and a number
+// into an empty map, and drops what the schema forbids. Applies to every route: lists must be lists and objects objects (rule HT-15); null
+// and the zero UUID, which upstream clients cannot omit, are treated as absent for optional members (rule HT-29); members that the schema
+// forbids are rejected by name (rule HT-30). All other checks are left to the schema.
 import type { TSchema } from "@sinclair/typebox";
 import { invalid, type Validation } from "#base/errors.ts";
 import { NIL_UUID } from "#base/ids.ts";
 import { isStrict } from "#schema/strict.ts";
 import { bodyMissing, NO_BODY } from "./body.ts";
 
-/** Takes out of a value what counts as left away; answers the first place that is wrong, as seen from the value itself. */
+/** Removes absent members from a value and returns the first invalid place, relative to the value. */
 type Reader = (value: unknown) => Validation | undefined;
 
-/** The same place as seen from whatever holds the value under this name. Made only for what is wrong: a batch has thousands of places. */
+/** Prefixes the name to a field's path. Called only for errors, because a batch has thousands of fields. */
 const below = (name: string | number, { field, detail }: Validation): Validation => ({
   field: field === "" ? String(name) : `${name}.${field}`,
   detail,
@@ -20,9 +20,9 @@ const below = (name: string | number, { field, detail }: Validation): Validation
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** Undefined for schemas whose values have no members. */
+/** Returns undefined for schemas whose values have no members. */
 const makeReader = (schema: TSchema): Reader | undefined => {
-  // A union says on its own what fits; only `something or null` is common enough to look into.
+  // Unions are left to the validator; only `something or null` is common enough to handle here.
   if (Array.isArray(schema.anyOf)) return readerOfNullable(schema.anyOf as TSchema[]);
   if (schema.type === "array") return readerOfList((schema.items ?? {}) as TSchema);
   if (schema.type === "object") return readerOfObject(schema);
@@ -36,7 +36,10 @@ const readerOfNullable = (members: TSchema[]): Reader | undefined => {
   return read && ((value) => (value === null ? undefined : read(value)));
 };
 
-/** Elysia puts what is no text into its message, and fails itself with an object whose `toString` is none: an empty one is as wrong. */
+/**
+ * Elysia puts a value that is not a string into its message, and fails on an object whose `toString` is not a function. Such values are
+ * replaced by an empty object, which is equally invalid.
+ */
 const isHarmful = (value: unknown): boolean => typeof value === "object" && value !== null;
 
 const readerOfList = (items: TSchema): Reader => {
@@ -63,7 +66,7 @@ const readerOfObject = (schema: TSchema): Reader => {
     return read ? [[name, read] as const] : [];
   });
   const required = (schema.required ?? []) as string[];
-  // The validator takes a member that may be anything for one that need not be there.
+  // The validator treats a member of any type as optional.
   const untyped = properties.flatMap(([name, of]) => (required.includes(name) && isAnything(of) ? [name] : []));
   const texts = properties.flatMap(([name, of]) => (of.type === "string" ? [name] : []));
   const absences = properties.flatMap(([name, of]) => {
@@ -75,7 +78,7 @@ const readerOfObject = (schema: TSchema): Reader => {
     if (takesAnyName && Object.hasOwn(value, "__proto__")) return { field: "__proto__", detail: NO_NAME };
     if (refusesMore) {
       const unknown = Object.keys(value).find((name) => !names.has(name));
-      // Long names are someone's mistake or attack; the answer does not repeat them whole.
+      // A long name is a mistake or an attack; the error does not repeat all of it.
       if (unknown !== undefined) return { field: unknown.slice(0, 64), detail: notKnown(names) };
     }
     for (const name of untyped) if (!Object.hasOwn(value, name)) return { field: name, detail: "is required" };
@@ -83,7 +86,7 @@ const readerOfObject = (schema: TSchema): Reader => {
     for (const name of texts) if (isHarmful(value[name])) value[name] = {};
     for (const [name, read] of readers) {
       const member = value[name];
-      // What is missing is named by the schema.
+      // The schema check names missing members.
       const wrong = member === undefined ? undefined : read(member);
       if (wrong) return below(name, wrong);
     }
@@ -94,15 +97,15 @@ const readerOfObject = (schema: TSchema): Reader => {
 const isAnything = ({ type, anyOf, const: constant }: TSchema): boolean =>
   type === undefined && anyOf === undefined && constant === undefined;
 
-/** Checks by schema do not see `__proto__` and copies drop it, so that a wrong value under it would pass. */
+/** Schema checks ignore `__proto__` and copies drop it, so an invalid value under it would pass. */
 const NO_NAME = "cannot be a name here";
 
 const notKnown = (names: ReadonlySet<string>): string => `is not known here; known are ${[...names].join(", ")}`;
 
-/** The marker of a UUID whose zero value says something of its own, such as "none any more". */
+/** Marks a UUID whose zero value has a meaning, such as "remove". */
 export const ZERO_MEANS = "x-zero";
 
-/** What an optional member of this schema may be in place of being left away. Undefined: nothing, every value says something. */
+/** Returns a predicate for values that mean "absent" in an optional member of this schema, or undefined if every value is meaningful. */
 const absenceIn = (schema: TSchema): ((value: unknown) => boolean) | undefined => {
   const isNull = !takesNull(schema);
   const isZero = schema.format === "uuid" && schema[ZERO_MEANS] === undefined;
@@ -113,16 +116,16 @@ const absenceIn = (schema: TSchema): ((value: unknown) => boolean) | undefined =
 const takesNull = ({ type, anyOf }: TSchema): boolean =>
   type === "null" || (type === undefined && !Array.isArray(anyOf)) || (Array.isArray(anyOf) && anyOf.some(takesNull));
 
-/** An object that may be empty: a request may as well leave it away (rule HT-24). */
+/** Returns whether every member is optional; the request can then omit the body (rule HT-24). */
 export const isAllOptional = ({ type, required }: { type?: unknown; required?: unknown }): boolean =>
   type === "object" && (!Array.isArray(required) || required.length === 0);
 
-/** How the bodies of routes are read, found by method and route. */
+/** Body readers by method and route. */
 export class BodyReaders {
-  /** Made with the first body of a route: hundreds at a start would cost it a tenth of its time. */
+  /** Created with the first body of a route: creating hundreds would take a tenth of the startup time. */
   readonly #readers = new Map<string, Reader | undefined>();
   readonly #schemas = new Map<string, TSchema>();
-  /** Routes that take a body, and whether one must be sent. */
+  /** Routes that take a body, and whether it is required. */
   readonly #required = new Map<string, boolean>();
 
   constructor(routes: readonly { method: string; path: string; hooks: { body?: unknown } }[]) {
@@ -133,7 +136,7 @@ export class BodyReaders {
     }
   }
 
-  /** Takes out of a body what counts as left away. Throws 400 that names the place where it has the wrong shape. */
+  /** Removes absent members from a body. Throws 400 and names the place with the wrong shape. */
   read(method: string, route: string, body: unknown): void {
     if (body === undefined) return;
     const wrong = this.#readerOf(`${method} ${route}`)?.(body);
@@ -146,11 +149,11 @@ export class BodyReaders {
     return this.#readers.get(name);
   }
 
-  /** What stands for a body that was not sent: none, or an empty one. Throws 400 where one is needed (rule HT-24). */
+  /** Returns the body to use when none was sent: NO_BODY or an empty object. Throws 400 where one is required (rule HT-24). */
   ofNothing(method: string, route: string): object | typeof NO_BODY {
     const isRequired = this.#required.get(`${method} ${route}`);
     if (isRequired) throw bodyMissing();
-    // Not undefined: Elysia would go on and parse by the content type.
+    // Not undefined, because Elysia would then parse the body by its content type.
     return isRequired === undefined ? NO_BODY : {};
   }
 }

@@ -11,12 +11,12 @@ import { refuseNul } from "./nul.ts";
 
 /** The default of the specification. */
 const DEFAULT_LIMIT = 4_194_304;
-/** For the few routes that strangers may call. */
+/** For the few routes open to anonymous callers. */
 const PUBLIC_LIMIT = 65_536;
 /** Uploads to `POST /api/v2/files`. */
 export const UPLOAD_LIMIT = 104_857_600;
 
-/** 413 with the words the specification fixes. */
+/** Rejects with 413 and the message that the specification fixes. */
 export const tooLarge = (limit: number): AppError =>
   new AppError("too_large", "Request body too large.", { detail: `Maximum request body size is ${limit} bytes.` });
 
@@ -36,7 +36,7 @@ export const readBytes = async (request: Request, limit: number): Promise<Uint8A
   }
   const declared = Number(request.headers.get("content-length") ?? Number.NaN);
   if (declared > limit) throw tooLarge(limit);
-  // With a length Bun never hands out more than was declared.
+  // With a declared length, Bun never returns more than was declared.
   if (declared >= 0) return new Uint8Array(await request.arrayBuffer());
   const chunks: Uint8Array[] = [];
   const count = new PieceCount();
@@ -52,16 +52,18 @@ export const readBytes = async (request: Request, limit: number): Promise<Uint8A
 
 const isJson = (contentType: string): boolean => /^application\/(?:[\w.-]+\+)?json\b/i.test(contentType);
 
-/** What `readBody` gives for a request without a body, whatever type it names: many clients name one with every request (rule HT-24). */
+/**
+ * What `readBody` returns for a request without a body, whatever its content type: many clients send one with every request (rule HT-24).
+ */
 export const NO_BODY = null;
 
-/** 400 for a route that needs a body and got none. */
+/** Rejects with 400 for a request without a body on a route that needs one. */
 export const bodyMissing = (): AppError =>
   new AppError("invalid", "The request body is missing.", {
     detail: "This route needs a JSON object, sent with the header Content-Type: application/json.",
   });
 
-/** A JSON object, or NO_BODY. 415 for other content, 400 for what is not JSON. */
+/** Returns a JSON object, or NO_BODY. Rejects with 415 for other content types and with 400 for invalid JSON. */
 const readJson = async (request: Request, limit: number): Promise<object | typeof NO_BODY> => {
   const contentType = request.headers.get("content-type") ?? "";
   const declared = request.headers.get("content-length");
@@ -81,7 +83,7 @@ const readJson = async (request: Request, limit: number): Promise<object | typeo
   return value;
 };
 
-/** Short, of known length and not compressed: read immediately, and nothing in it can be costly. */
+/** Returns whether a body is short, of known length and uncompressed; it is then read immediately and cannot be costly to parse. */
 const isSmall = ({ headers }: Request, limit: number): boolean => {
   const declared = headers.get("content-length");
   return declared !== null && Number(declared) <= Math.min(limit, CHEAP_BYTES - 1) && !headers.has("content-encoding");
@@ -91,14 +93,14 @@ const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 const parsedWithCare = async (request: Request, limit: number): Promise<unknown> => {
   const bytes = await readBytes(request, limit);
-  // A stream that ended before it began.
+  // The stream ended without any data.
   if (bytes.byteLength === 0) return undefined;
   const costly = tooCostly(bytes);
   if (costly) throw new AppError("invalid", `The request body ${costly}`);
   return parsed(request, bytes);
 };
 
-/** Bytes that are no UTF-8 are refused: Bun's own reading would put other characters in their place. */
+/** Parses JSON and rejects invalid UTF-8, in which Bun would replace characters. */
 const parsed = (request: Request, bytes: ArrayBuffer | Uint8Array): unknown => {
   const { text, value } = parsedJson(bytes);
   keepAsText(text, value);
@@ -116,21 +118,21 @@ const parsedJson = (bytes: ArrayBuffer | Uint8Array): { text: string; value: unk
   }
 };
 
-/** What programs print comes through these routes, which clean it (rule LG-2). */
+/** These routes carry program output and clean it themselves (rule LG-2). */
 const isOfAgent = ({ url }: Request): boolean => getPath(url).startsWith("/api/v2/workspaceagents/me/");
 
-/** The most bytes that a body may have which is sent to an operation that has declared this; undefined: there is no such operation. */
+/** Returns the maximum body size for an operation; undefined means there is no such operation. */
 export const bodyLimit = (declared: Declared | undefined): number =>
   declared?.limit ?? (declared?.reads === "public" ? PUBLIC_LIMIT : DEFAULT_LIMIT);
 
-/** A limit that no operation is below: what is shorter need not be looked at. */
+/** No operation has a lower limit, so shorter bodies need no check. */
 export const ALWAYS_FITS = 65_536;
 
-/** The body of a request as its operation has declared to read it: JSON of anyone who is known, JSON of anyone, or left to the handler. */
+/** Reads a request's body as its operation declares: as JSON from known callers, as JSON from anyone, or left to the handler. */
 export const readBody = async (request: Request, declared: Declared | undefined): Promise<unknown> => {
-  // Not undefined: Elysia would go on and parse JSON and forms on its own.
+  // Not undefined, because Elysia would then parse JSON and forms itself.
   if (declared?.reads === "stream") return NO_BODY;
-  if (declared?.reads !== "public") mustBeKnown(request);
+  if (declared?.reads !== "public") requireKnownCaller(request);
   const body = await readJson(request, bodyLimit(declared));
   if (body === NO_BODY && declared?.reads === "public") throw bodyMissing();
   return body;

@@ -1,10 +1,10 @@
-// What a request says of the length of its body, against what its route takes.
+// Checks a request's declared body length against the limit of its route.
 import { AppError } from "#base/errors.ts";
 import { getPath } from "../errors.ts";
 import type { Operations } from "../operations.ts";
 import { ALWAYS_FITS, bodyLimit, tooLarge } from "./body.ts";
 
-/** Refuses a body that is larger than its route takes before any of it has come in, also on routes that read none. */
+/** Rejects a body that exceeds its route's limit before reading any of it, including on routes that take no body. */
 export const checkDeclaredLength = ({ method, url, headers }: Request, operations: Operations): void => {
   if (method === "GET" || method === "HEAD") {
     if (!headers.has("transfer-encoding")) return;

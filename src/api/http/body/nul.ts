@@ -1,14 +1,14 @@
-// NUL in the texts of a request. PostgreSQL stores none, and it ends a text for half of the programs that may read it: people are told,
-// on every store. What agents and models say is cleaned where it is taken in.
+// Rejects NUL characters in the text of a request, on every kind of store: PostgreSQL cannot store them, and many programs treat NUL as the
+// end of a text. Text from agents and models is cleaned where it arrives.
 import { invalid } from "#base/errors.ts";
 
 const WORDS = "must not contain NUL";
 
-/** Throws 400 that names the first text, or name of a member, that holds NUL. `text`: the JSON that the value was read from. */
+/** Throws 400 and names the first text or member name that contains NUL. `text`: the JSON the value was parsed from. */
 export const refuseNul = (text: string, value: unknown): void => {
   if (!text.includes("\\u0000")) return;
   const left: { readonly place: string; readonly value: unknown }[] = [{ place: "", value }];
-  // No recursion: a body may be as deep as its sender likes.
+  // Iterative, because a sender can nest a body arbitrarily deep.
   for (let one = left.shift(); one; one = left.shift()) {
     const { place, value: found } = one;
     if (typeof found === "string" && found.includes("\0")) throw refusal(place);
@@ -20,7 +20,7 @@ export const refuseNul = (text: string, value: unknown): void => {
   }
 };
 
-/** Throws 400 where the path or the query of a request holds NUL. */
+/** Throws 400 when a request's path or query contains NUL. */
 export const refuseNulIn = (url: string): void => {
   if (url.includes("%00")) throw invalid("Validation failed.", [{ field: "url", detail: WORDS }]);
 };

@@ -1,19 +1,22 @@
-// Ids and times in the example bodies of the document. The document holds one that stands for any; the API's page puts in what its reader
-// has, so that a body works as it is sent. Both functions are sent to the browser as they stand: they use nothing from outside.
+// Placeholder IDs and times in the document's example bodies. The API's page replaces them with the reader's own, so that an example works
+// when it is sent. Both functions are sent to the browser as source and must not reference anything outside themselves.
 
-/** Stands for an id that has to be looked up first. */
+/** Placeholder for an ID that must be looked up first. */
 export const ANY_ID = "3fa85f64-5717-4562-b3fc-2c963f66afa6";
 
-/** Stands for a time that is yet to come. */
+/** Placeholder for a time in the future. */
 export const ANY_TIME = "2099-01-31T09:30:00Z";
 
 type Document = {
   paths: Record<string, Record<string, { requestBody?: { content?: Record<string, { example?: unknown }> } }>>;
 };
-/** The answer of a GET, undefined when none exists for this caller. */
+/** Sends a GET request and returns the response; undefined when this caller cannot get one. */
 type Get = (path: string) => Promise<unknown>;
 
-/** What the caller has, by the member of a body that names it or whose keys are such ids; and a deadline eight hours ahead. */
+/**
+ * Returns the caller's IDs, keyed by the member of a body that holds such an ID or whose keys are such IDs, and a deadline eight hours
+ * ahead.
+ */
 export const loadIds = async (get: Get, now: number): Promise<Record<string, string>> => {
   const ids: Record<string, string> = { deadline: new Date(now + 28_800_000).toISOString() };
   const templates = (await get("/api/v2/templates")) as { id: string }[] | undefined;
@@ -23,13 +26,13 @@ export const loadIds = async (get: Get, now: number): Promise<Record<string, str
     | { id: string; is_default: boolean }[]
     | undefined;
   const organization = organizations?.find((one) => one.is_default) ?? organizations?.[0];
-  // The group of all members of an organization has its id.
+  // An organization's group of all members has the organization's ID.
   const { id } = organization ?? {};
   if (id) Object.assign(ids, { organization_id: id, group_roles: id, group_perms: id });
   return ids;
 };
 
-/** Puts the ids and times in for those that stand for any, and returns the document. */
+/** Replaces the placeholder IDs and times, and returns the document. */
 export const withIds = (document: Document, ids: Record<string, string>, any: readonly string[]): Document => {
   const fill = (value: unknown, member: string): unknown => {
     if (typeof value === "string" && any.includes(value)) return ids[member] ?? value;

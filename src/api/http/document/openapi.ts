@@ -1,5 +1,5 @@
-// The OpenAPI document. @elysiajs/swagger collects it from the routes; what it writes is then brought into valid OpenAPI 3.0: one
-// content type for each body instead of three, no JSON Schema words that 3.0 does not know, and the same error body everywhere.
+// Generates the OpenAPI document. @elysiajs/swagger collects it from the routes; the result is then converted to valid OpenAPI 3.0: one
+// content type per body instead of three, no JSON Schema keywords that 3.0 lacks, and the same error body everywhere.
 import { type AnyElysia, Elysia } from "elysia";
 import { VERSION } from "#base/version.ts";
 import { NAME } from "#schema/named.ts";
@@ -12,9 +12,9 @@ import { Generic, WORDS } from "../responses.ts";
 import { type Json, type JsonObject, Shapes } from "./shapes.ts";
 import { DESCRIPTION, TAGS } from "./words.ts";
 
-/** The document of these routes; `routes` is mounted on an app of its own, so that nothing but the document is served from it. */
+/** Returns the document of these routes. `routes` is mounted on a separate app that serves nothing but the document. */
 export const openApiDocument = async (routes: AnyElysia): Promise<JsonObject> => {
-  // Read when someone asks for the document: it brings schema libraries along that a start should not pay for.
+  // Imported lazily, because it loads schema libraries that would slow down startup.
   const { swagger } = await import("@elysiajs/swagger");
   const app = new Elysia().use(routes).use(
     swagger({
@@ -67,9 +67,9 @@ export const openApiDocument = async (routes: AnyElysia): Promise<JsonObject> =>
     })),
   );
   const declarations = operations.map(({ operation }) => (take(operation, DECLARED) ?? {}) as Declared);
-  // What is sent is named after what is answered.
+  // Bodies are named after responses, so responses come first.
   for (const [i, { path, operation }] of operations.entries()) {
-    // What is served below the API as well has its short name there.
+    // A root route that is also served below the API keeps the short ID there.
     if (`/api/v2${path}` in paths) operation.operationId += "AtRoot";
     tidyAnswers(operation, path, declarations[i] as Declared, shapes);
   }
@@ -128,7 +128,7 @@ const tidyAnswers = (
   }
 };
 
-/** What a handler reads as text is shown as what it means. */
+/** Documents a parameter by its meaning instead of as the text a handler reads. */
 const showAsMeant = (parameter: JsonObject): void => {
   const shown = (parameter.schema as JsonObject)[SHOWN] as JsonObject | undefined;
   if (!shown) return;
@@ -151,11 +151,11 @@ const tidyBody = (operation: JsonObject, declared: Declared, shapes: Shapes): vo
 
 const capital = (word: string): string => word.charAt(0).toUpperCase() + word.slice(1);
 
-/** As the edge does (rule HT-24). */
+/** Same rule as in the HTTP layer (rule HT-24). */
 const takesNothing = ({ content }: JsonObject): boolean =>
   Object.values(content as JsonObject).every((one) => isAllOptional(((one as JsonObject).schema ?? {}) as JsonObject));
 
-/** Written down once for each status, where nothing else is to be said of it; an answer with a name has more members than others. */
+/** Returns the shared error response of a status, unless an operation adds something. A named response has more members than the others. */
 const errorResponse = (
   status: string,
   description: string,
@@ -167,16 +167,16 @@ const errorResponse = (
   return { description, content: ERRONEOUS };
 };
 
-/** What most operations mean by a status. */
+/** Returns the meaning of each status in most operations. */
 const errors = (): JsonObject =>
   Object.fromEntries(
     Object.entries(WORDS)
-      // What is too large is said with the limit of each operation.
+      // 413 is described with each operation's own limit.
       .filter(([status]) => Number(status) >= 400 && status !== "413")
       .map(([status, description]) => [`Error${status}`, { description, content: ERRONEOUS }]),
   );
 
-/** The answers in ascending order of status; `always` are statuses that the edge itself can answer, and those of a download. */
+/** Returns the responses ordered by status. `always` are statuses that the HTTP layer itself can return, and those of a download. */
 const tidyResponses = (
   declared: JsonObject,
   answers: readonly string[] | undefined,
@@ -197,7 +197,10 @@ const tidyResponses = (
   return tidy;
 };
 
-/** Something that works, for pages that fill their fields with it. No path of a deletion is filled in: nobody shall delete what an example names. */
+/**
+ * Adds working examples that pages can fill their fields with. Paths of deletions get no example, which would otherwise be deleted by
+ * accident.
+ */
 const addExamples = (operation: JsonObject, method: string, { example }: Declared): void => {
   const content = (operation.requestBody as JsonObject | undefined)?.content as JsonObject | undefined;
   const media = content?.[JSON_TYPE] as JsonObject | undefined;
@@ -222,7 +225,7 @@ const contentSchema = (
   types: readonly string[] = [JSON_TYPE],
 ): JsonObject => {
   const [first] = Object.values(holder.content as JsonObject) as JsonObject[];
-  // The name of an answer is alongside its content.
+  // The name of a response is next to its content.
   const name = holder[NAME];
   const schema = shapeOf({
     ...(first?.schema as JsonObject | undefined),
@@ -231,7 +234,7 @@ const contentSchema = (
   return Object.fromEntries(types.map((type) => [type, { schema }]));
 };
 
-/** Bodies that are no JSON: text, or bytes. */
+/** Bodies that are not JSON: text or bytes. */
 const opaque = (types: readonly string[]): JsonObject =>
   Object.fromEntries(
     types.map((type): [string, JsonObject] => [

@@ -1,30 +1,30 @@
-// Shapes in the words of OpenAPI 3.0. What has a name (src/schema/named.ts), or is an object within one that has, becomes a component and is
-// referred to from wherever it is used.
+// Converts schemas to OpenAPI 3.0. A schema with a name (src/schema/named.ts), or an object inside one, becomes a component that all uses
+// reference.
 import { NAME, namedShapes } from "#schema/named.ts";
 import { isStrict } from "#schema/strict.ts";
 
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 export type JsonObject = { [key: string]: Json };
 
-/** Bodies take null for optional members, as the edge does (rule HT-29); answers do not have it. */
+/** Bodies accept null for optional members, as the HTTP layer does (rule HT-29); responses never contain it. */
 type Direction = "answer" | "body";
 
 const UNKNOWN_TO_3_0 = new Set(["$id", "$schema", "examples", "patternProperties", "error", "x-strict", NAME]);
 
 export class Shapes {
-  /** By name, in the order in which they were met. */
+  /** By name, in order of first use. */
   readonly components: JsonObject = {};
   readonly #answeredNames = new Set<string>();
   readonly #made = new Map<string, JsonObject>();
-  /** What a named shape is called in bodies, by name and whether it is a whole body. */
+  /** Component names of named schemas in bodies, by schema name and whether it is a whole body. */
   readonly #inBodies = new Map<string, string>();
 
-  /** A shape that is answered. `name` is for an object without a name of its own. */
+  /** Adds a response schema. `name` is used for an object without its own name. */
   answer(schema: Json, name: string): Json {
     return this.#shape(schema, name, "answer", true);
   }
 
-  /** A whole body. All answers are known by then: what is answered as well is called as there, where it is the same. */
+  /** Adds a whole body. Must run after all responses: a schema used in both keeps the response's name if it is identical. */
   body(schema: Json, name: string): Json {
     return this.#shape(schema, name, "body", true);
   }
@@ -52,7 +52,7 @@ export class Shapes {
     return name;
   }
 
-  /** A name that is made of where an object stands must not be that of another shape. */
+  /** Throws when a name derived from an object's position is already taken by another schema. */
   #mustBeFree(name: string, schema: JsonObject): void {
     const known = this.#made.get(name) ?? schema;
     if (namedShapes.has(name) || JSON.stringify(known) !== JSON.stringify(schema))
@@ -71,7 +71,9 @@ export class Shapes {
     return called;
   }
 
-  /** `CreateChatRequest` for a whole body, `PermissionRuleInput` within one, and as in answers where it is the same as there. */
+  /**
+   * Returns `CreateChatRequest` for a whole body and `PermissionRuleInput` for a part of one, or the response's name if both are identical.
+   */
   #nameInBodies(name: string, shape: JsonObject, isWhole: boolean): string {
     const answered = this.#answeredNames.has(name) ? this.components[name] : undefined;
     if (answered !== undefined && Bun.deepEquals(answered, shape)) return name;
@@ -79,7 +81,7 @@ export class Shapes {
     return answered === undefined ? name : `${name}Input`;
   }
 
-  /** A shape with a name, as it was defined: where it is used it may be described in other words. */
+  /** Returns a named schema with its original description; uses of it can have other descriptions. */
   #defined(name: string, schema: JsonObject, direction: Direction): JsonObject {
     const defined = NAME in schema ? (namedShapes.get(name) as JsonObject | undefined) : undefined;
     return this.#tidy(defined ? { ...schema, description: defined.description as Json } : schema, name, direction);
@@ -89,9 +91,9 @@ export class Shapes {
     const out: JsonObject = {};
     for (const [key, value] of Object.entries(schema)) {
       if (UNKNOWN_TO_3_0.has(key) || value === undefined) continue;
-      // Elysia writes it into what it drops quietly, once the route has been called.
+      // Elysia adds this to schemas whose unknown members it drops, once a route has been called.
       if (key === "additionalProperties" && value === false && !isStrict(schema)) continue;
-      // Generators know no enums of booleans; which one it must be, the description says.
+      // Code generators do not support boolean enums; the description says which value is required.
       if (key === "const" && typeof value === "boolean") continue;
       if (key === "const") out.enum = [value];
       else if (key === "properties") out.properties = this.#members(value as JsonObject, schema, name, direction);
@@ -112,7 +114,7 @@ export class Shapes {
     });
   }
 
-  /** The shape, or null. `nullable` says nothing without a `type` alongside it. */
+  /** Returns the schema or null. `nullable` has no effect without a `type` next to it. */
   #orNull(shape: JsonObject): JsonObject {
     if ("type" in shape) return { ...shape, nullable: true };
     if (shape.$ref !== undefined) return { type: this.#typeAt(shape), nullable: true, allOf: [shape] };
@@ -124,7 +126,7 @@ export class Shapes {
 
   #typeAt({ $ref }: JsonObject): Json {
     const { type } = (this.components[String($ref).split("/").at(-1) ?? ""] ?? {}) as JsonObject;
-    // Unknown as long as a shape that has itself within it is being made; only objects do.
+    // The type of a recursive schema is unknown while it is being built; only objects are recursive.
     return type ?? "object";
   }
 
@@ -138,10 +140,10 @@ export class Shapes {
     return given.length < members.length ? this.#orNull(shape) : shape;
   }
 
-  /** Members of a union are told apart by the constant that says which they are, where there is one. */
+  /** Union members are distinguished by a constant where there is one. */
   #variants(members: JsonObject[], name: string, direction: Direction): Json[] {
     const shown = members.filter(({ type }) => type !== "null");
-    // What Elysia adds for numbers in queries; answers are JSON.
+    // The text variants that Elysia adds for numbers in queries; responses are JSON.
     const isText = ({ type, format }: JsonObject) =>
       type === "string" && ["integer", "numeric", "boolean"].includes(String(format));
     const given = direction === "answer" && shown.length === 2 ? members.filter((one) => !isText(one)) : members;
@@ -153,7 +155,7 @@ export class Shapes {
   }
 }
 
-/** Values that are no shapes. */
+/** Keywords whose values are not schemas. */
 const PLAIN = new Set(["default", "enum", "required", "example"]);
 
 const isRecord = ({ properties = {} }: JsonObject): boolean => Object.keys(properties as JsonObject).length === 0;
@@ -164,7 +166,7 @@ const pascal = (text: string): string =>
     .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
     .join("");
 
-/** What one of several is called: `ChatFiles` -> `ChatFile`. */
+/** Returns the singular of a list's name: `ChatFiles` -> `ChatFile`. */
 const singular = (name: string): string => {
   if (name.endsWith("ies")) return `${name.slice(0, -3)}y`;
   return /[^s]s$/.test(name) ? name.slice(0, -1) : `${name}Item`;
@@ -173,11 +175,11 @@ const singular = (name: string): string => {
 const mapEntries = (object: JsonObject, map: (value: Json, key: string) => Json): JsonObject =>
   Object.fromEntries(Object.entries(object).map(([key, value]) => [key, map(value, key)]));
 
-/** What a union says of itself, alongside what it is a union of. */
+/** Returns whether a union member says only that null is allowed. */
 const nullOnly = ({ nullable, type, enum: values }: JsonObject): boolean =>
   nullable === true && type === "string" && !values;
 
-/** Several shapes as one, with what is said of all of them. */
+/** Merges several schemas into one, with the keywords that apply to all of them. */
 const joined = (shapes: JsonObject[], rest: JsonObject): JsonObject => {
   const [first] = shapes;
   if (first === undefined || shapes.length === 0) return rest;

@@ -1,5 +1,5 @@
-// The page around Swagger UI: its frame, its colors, and a script that repairs what Swagger UI leaves to be wished for: names of controls,
-// where the focus goes, and streams, of which it would show nothing. swagger.ts serves the three.
+// The page around Swagger UI: its frame, its colors, and a script that fixes shortcomings of Swagger UI: control names, focus handling, and
+// streams, which it cannot display. swagger.ts serves all three.
 
 import { SESSION_COOKIE, SESSION_HEADER } from "../identify.ts";
 import { ANY_ID, ANY_TIME, loadIds, withIds } from "./example-ids.ts";
@@ -72,13 +72,13 @@ html.dark-mode .swagger-ui :is(input[type="text"], textarea, select) { border-co
 }
 `;
 
-// Swagger UI has a dark mode of its own; it follows the system's wish.
+// Swagger UI has its own dark mode; make it follow the system setting.
 export const PAGE_SCRIPT = `const dark = matchMedia("(prefers-color-scheme: dark)");
 const follow = () => document.documentElement.classList.toggle("dark-mode", dark.matches);
 follow();
 dark.addEventListener("change", follow);
 
-// Swagger UI shows an answer when it is there whole, and knows no WebSockets. The first seconds of a stream stand for it.
+// Swagger UI shows a response only when it is complete and does not support WebSockets, so a stream is shown by its first seconds.
 const STREAM_SECONDS = 3;
 const GOES_ON = ": The stream goes on. This page shows its first " + STREAM_SECONDS + " seconds.";
 const HEADER = "${SESSION_HEADER}";
@@ -109,7 +109,7 @@ const startOfSocket = (url, token) => {
 };
 
 const ask = async (url, options) => {
-  // What is authorized here counts, not who is signed in in this browser.
+  // Uses the credentials authorized on this page, not the browser's session.
   const token = options.headers?.[HEADER];
   const response = await fetch(url, token ? { ...options, credentials: "omit" } : options);
   const { status, statusText, headers } = response;
@@ -138,13 +138,13 @@ const mend = () => {
   dialog.setAttribute("role", "dialog");
   dialog.setAttribute("aria-modal", "true");
   dialog.setAttribute("aria-label", "Authorize");
-  // Each of its fields asks for the focus and the last one gets it; people want the first.
+  // Every field has autofocus and the last one wins; the first one should have it.
   dialog.querySelector(".auth-container :is(input, button)").focus();
 };
 document.addEventListener("focusin", ({ target }) => {
   if (!target.closest(".modal-ux")) before = target;
 });
-// Tab stays in the dialog as long as it is open.
+// Keep Tab inside the open dialog.
 document.addEventListener("keydown", (event) => {
   if (!dialog || event.key !== "Tab") return;
   const stops = [...dialog.querySelectorAll("input, button")];

@@ -2,24 +2,24 @@
 import type { AnyElysia } from "elysia";
 import { notFound } from "#base/errors.ts";
 import { type ServedFile, withTwins } from "#src/web/files.ts";
-import { fileAnswer } from "../encoding.ts";
+import { fileResponse } from "../encoding.ts";
 import type { WebFiles } from "../pages.ts";
 import { routes } from "../routes.ts";
 import { openApiDocument } from "./openapi.ts";
 import { PAGE, PAGE_CSS, PAGE_SCRIPT } from "./swagger-page.ts";
 
-// Swagger UI sets styles in the elements it makes, and shows small pictures as data URLs.
+// Swagger UI sets inline styles on its elements and uses data URLs for icons.
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; font-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
 
 const HEADERS = {
   "content-security-policy": POLICY,
   "x-content-type-options": "nosniff",
-  // Kept, and asked about each time: most visits move nothing but tags.
+  // Cached but revalidated each time; most visits transfer only ETags.
   "cache-control": "no-cache",
 };
 
-/** What is made here and not in the web's build; compressed when it is asked for first. */
+/** Files generated here instead of in the web build; compressed on first request. */
 const made = (name: string, type: string, words: () => string | Promise<string>): (() => Promise<ServedFile>) => {
   let file: Promise<ServedFile> | undefined;
   const make = async (): Promise<ServedFile> =>
@@ -30,7 +30,7 @@ const made = (name: string, type: string, words: () => string | Promise<string>)
   };
 };
 
-/** The page, its files, and the document of `whole` at /swagger/json (made on the first request, then kept). */
+/** Serves the page, its files, and the document of `whole` at /swagger/json (generated on the first request, then cached). */
 export const swaggerPage = (whole: () => AnyElysia, files: WebFiles) => {
   const hidden = { detail: { hide: true } };
   const built = (name: string) => async (): Promise<ServedFile> => {
@@ -48,7 +48,7 @@ export const swaggerPage = (whole: () => AnyElysia, files: WebFiles) => {
   };
   let app: AnyElysia = routes({ prefix: "/swagger" });
   for (const [path, file] of Object.entries(answers)) {
-    app = app.get(path, async ({ request }) => fileAnswer(request, await file(), HEADERS), hidden);
+    app = app.get(path, async ({ request }) => fileResponse(request, await file(), HEADERS), hidden);
   }
   return app;
 };

@@ -1,4 +1,4 @@
-// What the OpenAPI document says in words: its introduction, and what each group of operations is about.
+// The prose of the OpenAPI document: its introduction and the descriptions of the operation groups.
 import { SESSION_HEADER } from "../identify.ts";
 
 export const TAGS: { name: string; description: string }[] = [
@@ -41,5 +41,5 @@ export const TAGS: { name: string; description: string }[] = [
   { name: "Agent daemon", description: "Endpoints for the agent inside a workspace." },
 ];
 
-/** The beginning of the document. */
+/** The introduction of the document. */
 export const DESCRIPTION = `Sign in with \`POST /api/v2/users/login\`, or create a token on [the API tokens page](/settings/tokens), and send it in the header \`${SESSION_HEADER}\`. The *Authorize* button does that for every call made from this page (use the first of its three fields). If you are signed in to Slipway in this browser, calls work without it. All errors have the same shape: \`{message, detail, validations}\`. A 4xx response means that nothing changed.`;

@@ -1,5 +1,5 @@
-// The part of what a request names under its owner: a workspace, a task, or what is to be made. Names change, so the part of a workspace's
-// name is kept for a second only: an app is asked for many files at once.
+// Finds the part of a resource that a request names under its owner: a workspace, a task, or something to be created. Names can change, so
+// a workspace's part is cached for only a second, which is enough for an app that loads many files at the same time.
 import type { Clock } from "#base/clock.ts";
 import { isUuid } from "#base/ids.ts";
 import { FIRST_PART, partOf } from "#base/parts.ts";
@@ -14,7 +14,7 @@ import { findWorkspaceByName } from "#db/workspaces/workspaces.ts";
 const FRESH_MS = 1_000;
 const LIMIT = 10_000;
 
-/** Whose something is, as paths say it: `me`, an id or a name. `key` is the id of the key that the request was sent with. */
+/** The owner in a path: `me`, an ID or a name. `key` is the ID of the request's API key. */
 export type Owner = { readonly user: string; readonly key: string | undefined };
 
 type Deps = { readonly store: Pick<Store, "get">; readonly index: PartIndex; readonly clock: Pick<Clock, "monotonic"> };
@@ -22,16 +22,16 @@ type Kept = { readonly part: number; readonly until: number };
 
 export class NamedPlaces {
   readonly #deps: Deps;
-  /** A key is one user's for good; of what worth it is nobody asks here. */
+  /** User by API key. A key belongs to one user permanently; its validity is not checked here. */
   readonly #users = new Map<string, string>();
-  /** In the order in which their time ends. */
+  /** In order of expiry. */
   readonly #workspaces = new Map<string, Kept>();
 
   constructor(deps: Deps) {
     this.#deps = deps;
   }
 
-  /** Of what this user will own. */
+  /** Returns the part for resources this user will own. */
   async owner(owner: Owner): Promise<number> {
     const id = await this.#userId(owner);
     return id === undefined ? FIRST_PART : partOf(id);
@@ -50,7 +50,7 @@ export class NamedPlaces {
     return (found && (await this.#deps.index.of("workspace", found.task.workspace_id))) ?? FIRST_PART;
   }
 
-  /** Of the workspace that a chat works in, now; of the chat where it has none. */
+  /** Returns the part of the workspace that a chat uses now, or the chat's own part if it has none. */
   async workspaceOfChat(id: string): Promise<number> {
     const { store, index } = this.#deps;
     const workspace_id = (await store.get(findChatPlace({ id })))?.workspace_id;

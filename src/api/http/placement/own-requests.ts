@@ -1,19 +1,19 @@
-// What a node answers where several are active: what belongs to its parts. Of all else it says whose it is, before anything is begun, for the
-// node that has passed it here to ask that one.
+// Handles requests that nodes of a cluster forward to each other. A node handles only requests of its own parts. For others it names the
+// owner before doing anything, and the forwarding node asks that one.
 import { FIRST_PART, type Parts } from "#base/parts.ts";
 import type { ApiContext } from "../../context.ts";
 import type { Place, Placement } from "./placement.ts";
 
 type Own = {
   readonly placement: Pick<Placement, "partOf">;
-  /** The client's address that a node has named in this request; undefined where none has. */
+  /** Returns and removes the client address that a node has set in this request; undefined if none exists. */
   takeNamed(request: Request): string | undefined;
   handle(request: Request): Promise<Response>;
-  /** What another node than the one that has the part answers. */
+  /** Responds for a part that another node owns. */
   elsewhere(request: Request, part: number): Promise<Response>;
-  /** Asked of each node for itself. */
+  /** Returns whether the request is a health check, which each node answers for itself. */
   isProbe(request: Request): boolean;
-  /** Whether this node begins nothing now. */
+  /** Returns whether this node accepts no new work. */
   isClosed(): boolean;
 };
 
@@ -24,10 +24,10 @@ type Needs = Pick<ApiContext, "sockets" | "streams" | "requests"> & {
 const isStream = ({ method }: Request, { headers }: Response): boolean =>
   method === "GET" && headers.get("content-type")?.startsWith("text/event-stream") === true;
 
-/** A handler of requests that nodes pass on, this one among them. Nobody else is answered. */
+/** Creates the handler for requests that nodes forward, including this node. All other requests are rejected. */
 export const ownRequests = (ctx: Needs, { placement, takeNamed, handle, elsewhere, isProbe, isClosed }: Own) => {
   const { parts } = ctx;
-  /** What any node does is asked of the first one while this one begins nothing. */
+  /** While this node accepts no new work, requests that any node can handle go to the first node. */
   const isHere = (place: Place): boolean => !isClosed() && (place === "here" || parts.has(place));
   return async (request: Request): Promise<Response> => {
     const client = takeNamed(request);
@@ -41,15 +41,15 @@ export const ownRequests = (ctx: Needs, { placement, takeNamed, handle, elsewher
     }
     ctx.requests.passedOnFor(request, client);
     const response = await handle(request);
-    // Its part has left in the meantime: nothing would come on it any more, and the node that has the part begins it again.
+    // The part moved away in the meantime, so this stream would receive nothing more; the part's new owner opens it again.
     const isAgain = isStream(request, response) || ctx.streams.isPoll(request);
     const isLate = isAgain && typeof place === "number" && !parts.has(place);
-    // Or what it would have written was refused for that, and nothing else was begun.
+    // Or the first write was rejected because the part had moved, and nothing else was done.
     if (typeof place === "number" && (isLate || ctx.requests.isOfAnother(request))) {
       await response.body?.cancel();
       return await elsewhere(request, place);
     }
-    // One request comes on each connection, also where it asked for an upgrade that it did not get: the client has to know that there is no second.
+    // Each connection carries one request, even when an upgrade was rejected. The header tells the client not to send a second one.
     response.headers.set("connection", "close");
     return response;
   };

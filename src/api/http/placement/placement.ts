@@ -1,5 +1,6 @@
-// Which part of a cluster a request belongs to, by its head alone: the node that has the part does it (docs/spec/cluster-nodes.md). An id keeps its
-// part for good, so what is known costs no query. Nothing is decided here: anyone who does it looks for itself, and refuses.
+// Determines which part of a cluster a request belongs to, from its head alone; the node that owns the part handles it
+// (docs/spec/cluster-nodes.md). An ID never changes its part, so known IDs cost no query. This makes no access decisions: the handling node
+// checks for itself.
 import type { Clock } from "#base/clock.ts";
 import { isUuid, sha256 } from "#base/ids.ts";
 import type { AppName } from "#base/links/app-label.ts";
@@ -14,7 +15,7 @@ import { type Operations, variablesIn } from "../operations.ts";
 import { NamedPlaces, type Owner } from "./names.ts";
 import { type Found, findWay } from "./ways.ts";
 
-/** A part; or `here`: any node does it, and says what it knows of itself. */
+/** A part; or `here`: any node handles it and reports its own state. */
 export type Place = number | "here";
 
 export type PlacementDeps = {
@@ -23,7 +24,7 @@ export type PlacementDeps = {
   readonly operations: Operations;
   readonly clock: Pick<Clock, "monotonic">;
   readonly config: { readonly wildcard_access_url?: string | undefined };
-  /** Asked each time: it is known once the server listens. */
+  /** A function, because the URL is known only once the server listens. */
   readonly accessUrl: () => URL;
 };
 
@@ -38,7 +39,7 @@ export class Placement {
     this.#named = new NamedPlaces(deps);
   }
 
-  /** A promise only where something has to be looked up. */
+  /** Returns a promise only when a lookup is needed. */
   partOf(request: Request): Place | Promise<Place> {
     const path = getPath(request.url);
     const app = this.#appOf(request, path);
@@ -63,7 +64,7 @@ export class Placement {
     return this.#look(way as Parted, id);
   }
 
-  /** A token is one agent's for good. Whether it still counts is said by the node that it leads to. */
+  /** A token belongs to one agent permanently. The node it leads to checks whether it is still valid. */
   #byToken(request: Request): Place | Promise<Place> {
     const token = findCredential(request)?.token.toLowerCase();
     return token !== undefined && isUuid(token) ? this.#look("token", sha256(token)) : FIRST_PART;
@@ -82,7 +83,7 @@ export class Placement {
   }
 }
 
-/** `me` is whose key the request was sent with, of whatever worth it is. */
+/** `me` is the user of the request's key, whether or not the key is valid. */
 const ownerIn = (request: Request, user: string): Owner => {
   const token = user === "me" ? findCredential(request)?.token : undefined;
   return { user, key: /^([A-Za-z0-9]{10})-[A-Za-z0-9]{22}$/.exec(token ?? "")?.[1] };

@@ -1,27 +1,27 @@
-// By what it is known which node of a cluster an operation belongs to. Pure. Each operation declares its way (../operation.ts).
+// Declares how the node of an operation is determined. Pure. Each operation declares its way (../operation.ts).
 import type { Parted } from "#db/part-of.ts";
 
 /**
- * `first`: the node that has what there is once. `here`: whichever node the request came to. `token`: by the agent's token. `owner`: by the
- * user who will own what is made. `named_workspace`: by names. `chat_workspace`: where the tunnel of the chat's workspace ends. All others
- * are by the id in a variable of the path, a task also by its name.
+ * `first`: the node that owns cluster-wide singletons. `here`: the node that received the request. `token`: the agent of the token.
+ * `owner`: the user who will own the new resource. `named_workspace`: names in the path. `chat_workspace`: where the tunnel of the chat's
+ * workspace ends. All others use the ID in a path variable; a task can also be given by name.
  */
 export type Way = "first" | "here" | "owner" | "named_workspace" | "chat_workspace" | Parted;
 
-/** A way with the variable of the path that has the id or the name. */
+/** A way, with the path variable that has the ID or name. */
 export type Found = { readonly way: Way; readonly variable: string };
 
-/** The variables of a path that have it. */
+/** The path variables for each way. */
 const VARIABLES: Readonly<Partial<Record<Way, readonly string[]>>> = {
   owner: ["user"],
   named_workspace: ["workspacename"],
   workspace: ["workspace"],
-  // A page names an agent in short.
+  // Page paths use `agent` for short.
   agent: ["workspaceagent", "agent"],
   build: ["workspacebuild"],
   chat: ["chat"],
   chat_workspace: ["chat"],
-  // A dry run is of the part of its version.
+  // A dry run belongs to the part of its version.
   template_version: ["templateversion"],
   task: ["task"],
   trial: ["trial"],
@@ -40,7 +40,7 @@ export const findWay = ({ route, declared: { placement: way = "first" } }: Place
   variable: inPath(route, VARIABLES[way] ?? []) ?? "",
 });
 
-/** Whether a path names a thing that has a node of its own: its operation must declare a placement. */
+/** Returns whether a path names a resource that belongs to a node; its operation must then declare a placement. */
 export const namesPlace = (route: string): boolean =>
   route.startsWith("/api/v2/workspaceagents/me/") || inPath(route, NAMED) !== undefined;
 

@@ -1,10 +1,10 @@
-// `slipway account deploy-keys list|create|revoke`: keys with which one's workspaces reach single private repositories.
+// `slipway account deploy-keys list|create|revoke`: keys with which the user's workspaces access single private repositories.
 
 import type { DeployKey } from "#schema/users/deploy-key.ts";
 import type { Client } from "#src/client.ts";
 import { findDeployPlace, toRepositoryName } from "#src/git/deploy-key.ts";
 import { noWords, readArguments } from "../../arguments.ts";
-import { oneWord, orAsked } from "../../asked.ts";
+import { oneWord, promptIfMissing } from "../../asked.ts";
 import { VerbFailure } from "../../failure.ts";
 import { asTable } from "../../options.ts";
 import { plain, relative } from "../../text.ts";
@@ -32,7 +32,7 @@ export const create: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv);
   const word = oneWord(input, words, "the repository");
   return withServer("account deploy-keys create", input, value, async ({ client }) => {
-    const url = await orAsked(input, word, "Repository");
+    const url = await promptIfMissing(input, word, "Repository");
     const key = await client.post(PATH, { url });
     input.print(has.json ? JSON.stringify(key) : describe(key));
     return EXIT.ok;
@@ -43,7 +43,7 @@ export const revoke: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv);
   const word = oneWord(input, words, "the repository");
   return withServer("account deploy-keys revoke", input, value, async ({ client }) => {
-    const key = await find(client, await orAsked(input, word, "Repository"));
+    const key = await find(client, await promptIfMissing(input, word, "Repository"));
     await client.delete(`/api/v2/users/me/deploy-keys/${key.id}`);
     const said = `The deploy key for ${plain(key.url)} is revoked. Also remove its public key from the repository's settings.`;
     input.print(has.json ? JSON.stringify(key) : said);

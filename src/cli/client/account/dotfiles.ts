@@ -1,4 +1,4 @@
-// `slipway account dotfiles [REPOSITORY]`: the dotfiles that one's workspaces install at each start.
+// `slipway account dotfiles [REPOSITORY]`: the dotfiles that the user's workspaces install at each start.
 import { usageError } from "#base/usage-error.ts";
 import type { Dotfiles } from "#schema/users/dotfiles.ts";
 import { readArguments } from "../../arguments.ts";

@@ -1,4 +1,4 @@
-// `slipway budgets list`: budgets with what is used of each.
+// `slipway budgets list`: budgets with their current usage.
 import { budgetTitle, formatAmount } from "#schema/ai/budget-words.ts";
 import { noWords, readArguments } from "../../arguments.ts";
 import { asTable } from "../../options.ts";

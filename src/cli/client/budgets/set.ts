@@ -21,7 +21,7 @@ const oneOf = <const V extends readonly string[]>(option: string, values: V, giv
   return found;
 };
 
-/** The ID of what is limited. Throws VerbFailure if the name is unknown. */
+/** Returns the ID of the limited resource. Throws VerbFailure if the name is unknown. */
 const idFor = async (
   client: Client,
   scope: BudgetScope,

@@ -1,4 +1,4 @@
-// `slipway chat clear CHAT`: the chat's model forgets what was said; people still see it.
+// `slipway chat clear CHAT`: clears the model's context; users still see the messages.
 import { readArguments } from "../../arguments.ts";
 import { oneWord } from "../../asked.ts";
 import { EXIT, type RunVerb, type VerbInput } from "../../verb.ts";

@@ -1,4 +1,4 @@
-// `slipway chat compact CHAT [TEXT]`: a model sums up what was said, and the chat continues from that. Ctrl-C interrupts it.
+// `slipway chat compact CHAT [TEXT]`: has a model summarize the conversation, and continues from the summary. Ctrl-C interrupts it.
 import type { CompactChat } from "#schema/chats/chat.ts";
 import { readArguments } from "../../arguments.ts";
 import { oneWord } from "../../asked.ts";
@@ -20,7 +20,7 @@ export const run: RunVerb = async (input) => {
 
 type Input = { readonly id: string; readonly instructions: string; readonly waits: boolean; readonly json: boolean };
 
-/** Prints the summary as it arrives, unless with --no-wait. Throws VerbFailure if there is none. */
+/** Prints the summary as it arrives, except with --no-wait. Throws VerbFailure if there is no summary. */
 export const compact = async (
   input: VerbInput,
   remote: Remote,

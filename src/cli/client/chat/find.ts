@@ -1,19 +1,19 @@
-// Chats, models and texts as people name them.
+// Finds chats and models by name or ID, and reads prompts.
 import { usageError } from "#base/usage-error.ts";
 import type { Chat } from "#schema/chats/chat.ts";
 import type { Client } from "#src/client.ts";
 import { allInput } from "../../ask.ts";
-import { orAsked } from "../../asked.ts";
+import { promptIfMissing } from "../../asked.ts";
 import { VerbFailure } from "../../failure.ts";
 import { getStreams } from "../../streams.ts";
 import { plain } from "../../text.ts";
 import type { VerbInput } from "../../verb.ts";
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
-/** How many chats are searched for the prefix of an ID: the most recently active ones. */
+/** Number of chats searched for an ID prefix: the most recently active ones. */
 const RECENT = 200;
 
-/** The chat of an id or of its beginning. Throws VerbFailure when none or several are meant. */
+/** Returns the chat with this ID or ID prefix. Throws VerbFailure if none or several match. */
 export const chatNamed = async (client: Client, name: string): Promise<Chat> => {
   if (UUID.test(name)) return client.get(`/api/v2/chats/${name.toLowerCase()}`);
   const recent = await client.get(`/api/v2/chats?limit=${RECENT}`);
@@ -24,17 +24,17 @@ export const chatNamed = async (client: Client, name: string): Promise<Chat> => 
   return found;
 };
 
-/** The same, asked for at a terminal where it was left out. */
+/** Like chatNamed, but prompts for a missing ID on a terminal. */
 export const chatAsked = async (input: VerbInput, client: Client, word: string | undefined): Promise<Chat> =>
-  chatNamed(client, await orAsked(input, word, "Chat", () => recentChats(client)));
+  chatNamed(client, await promptIfMissing(input, word, "Chat", () => recentChats(client)));
 
-/** The beginnings of the ids of the chats that moved last, each with its title. */
+/** Returns the ID prefixes and titles of the most recently active chats. */
 const recentChats = async (client: Client): Promise<string[]> => {
   const chats = await client.get("/api/v2/chats?limit=10");
   return chats.map(({ id, title }) => `${id.slice(0, 8)} ${Bun.sliceAnsi(title, 0, 30, { ellipsis: "…" })}`);
 };
 
-/** The id of a model by its name or what it is shown as. Throws VerbFailure that names those there are. */
+/** Returns the ID of the model with this name or display name. Throws VerbFailure with a list of models if none exists. */
 export const modelNamed = async (client: Client, name: string): Promise<string> => {
   const { providers } = await client.get("/api/v2/chats/models");
   const models = providers.flatMap(({ models }) => models);
@@ -46,12 +46,12 @@ export const modelNamed = async (client: Client, name: string): Promise<string> 
   );
 };
 
-/** What is to be said: the words, or what comes in where none exist. Throws UsageError when nothing does. */
+/** Returns the prompt from the arguments, or from standard input if none exist. Throws UsageError if both are empty. */
 export const readPrompt = async (input: VerbInput, words: readonly string[]): Promise<string> => {
   const isPiped = words.length === 0 || (words.length === 1 && words[0] === "-");
   if (!isPiped) return words.join(" ");
   const streams = getStreams(input);
-  const text = streams.inputIsTerminal ? await orAsked(input, undefined, "Message") : await allInput(streams);
+  const text = streams.inputIsTerminal ? await promptIfMissing(input, undefined, "Message") : await allInput(streams);
   if (text.trim() === "") throw usageError("chat", "expected a message, as arguments or from a pipe");
   return text;
 };

@@ -1,5 +1,5 @@
-// Following a chat's stream until its turn has ended, or for as long as someone watches. A connection that breaks is made again where it
-// was, and nothing is shown twice (rules CV-12, CV-13).
+// Follows a chat's stream until its turn has ended, or until interrupted. A broken connection is resumed where it was, and nothing is shown
+// twice (rules CV-12, CV-13).
 import { pause } from "#base/retry.ts";
 import { visible } from "#base/visible-text.ts";
 import type { Chat } from "#schema/chats/chat.ts";
@@ -17,23 +17,23 @@ import { SubRequests } from "./sub-requests.ts";
 
 export type Following = {
   chat_id: string;
-  /** The newest message that is known already. */
+  /** ID of the newest message that is already known. */
   after: number;
-  /** Ends with the turn. */
+  /** Stops at the end of the turn. */
   untilIdle: boolean;
   json: boolean;
   showsUsers: boolean;
-  /** What becomes of calls that wait for permission. */
+  /** How calls that wait for approval are answered. */
   permissions: PermissionWay;
 };
 
-/** How long a server may be away. */
+/** How long to retry while the server is unreachable. */
 const PATIENCE_MS = 60_000;
 const AGAIN_MS = 500;
-/** No right, or a client that makes no sense: these do not pass. */
+/** Close codes for missing access or a client error: retrying is pointless. */
 const FINAL_CODES = [1002, 1008, 1009];
 
-/** Shows what is said; answers 0 when the turn succeeded. Throws VerbFailure with the chat's error. */
+/** Prints the chat's events. Returns 0 if the turn succeeded. Throws VerbFailure with the chat's error. */
 export const follow = async (input: VerbInput, { client }: Remote, following: Following): Promise<number> => {
   const path = `/api/v2/chats/${following.chat_id}` as const;
   const shown = makeSink(input, following);
@@ -76,11 +76,11 @@ export const follow = async (input: VerbInput, { client }: Remote, following: Fo
   }
 };
 
-/** Where the reader is: what was shown once is not new when the stream begins again. */
+/** The position in the stream, so that events are not shown again after a reconnect. */
 class Place {
   after: number;
   #status: ChatStatus | undefined;
-  /** The turn waits for tools of a client, which this command does not provide. */
+  /** The turn waits for client-side tools, which this command does not provide. */
   #waitsForResults = false;
   #queued = 0;
   #step = "";
@@ -110,7 +110,7 @@ class Place {
     return true;
   }
 
-  /** Nothing is said any more, and nothing waits to be. */
+  /** True if no turn is running and no message is queued. */
   get isIdle(): boolean {
     if (this.#status === "waiting") return this.#queued === 0;
     return this.#status === "error" || (this.#status === "requires_action" && this.#waitsForResults);

@@ -1,4 +1,4 @@
-// `slipway chat list`: the caller's chats, the one that moved last first.
+// `slipway chat list`: the caller's chats, most recently active first.
 import { CHAT_STATUS_WORDS } from "#schema/chats/chat-status-words.ts";
 import { noWords, readArguments } from "../../arguments.ts";
 import { asTable } from "../../options.ts";

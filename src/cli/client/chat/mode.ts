@@ -1,4 +1,4 @@
-// `slipway chat mode CHAT [MODE]`: shows what a chat may do without asking, or sets it; it counts from the next call of a tool on.
+// `slipway chat mode CHAT [MODE]`: shows or sets the permission mode of a chat. A change takes effect with the next tool call.
 import { usageError } from "#base/usage-error.ts";
 import { PERMISSION_MODES, type PermissionMode } from "#schema/chats/chat-permissions.ts";
 import { readArguments } from "../../arguments.ts";
@@ -20,7 +20,7 @@ export const run: RunVerb = async (input) => {
   });
 };
 
-/** The mode of this name, with hyphens or underscores. Throws UsageError. */
+/** Parses a mode with hyphens or underscores. Throws UsageError. */
 export const permissionMode = (flag: string, given: string): PermissionMode => {
   const found = PERMISSION_MODES.find((one) => one === given.toLowerCase().replaceAll("-", "_"));
   if (!found) throw usageError(flag, `expected ${PERMISSION_MODES.join(", ")}`);

@@ -1,4 +1,4 @@
-// `slipway chat new TEXT`: begins a chat and shows the answer as it comes. Ctrl-C interrupts the turn.
+// `slipway chat new TEXT`: starts a chat and prints the answer as it arrives. Ctrl-C interrupts the turn.
 import { usageError } from "#base/usage-error.ts";
 import type { CreateChat } from "#schema/chats/chat.ts";
 import type { Client } from "#src/client.ts";
@@ -21,7 +21,7 @@ export const run: RunVerb = async (input) => {
   if (value.agent !== undefined && value.workspace === undefined) throw usageError("--agent", "only with --workspace");
   const permissions = permissionWay(value.permissions);
   const permission_mode = value.mode === undefined ? undefined : permissionMode("--mode", value.mode);
-  // Someone sits here and answers: a person's chat, as one that is begun in the browser.
+  // Someone at the terminal can answer, so this is an interactive chat, like one started in the browser.
   const isPerson = permissions === "ask" && !has.json && !has["no-wait"] && isAttended(input);
   return withServer("chat new", input, value, async (remote) => {
     const { client } = remote;
@@ -55,7 +55,7 @@ export const run: RunVerb = async (input) => {
   });
 };
 
-/** Existing messages are kept. */
+/** Interrupts the turn. Existing messages are kept. */
 export const interrupt = async (client: Client, chat_id: string): Promise<void> => {
   await client.post(`/api/v2/chats/${chat_id}/interrupt`).catch(() => {});
 };

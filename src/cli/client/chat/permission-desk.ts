@@ -1,5 +1,5 @@
-// Answers calls of a chat that wait for permission: by the option `--permissions`, or by asking anyone who sits at the terminal. Where
-// nobody does they are only told, and someone else may answer (rules CV-15 to CV-17). Used by follow.ts.
+// Answers calls of a chat that wait for approval: according to the option `--permissions`, or by prompting at the terminal. Without a
+// terminal they are only reported, and someone else may answer (rules CV-15 to CV-17). Used by follow.ts.
 import type { Clock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
 import { usageError } from "#base/usage-error.ts";
@@ -15,31 +15,31 @@ import { askedLine, askedText } from "./permission-text.ts";
 const WAYS = ["ask", "allow", "deny"] as const;
 export type PermissionWay = (typeof WAYS)[number];
 
-/** The value of `--permissions`; throws UsageError. */
+/** Parses the value of `--permissions`. Throws UsageError. */
 export const permissionWay = (given: string | undefined): PermissionWay => {
   const found = WAYS.find((one) => one === (given ?? "ask"));
   if (!found) throw usageError("--permissions", `expected ${WAYS.join(", ")}`);
   return found;
 };
 
-/** Someone sits at the terminal who reads questions and answers them. */
+/** True if someone at the terminal can read and answer questions. */
 export const isAttended = (input: VerbInput): boolean => input.isTerminal && getStreams(input).inputIsTerminal;
 
 export type PermissionDeskOptions = {
   readonly client: Client;
   readonly way: PermissionWay;
-  /** Prints events without asking. */
+  /** Prints events without prompting. */
   readonly json: boolean;
-  /** Says something on a line of its own. */
+  /** Prints a message on a separate line. */
   readonly note: (text: string) => void;
 };
 
 type Answer = PermissionAnswers["answers"][number];
-/** The calls of a chat that are asked for together. */
+/** Calls of a chat that are approved together. */
 type Asked = {
   readonly chat_id: string;
   readonly calls: ActionRequired["tool_calls"];
-  /** Of a sub-chat. */
+  /** Title of the sub-chat, if any. */
   readonly title: string | undefined;
   readonly withdrawn: AbortSignal;
 };
@@ -59,7 +59,7 @@ export class PermissionDesk {
   readonly #options: PermissionDeskOptions;
   readonly #lines: TypedLines | undefined;
   readonly #clock: Clock;
-  /** The calls that are asked for now, by their chat. */
+  /** The calls being prompted for, by chat. */
   readonly #open = new Map<string, { readonly key: string; readonly withdrawn: AbortController }>();
   #answering: Promise<void> = Promise.resolve();
 
@@ -70,14 +70,14 @@ export class PermissionDesk {
     this.#lines = canAsk ? new TypedLines(getStreams(input), input.clock, input.printError) : undefined;
   }
 
-  /** `title`: of the sub-chat that the event is about. */
+  /** Handles an event. `title` is that of the sub-chat it belongs to. */
   hear(event: ChatEvent, title?: string): void {
     const { type, chat_id } = event;
     if (type === "status" && event.status.status !== "requires_action") this.#withdraw(chat_id);
     if (type !== "action_required") return;
     const { kind, tool_calls } = event.action_required;
     const key = tool_calls.map(({ tool_call_id }) => tool_call_id).join("\n");
-    // A stream that began again tells what is asked already.
+    // After a reconnect, the stream repeats requests that are already being prompted for.
     if (kind === "permission" && this.#open.get(chat_id)?.key === key) return;
     this.#withdraw(chat_id);
     if (kind !== "permission") return;
@@ -87,7 +87,7 @@ export class PermissionDesk {
     this.#answering = this.#answering.then(() => this.#answer(request));
   }
 
-  /** Stops asking. */
+  /** Stops prompting. */
   async close(): Promise<void> {
     for (const chat_id of [...this.#open.keys()]) this.#withdraw(chat_id);
     await this.#answering;
@@ -98,7 +98,7 @@ export class PermissionDesk {
     this.#open.delete(chat_id);
   }
 
-  /** Never rejects: what goes wrong is said. */
+  /** Never rejects; errors are printed. */
   async #answer(request: Asked): Promise<void> {
     const { way, note, json } = this.#options;
     const { calls, withdrawn, chat_id } = request;
@@ -130,7 +130,7 @@ export class PermissionDesk {
       const sent = await this.#send(request, answers);
       if (sent === "taken") return this.#tellRules(request, answers);
       if (sent === "over") return;
-      // From the call that is named on it is asked again.
+      // Prompts again, starting with the call whose answer was refused.
       at = sent === "again" ? 0 : sent;
       answers.length = at;
     }
@@ -154,7 +154,10 @@ export class PermissionDesk {
     }
   }
 
-  /** `over`: it is not to be answered by us; `again`: it may be later; a number: the answer that the server could not use. */
+  /**
+   * Sends the answers. Returns `over` if the calls no longer need an answer from this user, `again` if it should be retried, or the index
+   * of an answer that the server rejected.
+   */
   async #send({ chat_id, withdrawn }: Asked, answers: readonly Answer[]): Promise<"taken" | "over" | "again" | number> {
     const { client, note } = this.#options;
     try {
@@ -175,7 +178,7 @@ export class PermissionDesk {
     }
   }
 
-  /** What will not be asked for again. */
+  /** Prints the rules that were stored and will not be asked for again. */
   async #tellRules({ chat_id }: Asked, answers: readonly Answer[]): Promise<void> {
     const kept = answers.filter(({ scope }) => scope === "always").length;
     if (kept === 0) return;

@@ -1,11 +1,11 @@
-// Calls that wait for permission, as text for anyone who decides: the whole command or the paths first, nothing that moves the cursor or
-// turns the order of letters around, and it is said where something was left out (rule CV-15).
+// Formats calls that wait for approval for the person who decides: the whole command or the paths first, without control characters or text
+// that changes the direction of writing, and with a note where something is omitted (rule CV-15).
 
 import { unmistakable } from "#base/visible-text.ts";
 import type { ToolCallRequest } from "#schema/chats/chat-event.ts";
 import { plain } from "../../text.ts";
 
-/** Letters of a value that are shown; a command is shown whole. */
+/** Number of characters shown of a value. Commands are shown in full. */
 const SHOWN = 400;
 const LINE = 200;
 
@@ -20,13 +20,13 @@ const parseArgs = ({ args }: Pick<ToolCallRequest, "args">): Record<string, unkn
   }
 };
 
-/** The command of `execute`; undefined for other tools. */
+/** Returns the command of `execute`; undefined for other tools. */
 const findCommand = (call: Pick<ToolCallRequest, "tool_name" | "args">): string | undefined => {
   const { command } = parseArgs(call);
   return call.tool_name === "execute" && typeof command === "string" ? command : undefined;
 };
 
-/** What is asked for, on lines of its own: the tool, then its command or its arguments. `title`: of the sub-chat that asks. */
+/** Formats a request on several lines: the tool, then its command or arguments. `title` is that of the requesting sub-chat. */
 export const askedText = (call: ToolCallRequest, title?: string): string => {
   const who = title === undefined ? "The model" : `The agent "${plain(title)}"`;
   const head = `${who} asks to use ${plain(call.tool_name)}:\n`;
@@ -43,7 +43,7 @@ const cutWords = (value: unknown): string => {
   return left > 0 ? `${text.slice(0, SHOWN)}… (${left} more characters)` : text;
 };
 
-/** The same on a part of a line, for logs. */
+/** Formats a request on one line, for logs. */
 export const askedLine = (call: ToolCallRequest): string => {
   const words = unmistakable(findCommand(call) ?? call.args).replaceAll("\n", "\\n");
   return `${plain(call.tool_name)} ${words.length > LINE ? `${words.slice(0, LINE)}…` : words}`;

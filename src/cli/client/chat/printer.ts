@@ -1,18 +1,18 @@
-// A chat's events as text for people: what the model says goes to one side, what it does and thinks to the other, so that a pipe holds
-// the answer alone (rule CV-12). What came piece by piece is not said again when the whole message comes.
+// Prints a chat's events as text: the model's answer on one stream, its activity and reasoning on the other, so that a pipe contains only
+// the answer (rule CV-12). Text that was streamed is not printed again with the complete message.
 import type { ChatMessage } from "#schema/chats/chat.ts";
 import type { ChatEvent } from "#schema/chats/chat-event.ts";
 import type { ShownPart } from "#schema/chats/chat-part.ts";
 import { plain, several } from "../../text.ts";
 
 export type Sides = {
-  /** What is said. */
+  /** Writes the model's answer. */
   say(text: string): void;
-  /** What is done in the meantime. */
+  /** Writes activity. */
   note(text: string): void;
-  /** The person's own messages are shown, too. */
+  /** Also prints the user's own messages. */
   showsUsers: boolean;
-  /** Escape sequences may be used on the side of notes. */
+  /** Escape sequences may be used in notes. */
   isColoured: boolean;
 };
 
@@ -22,14 +22,14 @@ const ARGS = 200;
 
 export class ChatPrinter {
   readonly #sides: Sides;
-  /** Text of the step that is being said, as it came. */
+  /** Streamed text of the current step. */
   #said = "";
   #step = "";
   readonly #calls = new Set<string>();
   readonly #results = new Set<string>();
   #newest = 0;
   #queued = 0;
-  /** The last character that was written on either side was a line end. */
+  /** The last character written to either stream was a newline. */
   #isLineStart = true;
 
   constructor(sides: Sides) {
@@ -53,12 +53,12 @@ export class ChatPrinter {
     }
   }
 
-  /** Something that is no event, on lines of its own. */
+  /** Prints a message that is not an event, on separate lines. */
   note(text: string): void {
     this.#remark(text);
   }
 
-  /** Ends the line that was begun. */
+  /** Ends an unfinished line. */
   endLine(): void {
     if (this.#isLineStart) return;
     this.#sides.say("\n");
@@ -131,7 +131,7 @@ export class ChatPrinter {
     this.#isLineStart = shown.endsWith("\n");
   }
 
-  /** A note on lines of its own. */
+  /** Prints a note on separate lines. */
   #remark(text: string): void {
     this.#note(`${this.#isLineStart ? "" : "\n"}${text}\n`);
   }

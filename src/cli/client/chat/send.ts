@@ -1,4 +1,4 @@
-// `slipway chat send CHAT TEXT`: continues with a chat and shows the answer as it comes. Ctrl-C interrupts the turn.
+// `slipway chat send CHAT TEXT`: continues a chat and prints the answer as it arrives. Ctrl-C interrupts the turn.
 import type { CreateMessage } from "#schema/chats/chat.ts";
 import { readArguments } from "../../arguments.ts";
 import { oneWord } from "../../asked.ts";
@@ -11,7 +11,7 @@ import { follow } from "./follow.ts";
 import { interrupt } from "./new.ts";
 import { permissionWay } from "./permission-desk.ts";
 
-/** The command alone, or with what the summary is to heed. */
+/** The command alone, or with instructions for the summary. */
 const COMPACT = /^\s*\/compact(?:\s([\s\S]*))?$/;
 
 export const run: RunVerb = async (input) => {

@@ -1,5 +1,6 @@
-// What sub-chats of a chat ask a person for while it waits for them: theirs are streams of their own, so anyone who follows the chat would
-// see nothing of it (rule CV-17). Heard from the watch of all of one's chats, and at its begin from those that wait already.
+// Approval requests of a chat's sub-chats while the chat waits for them. Sub-chats have separate streams, so a follower of the chat alone
+// would not see the requests (rule CV-17). They come from the watch of all the user's chats and, at the start, from sub-chats that already
+// wait.
 import type { Clock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
 import type { Chat } from "#schema/chats/chat.ts";
@@ -13,9 +14,9 @@ const WAITS = "requires_action";
 type Options = {
   readonly client: Client;
   readonly clock: Clock;
-  /** The chat whose sub-chats are meant. */
+  /** The chat whose sub-chats are watched. */
   readonly chat_id: string;
-  /** Statuses, and calls that are asked for, of a sub-chat of this title. */
+  /** Receives statuses and approval requests of a sub-chat with this title. */
   readonly hear: (event: ChatEvent, title: string) => void;
 };
 
@@ -28,7 +29,7 @@ export class SubRequests implements Disposable {
     this.#options = options;
   }
 
-  /** Ends when it is disposed, or when the server does not let it watch. Never rejects. */
+  /** Runs until disposed, or until the server refuses the watch. Never rejects. */
   async follow(): Promise<void> {
     const { client, clock } = this.#options;
     while (!this.#isClosed) {
@@ -63,13 +64,13 @@ export class SubRequests implements Disposable {
     const { client, chat_id, hear } = this.#options;
     const { children } = await client.get(`/api/v2/chats/${chat_id}`);
     for (const { id, status, title } of children as Chat[]) {
-      // What waited before the connection was lost may have been answered since.
+      // A request from before the disconnect may have been answered.
       if (status !== WAITS) hear({ type: "status", chat_id: id, status: { status } }, title);
       else await this.#tellOf(id, title);
     }
   }
 
-  /** As the chat's own stream begins: with its status and what it waits for. */
+  /** Reports the status and the open request of a sub-chat, as its own stream would first. */
   async #tellOf(id: string, title: string): Promise<void> {
     const { client, hear } = this.#options;
     using socket = await openSocket(client, `/api/v2/chats/${id}/stream?after_id=${Number.MAX_SAFE_INTEGER}`);

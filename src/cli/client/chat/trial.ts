@@ -1,4 +1,4 @@
-// Trials as people see them at the command line: a table of the ways, and following one until its ways have ended or its forks are deleted.
+// Prints trials: a table of the ways, and live progress until the ways have ended or the forks are deleted.
 import type { Chat } from "#schema/chats/chat.ts";
 import type { WatchEvent } from "#schema/chats/chat-event.ts";
 import type { Trial, TrialWay } from "#schema/chats/trial.ts";
@@ -20,7 +20,7 @@ const WORDS: Readonly<Record<TrialWay["status"], string>> = {
   error: "error",
 };
 
-/** A line for each way, and below what went wrong. */
+/** Returns one line for each way, and the error below. */
 export const describeTrial = ({ ways, error, status, kept_way }: Trial): string => {
   const rows = ways.map((way) => [
     String(way.number),
@@ -58,7 +58,7 @@ export const describeWay = ({ number, status, chat_id, error }: TrialWay): strin
   return `Way ${number}: ${WORDS[status]}${more}`;
 };
 
-/** The newest trial of the chat. Throws VerbFailure where the chat has no trial. */
+/** Returns the newest trial of the chat. Throws VerbFailure if the chat has no trial. */
 export const newestTrial = async (client: Client, { id }: Chat): Promise<Trial> => {
   const { trials } = await client.get(`/api/v2/chats/${id}/trials`);
   const [newest] = trials;
@@ -66,7 +66,10 @@ export const newestTrial = async (client: Client, { id }: Chat): Promise<Trial> 
   throw new VerbFailure(`no ways were tried in this chat. Try some with \`slipway chat try ${id.slice(0, 8)} TEXT\`.`);
 };
 
-/** The trial once `isThere`; `seen` gets each state of it until then. `begin` is called when nothing can be missed any more. */
+/**
+ * Waits until `isThere` and returns the trial. `seen` receives every state until then. `begin` is called once the watch is open, so that
+ * nothing is missed.
+ */
 export const followTrial = async (
   client: Client,
   begin: () => Promise<Trial>,

@@ -1,4 +1,4 @@
-// `slipway chat watch CHAT`: all that was said, and what is said from now on, until Ctrl-C or, with --until-idle, the end of the turn.
+// `slipway chat watch CHAT`: prints the history and new events, until Ctrl-C or, with --until-idle, the end of the turn.
 import { readArguments } from "../../arguments.ts";
 import { oneWord } from "../../asked.ts";
 import type { RunVerb } from "../../verb.ts";

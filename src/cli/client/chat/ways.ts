@@ -1,4 +1,4 @@
-// `slipway chat ways CHAT`: the ways of the chat's newest trial; prints what one has changed, or stops all of them.
+// `slipway chat ways CHAT`: lists the ways of the chat's newest trial, prints the changes of one, or stops all of them.
 import { usageError } from "#base/usage-error.ts";
 import { readArguments } from "../../arguments.ts";
 import { oneWord } from "../../asked.ts";

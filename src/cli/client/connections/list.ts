@@ -1,4 +1,4 @@
-// `slipway connections list [WORDS…] [--limit N]`: who was connected to which workspace; words search.
+// `slipway connections list [WORDS…] [--limit N]`: the connection log; the words are search terms.
 import { usageError } from "#base/usage-error.ts";
 import type { ConnectionLog } from "#schema/connections.ts";
 import { readArguments } from "../../arguments.ts";

@@ -1,6 +1,6 @@
 // `slipway groups create NAME [--display-name TEXT] [--quota N]`: creates an empty group.
 import { readArguments } from "../../arguments.ts";
-import { oneWord, orAsked } from "../../asked.ts";
+import { oneWord, promptIfMissing } from "../../asked.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { groupsPath, MEMBERS, toGroupFields } from "./find.ts";
@@ -10,7 +10,7 @@ export const run: RunVerb = async (input) => {
   const word = oneWord(input, words, "the group's name");
   const members = toGroupFields(value);
   return withServer("groups create", input, value, async ({ client }) => {
-    const name = await orAsked(input, word, "Name of the group");
+    const name = await promptIfMissing(input, word, "Name of the group");
     const group = await client.post(groupsPath(value.organization), { name, ...members });
     const next = `\`slipway groups members ${group.name} --add USER\` adds members`;
     input.print(has.json ? JSON.stringify(group) : `Created ${group.name}; ${next}.`);

@@ -1,6 +1,6 @@
 // `slipway groups delete GROUP [--yes]`: deletes a group after confirmation; its members lose access to what was shared with it.
 import { readArguments } from "../../arguments.ts";
-import { confirmable, mustBeMeant } from "../../asked.ts";
+import { confirmable, confirmByName } from "../../asked.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { groupAsked } from "./find.ts";
@@ -12,7 +12,7 @@ export const run: RunVerb = async (input) => {
   return withServer("groups delete", input, value, async ({ client }) => {
     const group = await named(client);
     if (!has.yes)
-      await mustBeMeant(
+      await confirmByName(
         input,
         group.name,
         `This deletes the group ${group.name} and removes its access to everything shared with it.`,

@@ -1,17 +1,17 @@
-// Groups by the names that people give them, for every verb that works on one.
+// Finds groups by name, for all commands that work on one.
 import { usageError } from "#base/usage-error.ts";
 import type { Group } from "#schema/users/group.ts";
 import type { Client } from "#src/client.ts";
-import { oneWord, orAsked } from "../../asked.ts";
+import { oneWord, promptIfMissing } from "../../asked.ts";
 import { plain } from "../../text.ts";
 import { unknownName } from "../../unknown-name.ts";
 import type { VerbInput } from "../../verb.ts";
 
-/** Where the API has the groups of an organization. */
+/** The API path of an organization's groups. */
 export const groupsPath = (organization: string | undefined) =>
   `/api/v2/organizations/${encodeURIComponent(organization ?? "default")}/groups` as const;
 
-/** The group of a name, letter case ignored, or an id. Throws VerbFailure when none exists. */
+/** Returns the group with this name (case-insensitive) or ID. Throws VerbFailure if it does not exist. */
 export const groupNamed = async (client: Client, organization: string | undefined, name: string): Promise<Group> => {
   const groups = await client.get(groupsPath(organization));
   const wanted = name.toLowerCase();
@@ -20,7 +20,7 @@ export const groupNamed = async (client: Client, organization: string | undefine
   return found;
 };
 
-/** The group that the words name, or that is asked for at a terminal. Throws UsageError before anything is sent. */
+/** Returns the named group, or prompts for one on a terminal. Throws UsageError before any request. */
 export const groupAsked = (
   input: VerbInput,
   words: readonly string[],
@@ -29,15 +29,15 @@ export const groupAsked = (
   const word = oneWord(input, words, "the group");
   return async (client) => {
     const names = async () => (await client.get(groupsPath(organization))).map(({ name }) => name);
-    return groupNamed(client, organization, await orAsked(input, word, "Group", names));
+    return groupNamed(client, organization, await promptIfMissing(input, word, "Group", names));
   };
 };
 
-/** What the options of `create` and `edit` set. */
+/** The options of `create` and `edit`. */
 export const MEMBERS = ["display-name", "avatar-url", "quota"] as const;
 type Given = Readonly<Partial<Record<(typeof MEMBERS)[number], string>>>;
 
-/** The members of a request that the options stand for. Throws UsageError for a quota that is no number. */
+/** Converts the options to request fields. Throws UsageError if the quota is not a number. */
 export const toGroupFields = (given: Given) => {
   const { quota } = given;
   if (quota !== undefined && !/^\d{1,9}$/.test(quota))
@@ -49,7 +49,7 @@ export const toGroupFields = (given: Given) => {
   };
 };
 
-/** For people: one row for each fact. */
+/** Formats a group with one row per field. */
 export const described = (group: Group): string => {
   const rows: [string, string][] = [
     ["Group", `${group.name} (${group.id})`],

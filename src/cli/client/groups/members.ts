@@ -1,4 +1,4 @@
-// `slipway groups members GROUP [--add USER]... [--remove USER]...`: who is in it, or who comes and goes.
+// `slipway groups members GROUP [--add USER]... [--remove USER]...`: lists or changes the members of a group.
 import type { Static } from "@sinclair/typebox";
 import type { GroupMember, GroupMembers } from "#schema/users/group.ts";
 import type { Client } from "#src/client.ts";
@@ -32,7 +32,7 @@ export const run: RunVerb = async (input) => {
   });
 };
 
-/** All of them, page by page. */
+/** Loads all members, page by page. */
 const listMembers = async (client: Client, id: string): Promise<GroupMember[]> => {
   const found: GroupMember[] = [];
   for (;;) {

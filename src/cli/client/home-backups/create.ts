@@ -1,4 +1,4 @@
-// `slipway home-backups create WORKSPACE`: backs up the workspace's files, and waits until that has ended.
+// `slipway home-backups create WORKSPACE`: backs up the workspace's files and waits for the result.
 import { readArguments } from "../../arguments.ts";
 import { VerbFailure } from "../../failure.ts";
 import { plain, size } from "../../text.ts";

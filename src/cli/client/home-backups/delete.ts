@@ -1,4 +1,4 @@
-// `slipway home-backups delete WORKSPACE BACKUP [--yes]`: what no other backup needs is removed in the background.
+// `slipway home-backups delete WORKSPACE BACKUP [--yes]`: deletes a backup. Data that no other backup needs is removed in the background.
 import { usageError } from "#base/usage-error.ts";
 import { readArguments } from "../../arguments.ts";
 import { confirmable, mustAgree } from "../../asked.ts";

@@ -1,4 +1,4 @@
-// Home backups by what people call them: the id, how it begins, or nothing for the newest.
+// Finds home backups by ID, ID prefix, or nothing for the newest.
 import type { HomeBackup, HomeBackups } from "#schema/workspaces/home-backup.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { Client } from "#src/client.ts";
@@ -11,7 +11,7 @@ type Which = Pick<Workspace, "id">;
 export const listHomeBackups = (client: Client, { id }: Which): Promise<HomeBackups> =>
   client.get(`/api/v2/workspaces/${id}/home-backups`);
 
-/** The backup that `wanted` names, or the newest that can be restored. */
+/** Returns the backup that `wanted` names, or the newest that can be restored. */
 export const findHomeBackup = async (client: Client, workspace: Workspace, wanted?: string): Promise<HomeBackup> => {
   const { backups } = await listHomeBackups(client, workspace);
   const list = `\`slipway home-backups list ${workspace.name}\` lists them.`;
@@ -26,9 +26,9 @@ export const findHomeBackup = async (client: Client, workspace: Workspace, wante
   return found;
 };
 
-/** The backup once it is no longer being made. */
+/** Waits until the backup is complete or has failed. */
 export const waitForHomeBackup = async (client: Client, workspace: Which, backup: HomeBackup): Promise<HomeBackup> => {
-  // The workspace is news when its snapshot is there, and when that goes because the backup is made.
+  // The workspace's stream sends a message when the snapshot for the backup exists, and when it is removed afterwards.
   for await (const _ of readMessages(client, `/api/v2/workspaces/${workspace.id}/watch-ws`)) {
     const found = (await listHomeBackups(client, workspace)).backups.find(({ id }) => id === backup.id);
     if (!found) throw new VerbFailure("The backup was deleted.");

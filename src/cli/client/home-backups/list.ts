@@ -1,4 +1,4 @@
-// `slipway home-backups list WORKSPACE`: the home backups of a workspace, the newest first.
+// `slipway home-backups list WORKSPACE`: the home backups of a workspace, newest first.
 import type { HomeBackups } from "#schema/workspaces/home-backup.ts";
 import { readArguments } from "../../arguments.ts";
 import { asTable } from "../../options.ts";

@@ -1,5 +1,5 @@
-// `slipway home-backups restore WORKSPACE [BACKUP]`: replaces the workspace's files with those of a backup, after a snapshot of what it has; or
-// makes another workspace of them.
+// `slipway home-backups restore WORKSPACE [BACKUP]`: replaces the workspace's files with those of a backup, after taking a snapshot of
+// them, or creates another workspace from the backup.
 import { usageError } from "#base/usage-error.ts";
 import type { Snapshot } from "#schema/workspaces/snapshot.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
@@ -49,7 +49,7 @@ export const run: RunVerb = async (input) => {
     const build = await client.post(`${at}/snapshots/${fetched.id}/restore`);
     const follow = workspace.latest_build.status === "running" ? finishRestart : finishBuild;
     const code = await follow(input, remote, workspace, build, { "no-wait": false, json: has.json });
-    // The backup has the same files.
+    // The backup contains the same files.
     if (code === EXIT.ok) await client.delete(`${at}/snapshots/${fetched.id}`);
     return code;
   });

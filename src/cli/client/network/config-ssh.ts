@@ -1,5 +1,5 @@
-// `slipway config-ssh`: a section of OpenSSH's own configuration by which `ssh slipway.NAME`, and with it scp, sftp, rsync, git and editors, reach
-// workspaces. Only that section is touched; no token is written, since `slipway ssh` finds the kept session (rule CN-4).
+// `slipway config-ssh`: adds a section to OpenSSH's configuration, with which `ssh slipway.NAME`, and so scp, sftp, rsync, git and editors,
+// connect to workspaces. Only this section is changed. It contains no token, because `slipway ssh` uses the stored session (rule CN-4).
 import { ownProgram } from "#base/program.ts";
 import { usageError } from "#base/usage-error.ts";
 import { noWords, readArguments } from "../../arguments.ts";
@@ -54,7 +54,10 @@ const formatConfig = (file: string, readFile: (path: string) => string): string 
   }
 };
 
-/** Quoted for the shell that OpenSSH hands it to. The address only where it was named: otherwise it is the kept session's. */
+/**
+ * Returns the ProxyCommand, quoted for the shell with which OpenSSH runs it. Contains the address only if it was given explicitly;
+ * otherwise the stored session's is used.
+ */
 const proxyCommand = (url: URL, prefix: string, isNamed: boolean): string => {
   const words = [...ownProgram(), "ssh", "--stdio", "--host-prefix", prefix, ...(isNamed ? ["--url", url.href] : [])];
   return `${words.map((word) => `'${word.replaceAll("'", "'\\''").replaceAll("%", "%%")}'`).join(" ")} %h`;

@@ -1,5 +1,5 @@
-// What an editor's plug-in reads while OpenSSH holds a connection through this program: how the network does, and a log. Both carry the
-// process id of the ssh that has started this program, by which the plug-in finds them (docs/editors.md).
+// Files that an editor's plug-in reads while OpenSSH holds a connection through this program: network statistics, and a log. Their names
+// contain the process ID of the ssh that started this program, by which the plug-in finds them (docs/editors.md).
 import { appendFileSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Client } from "#src/client.ts";
@@ -7,19 +7,19 @@ import type { NetworkPeer } from "#src/tailnet/index.ts";
 import type { ConnectionUse } from "#src/wire/index.ts";
 import type { VerbInput } from "../../verb.ts";
 
-/** Plug-ins take a file for stale after five times this. */
+/** Plug-ins consider the file stale after five times this. */
 const EVERY_MS = 3_000;
 const PING_TIMEOUT_MS = 5_000;
-/** A log that has grown beyond this says so and grows no more. */
+/** A log stops growing at this size, with a final note. */
 const MAX_LOG_BYTES = 10 * 1024 * 1024;
 
-/** Bytes that have passed since they were last taken. */
+/** Counts transferred bytes since the last read. */
 export class Traffic {
   readonly #use: ConnectionUse | undefined;
   #up = 0;
   #down = 0;
 
-  /** `use` counts what goes up. */
+  /** `use` counts sent bytes. */
   constructor(use?: ConnectionUse) {
     this.#use = use;
   }
@@ -43,7 +43,7 @@ export class Traffic {
 
 type Way = { client: Client; peer: NetworkPeer; agent_id: string; traffic: Traffic };
 
-/** Writes `<pid>.json` into the folder again and again until it is disposed, which removes it. */
+/** Writes `<pid>.json` into the folder periodically until disposed, which removes it. */
 export class NetworkInfo implements Disposable {
   readonly #input: VerbInput;
   readonly #way: Way;
@@ -85,7 +85,7 @@ export class NetworkInfo implements Disposable {
       const seconds = (now - this.#at) / 1_000;
       this.#at = now;
       const { up, down } = traffic.take();
-      // A workspace that does not answer leaves the file as it is: it grows stale, which is what plug-ins look at.
+      // If a workspace does not answer, the file is left unchanged and becomes stale, which plug-ins check.
       if (latency !== undefined && !this.#isOver) {
         this.#write({
           p2p: false,
@@ -98,7 +98,7 @@ export class NetworkInfo implements Disposable {
         });
       }
     } catch {
-      // The server is away for a moment, or the disk is full: the next time tries again.
+      // The server may be unreachable, or the disk full. The next interval retries.
       this.#region = undefined;
     } finally {
       this.#isBusy = false;
@@ -112,7 +112,7 @@ export class NetworkInfo implements Disposable {
   }
 }
 
-/** What the only region of the server's relay is called. */
+/** Returns the name of the server's only relay region. */
 const loadRegionName = async (client: Client): Promise<string> => {
   const { derp_map } = await client.get("/api/v2/workspaceagents/connection");
   return Object.values(derp_map.regions)[0]?.regionName ?? "relay";
@@ -124,7 +124,7 @@ const relayLatency = async (client: Client, { clock }: Pick<VerbInput, "clock">)
   return clock.monotonic() - begun;
 };
 
-/** A log in a folder, one line for each event; without a folder nothing is written. */
+/** Returns a function that logs one line per event to a file in the folder; without a folder nothing is written. */
 export const proxyLog = ({ clock, parentPid = 0 }: VerbInput, folder: string | undefined): ((line: string) => void) => {
   if (folder === undefined) return () => {};
   mkdirSync(folder, { recursive: true });

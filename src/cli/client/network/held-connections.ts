@@ -1,16 +1,16 @@
-// Connections to forwarded ports while the workspace is stopped or starts: held until it can be reached, bounded in number and time. The first
-// one after a quiet minute wants the workspace started; a program that only tries again and again does not, or it could never stay stopped.
+// Holds connections to forwarded ports while the workspace is stopped or starting, up to a limit in number and time. The first connection
+// after a quiet minute starts the workspace. Constant retries by a program do not, or the workspace could never stay stopped.
 import type { Clock, Timer } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
 import { type Duplex, WireError } from "#src/wire/index.ts";
 
-/** Connections that wait at most. */
+/** Maximum number of held connections. */
 export const MAX_HELD = 100;
-/** How long one waits. A build may take minutes. */
+/** Maximum time that a connection is held. A build may take minutes. */
 export const MAX_HELD_MS = 10 * 60_000;
-/** A connection that comes sooner after another one, or after the stop, is a program that tries again. */
+/** A connection sooner than this after the previous one, or after the stop, is treated as an automatic retry. */
 export const QUIET_MS = 60_000;
-/** A program in the workspace has so long to come up after the workspace. */
+/** How long programs in the workspace may take to start listening after the workspace has started. */
 const OPENING_MS = 60_000;
 const AGAIN_MS = 500;
 
@@ -18,10 +18,10 @@ type Dial = (port: number) => Promise<Duplex>;
 
 export class HeldConnections {
   readonly #clock: Clock;
-  /** Into the workspace; undefined while it cannot be reached. */
+  /** Connects to the workspace; undefined while it is unreachable. */
   #dial: Dial | undefined;
   #opening_until = 0;
-  /** The last connection, or the stop. */
+  /** Time of the last connection or of the stop. */
   #disturbed_at: number | undefined;
   #isStarting = true;
   #held = new Set<{ resolve: (dial: Dial) => void; reject: (error: Error) => void }>();
@@ -31,7 +31,7 @@ export class HeldConnections {
     this.#clock = clock;
   }
 
-  /** Leads a connection to a port of the workspace, once it can be reached. Rejects when that takes too long or is not wanted. */
+  /** Connects to a port of the workspace, once it is reachable. Rejects on timeout, or if the connection is not held. */
   async dial(port: number): Promise<Duplex> {
     const dial = this.#dial ?? (await this.#hold());
     const until = this.#opening_until;
@@ -46,7 +46,7 @@ export class HeldConnections {
     }
   }
 
-  /** The workspace can be reached: leads all that wait there. `isFresh`: it has only just started. */
+  /** Connects all held connections, since the workspace is reachable. `isFresh`: it has only just started. */
   open(dial: Dial, isFresh: boolean): void {
     this.#dial = dial;
     this.#opening_until = this.#clock.monotonic() + (isFresh ? OPENING_MS : 0);
@@ -54,7 +54,7 @@ export class HeldConnections {
     this.#held.clear();
   }
 
-  /** It cannot be reached any more, or its start failed. */
+  /** The workspace has become unreachable, or its start failed. */
   close(): void {
     this.#dial = undefined;
     this.#isStarting = false;
@@ -64,7 +64,7 @@ export class HeldConnections {
     this.#held.clear();
   }
 
-  /** Resolves when a connection wants the workspace started. */
+  /** Resolves when a connection should start the workspace. */
   async wanted(): Promise<void> {
     await this.#wanted.promise;
   }

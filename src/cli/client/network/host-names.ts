@@ -1,10 +1,13 @@
-// How OpenSSH calls workspaces: a prefix, the workspace, and where needed its owner and agent. A host's name has no slashes, so two hyphens
-// stand for one (rule CN-4).
+// Maps OpenSSH host names to workspaces: a prefix, the workspace, and optionally its owner and agent. Host names cannot contain slashes, so
+// two hyphens replace one (rule CN-4).
 import { VerbFailure } from "../../failure.ts";
 
 export const PREFIX = "slipway.";
 
-/** `slipway.dev`, `slipway.alice--dev.main` as the words of other verbs: `dev`, `alice/dev.main`. Throws VerbFailure without the prefix. */
+/**
+ * Converts `slipway.dev` and `slipway.alice--dev.main` to the form of other commands: `dev`, `alice/dev.main`. Throws VerbFailure if the
+ * prefix is missing.
+ */
 export const workspaceOfHost = (host: string, prefix: string): string => {
   if (!host.startsWith(prefix)) throw new VerbFailure(`${host} does not begin with ${prefix}`);
   const name = host.slice(prefix.length);

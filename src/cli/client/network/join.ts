@@ -1,5 +1,5 @@
-// The command line as a peer of the private network, for as long as a verb runs: it joins as a client of one agent, joins again when the
-// server was away, and ends with access (rule CN-1).
+// Makes the command line a peer of the private network while a command runs: joins as a client of one agent, rejoins after the server was
+// unreachable, and stops when access is revoked (rule CN-1).
 import type { Clock } from "#base/clock.ts";
 import { systemRandom } from "#base/random.ts";
 import { pause } from "#base/retry.ts";
@@ -12,23 +12,26 @@ const VERSION = "2.0";
 const AGAIN_MS = 500;
 const MAX_AGAIN_MS = 10_000;
 const PING_MS = 15_000;
-/** The server closes so when the caller may not be there any more. */
+/** The server's close code when the caller no longer has access. */
 const NO_ACCESS = 1008;
 
 export type Joined = AsyncDisposable & {
   readonly peer: NetworkPeer;
-  /** Rejects with VerbFailure when access has ended; settles in no other way. */
+  /** Rejects with VerbFailure when access is revoked; never resolves. */
   readonly refused: Promise<never>;
 };
 
 export type JoinOptions = {
   clock: Clock;
   datagram?: (datagram: Datagram) => void;
-  /** As the peer's option. */
+  /** Passed to the peer. */
   hasLargeSegments?: boolean;
 };
 
-/** Joins; connections may be dialled at once. An agent that is still looked up may never be found: anyone who looks says so. */
+/**
+ * Joins the network. Connections may be dialed immediately. If the agent is still being looked up, the caller reports when it does not
+ * exist.
+ */
 export const join = (
   client: Client,
   agent_id: string | Promise<string>,
@@ -66,7 +69,7 @@ export const join = (
 
 type Stay = { client: Client; path: string; peer: NetworkPeer; clock: Clock; signal: AbortSignal };
 
-/** Until the signal fires. Throws VerbFailure when the server does not let us in any more. */
+/** Stays joined until the signal fires. Throws VerbFailure when the server refuses access. */
 const stayJoined = async ({ client, path, peer, clock, signal }: Stay): Promise<void> => {
   for (let wait = AGAIN_MS; !signal.aborted; wait = Math.min(MAX_AGAIN_MS, wait * 2)) {
     const closed = await once(client, path, peer, clock).catch(() => undefined);
@@ -101,7 +104,7 @@ const once = async (
   try {
     await peer.run(tailnetClient(session));
   } catch {
-    // Why it has ended is in how the socket was closed.
+    // The socket's close code contains the reason.
   } finally {
     session.close();
   }

@@ -1,5 +1,5 @@
-// `slipway netcheck`: whether the server and its relay are reached from here, and how quickly, as JSON in the form that editors' plug-ins
-// show (docs/editors.md). There is one relay, which is part of the server.
+// `slipway netcheck`: whether the server and its relay are reachable, and their latency, as JSON in the form that editors' plug-ins show
+// (docs/editors.md). There is one relay, which is part of the server.
 import { networkInterfaces } from "node:os";
 import type { Clock } from "#base/clock.ts";
 import { systemRandom } from "#base/random.ts";
@@ -27,7 +27,7 @@ export const run: RunVerb = async (input) => {
 type Severity = "ok" | "warning" | "error";
 type Warning = { code: string; message: string };
 
-/** What is reached from here, and how quickly. */
+/** Measures what is reachable, and its latency. */
 export const netcheck = async (input: VerbInput, client: Client) => {
   const begun = input.clock.monotonic();
   const { version } = await client.get("/api/v2/buildinfo");
@@ -83,7 +83,7 @@ export const netcheck = async (input: VerbInput, client: Client) => {
   };
 };
 
-/** Milliseconds that a message takes through the relay from one key to another, the quickest of some; undefined when none comes. */
+/** Returns the shortest of several round trips through the relay in milliseconds; undefined if no message arrives. */
 const relayTrip = async ({ url, extraHeaders: headers }: Client, clock: Clock): Promise<number | undefined> => {
   const [near, far] = [keyPair(), keyPair()];
   let heard = Promise.withResolvers<void>();
@@ -118,7 +118,7 @@ const listInterfaces = (input: VerbInput) =>
     addresses: all.flatMap(({ cidr }) => cidr ?? []),
   }));
 
-/** 0 where the system does not say it in a file. */
+/** Returns 0 if the system does not provide the MTU in a file. */
 const readMtu = ({ readFile }: VerbInput, name: string): number => {
   try {
     return Number(readFile(`/sys/class/net/${name}/mtu`)) || 0;

@@ -1,8 +1,8 @@
-// `slipway ping WORKSPACE`: how long the way to a workspace's agent and back takes, through the tunnel that everything else uses (rule CN-5).
+// `slipway ping WORKSPACE`: the round-trip time to a workspace's agent, through the tunnel that everything else uses (rule CN-5).
 import { pause } from "#base/retry.ts";
 import { usageError } from "#base/usage-error.ts";
 import { readArguments } from "../../arguments.ts";
-import { oneWord, orAsked } from "../../asked.ts";
+import { oneWord, promptIfMissing } from "../../asked.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { ownWorkspaces } from "../workspaces/find.ts";
@@ -17,9 +17,9 @@ export const run: RunVerb = async (input) => {
   const count = value.count === undefined ? Number.POSITIVE_INFINITY : Number(value.count);
   if (!(count >= 1)) throw usageError("--count", "expected a number of at least 1");
   return withServer("ping", input, value, async (remote) => {
-    const name = await orAsked(input, word, "Workspace", () => ownWorkspaces(remote.client));
+    const name = await promptIfMissing(input, word, "Workspace", () => ownWorkspaces(remote.client));
     return withAgent(input, remote, name, async ({ joined, agent_id, workspace }) => {
-      // The first makes the keys and is not counted.
+      // The first ping includes the key exchange and is not counted.
       await joined.peer.ping(agent_id, TIMEOUT_MS);
       let answered = 0;
       for (let i = 0; i < count && !input.signal.aborted; i += 1) {

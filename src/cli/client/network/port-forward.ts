@@ -1,10 +1,10 @@
-// `slipway port-forward WORKSPACE --tcp 8080:80 --udp 53`: ports of this machine that lead to ports of a workspace, also when it has stopped in
-// the meantime: the next connection starts it (rules CN-6, WO-8).
+// `slipway port-forward WORKSPACE --tcp 8080:80 --udp 53`: forwards local ports to a workspace. If the workspace stops, the next connection
+// starts it (rules CN-6, WO-8).
 import { pause } from "#base/retry.ts";
 import { usageError } from "#base/usage-error.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { readArguments } from "../../arguments.ts";
-import { oneWord, orAsked } from "../../asked.ts";
+import { oneWord, promptIfMissing } from "../../asked.ts";
 import { VerbFailure } from "../../failure.ts";
 import type { RunVerb, VerbInput } from "../../verb.ts";
 import { mayAnswerLater, type Remote, readMessages, withServer } from "../remote.ts";
@@ -29,7 +29,7 @@ export const run: RunVerb = async (input) => {
   const udp = portPairs("--udp", list.udp);
   if (tcp.length + udp.length === 0) throw usageError("--tcp", "expected at least one port, such as --tcp 8080:80");
   return withServer("port-forward", input, value, async (remote) => {
-    const name = await orAsked(input, word, "Workspace", () => ownWorkspaces(remote.client));
+    const name = await promptIfMissing(input, word, "Workspace", () => ownWorkspaces(remote.client));
     const datagrams = new UdpForward();
     const held = new HeldConnections(input.clock);
     await using stack = new AsyncDisposableStack();
@@ -46,7 +46,7 @@ export const run: RunVerb = async (input) => {
     const lead = async ({ workspace, joined, agent_id }: Reached): Promise<number> => {
       for (const line of lines.splice(0)) input.printError(line);
       workspace_id = workspace.id;
-      // As it was found: one that had to be started has programs that are still coming up.
+      // The status before connecting: in a workspace that had to be started, programs are still starting.
       const isFresh = workspace.latest_build.status !== "running";
       held.open((port) => joined.peer.dial(agent_id, port), isFresh);
       if (udp.length > 0) datagrams.leadTo(await joined.peer.find(agent_id), joined.peer.endsTo(agent_id));
@@ -54,13 +54,13 @@ export const run: RunVerb = async (input) => {
       return 0;
     };
     const options = { datagram: datagrams.take.bind(datagrams), mayStart: !has["disable-autostart"] };
-    // Until Ctrl-C, or until access ends.
+    // Until Ctrl-C, or until access is revoked.
     for (;;) {
       try {
         await withAgent(input, remote, name, lead, options);
         input.printError(`${name} has stopped. A new connection to one of these ports starts it.\n`);
       } catch (error) {
-        // What it cannot be started for now may pass: the ports stay.
+        // The reason may be temporary, so the ports stay open.
         if (workspace_id === "" || !(error instanceof NotStarted)) throw error;
         input.printError(`slipway port-forward: ${error.message}\n`);
       }
@@ -72,7 +72,7 @@ export const run: RunVerb = async (input) => {
   });
 };
 
-/** Resolves when the build that runs now does so no longer. Throws VerbFailure when the workspace is deleted, or access has ended. */
+/** Resolves when the current build stops running. Throws VerbFailure when the workspace is deleted, or access is revoked. */
 const ended = async (input: VerbInput, { client }: Remote, { id, name }: Workspace): Promise<void> => {
   let build_id: string | undefined;
   for (;;) {
@@ -85,14 +85,14 @@ const ended = async (input: VerbInput, { client }: Remote, { id, name }: Workspa
         if (data.latest_build.id !== build_id) return;
       }
     } catch (error) {
-      // The server may only be restarting.
+      // The server may be restarting.
       if (!mayAnswerLater(error)) throw error;
     }
     await pause(input.clock, LOOK_AGAIN_MS);
   }
 };
 
-/** Resolves when somebody else has started it. */
+/** Resolves when someone else has started the workspace. */
 const startedElsewhere = async (input: VerbInput, { client }: Remote, id: string, over: AbortSignal): Promise<void> => {
   while (!over.aborted) {
     await pause(input.clock, LOOK_WHETHER_STARTED_MS);

@@ -1,4 +1,4 @@
-// Which port leads where, as people write it: `80`, `8080:80`, `0.0.0.0:8080:80`, `[::1]:8080:80`, ranges `8000-8010:9000-9010` and lists by commas.
+// Parses port mappings: `80`, `8080:80`, `0.0.0.0:8080:80`, `[::1]:8080:80`, ranges `8000-8010:9000-9010` and comma-separated lists.
 import { usageError } from "#base/usage-error.ts";
 
 export type PortPair = { readonly bind: string; readonly local: number; readonly remote: number };
@@ -6,7 +6,7 @@ export type PortPair = { readonly bind: string; readonly local: number; readonly
 const LOOPBACK = "127.0.0.1";
 const MAX_PAIRS = 1_000;
 
-/** Throws UsageError for a text that names no ports. */
+/** Throws UsageError for invalid ports. */
 export const portPairs = (flag: string, given: readonly string[]): PortPair[] => {
   const found = given.flatMap((text) => text.split(",")).flatMap((one) => pairsIn(flag, one.trim()));
   if (found.length > MAX_PAIRS) throw usageError(flag, `at most ${MAX_PAIRS} ports`);
@@ -27,7 +27,7 @@ const pairsIn = (flag: string, text: string): PortPair[] => {
   return local.map((port, i) => ({ bind, local: port, remote: remote[i] as number }));
 };
 
-/** A local port 0 is any that is free. */
+/** A local port 0 means any free port. */
 const rangeIn = (text: string): number[] | undefined => {
   const [, from, to = from] = /^(\d{1,5})(?:-(\d{1,5}))?$/.exec(text) ?? [];
   const [first, last] = [Number(from), Number(to)];

@@ -1,4 +1,4 @@
-// Whether a connection waits for the scripts of a workspace's start: `--wait=yes|no|auto`, where auto is what the template says.
+// Decides whether a connection waits for the workspace's start scripts: `--wait=yes|no|auto`, where auto follows the template.
 import { usageError } from "#base/usage-error.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { Progress } from "../../progress.ts";
@@ -10,14 +10,14 @@ import { listAgents } from "../workspaces/find.ts";
 const WAITS = ["yes", "no", "auto"] as const;
 export type ScriptsWait = (typeof WAITS)[number];
 
-/** What `--wait` says; auto without it. Throws UsageError. */
+/** Parses `--wait`; defaults to auto. Throws UsageError. */
 export const scriptsWait = (given: string | undefined): ScriptsWait => {
   const found = WAITS.find((one) => one === (given ?? "auto"));
   if (!found) throw usageError("--wait", `expected ${WAITS.join(", ")}`);
   return found;
 };
 
-/** Waits until the scripts of the agent's start have ended, well or not, where that is wanted. */
+/** Waits until the agent's start scripts have finished or failed, if requested. */
 export const awaitScripts = async (
   input: VerbInput,
   { client }: Pick<Remote, "client">,

@@ -1,9 +1,9 @@
-// `slipway speedtest WORKSPACE`: how much the private network carries to or from a workspace (rule CN-5).
+// `slipway speedtest WORKSPACE`: measures the throughput of the private network to or from a workspace (rule CN-5).
 import { usageError } from "#base/usage-error.ts";
 import type { TcpConnection } from "#src/tailnet/index.ts";
 import { AGENT_PORT } from "#src/wire/index.ts";
 import { readArguments } from "../../arguments.ts";
-import { oneWord, orAsked } from "../../asked.ts";
+import { oneWord, promptIfMissing } from "../../asked.ts";
 import { VerbFailure } from "../../failure.ts";
 import { EXIT, type RunVerb, type VerbInput } from "../../verb.ts";
 import { withServer } from "../remote.ts";
@@ -23,7 +23,7 @@ export const run: RunVerb = async (input) => {
   const seconds = Number(time.replace(/s$/, ""));
   if (!(seconds > 0 && seconds <= 60)) throw usageError("--time", "expected up to 60 seconds, such as 5s");
   return withServer("speedtest", input, value, async (remote) => {
-    const name = await orAsked(input, word, "Workspace", () => ownWorkspaces(remote.client));
+    const name = await promptIfMissing(input, word, "Workspace", () => ownWorkspaces(remote.client));
     return withAgent(input, remote, name, async ({ joined, agent_id }) => {
       const connection = await joined.peer.dial(agent_id, AGENT_PORT.speed_test, input.signal);
       const meter = new Meter(input.clock.monotonic());
@@ -50,7 +50,7 @@ const throughput = (from_ms: number, to_ms: number, bytes: number): Throughput =
   throughput_mbits: to_ms > from_ms ? (bytes * 8) / 1e6 / ((to_ms - from_ms) / 1_000) : 0,
 });
 
-/** What has passed, second by second. */
+/** Measures throughput per second. */
 class Meter {
   readonly intervals: Throughput[] = [];
   readonly #begun: number;
@@ -68,7 +68,7 @@ class Meter {
     if (now - this.#begun - this.#from >= INTERVAL_MS) this.#close(now - this.#begun);
   }
 
-  /** Ends the last interval, which may be shorter, and answers what has passed in all. */
+  /** Ends the last interval, which may be shorter, and returns the total. */
   end(now: number): { bytes: number; ms: number } {
     const ms = now - this.#begun;
     if (this.#bytes > 0 || this.intervals.length === 0) this.#close(ms);
@@ -102,7 +102,7 @@ const measure = async (
       meter.add(BLOCK.byteLength, clock.monotonic());
     }
     await connection.end();
-    // The other side ends once it has read everything.
+    // The other side closes once it has read everything.
     while ((await connection.read()) !== undefined);
   }
 };

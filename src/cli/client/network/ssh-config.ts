@@ -1,5 +1,5 @@
-// The section that is ours in OpenSSH's configuration: between two comment lines, before anything else, since the first value of an option counts.
-// Whatever stands outside stays byte for byte (rule CN-4).
+// Slipway's section in OpenSSH's configuration: between two comment lines at the top of the file, since OpenSSH uses the first value of an
+// option. Everything outside is preserved byte for byte (rule CN-4).
 import { chmodSync, mkdirSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { VerbFailure } from "../../failure.ts";
@@ -8,14 +8,14 @@ import type { VerbInput } from "../../verb.ts";
 const BEGIN = "# --- begin of the section written by `slipway config-ssh`; it is overwritten each time ---";
 const END = "# --- end of the section written by `slipway config-ssh` ---";
 
-/** Where it is: what was given, else `~/.ssh/config`. Throws VerbFailure without a home. */
+/** Returns the given file, or `~/.ssh/config`. Throws VerbFailure if there is no home folder. */
 export const configFile = ({ HOME }: VerbInput["env"], given: string | undefined): string => {
   if (given !== undefined) return given;
   if (!HOME) throw new VerbFailure("no home directory: set HOME, or pass --file");
   return join(HOME, ".ssh", "config");
 };
 
-/** The text without our section. Throws VerbFailure if one of its markers is missing, because its extent is unknown then. */
+/** Removes our section from the text. Throws VerbFailure if one of its markers is missing, because its extent is unknown then. */
 export const withoutSection = (text: string): string => {
   const [begin, end] = [text.indexOf(BEGIN), text.indexOf(END)];
   if (begin < 0 && end < 0) return text;
@@ -28,12 +28,12 @@ export const withoutSection = (text: string): string => {
 
 export type Section = { prefix: string; command: string; options: readonly string[] };
 
-/** The text with the section in front. */
+/** Puts the section before the text. */
 export const withSection = (text: string, { prefix, command, options }: Section): string => {
   const lines = [
     ...options,
     "ConnectTimeout 0",
-    // The tunnel has proved who the workspace is; its host key is another at every start.
+    // The tunnel has authenticated the workspace; its host key changes at every start.
     "StrictHostKeyChecking no",
     "UserKnownHostsFile /dev/null",
     "LogLevel ERROR",
@@ -43,7 +43,7 @@ export const withSection = (text: string, { prefix, command, options }: Section)
   return `${section.join("\n")}\n${text === "" ? "" : `\n${text}`}`;
 };
 
-/** Whole or not at all; a file that is a link stays one. Throws VerbFailure. */
+/** Replaces the file atomically; a symbolic link is kept. Throws VerbFailure. */
 export const writeConfig = (file: string, text: string): void => {
   try {
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 });

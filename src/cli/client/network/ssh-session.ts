@@ -1,5 +1,5 @@
-// A session of our own SSH client: with someone at a terminal it is theirs (their keys, their size), otherwise three pipes. The host key is
-// not looked at: the tunnel underneath has proved who the other side is (rule CN-2).
+// A session of the built-in SSH client: interactive at a terminal (keys, window size), otherwise three pipes. The host key is not checked,
+// because the tunnel has authenticated the other side (rule CN-2).
 import { constants } from "node:os";
 import type { Client, ClientChannel, ConnectConfig } from "ssh2";
 import { usageError } from "#base/usage-error.ts";
@@ -11,16 +11,16 @@ import type { VerbInput } from "../../verb.ts";
 
 export type SessionOptions = { command: string | undefined; env: readonly string[]; forwardsAgent: boolean };
 
-/** As OpenSSH says it of a session that ended without a code. */
+/** OpenSSH's exit code for a session that ended without one. */
 const NO_CODE = 255;
-/** A program that a signal has ended, as shells say it. */
+/** Shells add this to the signal number for a program killed by a signal. */
 const SIGNALLED = 128;
 const KEEPALIVE_MS = 15_000;
 
-/** Of the package the client alone: the rest takes longer to read than a handshake takes. */
+/** Loads only the package's client: the rest takes longer to load than a handshake. */
 export const sshLibrary = () => import("ssh2/lib/client.js");
 
-/** Runs the command, or a shell, and answers its exit code. */
+/** Runs the command or a shell, and returns its exit code. */
 export const sshSession = async (
   input: VerbInput,
   peer: NetworkPeer,
@@ -72,7 +72,7 @@ const connected = (client: Client, config: ConnectConfig): Promise<void> =>
     client.connect(config);
   });
 
-/** A channel, how it ends, and its exit code. All may arrive in one packet, so listeners must be attached immediately. */
+/** A channel, its end, and its exit code. All may arrive in one packet, so listeners must be attached immediately. */
 type Opened = { readonly channel: ClientChannel; readonly closed: Promise<void>; readonly code: Promise<number> };
 
 const opened = (open: (done: (error: Error | undefined, channel: ClientChannel) => void) => unknown): Promise<Opened> =>
@@ -134,7 +134,7 @@ const joined = async ({ channel, closed, code }: Opened, streams: Streams): Prom
   })();
   feeding.catch(() => channel.end());
   const errors = (async () => {
-    // Anyone who does not read what goes wrong still gets the rest.
+    // If standard error is closed, standard output continues.
     for await (const chunk of channel.stderr as AsyncIterable<Buffer>)
       await streams.writeError(new Uint8Array(chunk)).catch(() => {});
   })();
@@ -144,6 +144,6 @@ const joined = async ({ channel, closed, code }: Opened, streams: Streams): Prom
   return await code;
 };
 
-/** By the numbers of this system, as its shells say them. */
+/** Uses the signal numbers of this system, like its shells. */
 const toSignalNumber = (signal: string): number =>
   constants.signals[`SIG${signal.replace("SIG", "")}` as NodeJS.Signals] ?? 0;

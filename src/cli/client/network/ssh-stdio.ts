@@ -1,11 +1,11 @@
-// A connection to a workspace's SSH server on standard input and output: what OpenSSH's ProxyCommand wants (rule CN-3).
+// Connects standard input and output to a workspace's SSH server, for OpenSSH's ProxyCommand (rule CN-3).
 import type { NetworkPeer } from "#src/tailnet/index.ts";
 import { AGENT_PORT } from "#src/wire/index.ts";
 import { getStreams } from "../../streams.ts";
 import { EXIT, type VerbInput } from "../../verb.ts";
 import { Traffic } from "./editor-files.ts";
 
-/** Passes bytes both ways until the workspace has ended its side, and counts them. */
+/** Copies bytes in both directions until the workspace closes its side, and counts them. */
 export const passStdio = async (
   input: VerbInput,
   peer: NetworkPeer,

@@ -1,10 +1,10 @@
-// `slipway ssh WORKSPACE[.AGENT] [-- COMMAND…]`: a shell, or a command whose exit code is passed on, over the private network; with `--stdio`
-// the connection itself, for OpenSSH and the editors that start it (rules CN-2, CN-3, CN-7).
+// `slipway ssh WORKSPACE[.AGENT] [-- COMMAND…]`: a shell, or a command whose exit code is returned, over the private network. With
+// `--stdio`, the connection itself, for OpenSSH and for editors that start it (rules CN-2, CN-3, CN-7).
 import { usageError } from "#base/usage-error.ts";
 import type { WorkspaceAgent } from "#schema/agents/agent.ts";
 import { ConnectionUse } from "#src/wire/index.ts";
 import { type Arguments, readArguments } from "../../arguments.ts";
-import { oneWord, orAsked } from "../../asked.ts";
+import { oneWord, promptIfMissing } from "../../asked.ts";
 import { EXIT, type RunVerb, type VerbInput } from "../../verb.ts";
 import { type Remote, withServer } from "../remote.ts";
 import { ownWorkspaces } from "../workspaces/find.ts";
@@ -43,10 +43,10 @@ export const run: RunVerb = async (input) => {
   const prefix = value["ssh-host-prefix"] ?? value["host-prefix"];
   const checked = { wait: scriptsWait(value.wait), app: usageApp(value["usage-app"]) };
   return withServer("ssh", input, value, async (remote) => {
-    const asked = await orAsked(input, word, "Workspace", () => ownWorkspaces(remote.client));
+    const asked = await promptIfMissing(input, word, "Workspace", () => ownWorkspaces(remote.client));
     const name = prefix === undefined ? asked : workspaceOfHost(asked, prefix);
     const reaching = connect(input, remote, name, given, checked);
-    // Read while the server is asked.
+    // Loaded while the server handles the request.
     if (!has.stdio) void sshLibrary();
     return reaching;
   });
@@ -54,7 +54,7 @@ export const run: RunVerb = async (input) => {
 
 type Checked = { wait: ReturnType<typeof scriptsWait>; app: ReturnType<typeof usageApp> };
 
-/** Connects to the workspace of a name as the arguments say, and answers the exit code. */
+/** Connects to the named workspace and returns the exit code. */
 export const connect = (
   input: VerbInput,
   remote: Remote,
@@ -67,7 +67,7 @@ export const connect = (
   const isVerbose = has.verbose || input.isVerbose === true;
   const say = (line: string): void => {
     log(line);
-    // OpenSSH shows what its ProxyCommand says.
+    // OpenSSH shows the ProxyCommand's standard error.
     if (isVerbose && value["log-dir"] === undefined) input.printError(`slipway ssh: ${line}\n`);
   };
   const options = {
@@ -90,7 +90,7 @@ export const connect = (
     const folder = value["network-info-dir"];
     const way = { client: remote.client, peer: joined.peer, agent_id, traffic };
     using _info = folder === undefined ? undefined : new NetworkInfo(input, way, folder);
-    // OpenSSH hangs up on its ProxyCommand when it ends.
+    // OpenSSH sends SIGHUP to its ProxyCommand when it ends.
     const hungUp = new Promise<number>((done) => input.onReload?.(() => done(EXIT.ok)));
     return await Promise.race([passStdio(input, joined.peer, agent_id, traffic), hungUp]);
   };
@@ -106,7 +106,7 @@ export const connect = (
   );
 };
 
-/** The variables by which the workspace knows that the session is for a container. Throws UsageError for a user without one. */
+/** Returns the variables that select a container for the session. Throws UsageError for a user without a container. */
 const containerIn = ({ container, "container-user": user }: Readonly<Record<string, string | undefined>>): string[] => {
   if (container === undefined && user !== undefined) throw usageError("--container-user", "needs --container");
   return [

@@ -1,4 +1,4 @@
-// The workspace that a verb of the network is about, found and joined.
+// Finds and connects to the workspace of a network command.
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { WireError } from "#src/wire/index.ts";
 import { VerbFailure } from "../../failure.ts";
@@ -9,7 +9,7 @@ import type { Joined, JoinOptions } from "./join.ts";
 
 export type Reached = { readonly workspace: Workspace; readonly agent_id: string; readonly joined: Joined };
 
-/** Does `work` with the agent that is named; ends early, with VerbFailure, when access ends. */
+/** Runs `work` with the named agent. Rejects with VerbFailure when access is revoked. */
 export const withAgent = async (
   input: VerbInput,
   remote: Remote,
@@ -19,7 +19,7 @@ export const withAgent = async (
 ): Promise<number> => {
   const finding = startedAgent(input, remote, name, { mayStart, reason });
   finding.catch(() => {});
-  // The server is asked first: the peer is read, made and brought to the relay while it looks the workspace up.
+  // The request is sent first: the peer is loaded, created and connected to the relay while the server looks up the workspace.
   const { join } = await import("./join.ts");
   const found = finding.then((one) => one.agent_id);
   await using joined = join(remote.client, found, { ...options, clock: input.clock });

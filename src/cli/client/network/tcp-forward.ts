@@ -1,4 +1,4 @@
-// One TCP port of this machine that leads into a workspace.
+// Forwards one local TCP port to a workspace.
 import { createServer, type Server, type Socket } from "node:net";
 import { type Duplex, nodeStream } from "#src/wire/index.ts";
 import { VerbFailure } from "../../failure.ts";
@@ -12,7 +12,7 @@ export class TcpForward implements AsyncDisposable {
     this.#server = server;
   }
 
-  /** Listens; each connection is led over one that `dial` makes. Throws VerbFailure when the port cannot be had. */
+  /** Listens, and forwards each connection over one that `dial` opens. Throws VerbFailure if it cannot listen on the port. */
   static async open({ bind, local }: PortPair, dial: () => Promise<Duplex>): Promise<TcpForward> {
     const server = createServer({ allowHalfOpen: true, noDelay: true });
     const forward = new TcpForward(server);
@@ -24,7 +24,7 @@ export class TcpForward implements AsyncDisposable {
     return forward;
   }
 
-  /** The port that was asked for, or the free one that was found. */
+  /** The requested port, or the free one that was chosen. */
   get port(): number {
     const address = this.#server.address();
     return typeof address === "object" && address ? address.port : 0;

@@ -1,4 +1,4 @@
-// UDP ports of this machine that lead into a workspace. Each sender here has a port of its own in the network, by which answers find it.
+// Forwards local UDP ports to a workspace. Each local sender has its own port in the network, so that replies are routed to it.
 
 import type { Datagram, Ends, Remote } from "#src/tailnet/index.ts";
 import { VerbFailure } from "../../failure.ts";
@@ -7,7 +7,7 @@ import type { PortPair } from "./port-pairs.ts";
 type Sender = { readonly socket: Bun.udp.Socket<"buffer">; readonly port: number; readonly address: string };
 
 const FIRST_PORT = 49_152;
-/** Senders that are remembered; the first are forgotten. */
+/** Maximum number of senders; the oldest are dropped. */
 const MAX_SENDERS = 1_024;
 
 export class UdpForward {
@@ -17,7 +17,7 @@ export class UdpForward {
   #next = FIRST_PORT;
   #there: { remote: Remote; ends: Ends } | undefined;
 
-  /** Listens; answers the port. Throws VerbFailure when it cannot be had. */
+  /** Listens and returns the port. Throws VerbFailure if it cannot listen. */
   async open({ bind, local, remote }: PortPair): Promise<number> {
     try {
       const socket = await Bun.udpSocket({
@@ -25,7 +25,7 @@ export class UdpForward {
         port: local,
         socket: {
           data: (from, data, port, address) => this.#send({ socket: from, port, address }, remote, data),
-          // A sender that had gone before its answer came: without this, an error of the socket that ends the process.
+          // The sender may have closed before its reply arrived. Without a handler, the socket's error would end the process.
           error: () => {},
         },
       });
@@ -36,12 +36,12 @@ export class UdpForward {
     }
   }
 
-  /** From now on datagrams go there. */
+  /** Sends datagrams to this remote from now on. */
   leadTo(remote: Remote, ends: Ends): void {
     this.#there = { remote, ends };
   }
 
-  /** One that has return. */
+  /** Delivers a returning datagram to its sender. */
   take({ targetPort, data }: Datagram): void {
     const sender = this.#senders.get(targetPort);
     sender?.socket.send(data.slice(), sender.port, sender.address);

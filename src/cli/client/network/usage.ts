@@ -1,4 +1,5 @@
-// Tells the server each minute that an editor works in a workspace, so that it is not stopped for being idle and insights show the editor.
+// Reports to the server each minute that an editor is used in a workspace, so that it does not reach its idle timeout and insights show the
+// editor.
 import { didYouMean } from "#base/config/nearest.ts";
 import { usageError } from "#base/usage-error.ts";
 import { USAGE_APPS } from "#schema/workspaces/workspace.ts";
@@ -26,18 +27,20 @@ type Used = {
   readonly workspace_id: string;
   readonly agent_id: string;
   readonly app: App | undefined;
-  /** What the client does with the connection; undefined where that is not known. */
+  /** Activity on the connection; undefined if unknown. */
   readonly use: ConnectionUse | undefined;
 };
 
-/** Tells it now, and each minute in which the connection is used until it is disposed. An editor that is only left open is no use. */
+/**
+ * Reports usage immediately, and then each minute in which the connection was used, until disposed. An idle editor does not count as usage.
+ */
 export const reportUsage = (
   { clock }: Pick<VerbInput, "clock">,
   client: Client,
   { workspace_id, agent_id, app, use }: Used,
 ): Disposable => {
   if (app === undefined) return { [Symbol.dispose]() {} };
-  // A server that is away hears it a minute later.
+  // If the server is unreachable, the next minute reports again.
   const tell = () =>
     void client.post(`/api/v2/workspaces/${workspace_id}/usage`, { agent_id, app_name: app }).catch(() => {});
   const timer = clock.every(EVERY_MS, () => {

@@ -1,5 +1,5 @@
-// `slipway vscodessh HOST`: the connection that versions of VS Code's plug-in start that know no wildcard hosts. Where the server is and
-// who asks stands in two files that the plug-in keeps.
+// `slipway vscodessh HOST`: the ProxyCommand of older versions of VS Code's plug-in, which do not support wildcard hosts. The server's
+// address and the token are in two files that the plug-in maintains.
 import { type Arguments, readArguments } from "../../arguments.ts";
 import { oneWord } from "../../asked.ts";
 import { VerbFailure } from "../../failure.ts";
@@ -29,7 +29,7 @@ export const run: RunVerb = async (input) => {
   );
 };
 
-/** `coder-vscode.HOST--alice--dev.main`, or `...--alice--dev--main` as it was once written, as other verbs name it: `alice/dev.main`. */
+/** Converts `coder-vscode.HOST--alice--dev.main`, or the older `...--alice--dev--main`, to the form of other commands: `alice/dev.main`. */
 const parseWorkspace = (host: string): string => {
   const [, owner, workspace, agent] = /^.*?--([^-](?:-?[^-])*)--([^-](?:-?[^-])*)(?:--(.+))?$/.exec(host) ?? [];
   if (!owner || !workspace) throw new VerbFailure(`${host} does not name a workspace`);

@@ -1,8 +1,8 @@
-// `slipway oauth2 apps create NAME --callback-url URL …`: an application that may ask people for access.
+// `slipway oauth2 apps create NAME --callback-url URL …`: creates an OAuth application that may request access to users' accounts.
 import { usageError } from "#base/usage-error.ts";
 import { AUTH_METHODS, type CreateOAuth2App } from "#schema/oauth2/app.ts";
 import { readArguments } from "../../arguments.ts";
-import { canAsk, oneWord, orAsked } from "../../asked.ts";
+import { canAsk, oneWord, promptIfMissing } from "../../asked.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { APPS_PATH, described, LISTS, toAppFields, VALUES } from "./find.ts";
@@ -16,8 +16,8 @@ export const run: RunVerb = async (input) => {
   const method = parseMethod(value["auth-method"]);
   return withServer("oauth2 apps create", input, value, async ({ client }) => {
     const app = await client.post(APPS_PATH, {
-      name: await orAsked(input, word, "Name of the application"),
-      callback_url: await orAsked(input, value["callback-url"], "Callback URL"),
+      name: await promptIfMissing(input, word, "Name of the application"),
+      callback_url: await promptIfMissing(input, value["callback-url"], "Callback URL"),
       ...toAppFields({ value, list }),
       ...(method === undefined ? {} : { token_endpoint_auth_method: method }),
     } satisfies CreateOAuth2App);

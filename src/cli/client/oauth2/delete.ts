@@ -1,6 +1,6 @@
 // `slipway oauth2 apps delete APP [--yes]`: deletes an application and revokes its grants, after confirmation.
 import { readArguments } from "../../arguments.ts";
-import { confirmable, mustBeMeant } from "../../asked.ts";
+import { confirmable, confirmByName } from "../../asked.ts";
 import { plain } from "../../text.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
@@ -14,7 +14,7 @@ export const run: RunVerb = async (input) => {
     const app = await named(client);
     const name = plain(app.name);
     if (!has.yes)
-      await mustBeMeant(input, app.name, `This deletes the application ${name} and revokes all of its grants.`);
+      await confirmByName(input, app.name, `This deletes the application ${name} and revokes all of its grants.`);
     await client.delete(appPath(app));
     input.print(has.json ? JSON.stringify(app) : `${name} is deleted.`);
     return EXIT.ok;

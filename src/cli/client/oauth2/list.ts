@@ -1,4 +1,4 @@
-// `slipway oauth2 apps list`: the applications that may ask people for access.
+// `slipway oauth2 apps list`: the OAuth applications that may request access.
 import { noWords, readArguments } from "../../arguments.ts";
 import { asTable } from "../../options.ts";
 import { plain, relative } from "../../text.ts";

@@ -1,4 +1,4 @@
-// `slipway oauth2 apps secrets APP [--create] [--delete SECRET]...`: what an application proves itself with.
+// `slipway oauth2 apps secrets APP [--create] [--delete SECRET]...`: the client secrets of an application.
 import type { OAuth2Secret } from "#schema/oauth2/app.ts";
 import { readArguments } from "../../arguments.ts";
 import { VerbFailure } from "../../failure.ts";
@@ -14,7 +14,7 @@ export const run: RunVerb = async (input) => {
   return withServer("oauth2 apps secrets", input, value, async ({ client }) => {
     const path = `${appPath(await named(client))}/secrets` as const;
     const before = await client.get(path);
-    // All of them are known before the first is deleted.
+    // All names are resolved before the first secret is deleted.
     const ids = list.delete.map((text) => secretNamed(before, text).id);
     const made = has.create ? await client.post(path) : undefined;
     for (const id of ids) await client.delete(`${path}/${id}`);
@@ -37,7 +37,7 @@ const show = (input: VerbInput, secrets: readonly OAuth2Secret[], isJson: boolea
   else input.print(asTable(["ID", "ENDS IN", "MADE", "USED"], rows));
 };
 
-/** By its id or its last characters. Throws VerbFailure. */
+/** Finds a secret by its ID or last characters. Throws VerbFailure. */
 const secretNamed = (secrets: readonly OAuth2Secret[], text: string): OAuth2Secret => {
   const found = secrets.find((one) => one.id === text.toLowerCase() || one.client_secret_truncated === text);
   if (!found) throw new VerbFailure(`the application has no secret ${text}`);

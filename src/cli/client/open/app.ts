@@ -1,6 +1,6 @@
 // `slipway open app WORKSPACE[.AGENT] [APP]`: opens an app of a workspace in the browser.
 import { noWords, readArguments } from "../../arguments.ts";
-import { oneWord, orAsked } from "../../asked.ts";
+import { oneWord, promptIfMissing } from "../../asked.ts";
 import { VerbFailure } from "../../failure.ts";
 import { plain } from "../../text.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
@@ -15,14 +15,14 @@ export const run: RunVerb = async (input) => {
   const word = oneWord(input, first === undefined ? [] : [first], "the workspace");
   const app = oneWord(input, slug === undefined ? [] : [slug], "the app, by its slug");
   return withServer("open app", input, value, async ({ client }) => {
-    const name = await orAsked(input, word, "Workspace", () => ownWorkspaces(client));
+    const name = await promptIfMissing(input, word, "Workspace", () => ownWorkspaces(client));
     const [own, agentName] = splitName(name);
     const workspace = await workspaceNamed(client, own);
     const all = listAgents(workspace)
       .filter((agent) => agentName === undefined || agent.name === agentName)
       .flatMap((agent) => agent.apps.map((one) => ({ agent, app: one })));
     const slugs = all.map((one) => one.app.slug);
-    const wanted = await orAsked(input, app, "App", async () => slugs);
+    const wanted = await promptIfMissing(input, app, "App", async () => slugs);
     const found = all.find((one) => one.app.slug === wanted);
     if (!found) {
       const there = slugs.length > 0 ? `it has ${slugs.map(plain).join(", ")}` : "it has no apps";
@@ -30,7 +30,7 @@ export const run: RunVerb = async (input) => {
     }
     const { host } = await client.get("/api/v2/applications/host");
     const link = appLink(workspace, found.agent, found.app, { server: client.url, host });
-    // Anyone who writes a template chooses the address: none that reads a file of this machine, or is a program itself.
+    // The template's author controls this URL: reject schemes that read local files or contain code.
     if (!URL.canParse(link) || /^(file|javascript|data|vbscript):/i.test(new URL(link).protocol)) {
       throw new VerbFailure(`${wanted} has a URL that cannot be opened: ${plain(link)}`);
     }

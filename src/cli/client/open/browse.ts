@@ -1,4 +1,4 @@
-// Hands a link to the program of this machine that it belongs to.
+// Opens a link with the local program registered for it.
 import { VerbFailure } from "../../failure.ts";
 
 const OPENERS: Readonly<Record<string, readonly string[]>> = {
@@ -7,7 +7,7 @@ const OPENERS: Readonly<Record<string, readonly string[]>> = {
   linux: ["xdg-open"],
 };
 
-/** Throws VerbFailure where there is no program for it; `shown` is what is said of it, without a key. */
+/** Throws VerbFailure if there is no such program. `shown` is the link without its key, for the message. */
 export const browse = async (link: string, shown = link): Promise<void> => {
   const [program = "", ...before] = OPENERS[process.platform] ?? ["xdg-open"];
   const file = Bun.which(program);

@@ -1,10 +1,10 @@
-// `slipway open vscode|cursor|jetbrains|… WORKSPACE[.AGENT] [FOLDER]`: opens a workspace in an editor of this machine. The link is printed
-// with --print; a key for the plug-in is made and put into it only with --with-token, because others on this machine may see it.
+// `slipway open vscode|cursor|jetbrains|… WORKSPACE[.AGENT] [FOLDER]`: opens a workspace in a local editor. --print prints the link. A key
+// for the plug-in is created and included only with --with-token, because other users of this machine may see it.
 
 import { EDITORS, editorLink, gatewayLink, type Place } from "#base/links/editor-links.ts";
 import type { Client } from "#src/client.ts";
 import { noWords, readArguments } from "../../arguments.ts";
-import { oneWord, orAsked } from "../../asked.ts";
+import { oneWord, promptIfMissing } from "../../asked.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { agentNamed, ownWorkspaces, splitName, workspaceNamed } from "../workspaces/find.ts";
@@ -18,7 +18,7 @@ const opening =
     noWords(more);
     const word = oneWord(input, first === undefined ? [] : [first], "the workspace");
     return withServer(`open ${verb}`, input, value, async ({ client }) => {
-      const name = await orAsked(input, word, "Workspace", () => ownWorkspaces(client));
+      const name = await promptIfMissing(input, word, "Workspace", () => ownWorkspaces(client));
       const [own, agentName] = splitName(name);
       const workspace = await workspaceNamed(client, own);
       const agent = agentNamed(workspace, agentName);
@@ -37,11 +37,11 @@ const opening =
     });
   };
 
-/** A key for this workspace alone, which ends with the session or token of this verb. */
+/** Creates a key for this workspace only. It expires with the session or token used here. */
 const makeKey = async (client: Client, agent_id: string): Promise<string> =>
   (await client.post(`/api/v2/workspaceagents/${agent_id}/keys`)).key;
 
-/** The verbs by the scheme of their links. */
+/** The commands, by the scheme of their links. */
 export const editors = Object.fromEntries(
   EDITORS.map((editor) => [editor, opening(editor, (place) => editorLink(editor, place))]),
 ) as Record<(typeof EDITORS)[number], RunVerb>;

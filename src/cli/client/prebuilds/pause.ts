@@ -1,4 +1,4 @@
-// `slipway prebuilds status|pause|resume`: whether workspaces are kept ready at all.
+// `slipway prebuilds status|pause|resume`: enables or pauses all prebuilt workspaces.
 import { noWords, readArguments } from "../../arguments.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";

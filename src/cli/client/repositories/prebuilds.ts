@@ -1,4 +1,4 @@
-// `slipway repositories list|add|build|remove`: repositories whose images are built ahead.
+// `slipway repositories list|add|build|remove`: repositories whose images are built in advance.
 import { usageError } from "#base/usage-error.ts";
 import type { CreatedRepositoryPrebuild, RepositoryPrebuild } from "#schema/templates/repository-prebuild.ts";
 import type { Client } from "#src/client.ts";

@@ -1,4 +1,4 @@
-// `slipway schedule start|stop|extend WORKSPACE …`: when it starts and stops on its own, and later than that for once.
+// `slipway schedule start|stop|extend WORKSPACE …`: sets autostart and autostop, or extends the current deadline.
 import { rfc3339 } from "#base/clock.ts";
 import { duration } from "#base/config/kinds.ts";
 import { usageError } from "#base/usage-error.ts";
@@ -12,12 +12,12 @@ import { parseSchedule } from "./clock-words.ts";
 import { described } from "./show.ts";
 
 const YEAR_MS = 366 * 24 * 3_600_000;
-/** What takes a schedule away. */
+/** Values that remove a schedule. */
 const OFF = ["off", "manual"];
 
 type Change = (input: VerbInput, words: readonly string[]) => { path: string; body: unknown };
 
-/** The verb that sends one change and shows what is so then. */
+/** Returns a command that sends one change and prints the resulting schedule. */
 const changing =
   (verb: string, change: Change): RunVerb =>
   async (input) => {
@@ -36,7 +36,7 @@ const changing =
 
 const again = (client: Client, id: string): Promise<Workspace> => client.get(`/api/v2/workspaces/${id}`);
 
-/** Milliseconds of the only word. Throws UsageError. */
+/** Parses the only word as milliseconds. Throws UsageError. */
 const parseSpan = ([text, more]: readonly string[]): number => {
   if (more !== undefined) throw usageError(more, "unexpected argument");
   const ms = duration(60_000, YEAR_MS).parse(text ?? "");
@@ -58,7 +58,7 @@ export const stop = changing("stop", (_, words) => ({
   body: { ttl_ms: isOff(words) ? null : parseSpan(words) },
 }));
 
-/** Counted from now, so that asking twice changes nothing more. */
+/** Relative to now, so that repeating the command does not extend it further. */
 export const extend = changing("extend", ({ clock }, words) => ({
   path: "extend",
   body: { deadline: rfc3339(clock.now() + parseSpan(words)) },

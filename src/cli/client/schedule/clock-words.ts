@@ -1,4 +1,4 @@
-// When a workspace starts on its own, as people type it: `9:30 Mon-Fri Europe/Berlin`. Pure.
+// Parses the autostart schedule as users type it: `9:30 Mon-Fri Europe/Berlin`. Pure.
 import { usageError } from "#base/usage-error.ts";
 
 const DAYS = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"] as const;
@@ -13,8 +13,9 @@ const FULL_DAYS: Readonly<Record<(typeof DAYS)[number], string>> = {
 };
 
 /**
- * The schedule that the API takes: `CRON_TZ=<zone> <minute> <hour> * * <days>`. `words` are a time of the day, and days and a zone where
- * they are not every day and `zone`, in this order; or one word that is a schedule already. Throws UsageError.
+ * Returns the schedule in the API's form: `CRON_TZ=<zone> <minute> <hour> * * <days>`. `words` are a time of day, optionally followed by
+ * days (default: every day) and a time zone (default: `zone`), in this order; or a single word that already is a schedule. Throws
+ * UsageError.
  */
 export const parseSchedule = (words: readonly string[], zone: string): string => {
   const [first = "", ...rest] = words;
@@ -38,7 +39,7 @@ const toHours = (hour: number, half: string | undefined): number | undefined => 
   return (hour % 12) + (half === "pm" ? 12 : 0);
 };
 
-/** `Mon-Fri`, `sat,sun`, `Fri-Mon`, which goes over the end of the week, `*`. */
+/** Parses `Mon-Fri`, `sat,sun`, `Fri-Mon` (across the end of the week) and `*`. */
 const parseDays = (text: string): string => {
   if (text === "*") return text;
   const numberOf = (name: string): number => {
@@ -56,7 +57,7 @@ const parseDays = (text: string): string => {
   return inCron([...new Set(days)].sort());
 };
 
-/** Sorted numbers of days as cron writes them: runs of three and more as a range. */
+/** Formats sorted weekday numbers for cron: runs of three or more as a range. */
 const inCron = (days: readonly number[]): string => {
   if (days.length === 7) return "*";
   const runs: number[][] = [];

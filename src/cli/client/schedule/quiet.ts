@@ -1,4 +1,4 @@
-// `slipway schedule quiet [TIME|off] [ZONE]`: when a stop that a template requires disturbs one least.
+// `slipway schedule quiet [TIME|off] [ZONE]`: the user's quiet hours, in which a stop that a template requires takes place.
 import { readArguments } from "../../arguments.ts";
 import { relative } from "../../text.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";

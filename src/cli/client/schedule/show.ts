@@ -1,4 +1,4 @@
-// `slipway schedule show WORKSPACE`: when it starts and stops on its own.
+// `slipway schedule show WORKSPACE`: the workspace's autostart and autostop.
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { readArguments } from "../../arguments.ts";
 import { plain, relative, span } from "../../text.ts";
@@ -25,7 +25,7 @@ const toFacts = ({ id, name, autostart_schedule, next_start_at, ttl_ms, latest_b
   deadline: latest_build.deadline ?? null,
 });
 
-/** For people: one row for each fact. */
+/** Formats a schedule with one row per field. */
 export const described = (
   { name, autostart_schedule, next_start_at, ttl_ms, latest_build }: Workspace,
   now: number,

@@ -1,4 +1,4 @@
-// `slipway secrets change NAME [--value-file FILE] [--env VARIABLE] [--file PATH]`: another value, or another place for it.
+// `slipway secrets change NAME [--value-file FILE] [--env VARIABLE] [--file PATH]`: changes a secret's value, or where workspaces find it.
 import { readArguments } from "../../arguments.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
@@ -11,7 +11,7 @@ export const run: RunVerb = async (input) => {
   const file = value["value-file"];
   return withServer("secrets change", input, value, async ({ client }) => {
     const { name } = await named(client);
-    // Without any option it is the value that is to be another.
+    // Without options, the value is changed.
     const isOfValue = file !== undefined || Object.keys(places).length === 0;
     const body = { ...places, ...(isOfValue ? { value: await secretFrom(input, file) } : {}) };
     const changed = await client.patch(secretPath(name), body);

@@ -1,23 +1,23 @@
-// Secrets by name, and their values: from a file or a pipe, or typed without echo. Never from an argument, which others on the
-// machine can read.
+// Finds secrets by name and reads their values: from a file or a pipe, or typed without echo. Never from an argument, which other users of
+// the machine can read.
 import { usageError } from "#base/usage-error.ts";
 import type { UserSecret } from "#schema/users/user-secret.ts";
 import { ApiError, type Client } from "#src/client.ts";
 import { Asker, allInput } from "../../ask.ts";
-import { oneWord, orAsked } from "../../asked.ts";
+import { oneWord, promptIfMissing } from "../../asked.ts";
 import { getStreams } from "../../streams.ts";
 import { unknownName } from "../../unknown-name.ts";
 import type { VerbInput } from "../../verb.ts";
 
-/** Where the API has the caller's own. */
+/** The API path of the caller's own secrets. */
 export const SECRETS_PATH = "/api/v2/users/me/secrets";
 export const secretPath = (name: string) => `${SECRETS_PATH}/${encodeURIComponent(name)}` as const;
 
-/** What the options of `create` and `change` set. */
+/** The options of `create` and `change`. */
 export const PLACES = ["env", "file", "description", "value-file"] as const;
 type Given = Readonly<Partial<Record<(typeof PLACES)[number], string>>>;
 
-/** The members of a request that the options stand for. */
+/** Converts the options to request fields. */
 export const toSecretFields = ({ env, file, description }: Given) => ({
   ...(env === undefined ? {} : { env_name: env }),
   ...(file === undefined ? {} : { file_path: file }),
@@ -46,12 +46,12 @@ const typed = async (input: VerbInput): Promise<string> => {
   return asker.secret("Value: ");
 };
 
-/** The secret that the words name, or that is asked for at a terminal. Throws UsageError before anything is sent. */
+/** Returns the named secret, or prompts for one on a terminal. Throws UsageError before any request. */
 export const secretAsked = (input: VerbInput, words: readonly string[]): ((client: Client) => Promise<UserSecret>) => {
   const word = oneWord(input, words, "the secret, by its name");
   return async (client) => {
     const names = async () => (await client.get(SECRETS_PATH)).map(({ name }) => name);
-    const name = await orAsked(input, word, "Secret", names);
+    const name = await promptIfMissing(input, word, "Secret", names);
     return client.get(secretPath(name)).catch(async (error) => {
       if (!(error instanceof ApiError) || error.status !== 404) throw error;
       throw await unknownName("secret", name, names, "slipway secrets list");

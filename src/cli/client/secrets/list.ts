@@ -1,4 +1,4 @@
-// `slipway secrets list`: what one keeps for one's workspaces, never the values.
+// `slipway secrets list`: the user's secrets, without their values.
 import { noWords, readArguments } from "../../arguments.ts";
 import { asTable } from "../../options.ts";
 import { plain, relative } from "../../text.ts";

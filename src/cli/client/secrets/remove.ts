@@ -1,4 +1,4 @@
-// `slipway secrets remove NAME`: a secret that is kept no longer.
+// `slipway secrets remove NAME`: deletes a secret.
 import { readArguments } from "../../arguments.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";

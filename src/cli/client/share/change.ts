@@ -1,4 +1,4 @@
-// `slipway share add|remove WORKSPACE --user USER… --group GROUP… [--everyone]`: with whom a workspace is shared.
+// `slipway share add|remove WORKSPACE --user USER… --group GROUP… [--everyone]`: shares a workspace, or stops sharing it.
 import { usageError } from "#base/usage-error.ts";
 import { type PatchWorkspaceAcl, WORKSPACE_ROLES } from "#schema/workspaces/acl.ts";
 import { readArguments } from "../../arguments.ts";

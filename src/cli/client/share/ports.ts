@@ -1,4 +1,5 @@
-// `slipway share ports WORKSPACE` and `slipway share port WORKSPACE[.AGENT] PORT --to LEVEL [--https]`: who may open a workspace's ports.
+// `slipway share ports WORKSPACE` and `slipway share port WORKSPACE[.AGENT] PORT --to LEVEL [--https]`: shows or sets who can open a
+// workspace's ports.
 import { usageError } from "#base/usage-error.ts";
 import { type PortShare, SHARE_LEVELS, type ShareLevel } from "#schema/workspaces/port-share.ts";
 import { readArguments } from "../../arguments.ts";
@@ -51,7 +52,7 @@ const parsePort = (text: string): number => {
   return Number(text);
 };
 
-/** For people: one row for each port. */
+/** Formats one row for each port. */
 const shown = (shares: readonly PortShare[]): string =>
   shares.length === 0
     ? "No ports are shared."

@@ -1,4 +1,4 @@
-// `slipway share status WORKSPACE`: with whom a workspace is shared.
+// `slipway share status WORKSPACE`: the users and groups that a workspace is shared with.
 import type { WorkspaceAcl } from "#schema/workspaces/acl.ts";
 import { readArguments } from "../../arguments.ts";
 import { asTable } from "../../options.ts";
@@ -18,7 +18,7 @@ export const run: RunVerb = async (input) => {
   });
 };
 
-/** For people: one row for each user and group. */
+/** Formats one row for each user and group. */
 export const shown = ({ users, groups }: WorkspaceAcl): string => {
   const rows = [
     ...users.map(({ username, role }) => [plain(username), "user", role]),

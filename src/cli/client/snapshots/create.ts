@@ -1,4 +1,4 @@
-// `slipway snapshots create WORKSPACE [--name TEXT]`: copies the workspace's files and waits until that has ended.
+// `slipway snapshots create WORKSPACE [--name TEXT]`: copies the workspace's files and waits for the result.
 import { readArguments } from "../../arguments.ts";
 import { VerbFailure } from "../../failure.ts";
 import { plain } from "../../text.ts";

@@ -1,4 +1,4 @@
-// `slipway snapshots delete WORKSPACE SNAPSHOT [--yes]`: its files are removed in the background.
+// `slipway snapshots delete WORKSPACE SNAPSHOT [--yes]`: deletes a snapshot. Its files are removed in the background.
 import { readArguments } from "../../arguments.ts";
 import { confirmable, mustAgree } from "../../asked.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";

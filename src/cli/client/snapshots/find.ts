@@ -1,4 +1,4 @@
-// Snapshots by what people call them: the name, the id, or how the id begins.
+// Finds snapshots by name, ID or ID prefix.
 import { usageError } from "#base/usage-error.ts";
 import type { Snapshot, Snapshots } from "#schema/workspaces/snapshot.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
@@ -11,7 +11,7 @@ import { workspaceNamed } from "../workspaces/find.ts";
 export const listSnapshots = (client: Client, { id }: Pick<Workspace, "id">): Promise<Snapshots> =>
   client.get(`/api/v2/workspaces/${id}/snapshots`);
 
-/** The workspace and the snapshot that the words name. Throws UsageError before anything is sent. */
+/** Parses the workspace and snapshot from the arguments. Throws UsageError before any request. */
 export const askForSnapshot = (words: readonly string[]) => {
   const [name, wanted, ...more] = words;
   if (name === undefined || wanted === undefined || more.length > 0) {
@@ -24,7 +24,7 @@ export const askForSnapshot = (words: readonly string[]) => {
   };
 };
 
-/** The snapshot once it is no longer being created. */
+/** Waits until the snapshot is complete or has failed. */
 export const waitForSnapshot = async (
   client: Client,
   { id }: Pick<Workspace, "id">,
@@ -32,7 +32,7 @@ export const waitForSnapshot = async (
 ): Promise<Snapshot> => {
   const look = async (): Promise<Snapshot | undefined> =>
     (await listSnapshots(client, { id })).snapshots.find((one) => one.id === snapshot.id);
-  // The workspace is news whenever one of its snapshots is; the first message tells of it as it is now.
+  // The workspace's stream sends a message for every change of its snapshots. The first message contains the current state.
   for await (const { type } of readMessages<{ type: string }>(client, `/api/v2/workspaces/${id}/watch-ws`)) {
     const found = type === "data" ? await look() : snapshot;
     if (!found) throw new VerbFailure("The snapshot was deleted.");

@@ -1,4 +1,4 @@
-// `slipway snapshots list WORKSPACE`: the snapshots of a workspace, the newest first.
+// `slipway snapshots list WORKSPACE`: the snapshots of a workspace, newest first.
 import type { Snapshots } from "#schema/workspaces/snapshot.ts";
 import { readArguments } from "../../arguments.ts";
 import { asTable } from "../../options.ts";

@@ -1,4 +1,4 @@
-// `slipway snapshots restore WORKSPACE SNAPSHOT`: replaces the workspace's files, and waits for the builds that do it.
+// `slipway snapshots restore WORKSPACE SNAPSHOT`: replaces the workspace's files, and waits for the required builds.
 import { readArguments } from "../../arguments.ts";
 import { confirmable, mustAgree } from "../../asked.ts";
 import type { RunVerb } from "../../verb.ts";

@@ -1,4 +1,4 @@
-// `slipway support-bundle FILE.tar --url URL`: the bundle of a running server, fetched by an owner of it. A file that is there stays.
+// `slipway support-bundle FILE.tar --url URL`: downloads the bundle of a running server, as an owner. Existing files are not overwritten.
 import { writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { ApiError } from "#src/client.ts";

@@ -1,5 +1,5 @@
-// `slipway support bundle WORKSPACE --output-file FILE.zip`: what someone who helps with one workspace wants to know, without secrets, in one
-// file. A file that is there stays.
+// `slipway support bundle WORKSPACE --output-file FILE.zip`: collects diagnostics for one workspace in one file, without secrets. Existing
+// files are not overwritten.
 import { writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { strToU8, zipSync } from "fflate";

@@ -1,4 +1,5 @@
-// `slipway tasks create TEXT [--template NAME | --repo URL] [--agent NAME | --model NAME] …`: makes a workspace in which a chat begins with the text.
+// `slipway tasks create TEXT [--template NAME | --repo URL] [--agent NAME | --model NAME] …`: creates a workspace and starts a chat in it
+// with the text.
 import { usageError } from "#base/usage-error.ts";
 import type { CreateTask } from "#schema/tasks/task.ts";
 import { pairs, readArguments } from "../../arguments.ts";

@@ -1,6 +1,6 @@
 // `slipway tasks delete TASK [--yes]`: deletes a task with its workspace after confirmation; its chat is archived.
 import { readArguments } from "../../arguments.ts";
-import { confirmable, mustBeMeant } from "../../asked.ts";
+import { confirmable, confirmByName } from "../../asked.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { taskAsked, taskPath } from "./find.ts";
@@ -11,7 +11,7 @@ export const run: RunVerb = async (input) => {
   confirmable(input, has.yes);
   return withServer("tasks delete", input, value, async ({ client }) => {
     const task = await named(client);
-    if (!has.yes) await mustBeMeant(input, task.name, `This deletes ${task.name} and everything in its workspace.`);
+    if (!has.yes) await confirmByName(input, task.name, `This deletes ${task.name} and everything in its workspace.`);
     await client.delete(taskPath(task));
     input.print(has.json ? JSON.stringify(task) : `${task.name} and its workspace are being deleted.`);
     return EXIT.ok;

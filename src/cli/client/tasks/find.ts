@@ -1,16 +1,16 @@
-// Tasks by the names that people give them, for every verb that works on one.
+// Finds tasks by name, for all commands that work on one.
 import type { Task } from "#schema/tasks/task.ts";
 import { TASK_STATE_WORDS } from "#schema/tasks/task-state-words.ts";
 import { ApiError, type Client } from "#src/client.ts";
-import { oneWord, orAsked } from "../../asked.ts";
+import { oneWord, promptIfMissing } from "../../asked.ts";
 import { plain } from "../../text.ts";
 import { unknownName } from "../../unknown-name.ts";
 import type { VerbInput } from "../../verb.ts";
 
-/** Where the API has a task. */
+/** The API path of a task. */
 export const taskPath = ({ owner_id, id }: Pick<Task, "owner_id" | "id">) => `/api/v2/tasks/${owner_id}/${id}` as const;
 
-/** `NAME` or an id is the caller's own, `OWNER/NAME` someone else's. Throws VerbFailure when none exists. */
+/** Returns the caller's task for `NAME` or an ID, another user's for `OWNER/NAME`. Throws VerbFailure if it does not exist. */
 export const taskNamed = async (client: Client, name: string): Promise<Task> => {
   const [owner, own] = name.includes("/") ? name.split("/", 2) : ["me", name];
   const path = `/api/v2/tasks/${encodeURIComponent(owner ?? "")}/${encodeURIComponent(own ?? "")}` as const;
@@ -20,10 +20,10 @@ export const taskNamed = async (client: Client, name: string): Promise<Task> => 
   });
 };
 
-/** The task that the words name, or that is asked for at a terminal. Throws UsageError before anything is sent. */
+/** Returns the named task, or prompts for one on a terminal. Throws UsageError before any request. */
 export const taskAsked = (input: VerbInput, words: readonly string[]): ((client: Client) => Promise<Task>) => {
   const word = oneWord(input, words, "the task, by its name or id");
-  return async (client) => taskNamed(client, await orAsked(input, word, "Task", () => ownTasks(client)));
+  return async (client) => taskNamed(client, await promptIfMissing(input, word, "Task", () => ownTasks(client)));
 };
 
 const ownTasks = async (client: Client): Promise<string[]> => {
@@ -31,13 +31,13 @@ const ownTasks = async (client: Client): Promise<string[]> => {
   return tasks.map(({ name }) => name);
 };
 
-/** What it is doing, in a few words. */
+/** Describes the task's activity in a few words. */
 export const formatState = ({ status, current_state }: Task): string => {
   if (current_state === null) return status;
   return status === "active" ? `active, ${TASK_STATE_WORDS[current_state.state]}` : status;
 };
 
-/** For people: one row for each fact. */
+/** Formats a task with one row per field. */
 export const described = (task: Task): string => {
   const rows: [string, string][] = [
     ["Task", `${task.name} (${task.id})`],

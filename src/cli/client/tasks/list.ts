@@ -1,4 +1,4 @@
-// `slipway tasks list [WORDS…] [--all]`: the caller's tasks, or all that the caller may see; words search.
+// `slipway tasks list [WORDS…] [--all]`: the caller's tasks, or all visible ones; the words are search terms.
 import { readArguments } from "../../arguments.ts";
 import { asTable } from "../../options.ts";
 import { plain, relative } from "../../text.ts";

@@ -1,4 +1,4 @@
-// `slipway tasks logs TASK`: what people and the model have said in a task.
+// `slipway tasks logs TASK`: the messages of users and the model in a task.
 import { readArguments } from "../../arguments.ts";
 import { several } from "../../text.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";

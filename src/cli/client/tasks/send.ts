@@ -1,6 +1,6 @@
-// `slipway tasks send TASK TEXT`: says something to a task, which waits while its model is busy.
+// `slipway tasks send TASK TEXT`: sends a message to a task. It is queued while the model is busy.
 import { readArguments } from "../../arguments.ts";
-import { oneWord, orAsked } from "../../asked.ts";
+import { oneWord, promptIfMissing } from "../../asked.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { readPrompt } from "../chat/find.ts";
 import { withServer } from "../remote.ts";
@@ -11,7 +11,7 @@ export const run: RunVerb = async (input) => {
   const [first, ...said] = words;
   const word = oneWord(input, first === undefined ? [] : [first], "the task and what to say");
   return withServer("tasks send", input, value, async ({ client }) => {
-    const task = await taskNamed(client, await orAsked(input, word, "Task"));
+    const task = await taskNamed(client, await promptIfMissing(input, word, "Task"));
     await client.post(`${taskPath(task)}/send`, { input: await readPrompt(input, said) });
     input.print(
       has.json

@@ -1,4 +1,4 @@
-// `slipway tasks status TASK`: what a task is doing.
+// `slipway tasks status TASK`: the current state of a task.
 import { readArguments } from "../../arguments.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";

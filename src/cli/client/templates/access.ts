@@ -1,4 +1,4 @@
-// `slipway templates access TEMPLATE`: who may use a template, and who change it; with options it gives and takes that.
+// `slipway templates access TEMPLATE`: lists or changes who can use and administer a template.
 import { usageError } from "#base/usage-error.ts";
 import type { Template } from "#schema/templates/template.ts";
 import type { Client } from "#src/client.ts";
@@ -16,7 +16,7 @@ const ROLE = /^(.+):(use|admin)$/;
 
 type Wanted = { readonly name: string; readonly role: string };
 
-/** `NAME:admin` as both; a name alone may use it. */
+/** Parses `NAME:admin`; a name alone grants use. */
 const given = (texts: readonly string[]): Wanted[] =>
   texts.map((text) => {
     const [, name = text, role = "use"] = ROLE.exec(text) ?? [];
@@ -56,6 +56,6 @@ export const run: RunVerb = async (input) => {
 const findIds = async (wanted: readonly Wanted[], find: (name: string) => Promise<string>) =>
   Object.fromEntries(await Promise.all(wanted.map(async ({ name, role }) => [await find(name), role] as const)));
 
-/** Of the template's organization; Everyone is the group of all its members. */
+/** Returns the ID of a group in the template's organization. Everyone is the group of all its members. */
 const groupId = async (client: Client, { organization_id }: Template, name: string): Promise<string> =>
   (await groupNamed(client, organization_id, name)).id;

@@ -1,8 +1,8 @@
-// Bytes that are sent, and how far they are.
+// Uploads with progress.
 
 const PIECE = 64 * 1024;
 
-/** The bytes as a stream; `told` hears how many of them were taken, each time some were. */
+/** Returns the bytes as a stream. `onProgress` receives the number of bytes read so far. */
 export const counted = (bytes: Uint8Array, onProgress: (taken: number) => void): ReadableStream<Uint8Array> => {
   let at = 0;
   return new ReadableStream({

@@ -1,6 +1,6 @@
 // `slipway templates delete TEMPLATE [--yes]`: deletes a template without workspaces after confirmation.
 import { readArguments } from "../../arguments.ts";
-import { confirmable, mustBeMeant } from "../../asked.ts";
+import { confirmable, confirmByName } from "../../asked.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { templateWanted } from "./find.ts";
@@ -11,7 +11,7 @@ export const run: RunVerb = async (input) => {
   confirmable(input, has.yes);
   return withServer("templates delete", input, value, async ({ client }) => {
     const template = await named(client);
-    if (!has.yes) await mustBeMeant(input, template.name, `This deletes the template ${template.name}.`);
+    if (!has.yes) await confirmByName(input, template.name, `This deletes the template ${template.name}.`);
     await client.delete(`/api/v2/templates/${template.id}`);
     input.print(has.json ? JSON.stringify(template) : `${template.name} is deleted.`);
     return EXIT.ok;

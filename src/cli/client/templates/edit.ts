@@ -1,4 +1,4 @@
-// `slipway templates edit TEMPLATE …`: how a template is called and shown, and how long its workspaces run.
+// `slipway templates edit TEMPLATE …`: changes a template's names and display, and how long its workspaces run.
 import { duration } from "#base/config/kinds.ts";
 import { WEEKDAYS, type Weekday } from "#base/schedule/weekdays.ts";
 import { usageError } from "#base/usage-error.ts";
@@ -66,7 +66,7 @@ export const run: RunVerb = async (input) => {
   });
 };
 
-/** Throws UsageError when there is nothing to change. */
+/** Throws UsageError if there is nothing to change. */
 const toChanges = (value: Arguments<(typeof VALUES)[number]>["value"], undeprecate: boolean): PatchTemplate => {
   const changes: Record<string, unknown> = {};
   for (const [flag, member] of Object.entries(TEXTS)) {
@@ -119,7 +119,7 @@ const isOn = (flag: string, text: string): boolean => {
   return text === "on";
 };
 
-/** `monday,friday`, or `none`. */
+/** Parses `monday,friday` or `none`. */
 const parseDays = (flag: string, text: string): Weekday[] => {
   const days = text === "none" ? [] : text.split(",");
   return days.map((name) => {

@@ -1,8 +1,8 @@
-// Templates by name, for the verbs that take one.
+// Finds templates by name, for the commands that take one.
 import type { Template } from "#schema/templates/template.ts";
 import type { TemplateVersion } from "#schema/templates/template-version.ts";
 import { ApiError, type Client } from "#src/client.ts";
-import { canAsk, oneWord, orAsked } from "../../asked.ts";
+import { canAsk, oneWord, promptIfMissing } from "../../asked.ts";
 import { VerbFailure } from "../../failure.ts";
 import { plain } from "../../text.ts";
 import { unknownName } from "../../unknown-name.ts";
@@ -11,14 +11,14 @@ import type { VerbInput } from "../../verb.ts";
 const NO_TEMPLATE =
   "there are no templates yet. A Docker template appears once the server can reach a Docker Engine (setting docker_host; check with `slipway doctor`). Create your own with `slipway templates push FOLDER`";
 
-/** The template of that name; who sits at a terminal is asked which where there are several. */
+/** Returns the template with this name; prompts on a terminal if there are several. */
 const templateAsked = async (input: VerbInput, client: Client, name: string | undefined): Promise<Template> => {
   const names = name === undefined && canAsk(input) ? await templateNames(client) : [];
   const isOpen = names.length > 1;
-  return templateNamed(client, isOpen ? await orAsked(input, undefined, "Template", async () => names) : name);
+  return templateNamed(client, isOpen ? await promptIfMissing(input, undefined, "Template", async () => names) : name);
 };
 
-/** What a new workspace is made of, as its request says it: the template, and the version of its preset where one is named. */
+/** The source of a new workspace in its request: the template, or the version of its preset if one is named. */
 type MadeOf =
   | { readonly template_id: string }
   | { readonly template_version_id: string; readonly template_version_preset_id: string };
@@ -29,7 +29,7 @@ type Choice = {
   readonly parameters: readonly { readonly name: string; readonly value: string }[];
 };
 
-/** The template and preset that the options name, or the only one, or the one that is asked for. Throws when one is not there. */
+/** Returns the template and preset from the options, or the only template, or prompts for one. Throws if one does not exist. */
 export const chooseTemplate = async (
   input: VerbInput,
   client: Client,
@@ -41,10 +41,11 @@ export const chooseTemplate = async (
   return { template_version_id: template.active_version_id, template_version_preset_id };
 };
 
-/** The template that the words name, or that is asked for at a terminal. Throws UsageError before anything is sent. */
+/** Returns the named template, or prompts for one on a terminal. Throws UsageError before any request. */
 export const templateWanted = (input: VerbInput, words: readonly string[]): ((client: Client) => Promise<Template>) => {
   const word = oneWord(input, words, "the template");
-  return async (client) => templateNamed(client, await orAsked(input, word, "Template", () => templateNames(client)));
+  return async (client) =>
+    templateNamed(client, await promptIfMissing(input, word, "Template", () => templateNames(client)));
 };
 
 /** The versions of a template, newest first. */
@@ -54,7 +55,7 @@ export const listVersions = async (client: Client, { id }: Template, archived: b
   return versions.toSorted((a, b) => Date.parse(b.created_at) - Date.parse(a.created_at));
 };
 
-/** The version of that name; without a name the active one. Throws VerbFailure when none exists. */
+/** Returns the version with this name, or the active one without a name. Throws VerbFailure if it does not exist. */
 export const versionNamed = (
   client: Client,
   { id, name, active_version_id }: Template,
@@ -71,7 +72,7 @@ export const versionNamed = (
 export const templateNames = async (client: Client): Promise<string[]> =>
   (await client.get("/api/v2/templates")).map((one) => one.name);
 
-/** The template of that name; without a name the only one there is. Throws VerbFailure that names those there are. */
+/** Returns the template with this name, or the only one without a name. Throws VerbFailure with a list of templates. */
 export const templateNamed = async (client: Client, name: string | undefined): Promise<Template> => {
   const templates = await client.get("/api/v2/templates");
   const known = templates.map((one) => plain(one.name)).join(", ");
@@ -88,7 +89,9 @@ export const templateNamed = async (client: Client, name: string | undefined): P
   return first;
 };
 
-/** Returns the id of a preset of the active version. Throws VerbFailure when none exists, or when a value given alongside it contradicts it. */
+/**
+ * Returns the ID of a preset of the active version. Throws VerbFailure if none exists, or if an explicitly given value contradicts it.
+ */
 const presetNamed = async (
   client: Client,
   { active_version_id, name }: Template,

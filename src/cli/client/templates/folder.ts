@@ -1,20 +1,20 @@
-// A template's folder as the archive that is uploaded. Refuses a folder without a template.yaml or *.tf, and leaves out what belongs to version
-// control, dependencies, what Terraform has made there (states hold secrets) and links that lead out of the folder or around in a circle.
+// Packs a template's folder for upload. Refuses a folder without a template.yaml or *.tf. Leaves out version control, dependencies,
+// Terraform's generated files (states contain secrets), and links that lead out of the folder or form a cycle.
 import { readdirSync, readFileSync, realpathSync, type Stats, statSync } from "node:fs";
 import { join, sep } from "node:path";
 import { VerbFailure } from "../../failure.ts";
 
 const LEFT_OUT = new Set([".git", ".hg", ".svn", "node_modules", ".DS_Store"]);
 const NAMES = ["template.yaml", "template.yml"];
-/** Terraform's; nothing of what it has made here belongs to a template. */
+/** Terraform source files; its generated files do not belong to a template. */
 const TERRAFORM = /^[^/]+\.(?:tf|tofu)(?:\.json)?$/;
 const MADE_HERE = /^(?:\.terraform|.*\.tfstate(?:\..*)?|\.terraform\.tfstate\.lock\.info|.*\.tfplan)$/;
-/** What the server takes at most; said before anything is read into memory. */
+/** The server's upload limit, checked before anything is read into memory. */
 const LIMIT = 100 * 1024 * 1024;
 
 export type Folder = { archive: Uint8Array<ArrayBuffer>; files: number; leftOut: readonly string[] };
 
-/** What a path leads to, through links too; undefined where that is outside of the template, a folder above it, or not there. */
+/** Resolves a path through links; undefined if the target is outside the template, a parent folder, or missing. */
 const follow = (path: string, root: string, above: readonly string[]): { real: string; stat: Stats } | undefined => {
   let real: string;
   try {
@@ -28,12 +28,12 @@ const follow = (path: string, root: string, above: readonly string[]): { real: s
   return isLeftOut || above.includes(real) ? undefined : { real, stat: statSync(real) };
 };
 
-/** Throws VerbFailure in words about what is wrong with the folder. */
+/** Throws VerbFailure with a message about the folder's problem. */
 export const folderArchive = async (folder: string): Promise<Folder> => {
   const files: Record<string, Uint8Array> = {};
   const leftOut: string[] = [];
   let bytes = 0;
-  /** `above`: the folders that lead here, without links. */
+  /** `above`: the real paths of the parent folders. */
   const walk = (below: string, root: string, above: readonly string[]): void => {
     for (const name of readdirSync(join(folder, below)).sort()) {
       const path = below === "" ? name : `${below}/${name}`;

@@ -1,4 +1,4 @@
-// `slipway templates init [FOLDER] [--example NAME] [--list]`: a folder to begin a template of one's own with. Needs no server.
+// `slipway templates init [FOLDER] [--example NAME] [--list]`: creates a folder for a new template. Needs no server.
 import { resolve } from "node:path";
 import { usageError } from "#base/usage-error.ts";
 import { EXAMPLES, LOCAL } from "#src/starter/examples.ts";

@@ -1,4 +1,4 @@
-// `slipway templates list`: what workspaces can be made of.
+// `slipway templates list`: the templates from which workspaces can be created.
 import { noWords, readArguments } from "../../arguments.ts";
 import { asTable } from "../../options.ts";
 import { plain, relative } from "../../text.ts";

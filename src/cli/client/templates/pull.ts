@@ -1,4 +1,4 @@
-// `slipway templates pull TEMPLATE [FOLDER] [--version NAME]`: the files that a version was made of.
+// `slipway templates pull TEMPLATE [FOLDER] [--version NAME]`: downloads the files of a version.
 import { resolve } from "node:path";
 import { ApiError } from "#src/client.ts";
 import { noWords, readArguments } from "../../arguments.ts";

@@ -1,5 +1,5 @@
-// `slipway templates push [FOLDER]`: uploads a folder with a template.yaml or *.tf, waits for its import, and makes the new version the one that
-// workspaces are made of (rule CV-7). A template of that name is made when none exists.
+// `slipway templates push [FOLDER]`: uploads a folder with a template.yaml or *.tf, waits for its import, and makes the new version active
+// (rule CV-7). Creates the template if it does not exist.
 import { basename, resolve } from "node:path";
 import { pause } from "#base/retry.ts";
 import type { Template } from "#schema/templates/template.ts";
@@ -43,11 +43,14 @@ export const run: RunVerb = async (input) => {
   });
 };
 
-/** How long the server may take to find out that a workspace cannot be kept ready. */
+/** How long the server may take to detect that workspaces cannot be prebuilt. */
 const PROBLEM_MS = 3_000;
 const LOOK_MS = 200;
 
-/** Why workspaces of the active version cannot be kept ready, a line for each preset; the server finds out a moment after the push. */
+/**
+ * Returns the reasons why workspaces of the active version cannot be prebuilt, one line per preset. The server detects this shortly after
+ * the push.
+ */
 const prebuildProblems = async (
   { clock, signal }: VerbInput,
   client: Client,
@@ -74,7 +77,7 @@ const said = (name: string, version: string, wasKnown: boolean, isActive: boolea
     : `Added version ${version} to ${name}. It is not active. \`slipway templates promote ${name} ${version}\` promotes it.`;
 };
 
-/** The folder's own name, as far as it can be one. */
+/** Derives a valid template name from the folder's name. */
 const toName = (folder: string): string =>
   basename(resolve(folder))
     .replaceAll(/[^a-zA-Z0-9]+/g, "-")
@@ -89,7 +92,7 @@ const templateAt = async (client: Client, organization: string, name: string): P
 
 type Wanted = { folder: string; given: Given; organization: string; known: Template | undefined };
 
-/** The version once its import has ended, well or not. */
+/** Returns the version once its import has succeeded or failed. */
 const imported = async (
   input: VerbInput,
   { client, onInterrupt }: Pick<Remote, "client" | "onInterrupt">,

@@ -1,4 +1,4 @@
-// An archive of a template as files in a folder. Nothing is written outside of it, and nothing that is there is touched.
+// Unpacks a template's archive into a folder. Never writes outside the folder or over existing files.
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { ArchiveError, type Source } from "#src/provisioners/archive-entry.ts";
@@ -6,10 +6,10 @@ import { readTar } from "#src/provisioners/archive-tar.ts";
 import { readZip } from "#src/provisioners/archive-zip.ts";
 import { VerbFailure } from "../../failure.ts";
 
-/** What a file of a template may have at most; an upload has less. */
+/** Maximum size of a file in a template; an upload is smaller. */
 const FILE_LIMIT = 100 * 1024 * 1024;
 
-/** Throws VerbFailure when there is something in the folder already, or it cannot be made. */
+/** Creates the folder. Throws VerbFailure if that fails or the folder is not empty. */
 export const mustBeEmpty = (folder: string): void => {
   let names: string[] = [];
   try {
@@ -20,7 +20,7 @@ export const mustBeEmpty = (folder: string): void => {
   if (names.length > 0) throw new VerbFailure(`${folder} is not empty`);
 };
 
-/** Writes the files of a tar or zip archive into an empty folder, and answers their names. Throws VerbFailure. */
+/** Unpacks a tar or zip archive into an empty folder and returns the file names. Throws VerbFailure. */
 export const unpack = async (archive: Uint8Array, folder: string): Promise<string[]> => {
   mustBeEmpty(folder);
   const isZip = archive[0] === 0x50 && archive[1] === 0x4b;

@@ -1,9 +1,9 @@
-// `slipway templates promote|archive|unarchive TEMPLATE VERSION`: which version workspaces are made from, and which are offered at all.
+// `slipway templates promote|archive|unarchive TEMPLATE VERSION`: sets the active version, and which versions are offered.
 import type { Template } from "#schema/templates/template.ts";
 import type { TemplateVersion } from "#schema/templates/template-version.ts";
 import type { Client } from "#src/client.ts";
 import { noWords, readArguments } from "../../arguments.ts";
-import { oneWord, orAsked } from "../../asked.ts";
+import { oneWord, promptIfMissing } from "../../asked.ts";
 import { plain } from "../../text.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
@@ -26,7 +26,7 @@ const withVersion =
     return withServer(`templates ${verb}`, input, value, async ({ client }) => {
       const template = await named(client);
       const names = async () => (await listVersions(client, template, true)).map(({ name }) => name);
-      const { id } = await versionNamed(client, template, await orAsked(input, word, "Version", names));
+      const { id } = await versionNamed(client, template, await promptIfMissing(input, word, "Version", names));
       await act(client, template, await client.get(`/api/v2/templateversions/${id}`));
       const version = await client.get(`/api/v2/templateversions/${id}`);
       input.print(has.json ? JSON.stringify(version) : `${plain(version.name)} of ${template.name} ${said}.`);

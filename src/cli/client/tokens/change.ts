@@ -1,4 +1,4 @@
-// `slipway tokens change TOKEN [--scope SCOPE]… [--address NETWORK]…`: for what and from where a token counts from now on.
+// `slipway tokens change TOKEN [--scope SCOPE]… [--address NETWORK]…`: changes a token's scopes and allowed addresses.
 import { usageError } from "#base/usage-error.ts";
 import { readArguments } from "../../arguments.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";

@@ -1,10 +1,10 @@
-// `slipway tokens create [NAME]`: a token, printed once and alone, so that a script can keep it.
+// `slipway tokens create [NAME]`: creates a token and prints only the token, once, for use in scripts.
 import { type Arguments, noWords, readArguments } from "../../arguments.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { tokensPath } from "./find.ts";
 
-/** For what and from where a token counts. */
+/** The options that restrict a token. */
 export const LIMITS = ["scope", "address"] as const;
 
 export const run: RunVerb = async (input) => {
@@ -23,7 +23,7 @@ export const run: RunVerb = async (input) => {
   });
 };
 
-/** The request members for the given options; other members are omitted. */
+/** Converts the given options to request fields. */
 export const toLimits = ({
   scope,
   address,

@@ -1,4 +1,4 @@
-// `slipway tokens list [--user USER | --all] [--expired]`: tokens, never their secrets.
+// `slipway tokens list [--user USER | --all] [--expired]`: lists tokens, without their secrets.
 import { usageError } from "#base/usage-error.ts";
 import { noWords, readArguments } from "../../arguments.ts";
 import { asTable } from "../../options.ts";

@@ -1,4 +1,4 @@
-// `slipway tokens remove TOKEN [--user USER]`: a token that counts no longer; what was opened with it ends.
+// `slipway tokens remove TOKEN [--user USER]`: revokes a token and ends the connections opened with it.
 import { readArguments } from "../../arguments.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";

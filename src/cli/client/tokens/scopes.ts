@@ -1,4 +1,4 @@
-// `slipway tokens scopes`: the names that a token's scopes may have.
+// `slipway tokens scopes`: lists the scopes that a token can have.
 import { noWords, readArguments } from "../../arguments.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";

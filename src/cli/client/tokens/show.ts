@@ -1,4 +1,4 @@
-// `slipway tokens show TOKEN [--user USER]`: what a token may do, from where, and until when.
+// `slipway tokens show TOKEN [--user USER]`: a token's scopes, allowed addresses and expiry.
 import type { ApiKey } from "#schema/users/api-key.ts";
 import { readArguments } from "../../arguments.ts";
 import { plain, relative } from "../../text.ts";
@@ -16,7 +16,7 @@ export const run: RunVerb = async (input) => {
   });
 };
 
-/** For people: one row for each fact. */
+/** Formats a token with one row per field. */
 export const described = (token: ApiKey, now: number): string => {
   const rows: [string, string][] = [
     ["Token", `${token.token_name} (${token.id})`],

@@ -1,9 +1,9 @@
-// `slipway users create NAME --email EMAIL`: a user with a password, or without one for who signs in at a provider and for programs.
+// `slipway users create NAME --email EMAIL`: creates a user with a password, or without one for external sign-in and for programs.
 import { usageError } from "#base/usage-error.ts";
 import type { CreateUser, User } from "#schema/users/user.ts";
 import type { Client } from "#src/client.ts";
 import { type Arguments, readArguments } from "../../arguments.ts";
-import { oneWord, orAsked } from "../../asked.ts";
+import { oneWord, promptIfMissing } from "../../asked.ts";
 import { passwordFrom } from "../../password.ts";
 import { EXIT, type RunVerb, type VerbInput } from "../../verb.ts";
 import { withServer } from "../remote.ts";
@@ -24,8 +24,8 @@ export const run: RunVerb = async (input) => {
   if (!isProgram) oneWord(input, address === undefined ? [] : [address], "--email EMAIL");
   const secret = hasPassword ? passwordFrom(given.value["password-file"], input) : undefined;
   return withServer("users create", input, given.value, async ({ client }) => {
-    const username = await orAsked(input, word, "Name of the new user");
-    const email = isProgram ? undefined : await orAsked(input, address, "Email");
+    const username = await promptIfMissing(input, word, "Name of the new user");
+    const email = isProgram ? undefined : await promptIfMissing(input, address, "Email");
     const organization_ids = await findIds(client, given.list.organization);
     const user = await client.post("/api/v2/users", {
       username,
@@ -41,7 +41,7 @@ export const run: RunVerb = async (input) => {
   });
 };
 
-/** How the user signs in. Throws UsageError where a password is given to who has none. */
+/** Returns the sign-in method. Throws UsageError if a password is given for a user without one. */
 const toSignIn = ({ value, has }: Given): { login_type: "password" | "oidc" | "none"; hasPassword: boolean } => {
   const type = value["login-type"] ?? (has["service-account"] ? "none" : "password");
   if (type !== "password" && type !== "oidc" && type !== "none") {
@@ -56,7 +56,7 @@ const toSignIn = ({ value, has }: Given): { login_type: "password" | "oidc" | "n
   return { login_type: type, hasPassword };
 };
 
-/** The response includes a generated password, because it can't be shown again. */
+/** Prints the user. A generated password is included, because it can't be shown again. */
 const said = ({ print }: VerbInput, user: User, password: string | undefined, json: boolean): void => {
   if (json) print(JSON.stringify(password === undefined ? user : { ...user, password }));
   else print(password === undefined ? `Created ${user.username}.` : `Created ${user.username}. Password: ${password}`);
@@ -69,7 +69,7 @@ const findIds = async (client: Client, names: readonly string[]): Promise<string
   return Promise.all(found);
 };
 
-/** Names with commas between them. */
+/** Splits a comma-separated list of names. */
 export const listed = (text: string): string[] =>
   text
     .split(",")

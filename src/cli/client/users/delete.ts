@@ -1,6 +1,6 @@
 // `slipway users delete USER [--yes]`: deletes a user after confirmation.
 import { readArguments } from "../../arguments.ts";
-import { confirmable, mustBeMeant } from "../../asked.ts";
+import { confirmable, confirmByName } from "../../asked.ts";
 import { plain } from "../../text.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
@@ -13,7 +13,7 @@ export const run: RunVerb = async (input) => {
   return withServer("users delete", input, value, async ({ client }) => {
     const user = await named(client);
     const who = [user.username, ...(user.email === "" ? [] : [`(${plain(user.email)})`])].join(" ");
-    if (!has.yes) await mustBeMeant(input, user.username, `This permanently deletes the user ${who}.`);
+    if (!has.yes) await confirmByName(input, user.username, `This permanently deletes the user ${who}.`);
     await client.delete(userPath(user.id));
     input.print(has.json ? JSON.stringify(user) : `${user.username} is deleted.`);
     return EXIT.ok;

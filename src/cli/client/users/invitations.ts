@@ -1,9 +1,9 @@
-// `slipway users invitations`, `resend EMAIL` and `revoke EMAIL`: what becomes of invitations until someone accepts them.
+// `slipway users invitations`, `resend EMAIL` and `revoke EMAIL`: lists, resends and revokes pending invitations.
 import { emailKey } from "#base/email-address.ts";
 import type { Invitation } from "#schema/users/invitation.ts";
 import type { Client } from "#src/client.ts";
 import { readArguments } from "../../arguments.ts";
-import { oneWord, orAsked } from "../../asked.ts";
+import { oneWord, promptIfMissing } from "../../asked.ts";
 import { VerbFailure } from "../../failure.ts";
 import { asTable } from "../../options.ts";
 import { plain } from "../../text.ts";
@@ -34,7 +34,7 @@ export const list: RunVerb = async (input) => {
   });
 };
 
-/** Rejects with VerbFailure when the address has no invitation. */
+/** Rejects with VerbFailure if the address has no invitation. */
 const invitationFor = async (client: Client, email: string): Promise<Invitation> => {
   const { invitations } = await client.get("/api/v2/invitations");
   const found = invitations.find((one) => emailKey(one.email) === emailKey(email) || one.id === email);
@@ -46,7 +46,7 @@ export const resend: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, { switches: ["link"] });
   const word = oneWord(input, words, EXPECTED);
   return withServer("users resend", input, value, async ({ client }) => {
-    const { id } = await invitationFor(client, await orAsked(input, word, "Email address of the invitation"));
+    const { id } = await invitationFor(client, await promptIfMissing(input, word, "Email address of the invitation"));
     const made = await client.post(`/api/v2/invitations/${id}/resend`, has.link ? { by: "link" } : {});
     if (has.json) input.print(JSON.stringify(made));
     else input.print(made.link ?? `Sent to ${plain(made.invitation.email)}.`);
@@ -58,7 +58,10 @@ export const revoke: RunVerb = async (input) => {
   const { words, value } = readArguments(input.argv);
   const word = oneWord(input, words, EXPECTED);
   return withServer("users revoke", input, value, async ({ client }) => {
-    const { id, email } = await invitationFor(client, await orAsked(input, word, "Email address of the invitation"));
+    const { id, email } = await invitationFor(
+      client,
+      await promptIfMissing(input, word, "Email address of the invitation"),
+    );
     await client.delete(`/api/v2/invitations/${id}`);
     input.print(`The invitation for ${plain(email)} is revoked.`);
     return EXIT.ok;

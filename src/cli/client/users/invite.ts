@@ -1,4 +1,4 @@
-// `slipway users invite EMAIL...`: invites people, and prints the links that do not go by email.
+// `slipway users invite EMAIL...`: invites users, and prints the links that are not sent by email.
 import { readPeople } from "#base/people-list.ts";
 import { usageError } from "#base/usage-error.ts";
 import type { Invited, InviteRequest } from "#schema/users/invitation.ts";
@@ -33,7 +33,7 @@ export const run: RunVerb = async (input) => {
   });
 };
 
-/** Throws UsageError for what is no address. */
+/** Throws UsageError for an invalid address. */
 const peopleIn = (
   { readFile }: VerbInput,
   words: readonly string[],

@@ -1,4 +1,4 @@
-// `slipway users reset-factors USER`: takes the second factor of someone who has lost it; their sign-ins end.
+// `slipway users reset-factors USER`: removes a lost second factor and ends the user's sessions.
 import { readArguments } from "../../arguments.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";

@@ -1,4 +1,4 @@
-// `slipway users roles USER [--set|--add|--remove ROLE,…]`: the roles for the whole site, shown or changed.
+// `slipway users roles USER [--set|--add|--remove ROLE,…]`: shows or changes site roles.
 import { usageError } from "#base/usage-error.ts";
 import { readArguments } from "../../arguments.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
@@ -28,7 +28,7 @@ export const run: RunVerb = async (input) => {
   });
 };
 
-/** `none` is no role, so that all can be taken. */
+/** `none` stands for an empty set, so that all roles can be removed. */
 const changed = (has: readonly string[], way: (typeof WAYS)[number], given: readonly string[]): string[] => {
   if (way === "set") return given.filter((role) => role !== "none");
   if (way === "add") return [...new Set([...has, ...given])];

@@ -1,4 +1,4 @@
-// `slipway users suspend USER` and `activate USER`: whether someone may sign in.
+// `slipway users suspend USER` and `activate USER`: disables or enables a user's sign-in.
 import { readArguments } from "../../arguments.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";

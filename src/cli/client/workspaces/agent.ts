@@ -1,4 +1,4 @@
-// Waiting for an agent of a workspace to be there, for the verbs that need one.
+// Waits for an agent of a workspace to connect, for the commands that need one.
 import type { Build, CALLER_REASONS } from "#schema/workspaces/build.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { ApiError } from "#src/client.ts";
@@ -10,7 +10,7 @@ import { type Remote, readMessages } from "../remote.ts";
 import { awaitBuild } from "./build.ts";
 import { listAgents, splitName, workspaceNamed } from "./find.ts";
 
-/** Whether a workspace that is stopped is started, and why. */
+/** Whether a stopped workspace is started, and the reason to record. */
 export type Starting = {
   readonly mayStart?: boolean | undefined;
   readonly reason?: (typeof CALLER_REASONS)[number] | undefined;
@@ -19,7 +19,7 @@ export type Starting = {
 /** The workspace is stopped, and this connection does not start it. */
 export class NotStarted extends VerbFailure {}
 
-/** The agent that `WORKSPACE[.AGENT]` names, connected; a stopped workspace is started. Throws VerbFailure. */
+/** Returns the connected agent that `WORKSPACE[.AGENT]` names, starting a stopped workspace. Throws VerbFailure. */
 export const startedAgent = async (
   input: VerbInput,
   remote: Pick<Remote, "client" | "onInterrupt">,
@@ -27,20 +27,20 @@ export const startedAgent = async (
   { mayStart = true, reason = "ssh_connection" }: Starting = {},
 ): Promise<{ workspace: Workspace; agent_id: string }> => {
   const [own, agentName] = splitName(name);
-  const workspace = await stoppedWhole(input, remote, own);
+  const workspace = await waitUntilStopped(input, remote, own);
   if (workspace.latest_build.status === "stopped") {
     if (!mayStart) throw new NotStarted(`${own} is stopped. Start it with \`slipway start ${own}\`.`);
     await awaitBuild(input, remote, own, await wake(remote.client, workspace, reason));
   } else if (workspace.latest_build.status === "running") {
-    // What is there needs no watching: someone waits for a prompt.
+    // An agent that is already connected needs no watch, which saves time.
     const [agent, more] = listAgents(workspace).filter((one) => agentName === undefined || one.name === agentName);
     if (agent?.status === "connected" && !more) return { workspace, agent_id: agent.id };
   }
   return { workspace, agent_id: await readyAgent(input, remote, workspace, agentName) };
 };
 
-/** The workspace of that name; one that is stopping once it has stopped. */
-const stoppedWhole = async (
+/** Returns the named workspace; waits for a running stop. */
+const waitUntilStopped = async (
   input: VerbInput,
   remote: Pick<Remote, "client" | "onInterrupt">,
   name: string,
@@ -52,7 +52,7 @@ const stoppedWhole = async (
   return await workspaceNamed(remote.client, name);
 };
 
-/** Starts it because of a connection, once for all who connect now. Throws VerbFailure when it is not to be started so. */
+/** Starts the workspace for a connection, once for all concurrent ones. Throws VerbFailure if connections do not start it. */
 const wake = (client: Remote["client"], { id, name }: Workspace, reason: Starting["reason"]): Promise<Build> =>
   client.post<Build>(`/api/v2/workspaces/${id}/wake`, { reason }).catch((error: unknown) => {
     if (!(error instanceof ApiError) || error.status !== 409) throw error;
@@ -61,7 +61,7 @@ const wake = (client: Remote["client"], { id, name }: Workspace, reason: Startin
 
 type Watched = { type: string; data: Workspace };
 
-/** The id of the agent of that name, else of the only one, once it is connected. Throws VerbFailure when it will not be. */
+/** Returns the ID of the named agent, or of the only one, once it is connected. Throws VerbFailure if it cannot connect. */
 export const readyAgent = async (
   input: VerbInput,
   { client, onInterrupt }: Pick<Remote, "client" | "onInterrupt">,

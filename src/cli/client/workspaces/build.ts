@@ -1,4 +1,4 @@
-// Builds as the verbs ask for them and wait for them: the log goes by, and Ctrl-C stops waiting, not the build (rule CV-6).
+// Requests builds and waits for them: prints the log. Ctrl-C stops waiting, not the build (rule CV-6).
 
 import { didYouMean } from "#base/config/nearest.ts";
 import { usageError } from "#base/usage-error.ts";
@@ -15,15 +15,15 @@ import { jobLog, type Remote } from "../remote.ts";
 import { workspaceAsked } from "./find.ts";
 import { mustBeReady, openAgents } from "./ready.ts";
 
-/** What a build does, and what it has done. */
+/** Progress and result texts of a build. */
 export const DOING: Record<Transition, string> = { start: "starting", stop: "stopping", delete: "deleting" };
 export const DONE: Record<Transition, string> = { start: "is running", stop: "is stopped", delete: "is deleted" };
 
-/** What a build does and has done, where its transition says it less well. */
+/** Progress and result texts that replace those of the transition. */
 type Words = { readonly doing: string; readonly done: string };
 export type Flags = { json: boolean; "no-wait": boolean; words?: Words };
 
-/** Arguments of both `start` and `restart`: the workspace, parameter values, and whether to update. */
+/** Parses the arguments of `start` and `restart`: the workspace, parameter values, and whether to update. */
 export const readStart = (input: VerbInput) => {
   const { words, value, list, has } = readArguments(input.argv, {
     values: ["reason"],
@@ -48,7 +48,7 @@ export const readStart = (input: VerbInput) => {
   return { named: workspaceAsked(input, words), value, has, bodyFor, valuesFor };
 };
 
-/** Asks for a build. A workspace that is what is asked for already is left as it is: undefined. */
+/** Requests a build. Returns undefined if the workspace already has the requested state. */
 export const askForBuild = async (
   client: Client,
   { id, name, latest_build }: Workspace,
@@ -62,7 +62,7 @@ export const askForBuild = async (
   return client.post(`/api/v2/workspaces/${id}/builds`, ask).catch(explainRefusal({ name, status }));
 };
 
-/** Restarts it on the server, which finishes even if the client stops waiting. Returns the first build. */
+/** Restarts the workspace on the server, which finishes even if the client stops waiting. Returns the first build. */
 export const askForRestart = (
   client: Client,
   { id, name, latest_build: { status } }: Workspace,
@@ -70,7 +70,7 @@ export const askForRestart = (
 ): Promise<Build> =>
   client.post(`/api/v2/workspaces/${id}/restart`, { reason: "cli", ...body }).catch(explainRefusal({ name, status }));
 
-/** A build that runs already: says where to see it. */
+/** If another build is running, says where to see it. */
 const explainRefusal =
   ({ name, status }: { name: string; status: string }) =>
   (error: unknown): never => {
@@ -80,7 +80,7 @@ const explainRefusal =
     );
   };
 
-/** Waits for the end of a build and says what came of it; answers the exit code. */
+/** Waits for the end of a build, prints the result and returns the exit code. */
 export const finishBuild = async (
   input: VerbInput,
   { client, onInterrupt }: Pick<Remote, "client" | "onInterrupt">,
@@ -107,7 +107,7 @@ export const finishBuild = async (
   if (flags.json) input.print(JSON.stringify({ ...workspace, latest_build: ended }));
   const why = ended.job.error ? `: ${plain(ended.job.error)}` : "";
   const isFailed = ended.job.status !== "canceled";
-  // What cannot be removed must not keep the workspace forever.
+  // Suggests how to delete a workspace whose resources cannot be removed.
   const next =
     build.transition === "delete" && isFailed
       ? `\nTemplate administrators can delete it anyway with \`slipway workspaces delete ${name} --orphan\`. Resources that cannot be removed are left behind.`
@@ -115,7 +115,7 @@ export const finishBuild = async (
   throw new VerbFailure(`${doing} ${name} ${isFailed ? "failed" : "was canceled"}${why}${next}`);
 };
 
-/** The build once it has ended, well or not. */
+/** Returns the build once it has succeeded or failed. */
 export const awaitBuild = async (
   input: VerbInput,
   { client, onInterrupt }: Pick<Remote, "client" | "onInterrupt">,

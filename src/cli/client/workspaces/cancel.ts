@@ -1,4 +1,4 @@
-// `slipway workspaces cancel WORKSPACE`: ends the build that is under way and waits until it has ended (rule CV-35).
+// `slipway workspaces cancel WORKSPACE`: cancels the active build and waits until it has ended (rule CV-35).
 import type { Build } from "#schema/workspaces/build.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { ApiError, type Client } from "#src/client.ts";
@@ -27,10 +27,11 @@ export const run: RunVerb = async (input) => {
   });
 };
 
-/** The build once it has been asked to end; undefined when it has ended on its own. */
+/** Requests the cancellation and returns the build; undefined if it has already ended. */
 const askToCancel = async (client: Client, { id }: Build): Promise<Build | undefined> => {
   const path = `/api/v2/workspacebuilds/${id}` as const;
-  // What has not begun may be taken back whatever the template says, so it is asked for as such; it may begin between two questions.
+  // A pending build can be canceled regardless of the template, so the request names the expected status. The build may start between the
+  // two requests.
   for (let build = await client.get(path); ; build = await client.get(path)) {
     const { status } = build.job;
     if (status === "canceling") return build;
@@ -39,7 +40,7 @@ const askToCancel = async (client: Client, { id }: Build): Promise<Build | undef
       await client.patch(`${path}/cancel?expect_status=${status}`);
       return await client.get(path);
     } catch (error) {
-      // It is in another status by now.
+      // The build's status has changed.
       if (!(error instanceof ApiError) || ![400, 412].includes(error.status)) throw error;
     }
   }

@@ -1,5 +1,5 @@
-// `slipway workspaces create NAME [--template NAME] [--parameter NAME=VALUE]…`: makes a workspace and waits until it runs. With `--repo URL` it is
-// made from a repository, whose name it takes over when none is given.
+// `slipway workspaces create NAME [--template NAME] [--parameter NAME=VALUE]…`: creates a workspace and waits until it runs. With `--repo
+// URL` it is created from a repository, whose name is the default.
 
 import { duration } from "#base/config/kinds.ts";
 import { parseRepositoryAddress, workspaceNameFor } from "#base/links/repository-address.ts";
@@ -7,7 +7,7 @@ import { usageError } from "#base/usage-error.ts";
 import type { CreateWorkspace } from "#schema/workspaces/workspace.ts";
 import { ApiError } from "#src/client.ts";
 import { pairs, readArguments } from "../../arguments.ts";
-import { oneWord, orAsked } from "../../asked.ts";
+import { oneWord, promptIfMissing } from "../../asked.ts";
 import { VerbFailure } from "../../failure.ts";
 import { plain } from "../../text.ts";
 import type { RunVerb } from "../../verb.ts";
@@ -34,7 +34,7 @@ export const run: RunVerb = async (input) => {
   if (value.ttl !== undefined && ttl_ms === undefined) throw usageError("--ttl", "expected a duration such as 8h");
   return withServer("workspaces create", input, value, async (remote) => {
     const { client } = remote;
-    const name = await orAsked(input, word, "Name of the new workspace");
+    const name = await promptIfMissing(input, word, "Name of the new workspace");
     const { template, preset } = value;
     const isAsked = repository === undefined || template !== undefined || preset !== undefined;
     const made = isAsked
@@ -55,7 +55,7 @@ export const run: RunVerb = async (input) => {
   });
 };
 
-/** The refusal of a repository with the command that makes a key for it. */
+/** Adds the command that creates a deploy key to the error of a private repository. */
 const withDeployKeyHint = (error: unknown, url: string): unknown =>
   error instanceof ApiError && /create a deploy key/.test(error.message)
     ? new VerbFailure(`${error.message} Run \`slipway account deploy-keys create ${plain(url)}\`.`)

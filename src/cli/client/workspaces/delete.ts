@@ -1,6 +1,6 @@
 // `slipway workspaces delete WORKSPACE [--yes]`: deletes a workspace and its contents after confirmation (rule CV-6).
 import { readArguments } from "../../arguments.ts";
-import { confirmable, mustBeMeant } from "../../asked.ts";
+import { confirmable, confirmByName } from "../../asked.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { askForBuild, finishBuild } from "./build.ts";
@@ -13,7 +13,7 @@ export const run: RunVerb = async (input) => {
   return withServer("workspaces delete", input, value, async (remote) => {
     const workspace = await named(remote.client);
     const { name } = workspace;
-    if (!has.yes) await mustBeMeant(input, name, `This deletes ${name} and everything in it.`);
+    if (!has.yes) await confirmByName(input, name, `This deletes ${name} and everything in it.`);
     const how = { ...(has.orphan ? { orphan: true } : {}), ...(has.permanent ? { permanent: true } : {}) };
     const build = await askForBuild(remote.client, workspace, { transition: "delete", ...how });
     return build ? finishBuild(input, remote, workspace, build, has) : EXIT.ok;

@@ -1,4 +1,4 @@
-// `slipway workspaces favorite WORKSPACE` and `unfavorite`: which ones stand first in one's lists.
+// `slipway workspaces favorite WORKSPACE` and `unfavorite`: marks workspaces that come first in the user's lists.
 import { readArguments } from "../../arguments.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";

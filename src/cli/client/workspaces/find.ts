@@ -1,17 +1,17 @@
-// Workspaces by the names that people give them, for every verb that works on one.
+// Finds workspaces by name, for all commands that work on one.
 import { formatLabel } from "#base/links/app-label.ts";
 import { consentPath, mayGetKey } from "#base/links/external-link.ts";
 import type { WorkspaceAgent } from "#schema/agents/agent.ts";
 import type { App } from "#schema/workspaces/app.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { ApiError, type Client } from "#src/client.ts";
-import { oneWord, orAsked } from "../../asked.ts";
+import { oneWord, promptIfMissing } from "../../asked.ts";
 import { VerbFailure } from "../../failure.ts";
 import { plain } from "../../text.ts";
 import { unknownName } from "../../unknown-name.ts";
 import type { VerbInput } from "../../verb.ts";
 
-/** `NAME` is the caller's own, `OWNER/NAME` someone else's. Throws VerbFailure when none exists. */
+/** Returns the caller's workspace for `NAME`, another user's for `OWNER/NAME`. Throws VerbFailure if it does not exist. */
 export const workspaceNamed = async (client: Client, name: string): Promise<Workspace> => {
   const [owner, own] = name.includes("/") ? name.split("/", 2) : ["me", name];
   const path = `/api/v2/users/${encodeURIComponent(owner ?? "")}/workspace/${encodeURIComponent(own ?? "")}` as const;
@@ -21,32 +21,33 @@ export const workspaceNamed = async (client: Client, name: string): Promise<Work
   });
 };
 
-/** The names of the caller's own workspaces. */
+/** Returns the names of the caller's own workspaces. */
 export const ownWorkspaces = async (client: Client): Promise<string[]> => {
   const { workspaces } = await client.get("/api/v2/workspaces?q=owner%3Ame&limit=100");
   return workspaces.map(({ name }) => name);
 };
 
-/** The workspace that the words name, or that is asked for at a terminal. Throws UsageError before anything is sent. */
+/** Returns the named workspace, or prompts for one on a terminal. Throws UsageError before any request. */
 export const workspaceAsked = (
   input: VerbInput,
   words: readonly string[],
 ): ((client: Client) => Promise<Workspace>) => {
   const word = oneWord(input, words, "the workspace");
-  return async (client) => workspaceNamed(client, await orAsked(input, word, "Workspace", () => ownWorkspaces(client)));
+  return async (client) =>
+    workspaceNamed(client, await promptIfMissing(input, word, "Workspace", () => ownWorkspaces(client)));
 };
 
-/** Those of the newest build. */
+/** Returns the agents of the newest build. */
 export const listAgents = ({ latest_build }: Pick<Workspace, "latest_build">): WorkspaceAgent[] =>
   latest_build.resources.flatMap(({ agents }) => agents ?? []);
 
-/** `NAME.AGENT` as both, `NAME` with the agent left open. */
+/** Splits `NAME.AGENT`; the agent is undefined for `NAME`. */
 export const splitName = (name: string): [workspace: string, agent: string | undefined] => {
   const dot = name.lastIndexOf(".");
   return dot < 0 ? [name, undefined] : [name.slice(0, dot), name.slice(dot + 1)];
 };
 
-/** The agent of that name, else the only one. Throws VerbFailure that names those there are. */
+/** Returns the named agent, or the only one. Throws VerbFailure with a list of agents. */
 export const agentNamed = (workspace: Workspace, name: string | undefined): WorkspaceAgent => {
   const agents = listAgents(workspace);
   const names = agents.map((one) => plain(one.name)).join(", ");
@@ -57,10 +58,10 @@ export const agentNamed = (workspace: Workspace, name: string | undefined): Work
   return first;
 };
 
-/** Where a server shows the apps of a workspace. */
+/** Where a server serves the apps of a workspace. */
 export type Shown = { readonly server: URL /** The wildcard of their hosts; empty for none. */; readonly host: string };
 
-/** Where an app is opened: at a host of its own or below the server, at its own address, or on the page that asks before a program gets a key. */
+/** Returns the URL of an app: on a subdomain, below the server's address, external, or the page that asks before a program gets a key. */
 export const appLink = (
   { id, owner_name, name }: Workspace,
   agent: Pick<WorkspaceAgent, "name" | "parent_id">,

@@ -1,4 +1,5 @@
-// `slipway fork WORKSPACE [--count N] [--name NAME]... [--start] [--no-chats]`: makes workspaces with the files of this one, and waits for them.
+// `slipway fork WORKSPACE [--count N] [--name NAME]... [--start] [--no-chats]`: creates workspaces with copies of this one's files, and
+// waits for them.
 import { usageError } from "#base/usage-error.ts";
 import { type Fork, MAX_COPIES } from "#schema/workspaces/fork.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
@@ -39,7 +40,7 @@ export const run: RunVerb = async (input) => {
   });
 };
 
-/** A line for each workspace, with what it is. */
+/** Returns one line for each workspace with its state. */
 const describe = ({ copies }: Fork, starts: boolean): string => {
   const words = {
     waiting: "is waiting for its files",
@@ -57,13 +58,13 @@ const describe = ({ copies }: Fork, starts: boolean): string => {
     .join("\n");
 };
 
-/** The fork once nothing of it is under way any more. */
+/** Returns the fork once all copies have succeeded or failed. */
 export const waitForFork = async (client: Client, { id }: Workspace, { id: fork }: Fork): Promise<Fork> => {
   const isOver = ({ status, copies }: Fork): boolean =>
     status === "ready" ||
     status === "failed" ||
     copies.every((one) => one.status !== "waiting" && one.status !== "creating");
-  // The workspace is news when its snapshot is there, and when that goes because all have their files.
+  // The workspace's stream sends a message when its snapshot exists, and when it is removed after the last copy.
   for await (const _ of readMessages(client, `/api/v2/workspaces/${id}/watch-ws`)) {
     const found = await client.get(`/api/v2/workspaces/${id}/forks/${fork}`);
     if (isOver(found)) return found;

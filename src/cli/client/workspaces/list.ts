@@ -1,5 +1,5 @@
-// `slipway workspaces list [WORDS…] [--all]`: the caller's own workspaces, or all that the caller may see; words narrow the list as the
-// search of the API does.
+// `slipway workspaces list [WORDS…] [--all]`: the caller's own workspaces, or all visible ones; the words filter the list like the API's
+// search.
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { readArguments } from "../../arguments.ts";
 import { asTable } from "../../options.ts";
@@ -31,7 +31,7 @@ const table = (workspaces: readonly Workspace[], owners: boolean, now: number): 
     ]),
   );
 
-/** The build's status, and what else people should know at a glance. */
+/** Returns the build's status and other important conditions. */
 export const formatStatus = ({ latest_build, health, dormant_at }: Workspace): string => {
   const more = [...(dormant_at ? ["dormant"] : []), ...(health.healthy ? [] : ["unhealthy"])];
   return [latest_build.status, ...more].join(", ");

@@ -1,4 +1,4 @@
-// What is still going on in a workspace whose build has ended: agents that connect, and scripts of its start that run.
+// Waits for agents to connect and start scripts to finish in a workspace whose build has ended.
 import type { WorkspaceAgent } from "#schema/agents/agent.ts";
 import type { Build } from "#schema/workspaces/build.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
@@ -10,16 +10,16 @@ import { listAgents } from "./find.ts";
 
 type Watched = { type: string; data: Workspace };
 
-/** What keeps a workspace from being used, once nothing is going on any more: empty when all of its agents are ready. */
+/** The build, and the reason why the workspace is not usable: empty if all of its agents are ready. */
 export type Opened = { build: Build; words: string };
 
 /**
- * True for someone at a shell. Programs that keep their sign-in in a folder of their own, such as plug-ins of editors, follow the agents
- * themselves and open a workspace whose start scripts have failed: for them a start ends with its build.
+ * True for someone at a shell. Programs that keep their session in a separate folder, such as editor plug-ins, follow the agents themselves
+ * and open a workspace even if its start scripts failed: for them, a start ends with its build.
  */
 export const mustBeReady = ({ configFolder }: Pick<VerbInput, "configFolder">): boolean => configFolder === undefined;
 
-/** Waits until each agent is ready, or will not be. Ctrl-C ends the waiting. */
+/** Waits until each agent is ready or has failed. Ctrl-C stops waiting. */
 export const openAgents = async (
   input: VerbInput,
   { client, onInterrupt }: Pick<Remote, "client" | "onInterrupt">,

@@ -1,6 +1,6 @@
-// `slipway workspaces rename WORKSPACE NAME`: another name, where the server allows that.
+// `slipway workspaces rename WORKSPACE NAME`: renames a workspace, if the server allows it.
 import { noWords, readArguments } from "../../arguments.ts";
-import { oneWord, orAsked } from "../../asked.ts";
+import { oneWord, promptIfMissing } from "../../asked.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { workspaceAsked } from "./find.ts";
@@ -13,7 +13,7 @@ export const run: RunVerb = async (input) => {
   const word = oneWord(input, second === undefined ? [] : [second], "the new name");
   return withServer("workspaces rename", input, value, async ({ client }) => {
     const before = await named(client);
-    const name = await orAsked(input, word, `New name of ${before.name}`);
+    const name = await promptIfMissing(input, word, `New name of ${before.name}`);
     await client.patch(`/api/v2/workspaces/${before.id}`, { name });
     const workspace = await client.get(`/api/v2/workspaces/${before.id}`);
     input.print(has.json ? JSON.stringify(workspace) : `Renamed ${before.name} to ${workspace.name}.`);

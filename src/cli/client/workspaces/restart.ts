@@ -1,5 +1,5 @@
-// `slipway workspaces restart WORKSPACE`: stops it and starts it again, and waits until it runs. One that is stopped is only started.
-// The server does both, even if the client stops waiting.
+// `slipway workspaces restart WORKSPACE`: stops and starts a workspace, and waits until it runs. A stopped one is only started. The server
+// performs both, even if the client stops waiting.
 import type { Build, RestartWorkspace } from "#schema/workspaces/build.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { VerbFailure } from "../../failure.ts";
@@ -16,7 +16,7 @@ export const run: RunVerb = async (input) => {
   });
 };
 
-/** Restarts a workspace, or starts one that is stopped, and waits unless the flags say otherwise. Answers the exit code. */
+/** Restarts a workspace, or starts a stopped one, and waits unless the flags say otherwise. Returns the exit code. */
 export const restart = async (
   input: VerbInput,
   remote: Remote,
@@ -29,7 +29,7 @@ export const restart = async (
   return finishRestart(input, remote, workspace, first, has);
 };
 
-/** Waits for a stop and the start that follows it, unless the flags say otherwise. Answers the exit code. */
+/** Waits for a stop and the start that follows it, unless the flags say otherwise. Returns the exit code. */
 export const finishRestart = async (
   input: VerbInput,
   remote: Remote,
@@ -47,7 +47,7 @@ export const finishRestart = async (
   if (job.status !== "succeeded") {
     throw new VerbFailure(`stopping ${workspace.name} failed${job.error ? `: ${plain(job.error)}` : ""}`);
   }
-  // The server begins it in the same moment in which the workspace has stopped.
+  // The server starts this build at the moment when the workspace has stopped.
   const restarted = await remote.client.get(`/api/v2/workspaces/${workspace.id}`);
   if (restarted.latest_build.transition !== "start") {
     throw new VerbFailure(`someone else changed ${workspace.name} while it was restarting`);

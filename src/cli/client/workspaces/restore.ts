@@ -1,4 +1,4 @@
-// `slipway workspaces restore WORKSPACE [--as NAME]`: takes a deleted workspace out of the trash.
+// `slipway workspaces restore WORKSPACE [--as NAME]`: restores a deleted workspace from the trash.
 import { usageError } from "#base/usage-error.ts";
 import { readArguments } from "../../arguments.ts";
 import { VerbFailure } from "../../failure.ts";
@@ -14,7 +14,7 @@ export const run: RunVerb = async (input) => {
   return withServer("workspaces restore", input, value, async (remote) => {
     const { client } = remote;
     const { workspaces } = await client.get("/api/v2/workspaces/trash");
-    // Of several of one name the one that was deleted last.
+    // If several have the same name, the most recently deleted one is used.
     const found = workspaces.find(
       ({ id, name, owner_name }) => [id, name, `${owner_name}/${name}`].includes(wanted) || id.startsWith(wanted),
     );
@@ -27,7 +27,7 @@ export const run: RunVerb = async (input) => {
     const build = await client.post(`/api/v2/workspaces/${found.id}/restore`, body);
     const workspace = await client.get(`/api/v2/workspaces/${found.id}`);
     const done = `is restored. Start it with: slipway start ${plain(workspace.name)}`;
-    // The build is a stop: a workspace leaves the trash stopped.
+    // The build is a stop: a restored workspace is stopped.
     return finishBuild(input, remote, workspace, build, Object.assign({ words: { doing: "restoring", done } }, has));
   });
 };

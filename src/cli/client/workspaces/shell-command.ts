@@ -1,12 +1,12 @@
-// What is run on the terminal so that more returns than its picture: the exit code of the command, and in a pipe bytes as they are. It
-// says so in marks that no program prints by accident: a control character, the terminal's id, one letter, maybe a number.
+// Wraps a command for the terminal, so that its exit code and, in a pipe, its unmodified output can be recovered. Uses marks that no
+// program prints by accident: a control character, the terminal's ID, one letter, and sometimes a number.
 
 export type Marks = {
-  /** The terminal is set up; input may come. */
+  /** The terminal is set up and accepts input. */
   ready: string;
-  /** One batch of input was taken. */
+  /** One batch of input was consumed. */
   taken: string;
-  /** What stands before the exit code and the mark's end. */
+  /** Precedes the exit code and the end of the mark. */
   exit: string;
   end: string;
 };
@@ -18,14 +18,14 @@ export const parseMarks = (id: string): Marks => {
   return { ready: `${name}?`, taken: `${name}+`, exit: `${name}=`, end: MARK };
 };
 
-/** Bytes of input in one line of base64: terminals take lines up to 4096 characters. */
+/** Bytes of input per line of base64: terminals accept lines of up to 4096 characters. */
 const LINE_BYTES = 3_000;
-/** Bytes of one batch: many lines, for which two programs are started. */
+/** Bytes per batch. Large, because each batch starts two programs. */
 export const BATCH_BYTES = 24 * LINE_BYTES;
 /** The batch that ends the input. */
 export const INPUT_END = "0\n";
 
-/** A batch as the loop of `pipeCommand` reads it: the number of lines, and the lines. */
+/** Encodes a batch for the loop of `pipeCommand`: the number of lines, then the lines. */
 export const encodeBatch = (bytes: Uint8Array): string => {
   const lines: string[] = [];
   for (let at = 0; at < bytes.byteLength; at += LINE_BYTES) {
@@ -34,23 +34,24 @@ export const encodeBatch = (bytes: Uint8Array): string => {
   return `${[lines.length, ...lines].join("\n")}\n`;
 };
 
-/** `text` as one word of any shell. */
+/** Quotes `text` as one word of any shell. */
 export const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
 const shown = (mark: string): string => mark.replaceAll(MARK, "\\036");
 
-/** The user's own, as the daemon has found it. */
+/** The user's shell, as the daemon has determined it. */
 const SHELL = `"\${SHELL:-/bin/sh}"`;
 
-/** A command for someone at a terminal; undefined is the login shell. */
+/** Returns the command for an interactive terminal; undefined stands for the login shell. */
 export const terminalCommand = (command: string | undefined, { exit, end }: Marks): string => {
   const what = command === undefined ? `${SHELL} -l` : `${SHELL} -c ${quoted(command)}`;
   return `exec /bin/sh -c ${quoted(`${what}; printf '${shown(exit)}%d${shown(end)}' $?`)}`;
 };
 
 /**
- * The same in a pipe. Input comes as lines of base64, so that the terminal takes nothing of it for a key, in batches that are acknowledged,
- * so that no more is sent than is read. A terminal hands out one line at a time, so `head` takes no more than its own. Without a command the shell reads its commands from the input.
+ * Returns the command for a pipe. Input is sent as lines of base64, so that the terminal does not interpret it, in acknowledged batches,
+ * for backpressure. A terminal delivers one line at a time, so `head` reads no more than its own. Without a command, the shell reads
+ * commands from the input.
  */
 export const pipeCommand = (command: string | undefined, { ready, taken, exit, end }: Marks): string => {
   const what = command === undefined ? SHELL : `${SHELL} -c ${quoted(command)}`;
@@ -67,7 +68,7 @@ export const pipeCommand = (command: string | undefined, { ready, taken, exit, e
 
 export type Read = { output: Uint8Array; isReady: boolean; taken: number; exit: number | undefined };
 
-/** Takes the marks out of what comes; holds back what could be the beginning of one. */
+/** Removes the marks from the output; holds back a possible prefix of one. */
 export class MarkReader {
   readonly #marks: Marks;
   #held = "";
@@ -78,7 +79,7 @@ export class MarkReader {
 
   read(chunk: Uint8Array): Read {
     const { ready, taken, exit, end } = this.#marks;
-    // One character for each byte, so that nothing is changed by reading.
+    // One character per byte, so that decoding changes nothing.
     let text = this.#held + Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength).toString("latin1");
     const found: Read = { output: chunk, isReady: false, taken: 0, exit: undefined };
     let output = "";
@@ -112,7 +113,7 @@ export class MarkReader {
     return { ...found, output: new Uint8Array(Buffer.from(output, "latin1")) };
   }
 
-  /** What was held back and turned out to be no mark. */
+  /** Returns held-back bytes that were not a mark. */
   rest(): Uint8Array {
     return new Uint8Array(Buffer.from(this.#held, "latin1"));
   }

@@ -1,10 +1,10 @@
-// Keys on their way to a terminal elsewhere: `~.` at the beginning of a line is for us, `~~` there is one `~`.
+// Handles escape keys of a remote terminal: `~.` at the beginning of a line disconnects, `~~` sends one `~`.
 
 export class EscapeKeys {
   #isLineStart = true;
   #isHeld = false;
 
-  /** What goes to the terminal, and whether the person wants to leave. */
+  /** Returns what to send, and whether the user wants to disconnect. */
   press(typed: string): { data: string; leave: boolean } {
     let data = "";
     for (const key of typed) {

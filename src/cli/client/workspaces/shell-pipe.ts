@@ -1,5 +1,5 @@
-// A terminal without anyone at it: what comes in goes to the command, what it prints continues, and its exit code is ours. What was printed
-// cannot be taken back, so a connection that breaks is the end.
+// Runs a command without a terminal: forwards standard input and output and returns the command's exit code. Printed output cannot be
+// retracted, so a broken connection is an error.
 import { pause } from "#base/retry.ts";
 import type { ClientSocket } from "#src/client.ts";
 import { VerbFailure } from "../../failure.ts";
@@ -7,15 +7,15 @@ import { getStreams, type Streams } from "../../streams.ts";
 import type { VerbInput } from "../../verb.ts";
 import { openSocket, type Remote } from "../remote.ts";
 import { BATCH_BYTES, encodeBatch, INPUT_END, MarkReader, parseMarks, pipeCommand } from "./shell-command.ts";
-import { closedWords, terminalPath } from "./shell-socket.ts";
+import { describeClose, terminalPath } from "./shell-socket.ts";
 import type { Place } from "./shell-target.ts";
 
-/** Batches that were sent but not confirmed. */
+/** Maximum number of unacknowledged batches. */
 const WINDOW = 4;
 const FAREWELL_MS = 1_000;
 const INTERRUPT = "\u0003";
 
-/** Answers the command's exit code. Throws VerbFailure when it cannot be known. */
+/** Returns the command's exit code. Throws VerbFailure if it is unknown. */
 export const pipeThrough = async (
   input: VerbInput,
   { client, onInterrupt }: Pick<Remote, "client" | "onInterrupt">,
@@ -24,7 +24,7 @@ export const pipeThrough = async (
   const streams = getStreams(input);
   const marks = parseMarks(place.id);
   const reader = new MarkReader(marks);
-  // Wide, so that programs break no lines.
+  // Wide, so that programs do not wrap lines.
   const query = { ...place.query, width: "500", height: "50", command: pipeCommand(place.command, marks) };
   using socket = await openSocket(client, terminalPath(place, query));
   onInterrupt(async () => {
@@ -41,17 +41,17 @@ export const pipeThrough = async (
     feed.taken(taken);
     if (exit === undefined) continue;
     feed.end();
-    // The terminal ends on its own, unless the command has left something there.
+    // The terminal closes automatically unless the command left processes running.
     await Promise.race([socket.closed, pause(input.clock, FAREWELL_MS)]);
     return exit;
   }
   await streams.write(reader.rest());
-  throw new VerbFailure(closedWords(await socket.closed, place));
+  throw new VerbFailure(describeClose(await socket.closed, place));
 };
 
 const type = (socket: ClientSocket, data: string): void => socket.send(JSON.stringify({ data }));
 
-/** Passes standard input on, as fast as it is taken. */
+/** Forwards standard input with backpressure. */
 class Feed {
   readonly #socket: ClientSocket;
   readonly #streams: Streams;
@@ -65,7 +65,7 @@ class Feed {
   }
 
   begin(): void {
-    // Keys of a terminal are not meant for a command whose output goes elsewhere.
+    // Keystrokes are not forwarded to a command whose output goes elsewhere.
     const passing = this.#streams.inputIsTerminal ? Promise.resolve() : this.#pass();
     const end = (): void => this.#send(INPUT_END);
     passing.then(end, end);

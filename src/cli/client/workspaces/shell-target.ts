@@ -1,13 +1,13 @@
-// Where a shell is opened.
+// Resolves the target of a shell.
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 
-/** Which terminal, for both ways to use it. */
+/** A terminal, for both kinds of shell. */
 export type Place = {
   workspace: Workspace;
   agent_id: string;
-  /** The terminal's id: the same one joins what runs. */
+  /** ID of the terminal; the same ID attaches to the running one. */
   id: string;
-  /** As the person wrote it; undefined for the login shell. */
+  /** The command as typed; undefined for the login shell. */
   command: string | undefined;
   container: string | undefined;
   query: Readonly<Record<string, string>>;

@@ -1,5 +1,5 @@
-// A terminal with someone at it: keys one by one, their size, their screen. `~.` at the beginning of a line leaves it running; a lost
-// connection is made again with the same terminal, whose screen returns (rules CV-8, CV-9).
+// An interactive terminal: forwards keys, window size and output. `~.` at the beginning of a line disconnects and leaves it running. After
+// a disconnect the same terminal is attached again and its screen restored (rules CV-8, CV-9).
 import { pause } from "#base/retry.ts";
 import { ApiError, type ClientSocket } from "#src/client.ts";
 import { VerbFailure } from "../../failure.ts";
@@ -8,20 +8,20 @@ import { EXIT, type VerbInput } from "../../verb.ts";
 import { openSocket, type Remote } from "../remote.ts";
 import { MarkReader, parseMarks, terminalCommand } from "./shell-command.ts";
 import { EscapeKeys } from "./shell-keys.ts";
-import { closedWords, terminalPath } from "./shell-socket.ts";
+import { describeClose, terminalPath } from "./shell-socket.ts";
 import type { Place } from "./shell-target.ts";
 
-/** A terminal without anyone is kept for five minutes. */
+/** The server keeps a detached terminal for five minutes. */
 const KEPT_MS = 5 * 60_000;
 const AGAIN_MS = 1_000;
 const NORMAL = 1000;
-/** Puts a terminal into its first state: what comes next draws the screen again. */
+/** Resets the terminal before its screen is redrawn. */
 const RESET = "\u001bc";
 
 type End = { exit: number } | { left: true } | { closed: { code: number; reason: string } };
 
-/** Answers the exit code of what ran there, 0 when the person has left it running. */
-export const sitAt = async (input: VerbInput, remote: Remote, place: Place): Promise<number> => {
+/** Returns the exit code, or 0 if the user has left it running. */
+export const runTerminal = async (input: VerbInput, remote: Remote, place: Place): Promise<number> => {
   const streams = getStreams(input);
   const { printError, clock } = input;
   const desk = new Desk(input, place);
@@ -33,7 +33,7 @@ export const sitAt = async (input: VerbInput, remote: Remote, place: Place): Pro
     void desk.type();
     end = await desk.sit(await openSocket(remote.client, desk.path));
     let lost = clock.monotonic();
-    while ("closed" in end && mayComeBack(end.closed) && clock.monotonic() - lost < KEPT_MS) {
+    while ("closed" in end && canReconnect(end.closed) && clock.monotonic() - lost < KEPT_MS) {
       printError("\r\nConnection lost. Reconnecting… Type ~. to quit.\r\n");
       const socket = await desk.again(remote, lost + KEPT_MS);
       if (!socket) break;
@@ -50,13 +50,13 @@ export const sitAt = async (input: VerbInput, remote: Remote, place: Place): Pro
     return EXIT.ok;
   }
   if (end.closed.code === NORMAL) return EXIT.ok;
-  throw new VerbFailure(closedWords(end.closed, place));
+  throw new VerbFailure(describeClose(end.closed, place));
 };
 
-/** 1008 is no right to be there any more; whatever else ends a connection may pass. */
-const mayComeBack = ({ code }: { code: number }): boolean => code !== NORMAL && code !== 1008 && code !== 1009;
+/** 1008 means that access was revoked. Other close codes may be temporary. */
+const canReconnect = ({ code }: { code: number }): boolean => code !== NORMAL && code !== 1008 && code !== 1009;
 
-/** Where the person sits: one at a time is connected, keys are read all the time. */
+/** The local side: one connection at a time, while keys are read continuously. */
 class Desk {
   readonly #input: VerbInput;
   readonly #place: Place;
@@ -74,13 +74,13 @@ class Desk {
   get path(): string {
     const { query, id, command, container } = this.#place;
     const { height, width } = this.#size();
-    // In a container its own login shell is best known to the daemon.
+    // In a container, the daemon determines the login shell.
     const bare = container !== undefined && command === undefined;
     const run = bare ? "" : terminalCommand(command, parseMarks(id));
     return terminalPath(this.#place, { ...query, command: run, height: String(height), width: String(width) });
   }
 
-  /** Passes keys on until the person leaves or the terminal no longer exists. */
+  /** Forwards keys until the user disconnects or the terminal no longer exists. */
   async type(): Promise<void> {
     const decoder = new TextDecoder();
     this.#typing = getStreams(this.#input).input()[Symbol.asyncIterator]();
@@ -98,7 +98,7 @@ class Desk {
     this.#socket?.send(JSON.stringify(this.#size()));
   }
 
-  /** Shows a terminal until it ends, its connection is lost, or the person leaves. */
+  /** Shows a terminal until it ends, its connection is lost, or the user disconnects. */
   async sit(socket: ClientSocket): Promise<End> {
     this.#socket = socket;
     // The window may have been resized while disconnected.
@@ -109,7 +109,7 @@ class Desk {
     return end;
   }
 
-  /** The same terminal again; undefined when the person leaves or it is too late. Throws what cannot pass. */
+  /** Attaches to the same terminal again; undefined if the user disconnects or the deadline has passed. Throws permanent errors. */
   async again({ client }: Remote, until: number): Promise<ClientSocket | undefined> {
     const { clock } = this.#input;
     while (clock.monotonic() < until) {

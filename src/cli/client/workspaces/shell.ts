@@ -1,11 +1,10 @@
-// `slipway workspaces shell WORKSPACE[.AGENT] [-- COMMAND…]`: a terminal in the workspace. Where someone sits at a terminal it is theirs:
-// every key goes there, it has their size, and it is found again when the connection was lost. In a pipe the command gets what comes in
-// and its output goes on byte by byte (rules CV-8 to CV-11).
+// `slipway workspaces shell WORKSPACE[.AGENT] [-- COMMAND…]`: a shell in the workspace. At a terminal it is interactive and reconnects
+// after a disconnect. In a pipe, the command's input and output are forwarded unmodified (rules CV-8 to CV-11).
 
 import { uuid } from "#base/ids.ts";
 import { usageError } from "#base/usage-error.ts";
 import { type Arguments, readArguments } from "../../arguments.ts";
-import { oneWord, orAsked } from "../../asked.ts";
+import { oneWord, promptIfMissing } from "../../asked.ts";
 import { VerbFailure } from "../../failure.ts";
 import { getStreams } from "../../streams.ts";
 import type { RunVerb, VerbInput } from "../../verb.ts";
@@ -14,7 +13,7 @@ import { startedAgent } from "./agent.ts";
 import { ownWorkspaces } from "./find.ts";
 import { pipeThrough } from "./shell-pipe.ts";
 import type { Place } from "./shell-target.ts";
-import { sitAt } from "./shell-terminal.ts";
+import { runTerminal } from "./shell-terminal.ts";
 
 const SHAPE = { values: ["reconnect", "container", "container-user"] } as const;
 type Given = Arguments<(typeof SHAPE.values)[number]>;
@@ -28,17 +27,17 @@ export const run: RunVerb = async (input) => {
   if (given.behind?.length === 0) throw usageError("--", "expected a command after it");
   const { inputIsTerminal, outputIsTerminal } = getStreams(input);
   return withServer("workspaces shell", input, given.value, async (remote) => {
-    const name = await orAsked(input, word, "Workspace", () => ownWorkspaces(remote.client));
+    const name = await promptIfMissing(input, word, "Workspace", () => ownWorkspaces(remote.client));
     const place = await openPlace(input, remote, name, id.toLowerCase(), given);
     const isPiped = !inputIsTerminal || !outputIsTerminal;
     if (isPiped && given.value.reconnect !== undefined) {
       throw new VerbFailure("--reconnect needs a terminal: earlier output would be printed again");
     }
-    return isPiped ? pipeThrough(input, remote, place) : sitAt(input, remote, place);
+    return isPiped ? pipeThrough(input, remote, place) : runTerminal(input, remote, place);
   });
 };
 
-/** Starts the workspace when it is stopped, and waits for its agent. */
+/** Starts a stopped workspace and waits for its agent. */
 const openPlace = async (
   input: VerbInput,
   remote: Remote,

@@ -1,4 +1,4 @@
-// `slipway workspaces show WORKSPACE`: one workspace with its agents and what can be opened in it.
+// `slipway workspaces show WORKSPACE`: one workspace with its agents and apps.
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { readArguments } from "../../arguments.ts";
 import { plain, relative } from "../../text.ts";

@@ -1,4 +1,4 @@
-// `slipway workspaces start WORKSPACE [--update] [--parameter NAME=VALUE]…`: starts it and waits until it runs.
+// `slipway workspaces start WORKSPACE [--update] [--parameter NAME=VALUE]…`: starts a workspace and waits until it runs.
 import { VerbFailure } from "../../failure.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";

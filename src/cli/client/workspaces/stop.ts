@@ -1,4 +1,4 @@
-// `slipway workspaces stop WORKSPACE`: stops it and waits until it has stopped.
+// `slipway workspaces stop WORKSPACE`: stops a workspace and waits until it has stopped.
 import { readArguments } from "../../arguments.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";

@@ -1,4 +1,4 @@
-// `slipway update WORKSPACE`: moves a workspace to the active version of its template, and restarts it if it runs.
+// `slipway update WORKSPACE`: updates a workspace to the active version of its template, and restarts it if it runs.
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { readStart } from "./build.ts";

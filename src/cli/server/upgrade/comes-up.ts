@@ -1,10 +1,10 @@
-// Whether the restarted service gets ready, as the version that it should be.
+// Checks whether the restarted service becomes ready with the expected version.
 import type { Config } from "#base/config.ts";
 import type { VerbInput } from "../../verb.ts";
 import { askOwnServer } from "../health.ts";
 import { hasGivenUp } from "./service.ts";
 
-/** A large database may take long to change. */
+/** Migrating a large database may take long. */
 const PATIENCE_MS = 300_000;
 const PAUSE_MS = 250;
 
@@ -13,12 +13,12 @@ export type Wanted = {
   readonly config: Config;
   readonly version: string;
   readonly unit: string;
-  /** How often systemd had started the unit again by then. */
+  /** The unit's restart count before the restart. */
   readonly before: number;
 };
 
-/** Returns undefined once the server is ready, else why it will not be. */
-export const comesUp = async ({ input, config, version, unit, before }: Wanted): Promise<string | undefined> => {
+/** Returns undefined once the server is ready, otherwise the reason for the failure. */
+export const waitUntilReady = async ({ input, config, version, unit, before }: Wanted): Promise<string | undefined> => {
   const { clock, signal } = input;
   const begun = clock.now();
   for (;;) {

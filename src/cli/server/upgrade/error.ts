@@ -1,4 +1,4 @@
-// Why an upgrade failed, in a sentence for the operator.
+// The error of an upgrade, as a sentence for the operator.
 
 export class UpgradeError extends Error {
   override readonly name = "UpgradeError";

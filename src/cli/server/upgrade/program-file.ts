@@ -1,4 +1,4 @@
-// The program file, with the previous one next to it. The program's path always names a complete file.
+// The program file, with the previous version next to it. The program's path always names a complete file.
 import {
   accessSync,
   chmodSync,
@@ -34,7 +34,7 @@ const MANAGERS: Readonly<Record<string, string>> = {
 export class ProgramFile {
   readonly path: string;
 
-  /** Throws UpgradeError when the file is not ours to replace. */
+  /** Throws UpgradeError if the file must not be replaced. */
   constructor(path: string) {
     if (!existsSync(path)) throw new UpgradeError(`there is no program ${path}`);
     this.path = realpathSync(path);
@@ -55,7 +55,7 @@ export class ProgramFile {
     return `${this.path}.before`;
   }
 
-  /** Where the newer program is unpacked: on the same disk. */
+  /** Path where the newer program is unpacked, on the same disk. */
   get next(): string {
     return join(dirname(this.path), `.${basename(this.path)}.next`);
   }
@@ -64,7 +64,7 @@ export class ProgramFile {
     return readSystem(this.path) ?? `${process.platform}-${process.arch === "x64" ? "amd64" : process.arch}`;
   }
 
-  /** Keeps other upgrades of this program away until it is disposed, or the process ends. Throws LockedError while one is running. */
+  /** Blocks other upgrades of this program until disposed, or until the process ends. Throws LockedError while another is running. */
   lock(): Disposable {
     const path = join(dirname(this.path), `.${basename(this.path)}.lock`);
     const taken = `another "slipway upgrade" of ${this.path} is running; wait for it to finish`;
@@ -72,7 +72,7 @@ export class ProgramFile {
     const { ino } = fstatSync(mine);
     closeSync(mine);
     const held = lockFile(path, taken);
-    // The one before removes the file when it is done: what was locked then is a file without a name.
+    // The previous holder removes the file when it finishes, so the locked file may no longer have a name.
     if (statSync(path, { throwIfNoEntry: false })?.ino !== ino) {
       held.close();
       throw new LockedError(taken);
@@ -85,10 +85,10 @@ export class ProgramFile {
     };
   }
 
-  /** Runs the unpacked program. Throws UpgradeError unless it is of this system and of that version. */
+  /** Runs the unpacked program. Throws UpgradeError unless it matches this system and that version. */
   async check(version: string): Promise<void> {
     const system = readSystem(this.next);
-    // Of systems other than Linux the beginning of the file says nothing here; running it does.
+    // On systems other than Linux, the file's header is not conclusive; running it is.
     if (system !== undefined && system !== this.system) {
       throw new UpgradeError(`the program is for ${system}, this machine is ${this.system}`);
     }
@@ -101,7 +101,7 @@ export class ProgramFile {
     }
   }
 
-  /** Puts the newer program in the place of this one, which is kept. */
+  /** Replaces this program with the newer one and keeps the old one. */
   replace(): void {
     rmSync(this.former, { force: true });
     linkSync(this.path, this.former);
@@ -111,7 +111,7 @@ export class ProgramFile {
     flush(dirname(this.path));
   }
 
-  /** Puts the program of before back; it stays under its own name, too. */
+  /** Restores the previous program and keeps its copy. */
   putBack(): void {
     if (!existsSync(this.former)) throw new UpgradeError(`there is no previous program ${this.former}`);
     copyFileSync(this.former, this.next);
@@ -120,13 +120,13 @@ export class ProgramFile {
     flush(dirname(this.path));
   }
 
-  /** Removes what an upgrade has left that did not get far. */
+  /** Removes files that an interrupted upgrade has left. */
   clean(): void {
     for (const path of [this.next, `${this.next}.gz`]) rmSync(path, { force: true });
   }
 }
 
-/** The version that a program says it has; undefined when it does not run. */
+/** Returns the version that a program reports; undefined if it does not run. */
 export const readVersion = async (program: string): Promise<string | undefined> => {
   try {
     const child = Bun.spawn([program, "version", "--json"], { stdio: ["ignore", "pipe", "ignore"] });

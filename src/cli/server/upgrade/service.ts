@@ -1,4 +1,4 @@
-// The service that runs the program, where systemd does: how it is called, with which settings, and how it does.
+// The systemd service that runs the program: its name, settings and state.
 import { existsSync, readFileSync, realpathSync } from "node:fs";
 import { toVariableName } from "#base/config/setting.ts";
 import { UpgradeError } from "./error.ts";
@@ -12,7 +12,7 @@ const PROPERTIES = [
   "Environment",
   "EnvironmentFiles",
 ] as const;
-/** Variables of the running server that matter here. It has erased secrets from what the system shows, so all of them together need not be valid. */
+/** Relevant variables of the running server. It has erased secrets from its visible environment, so the full set may be invalid. */
 const READ: ReadonlySet<string> = new Set(
   [
     ...["config", "data_dir", "address", "allowed_hosts", "tls_cert_file", "tls_key_file", "database_url"],
@@ -22,17 +22,17 @@ const READ: ReadonlySet<string> = new Set(
 
 type State = Record<(typeof PROPERTIES)[number], string>;
 
-/** More starts than this in a row mean that it does not come up. */
+/** More consecutive starts than this mean that the service does not start successfully. */
 const MAX_STARTS = 3;
 
 export type Service = {
   readonly unit: string;
   readonly isRunning: boolean;
-  /** The arguments and variables of the running process, else of the unit, which name its settings. */
+  /** The arguments and variables of the running process, otherwise of the unit, from which its settings are read. */
   readonly settings: { readonly argv: readonly string[]; readonly env: Readonly<Record<string, string>> } | undefined;
 };
 
-/** Returns the unit that starts this program; undefined without one. */
+/** Returns the unit that starts this program, or undefined. */
 export const findService = async (unit: string, program: string): Promise<Service | undefined> => {
   const state = await readState(unit);
   if (state === undefined || state.LoadState !== "loaded") return undefined;
@@ -43,20 +43,20 @@ export const findService = async (unit: string, program: string): Promise<Servic
   return { unit, isRunning, settings: isRunning ? readProcessSettings(pid) : readUnitSettings(state) };
 };
 
-/** Does something with the unit. Throws UpgradeError when systemd refuses. */
-export const tellService = async (unit: string, what: "restart" | "start" | "stop"): Promise<void> => {
+/** Runs a systemctl action. Throws UpgradeError if systemd refuses. */
+export const controlService = async (unit: string, what: "restart" | "start" | "stop"): Promise<void> => {
   const child = Bun.spawn(["systemctl", what, unit], { stdio: ["ignore", "ignore", "pipe"] });
   const said = (await child.stderr.text()).trim();
   if ((await child.exited) !== 0) throw new UpgradeError(`systemctl ${what} ${unit}: ${said}`);
 };
 
-/** Whether systemd has given the unit up, or keeps starting it in vain. `before`: how often it had been started. */
+/** True if systemd has given up on the unit, or keeps restarting it. `before`: its earlier restart count. */
 export const hasGivenUp = async (unit: string, before: number): Promise<boolean> => {
   const state = await readState(unit);
   return state !== undefined && (state.ActiveState === "failed" || Number(state.NRestarts) - before >= MAX_STARTS);
 };
 
-/** How often systemd has restarted the unit automatically. */
+/** Returns how often systemd has restarted the unit automatically. */
 export const countRestarts = async (unit: string): Promise<number> => Number((await readState(unit))?.NRestarts ?? 0);
 
 const readState = async (unit: string): Promise<State | undefined> => {
@@ -82,7 +82,7 @@ const readProcessSettings = (pid: number): Service["settings"] => {
   }
 };
 
-/** What the unit says, for a service that does not run: `argv[]=/usr/bin/slipway serve --data-dir=... ;`, variables, and files of variables. */
+/** Reads the unit of a service that is not running: `argv[]=/usr/bin/slipway serve --data-dir=... ;`, variables, and files of variables. */
 const readUnitSettings = ({ ExecStart, Environment, EnvironmentFiles }: State): Service["settings"] => {
   const [, command = ""] = /argv\[\]=(.*?) ;/.exec(ExecStart) ?? [];
   const files = [...EnvironmentFiles.matchAll(/(\/\S+) \(/g)]

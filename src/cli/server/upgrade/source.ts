@@ -1,29 +1,29 @@
-// Where a newer program comes from: the address of releases, or a file. Nothing of it is used before its signature is verified.
+// The source of a newer program: the release address, or a file. Nothing is used before its signature is verified.
 import { createReadStream, createWriteStream, existsSync, readFileSync, rmSync, statSync } from "node:fs";
 import { basename } from "node:path";
 import { Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGunzip } from "node:zlib";
 import { digestOf, type PublicKey, parsePublicKey, SignatureError, verifyDigest } from "#base/minisign.ts";
-import { failureWords } from "#base/network/failure-words.ts";
+import { describeNetworkError } from "#base/network/failure-words.ts";
 import { RELEASE_FILE, type Release, readRelease, readSignedAs, releasedName } from "#base/release.ts";
 import { RELEASE_KEY } from "#base/version.ts";
 import { UpgradeError } from "./error.ts";
 
 const MAX_TEXT_BYTES = 1024 * 1024;
-/** Of the program itself, unpacked. */
+/** Maximum size of the unpacked program. */
 const MAX_PROGRAM_BYTES = 1024 * 1024 * 1024;
 
-/** A program that may be installed. */
+/** A program that can be installed. */
 export type Offer = {
   readonly version: string;
-  /** Where it comes from, for people. */
+  /** A description of its source. */
   readonly from: string;
-  /** Writes the unpacked program to `to`, verified. Throws UpgradeError, and leaves nothing then. */
+  /** Writes the verified, unpacked program to `to`. Throws UpgradeError and leaves no file then. */
   unpack(to: string): Promise<void>;
 };
 
-/** Returns the trusted keys. Throws UpgradeError without any. */
+/** Returns the trusted keys. Throws UpgradeError if none exist. */
 export const trustedKeys = (configured: string | undefined): PublicKey[] => {
   const words = `${RELEASE_KEY} ${configured ?? ""}`.split(/\s+/).filter(Boolean);
   if (words.length === 0) {
@@ -32,7 +32,7 @@ export const trustedKeys = (configured: string | undefined): PublicKey[] => {
   return words.map(parsePublicKey);
 };
 
-/** Returns what the file offers. Throws UpgradeError for a wrong signature or a program of another system. */
+/** Returns the program in a file. Throws UpgradeError for a wrong signature or a program of another system. */
 export const offerOfFile = async (file: string, system: string, keys: readonly PublicKey[]): Promise<Offer> => {
   if (!existsSync(file)) throw new UpgradeError(`there is no file ${file}`);
   if (!existsSync(`${file}.minisig`)) throw new UpgradeError(`there is no signature ${file}.minisig`);
@@ -45,7 +45,7 @@ export const offerOfFile = async (file: string, system: string, keys: readonly P
   return { version, from: file, unpack: (to) => gunzip(file, to) };
 };
 
-/** Returns the newest release of the address. Throws UpgradeError when it cannot be fetched, or its signature is wrong. */
+/** Returns the newest release at the address. Throws UpgradeError if it cannot be fetched, or its signature is wrong. */
 export const offerOfAddress = async (
   address: URL,
   system: string,
@@ -101,7 +101,7 @@ const fetched = async (url: URL, signal: AbortSignal): Promise<Response> => {
     response = await fetch(url, { signal });
   } catch (error) {
     if (signal.aborted) throw error;
-    throw new UpgradeError(`cannot fetch ${url}: ${failureWords(error)}`);
+    throw new UpgradeError(`cannot fetch ${url}: ${describeNetworkError(error)}`);
   }
   if (response.ok) return response;
   await response.body?.cancel();
@@ -119,7 +119,7 @@ const fetchText = async (url: URL, signal: AbortSignal): Promise<string> => {
   return Buffer.concat(chunks).toString("utf8");
 };
 
-/** Writes what the address sends to a file. Throws UpgradeError when it is not whole. */
+/** Downloads to a file. Throws UpgradeError if the download is incomplete. */
 const download = async (url: URL, to: string, wanted: Release["files"][number], signal: AbortSignal): Promise<void> => {
   const sha256 = new Bun.CryptoHasher("sha256");
   let size = 0;
@@ -135,7 +135,7 @@ const download = async (url: URL, to: string, wanted: Release["files"][number], 
     await pipeline(body ?? new ReadableStream(), counted, createWriteStream(to, { mode: 0o600 }), { signal });
   } catch (error) {
     if (signal.aborted || error instanceof UpgradeError) throw error;
-    throw new UpgradeError(`${url} was not downloaded completely: ${failureWords(error)}`);
+    throw new UpgradeError(`${url} was not downloaded completely: ${describeNetworkError(error)}`);
   }
   if (size < wanted.size)
     throw new UpgradeError(`${url} was not downloaded completely: ${size} of ${wanted.size} bytes`);

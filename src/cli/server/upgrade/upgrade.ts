@@ -1,6 +1,6 @@
-// `slipway upgrade [--check] [--file FILE] [--back] [settings]`: replaces this program by a newer one that is signed, after a backup; restarts the
-// service, and goes back to the program and the data of before when the newer one does not come up. Killed at any step it leaves a program that
-// runs (rule UP-5).
+// `slipway upgrade [--check] [--file FILE] [--back] [settings]`: replaces this program with a newer, signed one after a backup, restarts
+// the service, and rolls back program and data if the newer one does not start. If it is killed at any step, a working program remains
+// (rule UP-5).
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Config } from "#base/config.ts";
@@ -19,14 +19,14 @@ import { isInUse } from "#db/engine/inspect.ts";
 import { takeOptions } from "../../options.ts";
 import { EXIT, type RunVerb, takeSwitch, type VerbInput } from "../../verb.ts";
 import { giveToOwner } from "../ownership.ts";
-import { comesUp } from "./comes-up.ts";
+import { waitUntilReady } from "./comes-up.ts";
 import { UpgradeError } from "./error.ts";
 import { ProgramFile, readVersion } from "./program-file.ts";
-import { countRestarts, findService, type Service, tellService } from "./service.ts";
+import { controlService, countRestarts, findService, type Service } from "./service.ts";
 import { type Offer, offerOfAddress, offerOfFile, trustedKeys } from "./source.ts";
 
 const SWITCHES = ["check", "back", "allow-downgrade", "no-backup"] as const;
-/** Exit code of --check when there is a newer release. */
+/** Exit code of --check if there is a newer release. */
 const NEWER = 1;
 
 type Call = {
@@ -36,7 +36,7 @@ type Call = {
   readonly service: Service | undefined;
   readonly config: Config;
   readonly file: string | undefined;
-  /** The settings as they were given. */
+  /** The settings from the command line. */
   readonly settings: readonly string[];
 };
 
@@ -71,7 +71,7 @@ const readCall = async (input: VerbInput): Promise<Call> => {
     throw new UpgradeError("this program runs from source; specify the program to replace with --program");
   const program = new ProgramFile(path);
   const service = await findService(options.unit ?? "slipway.service", program.path);
-  // What the service was started with, unless settings are given here.
+  // Uses the service's own settings unless some are given here.
   const running = settings.length === 0 ? service?.settings : undefined;
   const { config } = loadConfig({
     ...input,
@@ -83,7 +83,7 @@ const readCall = async (input: VerbInput): Promise<Call> => {
 
 const upgrade = async (call: Call): Promise<number> => {
   const { input, has, program } = call;
-  // Looking needs no lock; two that replace would remove and restart what the other has just put there.
+  // --check needs no lock. Two concurrent upgrades would remove and restart each other's program.
   using _lock = has.check ? undefined : program.lock();
   const offer = await findOffer(call);
   const installed = (await readVersion(program.path)) ?? VERSION;
@@ -137,7 +137,7 @@ const findOffer = async ({ input, program, config, file }: Call): Promise<Offer>
   throw new UpgradeError("set release_url to the address of releases, or pass a downloaded program with --file");
 };
 
-/** A service has data; without it nothing would be backed up, or put back. Throws UpgradeError. */
+/** Throws UpgradeError if a service's data directory is missing: nothing would be backed up or restored. */
 const mustFindData = ({ service, config, has }: Call): void => {
   if (service === undefined || hasData(config) || has["no-backup"]) return;
   throw new UpgradeError(
@@ -148,7 +148,7 @@ const mustFindData = ({ service, config, has }: Call): void => {
 const hasData = ({ database_url, data_dir }: Config): boolean =>
   database_url === undefined && existsSync(join(data_dir, DATABASE));
 
-/** A machine that is only a client has nothing to back up. */
+/** A machine with only the client has nothing to back up. */
 const backUp = async ({ input, has, config }: Call): Promise<void> => {
   const { data_dir } = config;
   if (has["no-backup"] || !hasData(config)) return;
@@ -180,9 +180,9 @@ const restart = async (call: Call, version: string, installed: string): Promise<
   const before = await countRestarts(service.unit);
   let failure: string | undefined;
   try {
-    await tellService(service.unit, "restart");
+    await controlService(service.unit, "restart");
     failpoint("upgrade_restarted");
-    failure = await comesUp({ input, config, version, unit: service.unit, before });
+    failure = await waitUntilReady({ input, config, version, unit: service.unit, before });
   } catch (error) {
     if (!(error instanceof UpgradeError)) throw error;
     failure = error.message;
@@ -197,7 +197,7 @@ const restart = async (call: Call, version: string, installed: string): Promise<
   return EXIT.failed;
 };
 
-/** `--back`: done by the program of before, which knows what data it can use. */
+/** `--back`: performed by the previous program, which knows what data it can use. */
 const back = async (call: Call): Promise<number> => {
   const { input, program, settings, service } = call;
   const former = await readVersion(program.former);
@@ -219,9 +219,9 @@ const back = async (call: Call): Promise<number> => {
   return code;
 };
 
-/** Each step may have been done before: one that was killed is done again. */
+/** Rolls back. Each step is idempotent: an interrupted rollback is repeated. */
 const goBack = async ({ input, program, service, config }: Call, version: string): Promise<void> => {
-  if (service) await tellService(service.unit, "stop");
+  if (service) await controlService(service.unit, "stop");
   failpoint("upgrade_stopped");
   if (config.database_url === undefined && existsSync(config.data_dir)) {
     const went = goBackToCopy(config.data_dir);
@@ -235,8 +235,8 @@ const goBack = async ({ input, program, service, config }: Call, version: string
   input.print(`Restored Slipway ${version} as ${program.path}.`);
   if (!service) return;
   const before = await countRestarts(service.unit);
-  await tellService(service.unit, "start");
-  const failure = await comesUp({ input, config, version, unit: service.unit, before });
+  await controlService(service.unit, "start");
+  const failure = await waitUntilReady({ input, config, version, unit: service.unit, before });
   if (failure !== undefined) throw new UpgradeError(`Slipway ${version} did not start either: ${failure}`);
   input.print(`Slipway ${version} is ready.`);
 };

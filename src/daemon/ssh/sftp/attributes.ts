@@ -1,4 +1,4 @@
-// Attributes of files as SFTP carries them (draft-ietf-secsh-filexfer-02 section 5), and the line that `ls -l` shows. [WN-5]
+// SFTP file attributes (draft-ietf-secsh-filexfer-02 section 5), and the long name in the format of `ls -l`. [WN-5]
 import type { Stats } from "node:fs";
 import { chmod, chown, truncate, utimes } from "node:fs/promises";
 import type { Field, Fields } from "./codec.ts";
@@ -37,7 +37,7 @@ export const attributeFields = ({ size, uid, gid, mode, atimeMs, mtimeMs }: Stat
 
 export const NO_ATTRIBUTES: Field[] = [{ word: 0 }];
 
-/** Changes what is named, in the order in which each change lets the next happen. */
+/** Sets the given attributes, in an order in which no change prevents the next one. */
 export const setAttributes = async (path: string, { size, owner, mode, times }: Attributes): Promise<void> => {
   if (size !== undefined) await truncate(path, size);
   if (owner) await chown(path, owner.uid, owner.gid);
@@ -54,7 +54,7 @@ const KINDS: readonly [number, string][] = [
   [0o010000, "p"],
 ];
 
-/** A line as `ls -l` writes it. */
+/** Returns a line in the format of `ls -l`. */
 export const longName = (name: string, stats: Stats): string => {
   const kind = KINDS.find(([bits]) => (stats.mode & 0o170000) === bits)?.[1] ?? "-";
   const rights = [6, 3, 0].map((shift) => ((stats.mode >> shift) & 7).toString(2).padStart(3, "0"));

@@ -1,5 +1,5 @@
-// Version 3 of the SSH file transfer protocol (draft-ietf-secsh-filexfer-02): packets out of a byte stream, and the fields in them. Refuses
-// packets above 256 KiB and fields that reach beyond their packet. [WN-5]
+// Version 3 of the SSH file transfer protocol (draft-ietf-secsh-filexfer-02): splits a byte stream into packets and reads their fields.
+// Rejects packets above 256 KiB and fields that exceed their packet. [WN-5]
 
 export const REQUEST = {
   init: 1,
@@ -35,12 +35,12 @@ export const ANSWER = {
 export const STATUS = { ok: 0, eof: 1, noSuchFile: 2, denied: 3, failure: 4, badMessage: 5, unsupported: 8 } as const;
 export const MAX_PACKET = 256 * 1024;
 
-/** A packet that makes no sense: the session ends. */
+/** An invalid packet, which ends the session. */
 export class SftpError extends Error {
   override readonly name = "SftpError";
 }
 
-/** Fields of one packet, read one after the other. */
+/** Reads the fields of one packet in order. */
 export class Fields {
   readonly #bytes: Buffer;
   #at = 0;
@@ -55,11 +55,11 @@ export class Fields {
   word(): number {
     return this.#take(4).readUInt32BE(0);
   }
-  /** Above 2^53 no file has a place. */
+  /** File offsets above 2^53 are not supported. */
   long(): number {
     return Number(this.#take(8).readBigUInt64BE(0));
   }
-  /** A view. */
+  /** Returns a view, not a copy. */
   bytes(): Buffer {
     return this.#take(this.word());
   }
@@ -79,7 +79,7 @@ export class Fields {
 
 export type Field = { byte: number } | { word: number } | { long: number } | { bytes: Uint8Array } | { text: string };
 
-/** A packet of these fields, with its length in front. */
+/** Encodes a packet with a length prefix. */
 export const encodePacket = (type: number, ...fields: readonly Field[]): Buffer => {
   const parts: Buffer[] = [Buffer.from([0, 0, 0, 0, type])];
   for (const field of fields) {
@@ -105,12 +105,12 @@ const word = (value: number): Buffer => {
   return bytes;
 };
 
-/** Puts packets together again. */
+/** Reassembles packets. */
 export class PacketReader {
   #chunks: Buffer[] = [];
   #held = 0;
 
-  /** The bodies of packets that are whole now, each the caller's own. Throws SftpError for one that is too large or empty. */
+  /** Yields the bodies of complete packets, which the caller owns. Throws SftpError for a packet that is too large or empty. */
   *push(chunk: Buffer): Generator<Buffer> {
     this.#chunks.push(chunk);
     this.#held += chunk.byteLength;

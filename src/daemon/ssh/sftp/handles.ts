@@ -1,8 +1,8 @@
-// Files and folders that an SFTP client has opened, by the handles it was given. Bounded; all are closed with the session. [WN-5]
+// The files and folders that an SFTP client has opened, by handle. Bounded; all are closed with the session. [WN-5]
 import type { FileHandle } from "node:fs/promises";
 
 export type OpenFile = { readonly file: FileHandle; readonly isAppending: boolean };
-/** `names` is what has not been listed yet. */
+/** `names` are the entries that have not been listed yet. */
 export type OpenFolder = { readonly path: string; names: string[] };
 
 const MAX_HANDLES = 1_024;
@@ -11,7 +11,7 @@ export class Handles {
   readonly #open = new Map<string, OpenFile | OpenFolder>();
   #next = 1;
 
-  /** Throws when there are too many. */
+  /** Throws if there are too many. */
   add(one: OpenFile | OpenFolder): string {
     if (this.#open.size >= MAX_HANDLES) throw new Error("too many open files");
     const handle = String(this.#next++);

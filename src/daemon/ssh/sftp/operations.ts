@@ -1,4 +1,4 @@
-// What an SFTP client asks for, done on the workspace's disk. Each answers one packet; what the system refuses becomes a status. [WN-5]
+// Performs an SFTP client's requests on the workspace's disk. Each request has one response packet; a system error becomes a status. [WN-5]
 import { constants, type Stats } from "node:fs";
 import * as fs from "node:fs/promises";
 import { isAbsolute, join, resolve } from "node:path";
@@ -10,9 +10,9 @@ export type Place = { readonly directory: string; readonly home: string };
 type Reply = { type: number; fields: Field[] };
 type Operation = (fields: Fields, at: { handles: Handles; place: Place }) => Promise<Reply>;
 
-/** Room for the head of a packet of data. */
+/** Leaves room for the header of a data packet. */
 export const MAX_DATA = MAX_PACKET - 1_024;
-/** Names in one answer. */
+/** Maximum number of names in one response. */
 const MAX_NAMES = 128;
 const OPEN = { read: 1, write: 2, append: 4, create: 8, truncate: 16, exclusive: 32 } as const;
 
@@ -38,7 +38,7 @@ const names = (list: { name: string; long: string; attributes: Field[] }[]): Rep
 });
 const oneName = (name: string): Reply => names([{ name, long: name, attributes: NO_ATTRIBUTES }]);
 
-/** By bits: any combination is possible, and scp uses ones that have no letters. */
+/** Converts bit by bit: any combination is possible, and scp uses some that have no letter form. */
 const openFlags = (bits: number): number =>
   (bits & OPEN.read && bits & OPEN.write
     ? constants.O_RDWR
@@ -50,7 +50,7 @@ const openFlags = (bits: number): number =>
   (bits & OPEN.truncate ? constants.O_TRUNC : 0) |
   (bits & OPEN.exclusive ? constants.O_EXCL : 0);
 
-/** Relative paths begin in the workspace's folder, `~` at home. */
+/** Resolves relative paths from the workspace's folder, and `~` from the home. */
 const pathIn = (fields: Fields, { directory, home }: Place): string => {
   const text = fields.text();
   if (text === "~" || text.startsWith("~/")) return join(home, text.slice(1));
@@ -124,7 +124,7 @@ const OPERATIONS: Readonly<Record<number, Operation>> = {
     const list: { name: string; long: string; attributes: Field[] }[] = [];
     while (list.length === 0 && folder.names.length > 0) {
       for (const name of folder.names.splice(0, MAX_NAMES)) {
-        // It may have gone since it was listed.
+        // The file may have been removed since it was listed.
         const stats = await fs.lstat(join(folder.path, name)).catch(() => undefined);
         if (stats) list.push({ name, long: longName(name, stats), attributes: attributeFields(stats) });
       }
@@ -139,17 +139,17 @@ const OPERATIONS: Readonly<Record<number, Operation>> = {
   [REQUEST.rmdir]: (fields, { place }) => done(fs.rmdir(pathIn(fields, place))),
   [REQUEST.realpath]: async (fields, { place }) => {
     const path = pathIn(fields, place);
-    // What is not there yet has a path, too: clients ask before they make it.
+    // A path that does not exist yet is valid: clients resolve it before they create it.
     return oneName(await fs.realpath(path).catch(() => resolve(path)));
   },
   [REQUEST.rename]: async (fields, { place }) => {
     const [from, to] = [pathIn(fields, place), pathIn(fields, place)];
-    // This version of the protocol never replaces; posix-rename does.
+    // In this version of the protocol, rename never replaces a file; posix-rename does.
     if (await fs.lstat(to).catch(() => undefined)) return status(STATUS.failure, "it is there already");
     return await done(fs.rename(from, to));
   },
   [REQUEST.readlink]: async (fields, { place }) => oneName(await fs.readlink(pathIn(fields, place))),
-  // The text first, then the place, as OpenSSH has it against the draft.
+  // The link's target comes before its path, as in OpenSSH and contrary to the draft.
   [REQUEST.symlink]: (fields, { place }) => done(fs.symlink(fields.text(), pathIn(fields, place))),
   [REQUEST.extended]: async (fields, at) => {
     const operation = EXTENSIONS[fields.text()];
@@ -157,7 +157,7 @@ const OPERATIONS: Readonly<Record<number, Operation>> = {
   },
 };
 
-/** The answer to one request, as a packet. Throws SftpError for one that makes no sense. */
+/** Returns the response packet for one request. Throws SftpError for an invalid one. */
 export const answerTo = async (
   type: number,
   fields: Fields,

@@ -1,5 +1,5 @@
-// An SFTP session on an SSH channel: requests in order, each answered before the next is read, so a client that does not read holds up
-// itself only. ssh2's own leaves the channel open at the client's end, on which `sftp -b` waits forever. [WN-5]
+// An SFTP session on an SSH channel. Answers each request before reading the next, so a client that does not read delays only itself.
+// ssh2's own implementation leaves the channel open at the client's end, for which `sftp -b` waits forever. [WN-5]
 import type ssh2 from "ssh2";
 import { log } from "#base/log.ts";
 import { ANSWER, encodePacket, Fields, PacketReader, REQUEST } from "./codec.ts";
@@ -42,7 +42,7 @@ const version = (): Buffer =>
     ...EXTENSION_NAMES.flatMap((name) => [{ text: name }, { text: "1" }]),
   );
 
-/** The client's end is not ours: how the session went is still to be said. */
+/** The client's end of input must not close the channel: the exit status is still to be sent. */
 const readChunks = (channel: ssh2.ServerChannel): AsyncIterable<Buffer> => channel.iterator({ destroyOnReturn: false });
 
 const drained = (channel: ssh2.ServerChannel): Promise<void> =>

@@ -1,15 +1,15 @@
-// One coder_agent with all that belongs to it (facts/terraform 3.10 to 3.13, 3.22). Pure.
+// Maps one coder_agent with everything that belongs to it (facts/terraform 3.10 to 3.13, 3.22). Pure.
 
 import { collectEnv, toApp, toScript } from "./belongings.ts";
 import { blocks, flag, type Instance, number, text, texts, type Values } from "./document.ts";
 import { type MappedAgent, type MappedScript, MappingError, type Monitors } from "./mapped.ts";
 
-/** In the order in which they are shown. */
+/** In display order. */
 const DISPLAY_APPS = ["vscode", "vscode_insiders", "web_terminal", "port_forwarding_helper", "ssh_helper"] as const;
 const HIDDEN_DISPLAY_APP = "vscode_insiders";
 const CONNECTION_TIMEOUT = 120;
 
-/** What the identity of a cloud machine is called, by the type of its resource. */
+/** The attribute with a cloud machine's identity, by resource type. */
 const INSTANCE_IDS: Readonly<Record<string, string>> = {
   google_compute_instance: "instance_id",
   aws_instance: "id",
@@ -18,17 +18,17 @@ const INSTANCE_IDS: Readonly<Record<string, string>> = {
   azurerm_windows_virtual_machine: "virtual_machine_id",
 };
 
-/** What hangs on an agent. */
+/** The apps, scripts and variables of an agent. */
 export type Belongings = {
   readonly apps: readonly Instance[];
   readonly scripts: readonly Instance[];
   readonly env: readonly Instance[];
   readonly devcontainers: readonly Instance[];
-  /** Its coder_agent_instance, where there is one. */
+  /** Its coder_agent_instance, if any. */
   readonly instance?: Instance | undefined;
 };
 
-/** The agent as it is when it runs on `machine`. Throws MappingError for a name or variable that cannot be. */
+/** Maps the agent that runs on `machine`. Throws MappingError for an invalid name or variable. */
 export const toAgent = (agent: Instance, machine: Instance, belongings: Belongings): MappedAgent => {
   const { values } = agent;
   const auth = text(values.auth) || "token";

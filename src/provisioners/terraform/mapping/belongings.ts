@@ -1,4 +1,4 @@
-// Apps, scripts and variables of an agent (facts/terraform 3.11 to 3.13). Pure.
+// Maps apps, scripts and variables of an agent (facts/terraform 3.11 to 3.13). Pure.
 import { blocks, flag, type Instance, number, text } from "./document.ts";
 import { type MappedApp, type MappedScript, MappingError } from "./mapped.ts";
 
@@ -40,7 +40,7 @@ export const toScript = ({ values }: Instance): MappedScript => ({
   log_path: text(values.log_path),
 });
 
-/** The variables of coder_env in the order of their addresses, and the agent's own over all. Throws MappingError. */
+/** Returns the variables of coder_env in the order of their addresses, overridden by the agent's own. Throws MappingError. */
 export const collectEnv = (
   given: readonly Instance[],
   own: Readonly<Record<string, string>>,

@@ -1,5 +1,5 @@
-// What `show -json` prints, as far as it is read here, and its values as plain ones: absent, null and unknown are all the same to a
-// workspace (facts/terraform 3.12). Pure.
+// The parts of `show -json` that are read, with plain values: absent, null and unknown are equivalent for a workspace (facts/terraform
+// 3.12). Pure.
 
 export type Values = Readonly<Record<string, unknown>>;
 
@@ -16,21 +16,21 @@ export type Instance = {
 
 export type Module = {
   readonly address?: string;
-  /** `values` is absent where nothing of the instance is known before it is made. */
+  /** `values` is absent if none are known before the instance is created. */
   readonly resources?: readonly (Omit<Instance, "values"> & { readonly values?: Values })[];
   readonly child_modules?: readonly Module[];
 };
 
 type Root = { readonly root_module?: Module };
 
-/** Of a planned or stored `variables` entry of the configuration. */
+/** A `variables` entry of a plan's configuration. */
 export type ConfiguredVariable = {
   readonly default?: unknown;
   readonly description?: string;
   readonly sensitive?: boolean;
 };
 
-/** A module of the configuration: which expressions refer to what. */
+/** A module of the configuration: the references of its expressions. */
 export type ConfiguredModule = {
   readonly resources?: readonly (Values & { readonly mode?: string; readonly type?: string; readonly name?: string })[];
   readonly module_calls?: Readonly<Record<string, Values & { readonly module?: ConfiguredModule }>>;
@@ -46,7 +46,7 @@ export type PlanDocument = {
   readonly configuration?: { readonly root_module?: ConfiguredModule };
   readonly resource_changes?: readonly {
     readonly address: string;
-    /** `replace_paths`: what of it cannot be changed in place. */
+    /** `replace_paths`: attributes that cannot be changed in place. */
     readonly change: {
       readonly actions: readonly string[];
       readonly replace_paths?: readonly (readonly (string | number)[])[];
@@ -54,10 +54,10 @@ export type PlanDocument = {
   }[];
 };
 
-/** `terraform show -json` of a state; `values` is absent once everything is destroyed. */
+/** `terraform show -json` of a state; `values` is absent after everything was destroyed. */
 export type StateDocument = { readonly terraform_version?: string; readonly values?: Root };
 
-/** Every instance below a module, by address. */
+/** Returns every instance in a module and its child modules. */
 const instancesIn = (module: Module | undefined): Instance[] =>
   module
     ? [
@@ -68,7 +68,7 @@ const instancesIn = (module: Module | undefined): Instance[] =>
 
 const byAddress = (a: Instance, b: Instance): number => (a.address < b.address ? -1 : a.address > b.address ? 1 : 0);
 
-/** Data sources that were read before planning, and everything that is planned (facts/terraform 3.1). */
+/** Returns data sources that were read before planning, and all planned instances (facts/terraform 3.1). */
 export const instancesOfPlan = ({ prior_state, planned_values }: PlanDocument): Instance[] => {
   const planned = instancesIn(planned_values?.root_module);
   const known = new Set(planned.map(({ address }) => address));
@@ -86,11 +86,11 @@ export const flag = (value: unknown): boolean => value === true;
 export const number = (value: unknown, fallback = 0): number =>
   typeof value === "number" && Number.isFinite(value) ? value : fallback;
 
-/** The mappings of a block that may be given several times. */
+/** Returns the mappings of a repeatable block. */
 export const blocks = (value: unknown): readonly Values[] =>
   Array.isArray(value) ? value.filter((one): one is Values => typeof one === "object" && one !== null) : [];
 
-/** Texts by name; what is not text (an unknown value is null) is left out. */
+/** Returns texts by name, without values that are not text (an unknown value is null). */
 export const texts = (value: unknown): Record<string, string> =>
   typeof value === "object" && value !== null && !Array.isArray(value)
     ? Object.fromEntries(

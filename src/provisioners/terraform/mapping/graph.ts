@@ -1,6 +1,6 @@
-// The graph that `terraform graph` prints (DOT), as who needs whom; labels are addresses without indices (facts/terraform 3.2). Pure.
+// The dependency graph from `terraform graph` (DOT); labels are addresses without indexes (facts/terraform 3.2). Pure.
 
-/** Edges are followed this far at most: a graph of a template is small, a hostile one is not. */
+/** Maximum number of edges that are followed: a real template's graph is small, a hostile one may not be. */
 const NODE_LIMIT = 50_000;
 
 export class Graph {
@@ -9,7 +9,7 @@ export class Graph {
   readonly #needs = new Map<string, string[]>();
   readonly #neededBy = new Map<string, string[]>();
 
-  /** Reads the lines of nodes and edges and passes over the rest. */
+  /** Parses node and edge lines and ignores the rest. */
   constructor(dot: string) {
     for (const line of dot.split("\n")) {
       const [, from, to, label] =
@@ -25,17 +25,17 @@ export class Graph {
     }
   }
 
-  /** Whether some node has a label that fits. */
+  /** Returns true if any node's label matches. */
   has(fits: (label: string) => boolean): boolean {
     return [...this.#byLabel.keys()].some(fits);
   }
 
-  /** The nearest label among what the node of `label` needs, by fewest edges, then by name; undefined when none fits. */
+  /** Returns the nearest matching dependency of the node `label`, by fewest edges, then by name; undefined if none matches. */
   nearestNeeded(label: string, fits: (label: string) => boolean): string | undefined {
     return this.#nearest(label, this.#needs, fits);
   }
 
-  /** The nearest label among what needs the node of `label`. */
+  /** Returns the nearest matching dependent of the node `label`. */
   nearestUser(label: string, fits: (label: string) => boolean): string | undefined {
     return this.#nearest(label, this.#neededBy, fits);
   }

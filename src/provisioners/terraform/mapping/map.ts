@@ -1,4 +1,4 @@
-// From the documents of one run to everything that Slipway keeps of a template or workspace. Pure.
+// Maps the documents of one run to what Slipway stores about a template or workspace. Pure.
 import { instancesOfPlan, instancesOfState, type PlanDocument, type StateDocument } from "./document.ts";
 import { Graph } from "./graph.ts";
 import type { MappedParameter, MappedPreset } from "./mapped.ts";
@@ -14,7 +14,7 @@ export type MappedPlan = MappedResources & {
   readonly has_external_agent: boolean;
 };
 
-/** A plan with its graph. Throws MappingError for what no workspace can be. */
+/** Maps a plan with its graph. Throws MappingError for an invalid template. */
 export const mapPlan = (plan: PlanDocument, dot: string): MappedPlan => {
   const instances = instancesOfPlan(plan);
   const graph = new Graph(dot);
@@ -29,6 +29,6 @@ export const mapPlan = (plan: PlanDocument, dot: string): MappedPlan => {
   };
 };
 
-/** What a build has left, with ids and tokens. Throws MappingError. */
+/** Maps the state after a build, with IDs and tokens. Throws MappingError. */
 export const mapState = (state: StateDocument, dot: string): MappedResources =>
   mapResources(instancesOfState(state), new Graph(dot));

@@ -1,5 +1,4 @@
-// What a plan or state means for a workspace, in Slipway's words and complete: nothing here is optional, so that a field that is
-// forgotten does not compile.
+// A plan or state in Slipway's terms. Nothing here is optional, so that a forgotten field does not compile.
 
 export type MappedScript = {
   readonly display_name: string;
@@ -10,13 +9,13 @@ export type MappedScript = {
   readonly run_on_start: boolean;
   readonly run_on_stop: boolean;
   readonly start_blocks_login: boolean;
-  /** Seconds; 0 = none. */
+  /** Seconds; 0 for none. */
   readonly timeout: number;
   readonly log_path: string;
 };
 
 export type MappedApp = {
-  /** That of the state, the same over builds; empty in a plan (facts/terraform 3.12). */
+  /** The ID in the state, stable across builds; empty in a plan (facts/terraform 3.12). */
   readonly id: string;
   readonly slug: string;
   readonly display_name: string;
@@ -55,7 +54,7 @@ export type MappedAgent = {
   readonly directory: string;
   readonly auth: string;
   readonly instance_id: string;
-  /** Undefined while it is not known: in a plan. Empty with the identity of a cloud. */
+  /** Undefined in a plan, where it is unknown. Empty with cloud identity authentication. */
   readonly token: string | undefined;
   readonly env: Readonly<Record<string, string>>;
   readonly display_apps: readonly string[];
@@ -83,7 +82,7 @@ export type MappedResource = {
   readonly hide: boolean;
   readonly icon: string;
   readonly daily_cost: number;
-  /** The size of a cloud machine, such as `t3.micro`; empty for everything else. */
+  /** The size of a cloud machine, such as `t3.micro`; empty for other resources. */
   readonly instance_type: string;
   readonly metadata: readonly { readonly key: string; readonly value: string; readonly sensitive: boolean }[];
   readonly agents: readonly MappedAgent[];
@@ -117,9 +116,9 @@ export type MappedParameter = {
     readonly monotonic: string;
     readonly error: string;
   };
-  /** A rule of its own, whatever that says, makes a number a whole one (facts/terraform 4.7). */
+  /** Any validation rule makes a number an integer (facts/terraform 4.7). */
   readonly is_whole: boolean;
-  /** What it has in this plan. */
+  /** The value in this plan. */
   readonly value: string;
   /** Its address, as diagnostics name it. */
   readonly address: string;
@@ -139,7 +138,7 @@ export type MappedPreset = {
   };
 };
 
-/** Why a template cannot be used, in words for its author. */
+/** The reason a template cannot be used, readable for its author. */
 export class MappingError extends Error {
   override readonly name = "MappingError";
 }

@@ -1,5 +1,5 @@
-// Which agent something belongs to, and which resource an agent or metadata hangs on (facts/terraform 3.4 to 3.6, 3.14). The graph
-// knows labels only; among the instances of a label the one of the same module instance and index is taken, else the first. Pure.
+// Finds the agent that something belongs to, and the resource of an agent or of metadata (facts/terraform 3.4 to 3.6, 3.14). The graph
+// knows only labels; among the instances of a label, the one with the same module instance and index is chosen, else the first. Pure.
 import { getIndex, getModule, toLabel } from "./address.ts";
 import { type Instance, text } from "./document.ts";
 import type { Graph } from "./graph.ts";
@@ -17,7 +17,7 @@ export class Places {
     );
   }
 
-  /** What an agent runs on; undefined for one without a machine, which is left out. */
+  /** Returns the resource that an agent runs on; undefined for an agent without one, which is omitted. */
   machineOf(agent: Instance): Instance | undefined {
     return this.#instance(
       this.#graph.nearestUser(toLabel(agent.address), (label) => this.#isA(label, mayCarryAgents)),
@@ -26,8 +26,8 @@ export class Places {
   }
 
   /**
-   * What a coder_metadata is about: the resource whose id it names, else the nearest that it refers to. Of several instances a plan knows no ids:
-   * there each is about one that no other is about yet.
+   * Returns the resource of a coder_metadata: the one with the ID it names, else the nearest dependency. A plan has no IDs, so with several
+   * instances each metadata gets one that no other has taken.
    */
   subjectOf(metadata: Instance, isTaken: (address: string) => boolean): Instance | undefined {
     const label = this.#graph.nearestNeeded(toLabel(metadata.address), (one) =>
@@ -40,7 +40,7 @@ export class Places {
     return this.#byLabel.get(label ?? "")?.find(({ address }) => !isTaken(address)) ?? near;
   }
 
-  /** The agent, or the devcontainer whose sub-agent it is, that an app, script, variable or devcontainer belongs to. */
+  /** Returns the agent, or the devcontainer with its sub-agent, that an app, script, variable or devcontainer belongs to. */
   ownerOf(one: Instance): Instance | undefined {
     const id = text(one.values.agent_id);
     if (id !== "") {
@@ -60,7 +60,7 @@ export class Places {
     return this.#instance(label, one);
   }
 
-  /** The instances of a label by their module: looked for once, because there may be thousands. */
+  /** Groups a label's instances by module, once, because there may be thousands. */
   #groupByModule(found: readonly Instance[]): ReadonlyMap<string, readonly Instance[]> {
     const known = this.#byModule.get(found) ?? Map.groupBy(found, ({ address }) => getModule(address));
     this.#byModule.set(found, known);

@@ -1,17 +1,17 @@
-// What a template asks: parameters, presets, accounts, tags (facts/terraform 3.16 to 3.20, 3.23). Pure.
+// Maps a template's form: parameters, presets, accounts, tags (facts/terraform 3.16 to 3.20, 3.23). Pure.
 import { blocks, flag, type Instance, number, text, texts, type Values } from "./document.ts";
 import { type MappedParameter, type MappedPreset, MappingError } from "./mapped.ts";
 
 const selectData = (instances: readonly Instance[], type: string): Instance[] =>
   instances.filter((one) => one.mode === "data" && one.type === type);
 
-/** In the order in which they are asked. Throws MappingError when two have one name. */
+/** Returns parameters in display order. Throws MappingError for a duplicate name. */
 export const toParameters = (instances: readonly Instance[]): MappedParameter[] => {
   const parameters = selectData(instances, "coder_parameter").map(toParameter);
   const names = parameters.map(({ name }) => name);
   const twice = names.find((name, i) => names.indexOf(name) < i);
   if (twice !== undefined) throw new MappingError(`There are two parameters named ${twice}.`);
-  // Values are kept under their names, and no object of JavaScript keeps one under this.
+  // Values are stored by name, and a JavaScript object cannot store one under this name.
   if (names.includes("__proto__")) throw new MappingError("A parameter cannot be named __proto__.");
   return parameters.sort((a, b) => a.order - b.order || (a.name < b.name ? -1 : 1));
 };
@@ -95,7 +95,7 @@ export const toPresets = (instances: readonly Instance[]): MappedPreset[] => {
   return presets;
 };
 
-/** Accounts that anyone who uses the template links; old templates call it coder_git_auth. */
+/** Returns the accounts that users of the template link; old templates call them coder_git_auth. */
 export const toAccounts = (instances: readonly Instance[]): { id: string; optional: boolean }[] => {
   const found = ["coder_external_auth", "coder_git_auth"].flatMap((type) => selectData(instances, type));
   const byId = new Map<string, boolean>();
@@ -106,6 +106,6 @@ export const toAccounts = (instances: readonly Instance[]): { id: string; option
   return [...byId].map(([id, optional]) => ({ id, optional }));
 };
 
-/** What a worker must have, as the template itself says for these values. */
+/** Returns the worker tags that the template sets for these values. */
 export const toTags = (instances: readonly Instance[]): Record<string, string> =>
   Object.assign({}, ...selectData(instances, "coder_workspace_tags").map(({ values }) => texts(values.tags)));

@@ -1,4 +1,5 @@
-// The resources of a workspace with their agents, from the instances of a plan or state and the graph (facts/terraform 3.1 to 3.15). Pure.
+// Maps the resources of a workspace with their agents, from the instances of a plan or state and the graph (facts/terraform 3.1 to 3.15).
+// Pure.
 import { getModule } from "./address.ts";
 import { type Belongings, toAgent } from "./agent.ts";
 import { blocks, flag, type Instance, number, text } from "./document.ts";
@@ -6,7 +7,7 @@ import type { Graph } from "./graph.ts";
 import { type MappedAgent, type MappedResource, MappingError } from "./mapped.ts";
 import { Places } from "./places.ts";
 
-/** Parts of others, which are no resources of their own. */
+/** Parts of other resources, which are not resources themselves. */
 const PARTS = new Set(["coder_agent", "coder_agent_instance", "coder_app", "coder_script", "coder_metadata"]);
 
 const SIZES: Readonly<Record<string, string>> = {
@@ -20,11 +21,11 @@ const SIZES: Readonly<Record<string, string>> = {
 export type MappedResources = {
   readonly resources: readonly MappedResource[];
   readonly daily_cost: number;
-  /** What was passed over, in words. */
+  /** Messages about what was ignored. */
   readonly warnings: readonly string[];
 };
 
-/** Throws MappingError for names that are taken twice and metadata that is given twice. */
+/** Throws MappingError for duplicate names and duplicate metadata. */
 export const mapResources = (instances: readonly Instance[], graph: Graph): MappedResources => {
   const managed = instances.filter(({ mode }) => mode === "managed");
   const ofType = (type: string): Instance[] => managed.filter((one) => one.type === type);
@@ -63,7 +64,7 @@ export const mapResources = (instances: readonly Instance[], graph: Graph): Mapp
   };
 };
 
-/** What hangs on each agent; what belongs to the agent of a development container is named in `warnings`. */
+/** Assigns parts to agents; parts of a development container's agent are listed in `warnings`. */
 const sortOut = (
   managed: readonly Instance[],
   places: Places,
@@ -100,7 +101,7 @@ const toResource = (one: Instance, metadata: Instance | undefined, agents: reado
   daily_cost: number(metadata?.values.daily_cost),
   instance_type: text(one.values[SIZES[one.type] ?? ""]),
   metadata: blocks(metadata?.values.item)
-    // A state marks what has no value; a plan does not know it yet (facts/terraform 3.14).
+    // A state marks items without a value; a plan does not know them yet (facts/terraform 3.14).
     .filter(({ is_null }) => is_null !== true)
     .map(({ key, value, sensitive }) => ({ key: text(key), value: text(value), sensitive: flag(sensitive) })),
   agents: agents.toSorted((a, b) => a.order - b.order || (a.name < b.name ? -1 : 1)),

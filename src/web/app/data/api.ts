@@ -1,5 +1,5 @@
-// Calls of the API, typed by the routes of the server (src/schema/routes.ts) and signed in by the cookie. What was called last is kept, so that every page can show it as a
-// command (parts/as-command.tsx).
+// Typed client for the server's API (src/schema/routes.ts), authenticated by the session cookie. Keeps the most recent calls so that every
+// page can show them as commands (parts/as-command.tsx).
 import { signal } from "@preact/signals";
 import type { AnswerOf, BodyOf, CallAt, Method, QueryOf } from "#schema/call-types.ts";
 import { Problem, call as send } from "../../browser/api.ts";
@@ -17,7 +17,7 @@ type ParamsOf<P extends string> = P extends `${string}:${infer Name}/${infer Res
     ? Name
     : never;
 
-/** The call as the server has it; never where it has none. */
+/** The call as the server defines it; `never` if the server has no such route. */
 type CallOf<R extends Route> = R extends `${infer M extends Method} ${infer P}` ? CallAt<M, P> : never;
 type Known<R extends Route> = [CallOf<R>] extends [never] ? never : R;
 
@@ -33,10 +33,10 @@ type Given<R extends Route> = Record<never, never> extends Input<R> ? [input?: I
 
 const KEPT = 20;
 
-/** The calls of this page, the newest last. */
+/** The most recent calls of this page, newest last. */
 export const lastCalls = signal<readonly Sent[]>([]);
 
-/** What stands for a secret in a command that one may show to others. */
+/** Replaces a secret in a command that a user may show to others. */
 const HIDDEN: Readonly<Record<string, string>> = {
   api_key: "$API_KEY",
   password: "$PASSWORD",
@@ -50,11 +50,11 @@ const withoutSecrets = (body: unknown): unknown =>
     ? Object.fromEntries(Object.entries(body).map(([name, value]) => [name, (value && HIDDEN[name]) || value]))
     : body;
 
-/** A secret is not for a panel that one may show to others. */
+/** Matches fields that hold secrets, which must not appear in the command panel. */
 const SECRET =
   /password|login|passkey|second-factor|factors|confirm|\/first$|invitations\/(look|accept)|\/try\/complete/;
 
-/** Where a call goes: the path with its parameters and the query, below /api/v2. */
+/** Builds the URL of a call below /api/v2: the path with its parameters, and the query. */
 export const toAddress = (
   route: string,
   { path, query }: { path?: Readonly<Record<string, string | number>>; query?: Query["query"] } = {},
@@ -68,7 +68,7 @@ export const toAddress = (
   return asked.length === 0 ? filled : `${filled}?${new URLSearchParams(asked)}`;
 };
 
-/** Sends the call and gives its answer. Throws Problem; when the session has ended, the sign-in page comes first. */
+/** Sends the call and returns its answer. Throws Problem. If the session has ended, redirects to the sign-in page first. */
 export const call = async <R extends Route>(
   route: R & Known<R>,
   ...[input]: Given<R>
@@ -89,9 +89,9 @@ export const call = async <R extends Route>(
       if (error.body.kind === "revoked") await dropPerson().catch(() => undefined);
       toSignIn();
     }
-    // What one acts on was taken away in the meantime: the page shows what is there now.
+    // The target was deleted by someone else: reload the page's data.
     if (method !== "GET" && error instanceof Problem && (error.status === 404 || error.status === 410)) readShown();
-    // What they may not see any more the server calls unknown, too.
+    // The server also answers 404 for things the user may no longer see.
     if (error instanceof Problem && (error.status === 403 || (method !== "GET" && error.status === 404)))
       for (const act of forbidden) act();
     throw error;
@@ -100,19 +100,19 @@ export const call = async <R extends Route>(
 
 const forbidden = new Set<() => void>();
 
-/** Calls back when the server has refused what this person asked for: they may have lost a role in the meantime. */
+/** Calls back when the server has refused a request: the user may have lost a role. */
 export const onForbidden = (act: () => void): (() => void) => {
   forbidden.add(act);
   return () => forbidden.delete(act);
 };
 
-/** The same, never with an answer that was asked for ahead and lies here since: what is there in this moment. */
+/** Like `call`, but ignores prefetched answers and always asks the server. */
 export const callNow = <R extends Route>(route: R & Known<R>, ...given: Given<R>): Promise<AnswerOf<CallOf<R>>> => {
   forgetEarly();
   return call<R>(route, ...given);
 };
 
-/** Their key was ended, and it may be someone else who comes next: nothing of theirs stays. */
+/** Clears the user's data after the session ended: someone else may sign in next. */
 const dropPerson = async (): Promise<void> => {
   forgetPerson();
   const { dropPushed } = await import("./push-here.ts");
@@ -121,11 +121,11 @@ const dropPerson = async (): Promise<void> => {
 
 const isAtTheDoor = (): boolean => ["/login", "/setup", "/invite"].includes(location.pathname);
 
-/** To the sign-in page, and back here afterwards. */
+/** Redirects to the sign-in page, which returns here afterwards. */
 export const toSignIn = (): void => {
   const here = location.pathname + location.search + location.hash;
   location.assign(`/login?${new URLSearchParams({ redirect: here })}`);
 };
 
-/** What went wrong, in words for people. */
+/** Returns the error's message for display. */
 export const formatError = (error: unknown): string => (error instanceof Error ? error.message : String(error));

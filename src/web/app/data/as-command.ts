@@ -1,14 +1,14 @@
-// A call of the page as a line of curl. The line of our own command line is in cli-lines.ts, which is loaded when someone asks. Pure.
+// Formats a call of the page as a curl command. The equivalent `slipway` command is in cli-lines.ts, which is loaded on demand. Pure.
 import type { Sent } from "./sent.ts";
 
-/** As one word of a shell. */
+/** Quotes the text as one shell word. */
 export const quoted = (text: string): string =>
   /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 
-/** What stands for a secret (api.ts) is a variable of the shell, which single quotes would hide. */
+/** Placeholders for secrets (api.ts) are shell variables, which single quotes would not expand. */
 const withVariables = (text: string): string => text.replace(/"(\$[A-Z_]+)"/g, `"'"$1"'"`);
 
-/** `origin` is the server's address. */
+/** Formats the call as a curl command. `origin` is the server's address. */
 export const toCurl = ({ method, path, body }: Sent, origin: string): string => {
   const parts = ["curl", '-H "Service-Session-Token: $SLIPWAY_TOKEN"'];
   if (method !== "GET") parts.push(`-X ${method}`);

@@ -1,24 +1,24 @@
-// One's own chats, live. The stream has no snapshot and no cursor: who returns reads the list again.
+// The user's own chats, live. The stream has no snapshot and no cursor, so the list is reloaded after each reconnect.
 import { signal } from "@preact/signals";
 import type { Chat } from "#schema/chats/chat.ts";
 import type { ToolCallRequest, WatchEvent } from "#schema/chats/chat-event.ts";
 import { cameWithPage } from "../../browser/early.ts";
 import { call } from "./api.ts";
-import { firstPicture } from "./first-picture.ts";
+import { firstPaint } from "./first-picture.ts";
 import { LiveSocket } from "./live-socket.ts";
 
-/** What a chat waits for, from events since the page was opened. */
+/** What a chat is waiting for, from events since the page was opened. */
 export type Asked = { readonly kind: WatchEvent["action_kind"]; readonly tool_calls: readonly ToolCallRequest[] };
 
-/** Root chats by id, the newest first; archived ones are not among them. */
+/** Root chats by ID, newest first, without archived ones. */
 export const chats = signal<ReadonlyMap<string, Chat>>(new Map());
 export const chatsLoaded = signal(false);
-/** The last that were deleted since the page was opened. */
+/** Recently deleted chats, since the page was opened. */
 export const deletedChats = signal<ReadonlySet<string>>(new Set());
-/** How often trials of a chat have changed since the page was opened, by chat. */
+/** How often the trials of each chat have changed since the page was opened, by chat ID. */
 export const trialChanges = signal<ReadonlyMap<string, number>>(new Map());
 const REMEMBERED = 100;
-/** By chat. */
+/** What each chat is waiting for, by chat ID. */
 export const asked = signal<ReadonlyMap<string, Asked>>(new Map());
 
 const LIMIT = 100;
@@ -64,13 +64,13 @@ export const patchChat = (id: string, patch: Partial<Chat>): void => {
   if (known) chats.value = new Map(chats.value).set(id, { ...known, ...patch });
 };
 
-/** Begins to follow; once for the app. */
+/** Starts following the chats. Called once for the app. */
 export const followChats = (): void => {
   if (_socket) return;
   const known = cameWithPage("GET", `/chats?limit=${LIMIT}`);
   if (known) void list();
   _socket = new LiveSocket({
-    after: known ? firstPicture : undefined,
+    after: known ? firstPaint : undefined,
     address: () => "/api/v2/chats/watch",
     message: take,
     opened: () => void list(),

@@ -1,4 +1,4 @@
-// Calls of the pages as lines of our own command line, where it has a verb that does the same. Pure, but for names that are known.
+// Formats calls of the pages as `slipway` commands, where an equivalent command exists. Pure, except for the names it looks up.
 
 import { quoted } from "./as-command.ts";
 import { findKnown, getName } from "./names.ts";
@@ -30,20 +30,20 @@ type Values = readonly { readonly name: string; readonly value: string }[];
 const parameters = ({ rich_parameter_values: values = [] }: { rich_parameter_values?: Values }): string[] =>
   values.map(({ name, value }) => flag("parameter", `${name}=${value}`));
 
-/** `ssh`, or `ssh` with what comes from a pipe: words that begin with a hyphen would be flags. */
+/** Passes the text as an argument, or through a pipe if it begins with a hyphen and would be parsed as a flag. */
 const saying = (verb: string, text: string, ...more: readonly Part[]): string =>
   text.startsWith("-") ? `printf %s ${quoted(text)} | ${line(verb, ...more)}` : line(verb, quoted(text), ...more);
 
-/** The words of a message, when it has nothing but words. */
+/** Returns the text of a message that has no other content. */
 const wordsIn = (content: unknown): string | undefined => {
   const parts = Array.isArray(content) ? (content as { type?: string; text?: string }[]) : [];
   return parts.every(({ type }) => type === "text") ? parts.map(({ text }) => text).join("\n") : undefined;
 };
-/** Whether a line can say all that was sent. */
+/** True if the body has no other fields, so that the command can express all of it. */
 const hasOnly = (body: Body, ...names: readonly string[]): boolean =>
   Object.entries(body).every(([name, value]) => value === undefined || names.includes(name));
 
-/** Access that is given or taken: `roles` by id of users or groups. */
+/** Arguments that grant or revoke access. `roles` is keyed by user or group ID. */
 const access = (kind: string, roles: unknown): string[] =>
   Object.entries((roles ?? {}) as Record<string, string>).map(([one, role]) => {
     const who = getName(one);
@@ -71,10 +71,10 @@ const secretPlaces = ({ env_name, file_path, description }: Body): string[] => [
 ];
 const HOUR = 3_600_000;
 const lasting = (ms: number): string => (ms % HOUR === 0 ? `${ms / HOUR}h` : `${Math.round(ms / 60_000)}m`);
-/** A lifetime of a token: a text, or nanoseconds. */
+/** Formats the lifetime of a token, given as text or in nanoseconds. */
 const lifetime = (value: unknown): unknown => (typeof value === "number" ? lasting(value / 1e6) : value);
 
-/** Milliseconds as the command line takes them. */
+/** Formats milliseconds as a duration for the command line. */
 const span = (ms: unknown): string | undefined => {
   if (typeof ms !== "number") return undefined;
   const [unit, size] = SPANS.find(([, size]) => ms % size === 0) ?? ["ms", 1];
@@ -86,14 +86,14 @@ const SPANS = [
   ["m", 60_000],
   ["s", 1_000],
 ] as const;
-/** A text that may be empty, which takes back what there was. */
+/** A flag whose value may be empty, which clears the setting. */
 const text = (name: string, value: unknown): string =>
   value === undefined ? "" : `--${name} ${quoted(String(value))}`;
 const onOff = (name: string, value: unknown): string =>
   value === undefined ? "" : `--${name} ${value ? "on" : "off"}`;
 type Days = { readonly days_of_week: readonly string[]; readonly weeks?: number } | undefined;
 const days = (name: string, of: Days): string => (of ? `--${name} ${of.days_of_week.join(",") || "none"}` : "");
-/** What `templates edit` takes. */
+/** The flags of `templates edit`. */
 const template = (body: Body): string[] => [
   flag("name", body.name),
   text("display-name", body.display_name),
@@ -281,7 +281,7 @@ const LINES: Partial<Record<Route, Line>> = {
   "POST /chats/:chat/trials": ({ path, body }) => {
     const ways = (body.ways ?? []) as readonly Body[];
     const models = ways.flatMap(({ model_config_id }) => model_config_id ?? []);
-    // The program knows one prompt for all, and no coding agents.
+    // The command takes one prompt for all ways and no coding agents.
     const isWhole = ways.every(({ prompt, coding_agent }) => prompt === undefined && !coding_agent);
     const prompt = String(body.prompt ?? "");
     if (!isWhole || prompt.startsWith("-") || (models.length > 0 && models.length < ways.length)) return undefined;
@@ -341,6 +341,6 @@ const LINES: Partial<Record<Route, Line>> = {
     line("oauth2 apps secrets", id(path, 3), flag("delete", id(path, 5))),
 };
 
-/** Undefined where the command line has no verb that does the same. */
+/** Returns the equivalent `slipway` command, or undefined if none exists. */
 export const toCliLine = ({ route, path, body }: Sent): string | undefined =>
   LINES[route]?.({ path, body: (body ?? {}) as Body });

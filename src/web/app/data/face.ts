@@ -1,4 +1,4 @@
-// How the deployment presents itself: its name and picture as the page came with them, and what its administrators tell everyone.
+// The deployment's branding: the name and logo that came with the page, and the administrators' announcements.
 import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { Appearance, Banner } from "#schema/deployment/appearance.ts";
@@ -6,11 +6,11 @@ import { call } from "./api.ts";
 
 const meta = (name: string): string => document.querySelector<HTMLMetaElement>(`meta[name="${name}"]`)?.content ?? "";
 
-/** `logo` is the address of a picture, or empty for the product's own. */
+/** `logo` is an image URL, or empty for the default logo. */
 export const face = signal({ name: meta("application-name"), logo: meta("application-logo") });
 
 const KEPT = "banners";
-/** Nothing asks more often than this while one goes to and fro between windows. */
+/** Minimum interval between reloads when the user switches between windows. */
 const FRESH_MS = 60_000;
 
 const keptBanners = (): readonly Banner[] => {
@@ -21,7 +21,7 @@ const keptBanners = (): readonly Banner[] => {
   }
 };
 
-/** What is announced, as it was read last: shown immediately at the next visit, so that the page does not jump. */
+/** Announcements as last loaded. Shown immediately on the next visit so that the layout does not shift. */
 export const banners = signal<readonly Banner[]>(keptBanners());
 
 export const takeAppearance = ({
@@ -42,7 +42,7 @@ const read = async (): Promise<void> => {
   takeAppearance(await call("GET /appearance"));
 };
 
-/** Reads what is announced, and again when one returns to the window. */
+/** Loads the announcements, and reloads them when the user returns to the window. */
 export const followAppearance = (): (() => void) => {
   const look = (): void => {
     if (!document.hidden && Date.now() - readAt > FRESH_MS) void read().catch(() => undefined);
@@ -52,7 +52,7 @@ export const followAppearance = (): (() => void) => {
   return () => document.removeEventListener("visibilitychange", look);
 };
 
-/** Names the window while a page is shown. */
+/** Sets the document title while a page is shown. */
 export const useTitle = (title: string): void => {
   const { name } = face.value;
   useEffect(() => {

@@ -1,18 +1,18 @@
-// The moment of the page's first paint: work that is not visible in it waits, so that the paint comes sooner.
+// Signals the page's first paint. Work that is not visible in it waits, so that the paint comes sooner.
 
-/** A hidden window is never painted. */
+/** Fallback for hidden windows, which are never painted. */
 const MAX_WAIT_MS = 1_000;
 
 let tell = (): void => {};
 
-/** Resolves when the first picture is shown, or would be. */
-export const firstPicture = new Promise<void>((resolve) => {
+/** Resolves after the first paint, or after MAX_WAIT_MS. */
+export const firstPaint = new Promise<void>((resolve) => {
   tell = resolve;
 });
 
-/** The page has been drawn. */
+/** Reports that the page has been rendered. */
 export const drawn = (): void => {
   setTimeout(tell, MAX_WAIT_MS);
-  // Behind the frame, not before it.
+  // After the frame, not before it.
   requestAnimationFrame(() => setTimeout(tell));
 };

@@ -1,4 +1,4 @@
-// The live form of a template version: for the values given the server says which parameters are asked and what is wrong with each.
+// The live form of a template version: sends the current values, and receives the parameters to show and the errors of each.
 import { type Signal, signal } from "@preact/signals";
 import type { DynamicParameters } from "#schema/workspaces/dynamic-parameters.ts";
 import { LiveSocket } from "./live-socket.ts";
@@ -6,7 +6,7 @@ import { LiveSocket } from "./live-socket.ts";
 export type Values = Readonly<Record<string, string>>;
 
 export class FormSocket {
-  /** The newest answer; answers to older values are left out. */
+  /** The newest answer. Answers to older values are ignored. */
   readonly answer: Signal<DynamicParameters | undefined> = signal(undefined);
   readonly #socket: LiveSocket;
   #asked = -1;
@@ -24,7 +24,7 @@ export class FormSocket {
     });
   }
 
-  /** Asks what the form is for these values; answered when the line is open. */
+  /** Sends the values to the server, as soon as the socket is open. */
   ask(values: Values): void {
     this.#values = values;
     this.#asked += 1;

@@ -4,7 +4,7 @@ import type { InboxNotification } from "#schema/notifications/notification.ts";
 import { call } from "./api.ts";
 import { LiveSocket } from "./live-socket.ts";
 
-/** The newest first; undefined until they are read. */
+/** Newest first; undefined until loaded. */
 export const notices = signal<readonly InboxNotification[] | undefined>(undefined);
 export const unread = signal(0);
 
@@ -22,12 +22,12 @@ const take = (text: string): void => {
     unread_count: number;
   };
   unread.value = unread_count;
-  // What was taken back or marked elsewhere says only how many are left.
+  // When notifications were removed or marked read elsewhere, the message carries only the unread count.
   if (notification) notices.value = [notification, ...(notices.value ?? [])].slice(0, 100);
   else void readNotices().catch(() => undefined);
 };
 
-/** From now on. */
+/** Starts following the inbox. */
 export const followInbox = (): void => {
   _socket ??= new LiveSocket({
     address: () => "/api/v2/notifications/inbox/watch",

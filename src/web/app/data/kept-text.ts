@@ -1,17 +1,17 @@
-// Texts that are not sent or saved yet, kept by the browser. Each tab keeps its own, so that two on one page do not take each other's words;
-// a tab that begins without one continues with the last of all.
+// Unsent and unsaved texts, stored by the browser. Each tab keeps its own, so that two tabs on one page do not overwrite each other. A new
+// tab starts with the text that was stored last.
 
-/** Throws where the browser forbids it; nothing is kept then. */
+/** Returns the stored text. Throws if the browser forbids storage; nothing is stored then. */
 export const keptText = (key: string): string | undefined => {
   const own = sessionStorage.getItem(key);
-  // Empty: this tab has done with it, whatever the others do.
+  // An empty value means that this tab has sent or cleared its text, whatever other tabs store.
   if (own !== null) return own || undefined;
   const last = localStorage.getItem(key) ?? undefined;
   if (last !== undefined) sessionStorage.setItem(key, last);
   return last;
 };
 
-/** `undefined` when there is nothing more to keep: what another tab keeps stays. */
+/** Stores the text; `undefined` clears it. Texts of other tabs are not changed. */
 export const keepText = (key: string, text: string | undefined): void => {
   if (text !== undefined) {
     sessionStorage.setItem(key, text);

@@ -1,26 +1,26 @@
-// A WebSocket that returns: after a cut, after sleep, and when the network is there again. It continues from the last id that its
-// owner has seen, so that nothing is missed and nothing is shown twice.
+// A WebSocket that reconnects: after a disconnect, after sleep, and when the network is back. It resumes from the last ID that its owner
+// has seen, so that nothing is missed or shown twice.
 import { signal } from "@preact/signals";
 import { takeSocket } from "../../browser/early.ts";
 
 const FIRST_WAIT_MS = 500;
 const MAX_WAIT_MS = 15_000;
-/** The close code of what has ended. */
+/** The close code of a stream that is complete. */
 const DONE = 1_000;
-/** The server pings each 15 s: after this much silence the connection is dead, whatever the browser thinks. */
+/** The server pings every 15 s. After this much silence the connection is considered dead, whatever the browser reports. */
 const SILENCE_MS = 40_000;
-/** After this, an attempt is abandoned for the next: lost packets get no response. */
-const PATIENCE_MS = 15_000;
+/** After this, a connection attempt is abandoned and retried: lost packets get no response. */
+const CONNECT_TIMEOUT_MS = 15_000;
 const LOOK_MS = 5_000;
-/** A clock that has jumped this far means that the machine slept. */
+/** If the clock has jumped this far, the machine slept. */
 const SLEPT_MS = 30_000;
 
-/** How the page stands with the server. `since` and `next` are milliseconds since 1970. */
+/** The state of the connection to the server. `since` and `next` are milliseconds since 1970. */
 export type Line =
   | { readonly state: "connecting" | "open" }
   | { readonly state: "cut"; readonly since: number; readonly next: number };
 
-/** The worst of all sockets of this page: what the banner shows. */
+/** The worst state of all sockets of this page, shown in the banner. */
 export const line = signal<Line>({ state: "connecting" });
 
 const cuts = new Map<LiveSocket, Line & { state: "cut" }>();
@@ -42,7 +42,7 @@ const all = new Set<LiveSocket>();
 const deaf = new Set<() => void>();
 let looked = Date.now();
 
-/** Calls back when a connection turns out to be dead without a close: other connections over the same network must reconnect, too. */
+/** Calls back when a connection turns out to be dead without a close: other connections over the same network must also reconnect. */
 export const onDeadLine = (act: () => void): (() => void) => {
   deaf.add(act);
   return () => deaf.delete(act);
@@ -50,20 +50,20 @@ export const onDeadLine = (act: () => void): (() => void) => {
 
 const refused = new Set<() => void>();
 
-/** Calls back when an attempt was turned away: the server may have nothing to say to this browser any more, and a WebSocket does not tell. */
+/** Calls back when the server refused a connection attempt: the session may have ended, and a WebSocket does not report why. */
 export const onRefused = (act: () => void): (() => void) => {
   refused.add(act);
   return () => refused.delete(act);
 };
 
-/** Not every stream has pings: where one is silent for too long, or the machine slept, all of the page return. */
+/** Not every stream has pings. If one has been silent for too long, or the machine slept, all sockets of the page reconnect. */
 const look = (): void => {
   const now = Date.now();
   const slept = now - looked > SLEPT_MS + LOOK_MS;
   looked = now;
   // Browsers throttle timers of hidden pages.
   if (document.hidden) return;
-  for (const one of all) one.giveUp(now - PATIENCE_MS);
+  for (const one of all) one.giveUp(now - CONNECT_TIMEOUT_MS);
   if (!slept && ![...all].some((one) => one.isSilent(now - SILENCE_MS))) return;
   for (const one of all) one.open();
   for (const act of deaf) act();
@@ -71,24 +71,24 @@ const look = (): void => {
 setInterval(look, LOOK_MS);
 document.addEventListener("visibilitychange", () => {
   if (document.hidden) return;
-  // What it has not looked at in the meantime says nothing about sleep.
+  // A gap while the page was hidden does not mean that the machine slept.
   looked = Date.now();
   look();
 });
 
 type Options = {
-  /** The path with its query, asked for at each try: this is where the last id goes in. */
+  /** Returns the path with its query. Called at each attempt, so that it includes the last ID. */
   readonly address: () => string;
   readonly message: (data: string) => void;
-  /** Open again (or for the first time): who has no cursor reads again. */
+  /** Called each time the socket opens. Owners without a cursor reload. */
   readonly opened?: () => void;
-  /** Closing with 1000 is the end: nothing more follows. */
+  /** The stream is complete when it closes with code 1000; no reconnect follows. */
   readonly ends?: boolean;
-  /** Called when it has ended so. */
+  /** Called when the stream is complete. */
   readonly ended?: () => void;
-  /** The server pings: a long silence means that the line is dead. */
+  /** The server pings, so a long silence means that the connection is dead. */
   readonly pings?: boolean;
-  /** Opened when this is over: what it says first is known. */
+  /** The socket opens after this resolves: its first messages are known already. */
   readonly after?: Promise<void> | undefined;
 };
 
@@ -116,19 +116,19 @@ export class LiveSocket {
     this.open();
   }
 
-  /** It is open and pinged, and nothing was heard since then. */
+  /** True if the socket is open and pinged, but nothing has arrived since then. */
   isSilent(since: number): boolean {
     return this.#options.pings === true && this.#socket?.readyState === WebSocket.OPEN && this.#heard < since;
   }
 
-  /** An attempt that began before then has failed. */
+  /** Abandons a connection attempt that began before then. */
   giveUp(since: number): void {
     if (this.#socket?.readyState !== WebSocket.CONNECTING || this.#heard > since) return;
     this.#drop();
     this.#again();
   }
 
-  /** Opens it now, whatever it waits for. */
+  /** Opens the socket immediately, without waiting for the next retry. */
   open(): void {
     if (this.#ended) return;
     clearTimeout(this.#timer);
@@ -193,7 +193,7 @@ export class LiveSocket {
 
   #again(): void {
     this.#socket = undefined;
-    // Half of it at random, so that a thousand pages do not return in the same moment.
+    // Half of the delay is random, so that many pages do not reconnect at the same moment.
     const longest = Math.min(MAX_WAIT_MS, FIRST_WAIT_MS * 2 ** this.#tries);
     const wait = longest / 2 + (Math.random() * longest) / 2;
     this.#tries += 1;
@@ -202,7 +202,7 @@ export class LiveSocket {
     this.#timer = setTimeout(() => this.open(), wait);
   }
 
-  // The network is there again, or the person is.
+  // The network is back, or the user has returned.
   readonly #look = (): void => {
     if (document.hidden || this.#ended) return;
     if (!this.#socket || this.#socket.readyState > WebSocket.OPEN) this.open();

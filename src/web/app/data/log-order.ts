@@ -1,8 +1,8 @@
-// Puts lines of several logs, each of which comes by itself, into the order of their times. Pure.
+// Merges the lines of several logs in the order of their timestamps. Pure.
 
 type Line = { readonly source: string; readonly at: string };
 
-/** Sorts in place. Lines of one log keep their order, also where a clock was set back. */
+/** Sorts in place. Lines of one log keep their order, even if a clock was set back. */
 export const mergeLogs = <Some extends Line>(lines: Some[]): void => {
   const newest = new Map<string, string>();
   const keyed = lines.map((line) => {

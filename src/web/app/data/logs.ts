@@ -1,4 +1,4 @@
-// Log lines as they come, of builds and agents. Lines are kept outside of signals, so that ten thousand lines are one change.
+// Live log lines of builds and agents. Lines are kept outside of signals, so that ten thousand lines cause one update.
 import { type Signal, signal } from "@preact/signals";
 import type { AgentLog } from "#schema/agents/agent-log.ts";
 import type { JobLog } from "#schema/workspaces/job.ts";
@@ -6,7 +6,7 @@ import { LiveSocket } from "./live-socket.ts";
 import { mergeLogs } from "./log-order.ts";
 
 export type LogLine = {
-  /** Which log: `build`, or the name of an agent. */
+  /** The log's source: `build`, or the name of an agent. */
   readonly source: string;
   readonly at: string;
   readonly text: string;
@@ -20,20 +20,20 @@ type Wanted = {
   readonly ended?: () => void;
 };
 
-/** Lines that are kept; the oldest go first. */
-const LIMIT = 200_000;
+/** Maximum number of lines kept; the oldest are dropped first. */
+const MAX_LINES = 200_000;
 
 export class LogFeed {
   readonly lines: LogLine[] = [];
-  /** Grows with every change of `lines`, at most once for each picture the screen shows. */
+  /** Incremented with every change of `lines`, at most once per frame. */
   readonly version: Signal<number> = signal(0);
-  /** Lines that were discarded. */
+  /** Number of dropped lines. */
   dropped = 0;
   readonly #sockets = new Map<string, LiveSocket>();
   #planned = false;
   #isMixed = false;
 
-  /** Follows the log at a path below /api/v2; once for each path. */
+  /** Follows the log at a path below /api/v2. Repeated calls for one path have no effect. */
   follow({ source, path, ended }: Wanted): void {
     if (this.#sockets.has(path)) return;
     let last = -1;
@@ -47,7 +47,7 @@ export class LogFeed {
           last = line.id;
           const level = "level" in line ? line.level : line.log_level;
           const stage = "stage" in line && line.output === "" ? line.stage : line.output;
-          // Each log comes on a line of its own: what is stored of one may arrive after the end of another.
+          // Each log has its own connection, so lines of one may arrive after later lines of another.
           if ((this.lines.at(-1)?.at ?? "") > line.created_at) this.#isMixed = true;
           this.lines.push({ source, at: line.created_at, text: stage, isBad: level === "error" });
         }
@@ -57,7 +57,7 @@ export class LogFeed {
     this.#sockets.set(path, socket);
   }
 
-  /** Lines that came another way. */
+  /** Adds lines from another source. */
   add(lines: readonly LogLine[]): void {
     this.lines.push(...lines);
     this.#changed();
@@ -70,14 +70,14 @@ export class LogFeed {
   #changed(): void {
     if (this.#planned) return;
     this.#planned = true;
-    // A hidden page draws no pictures; what came in the meantime is shown with the first.
+    // Hidden pages draw no frames. Lines that arrive while the page is hidden are shown with the first frame.
     setTimeout(() => {
       this.#planned = false;
       if (this.#isMixed) mergeLogs(this.lines);
       this.#isMixed = false;
-      if (this.lines.length > LIMIT) {
-        this.dropped += this.lines.length - LIMIT;
-        this.lines.splice(0, this.lines.length - LIMIT);
+      if (this.lines.length > MAX_LINES) {
+        this.dropped += this.lines.length - MAX_LINES;
+        this.lines.splice(0, this.lines.length - MAX_LINES);
       }
       this.version.value += 1;
     }, 16);

@@ -1,5 +1,5 @@
-// The user's appearance settings: theme and terminal font. Kept by the server for the account, and in this
-// browser so that the first paint has them.
+// The user's appearance settings: theme and terminal font. The server stores them for the account, and the browser stores them for the
+// first paint.
 import { signal } from "@preact/signals";
 import type { AnswerOf, CallAt } from "#schema/call-types.ts";
 import { setTheme, THEMES, type Theme, theme } from "../shell/theme.ts";
@@ -10,7 +10,7 @@ export type TerminalFont = Looks["terminal_font"];
 
 const FONT = "terminal-font";
 
-/** Empty: as the system has it. */
+/** Empty means the system default. */
 export const terminalFont = signal((localStorage.getItem(FONT) ?? "") as TerminalFont);
 
 const keepFont = (font: TerminalFont): void => {
@@ -23,7 +23,7 @@ const keepFont = (font: TerminalFont): void => {
 const toTheme = (preference: string): Theme | undefined =>
   preference === "" ? undefined : ((["light", "dark"] as const).find((one) => preference.startsWith(one)) ?? "system");
 
-/** Reads what one has chosen; what was never chosen stays as this browser has it. */
+/** Loads the user's settings. Settings that were never chosen keep this browser's values. */
 export const readLooks = async (): Promise<void> => {
   const { theme_preference, terminal_font } = await call("GET /users/me/appearance");
   const chosen = toTheme(theme_preference);
@@ -36,13 +36,13 @@ const save = (): Promise<Looks> =>
     body: { theme_preference: theme.value === "system" ? "auto" : theme.value, terminal_font: terminalFont.value },
   });
 
-/** Shown immediately; throws when the server does not keep it. */
+/** Applies the theme immediately. Throws if the server does not store it. */
 export const chooseTheme = async (wanted: Theme): Promise<void> => {
   setTheme(wanted);
   await save();
 };
 
-/** The next of system, light, dark. */
+/** Switches to the next of system, light and dark. */
 export const nextTheme = (): Promise<void> =>
   chooseTheme(THEMES[(THEMES.indexOf(theme.value) + 1) % THEMES.length] ?? "system");
 

@@ -5,28 +5,28 @@ import { useEffect, useRef } from "preact/hooks";
 type Plain = string | number | undefined;
 
 type Setting<T extends Plain> = {
-  /** As the page knows it, live. */
+  /** The live value, as the page knows it. */
   readonly now: T;
-  /** As the form has it. */
+  /** The value in the form. */
   readonly typed: T;
-  /** What the server has in this moment: the page may not have heard yet. */
+  /** Loads the current value from the server, which may be newer than the page's. */
   readonly read: () => Promise<T>;
   /** Writes a value into the form. */
   readonly fill: (value: T) => void;
 };
 
 type Meanwhile<T extends Plain> = {
-  /** What someone else has saved since the form was filled in, until one has decided. */
+  /** The value that someone else has saved since the form was filled in, until the user decides. */
   readonly other: ReadonlySignal<{ readonly value: T } | undefined>;
-  /** False when there is something to tell first: it is in `other` then. */
+  /** Returns false if someone else has saved a value that the user has not seen; it is in `other` then. */
   readonly mayReplace: () => Promise<boolean>;
-  /** The form continues with what someone else has saved. */
+  /** Fills the form with the other user's value. */
   readonly take: () => void;
 };
 
 /** An unedited form follows changes made elsewhere. */
-export const useMeanwhile = <T extends Plain>({ now, typed, read, fill }: Setting<T>): Meanwhile<T> => {
-  /** The value that the form was filled with, or the newer one that the user was shown. */
+export const useConflictCheck = <T extends Plain>({ now, typed, read, fill }: Setting<T>): Meanwhile<T> => {
+  /** The value that the form was filled with, or the newer value that the user has seen. */
   const known = useRef(now);
   const other = useSignal<{ readonly value: T } | undefined>(undefined);
   const meet = (value: T, mayFill: boolean): void => {

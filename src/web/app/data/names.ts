@@ -1,15 +1,15 @@
-// Names of things by their ids, as answers bring them, so that lines of the command line say `ada/web` and not an id.
+// Names of resources by ID, collected from API responses, so that commands show `ada/web` instead of an ID.
 type Known = {
   readonly name: string;
-  /** By its name, where the thing is of one. */
+  /** The organization's name, if the resource belongs to one. */
   readonly organization?: string;
-  /** By its id, of a version. */
+  /** The template's ID, for a version. */
   readonly template?: string;
 };
 
 const known = new Map<string, Known>();
-/** A page shows no more than this of what it has read. */
-const MOST = 5000;
+/** Maximum number of names kept. */
+const MAX_NAMES = 5000;
 const OF_A_LIST = 500;
 
 const text = (value: unknown): string | undefined => (typeof value === "string" && value !== "" ? value : undefined);
@@ -27,10 +27,10 @@ const note = (one: unknown): void => {
   if (version !== undefined) known.set(version, { name: "", template: key });
 };
 
-/** What an answer says of names: of itself, of what it lists, and of the lists in it. */
+/** Collects names from a response: from the resource itself, from its lists, and from lists within those. */
 export const learnNames = (answer: unknown): void => {
   if (typeof answer !== "object" || answer === null) return;
-  if (known.size > MOST) known.clear();
+  if (known.size > MAX_NAMES) known.clear();
   const lists = Array.isArray(answer) ? [answer] : [[answer], ...Object.values(answer).filter(Array.isArray)];
   for (const list of lists) for (const one of list.slice(0, OF_A_LIST)) note(one);
 };
@@ -38,5 +38,5 @@ export const learnNames = (answer: unknown): void => {
 export const nameFor = (id: string, name: string): void => void known.set(id, { name });
 
 export const findKnown = (id: string): Known | undefined => known.get(id);
-/** The name, else the id. */
+/** Returns the name, or the ID if the name is not known. */
 export const getName = (id: string): string => known.get(id)?.name || id;

@@ -1,11 +1,11 @@
-// What needs the person, over all workspaces and chats: questions of chats, builds that failed, deadlines that come near. One list,
-// live, the most pressing first.
+// Everything that needs the user's attention in all workspaces and chats: questions from chats, failed builds, approaching deadlines. One
+// live list, most urgent first.
 import { computed } from "@preact/signals";
 import type { Chat } from "#schema/chats/chat.ts";
 import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
 import { now } from "../parts/time.tsx";
 import { type Asked, asked, chats } from "./chats.ts";
-import { needsOwner } from "./needs-owner.ts";
+import { isWaitingForOwner } from "./needs-owner.ts";
 import { me } from "./session.ts";
 import { workspaces } from "./workspaces.ts";
 
@@ -37,7 +37,7 @@ export const needs = computed((): readonly Need[] => {
   const own = me.value?.id;
   const found: Need[] = [];
   for (const chat of chats.value.values()) {
-    if (needsOwner(chat)) {
+    if (isWaitingForOwner(chat)) {
       found.push({ kind: "chat", at: chat.updated_at, chat, asked: asked.value.get(chat.id) });
     } else if (chat.status === "error") found.push({ kind: "chat_failed", at: chat.updated_at, chat });
   }

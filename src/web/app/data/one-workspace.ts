@@ -1,4 +1,4 @@
-// One workspace whole, live, as long as its page is open.
+// One workspace with all its details, live while its page is open.
 import { type Signal, signal } from "@preact/signals";
 import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import type { WorkspaceAgent } from "#schema/agents/agent.ts";
@@ -11,15 +11,15 @@ export type Shown = { readonly workspace?: Workspace; readonly error?: unknown }
 
 type Message = { type: "ping"; data: null } | { type: "data"; data: Workspace } | { type: "error"; data: unknown };
 
-/** All agents of what runs, with those of containers. */
+/** Returns all agents of the current build, including those of containers. */
 export const listAgents = ({ latest_build }: Pick<Workspace, "latest_build">): WorkspaceAgent[] =>
   latest_build.resources.flatMap(({ agents }) => agents);
 
-/** The workspace now and after each change; an error when none exists to see. */
+/** Returns the workspace, updated with each change, or an error if the user cannot see it. */
 export const useWorkspace = (id: string): { shown: Signal<Shown>; again: () => void } => {
   const shown = useMemo(() => signal<Shown>({}), [id]);
   const follow = useRef<() => void>(() => {});
-  // Asked once on its own: a WebSocket that is refused does not say why, and one that there is nothing for would try forever.
+  // A separate request: a refused WebSocket does not say why, and one for a missing workspace would retry forever.
   const again = (): void => {
     call("GET /workspaces/:workspace", { path: { workspace: id } }).then(
       (workspace) => {
@@ -28,7 +28,7 @@ export const useWorkspace = (id: string): { shown: Signal<Shown>; again: () => v
       },
       (error) => {
         shown.value = { ...shown.value, error };
-        // Not a refusal: it returns with the line.
+        // Not a refusal: it is loaded again when the connection is back.
         if (!(error instanceof Problem) || error.status === 0 || error.status >= 500) follow.current();
       },
     );
@@ -54,7 +54,7 @@ export const useWorkspace = (id: string): { shown: Signal<Shown>; again: () => v
   return { shown, again };
 };
 
-/** A workspace as a row of the live list has it, for as long as that has not come. */
+/** Converts a workspace to a row of the live list, used until the list has loaded. */
 export const toSummary = (workspace: Workspace): WorkspaceSummary => {
   const { latest_build: build, health, shared_with } = workspace;
   return {

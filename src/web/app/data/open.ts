@@ -1,5 +1,5 @@
-// Where the apps, ports and editors of a workspace are opened, and how. An editor gets a key of its own at the press; an external app gets one only
-// after a page asked for it.
+// Opens the apps, ports and editors of a workspace. An editor gets a new key when its button is pressed; an external app gets one only
+// after a page asked the user.
 import { formatLabel } from "#base/links/app-label.ts";
 import { type Editor, editorLink, gatewayLink } from "#base/links/editor-links.ts";
 import { consentPath, mayGetKey } from "#base/links/external-link.ts";
@@ -11,34 +11,38 @@ import { call } from "./api.ts";
 
 export type Place = { readonly workspace: Workspace; readonly agent: WorkspaceAgent };
 
-/** What the address of an app or a port is made of. */
+/** The parts of the URL of an app or a port. */
 type Named = {
   readonly workspace: Pick<Workspace, "name" | "owner_name">;
   readonly agent: Pick<WorkspaceAgent, "name">;
 };
 
-/** Where an app or a port (`8080`, `8080s`) is: at a host of its own where there are such (`host`: the wildcard), else below a path. */
+/** Returns the URL of an app or a port (`8080`, `8080s`): on a subdomain if a wildcard `host` is configured, otherwise below a path. */
 const toAddress = ({ workspace, agent }: Named, app: string, host: string): string => {
   const label = formatLabel({ app, agent: agent.name, workspace: workspace.name, user: workspace.owner_name });
   if (host && label) return `${location.protocol}//${host.replace("*", label)}/`;
   return `/@${workspace.owner_name}/${workspace.name}.${agent.name}/apps/${app}/`;
 };
 
-/** Where a port is; `host` is the wildcard of such hosts, empty for none. */
+/** Returns the URL of a port. `host` is the wildcard for subdomains, or empty. */
 export const portAddress = (place: Named, port: number, isSecure: boolean, host: string): string =>
   toAddress(place, `${port}${isSecure ? "s" : ""}`, host);
 
-/** How an app is opened: in this page, in its own page, or by a local program that gets the link. */
+/** How an app is opened: in this page, in a separate page, or by a local program that receives the link. */
 export type Opening =
   | { readonly way: "here" | "tab" | "window"; readonly href: string }
   | { readonly way: "program"; readonly act: () => Promise<void> };
 
-/** `host` as for a port. Where there is none the path of an app that wants one leads to a page that says what is missing. */
+/**
+ * Decides how the app is opened. `host` is the wildcard for subdomains; without one, an app that requires a subdomain opens a page that
+ * explains what is missing.
+ */
 export const findOpening = (place: Place, app: App, host: string): Opening => {
   const page = app.open_in === "tab" ? "tab" : "window";
   if (app.external) {
     if (/^https?:/i.test(app.url)) return { way: "tab", href: app.url };
-    // A key only where the template has a place for it, and only after the person agrees on a page that says where it goes.
+    // The link contains a key only if the template has a placeholder for it, and only after the user agrees on a page that names the
+    // destination.
     const { workspace, agent } = place;
     if (mayGetKey(agent, app)) {
       return { way: "tab", href: consentPath({ workspace_id: workspace.id, agent: agent.name, app: app.slug }) };
@@ -60,19 +64,19 @@ const NAMES: Readonly<Record<Editor | "jetbrains", string>> = {
   jetbrains: "JetBrains Gateway",
 };
 
-/** Editors by their names in templates; editors without a name of their own follow VS Code. */
+/** Editors by their names in templates. Editors that have no template name follow VS Code. */
 const SHOWN_BY: Readonly<Record<string, readonly Editor[]>> = {
   vscode: ["vscode", "vscodium", "cursor", "windsurf"],
   vscode_insiders: ["vscode-insiders"],
 };
 
-/** Whether the template shows one of the usual ways in; one that names none leaves them all. */
+/** True if the template shows this built-in app. A template that names none shows all. */
 export const shows = ({ display_apps }: WorkspaceAgent, name: string): boolean =>
   display_apps.length === 0 || display_apps.includes(name);
 
 const LAST = "slipway.editor";
 
-/** Editors that open this agent, the one that was used last in front. */
+/** Lists the editors that can open this agent, the most recently used first. */
 export const listEditors = (place: Place): { readonly label: string; readonly act: () => Promise<void> }[] => {
   const { agent } = place;
   const shown = Object.entries(SHOWN_BY).flatMap(([name, editors]) => (shows(agent, name) ? editors : []));
@@ -83,7 +87,7 @@ export const listEditors = (place: Place): { readonly label: string; readonly ac
     .map((editor) => ({ label: NAMES[editor], act: () => openEditor(editor, place) }));
 };
 
-/** The editor gets a key for this workspace alone. */
+/** The editor gets a key for this workspace only. */
 const openEditor = async (editor: Editor | "jetbrains", { workspace, agent }: Place): Promise<void> => {
   localStorage.setItem(LAST, editor);
   const { key } = await call("POST /workspaceagents/:workspaceagent/keys", { path: { workspaceagent: agent.id } });

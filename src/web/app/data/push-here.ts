@@ -1,4 +1,4 @@
-// What this browser itself has of being pushed: its subscription, and what it shows.
+// This browser's push state: its subscription and the notifications it shows.
 
 export const isKnown = (): boolean =>
   "serviceWorker" in navigator && "PushManager" in window && "Notification" in window;

@@ -1,4 +1,4 @@
-// What the server must know of a subscription to seal messages for it. For the page and for the service worker.
+// The subscription data that the server needs to encrypt push messages. Shared by the page and the service worker.
 
 const encodeBase64Url = (bytes: ArrayBuffer | null): string =>
   btoa(String.fromCharCode(...new Uint8Array(bytes ?? new ArrayBuffer())))
@@ -6,7 +6,7 @@ const encodeBase64Url = (bytes: ArrayBuffer | null): string =>
     .replaceAll("/", "_")
     .replaceAll("=", "");
 
-/** The body of `POST /users/me/webpush/subscription`; keys as base64url. */
+/** Builds the body of `POST /users/me/webpush/subscription`; keys as base64url. */
 export const subscriptionBody = (
   one: PushSubscription,
 ): { endpoint: string; auth_key: string; p256dh_key: string } => ({

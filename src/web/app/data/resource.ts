@@ -1,5 +1,5 @@
-// What a page reads besides the live lists: kept for the time of the visit and shown immediately when one returns, while it is read
-// again. Nothing here polls.
+// Data that a page loads in addition to the live lists. It is cached during the visit and shown immediately when the user returns to the
+// page, while it is reloaded. There is no polling.
 import { type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { Problem } from "../../browser/api.ts";
@@ -11,7 +11,7 @@ export type Resource<T> = {
 };
 
 const KEPT = 100;
-/** What is being read for a page that was just opened: several of its parts may ask for the same. */
+/** Loads in progress for a page that was just opened, since several of its components may request the same data. */
 const opening = new Map<string, Promise<void>>();
 const cache = new Map<string, Signal<Resource<unknown>>>();
 
@@ -26,7 +26,10 @@ const entry = <T>(key: string): Signal<Resource<T>> => {
   return known as Signal<Resource<T>>;
 };
 
-/** `quietly`: a background reload, so a network failure changes nothing on the page; errors from the server still count. */
+/**
+ * Loads the resource. With `quietly` (a background reload), a network failure changes nothing on the page; errors from the server are still
+ * shown.
+ */
 const load = async <T>(state: Signal<Resource<T>>, read: () => Promise<T>, quietly = false): Promise<void> => {
   if (!quietly && !state.value.loading) state.value = { ...state.value, loading: true };
   try {
@@ -39,13 +42,13 @@ const load = async <T>(state: Signal<Resource<T>>, read: () => Promise<T>, quiet
 
 type Shown = { readonly again: () => Promise<void>; at: number };
 
-/** What is on the page now. */
+/** The resources that the page shows now. */
 const shown = new Set<Shown>();
-/** Something was typed or chosen that may not be saved: what it was made from stays as it was read. */
+/** The user has typed or chosen something that may not be saved yet, so the data it is based on is not reloaded. */
 let isWriting = false;
 const FRESH_MS = 5_000;
 
-/** Reads again what is shown, all that is older than this. */
+/** Reloads all resources on the page that are older than this. */
 export const readShown = (olderMs = 0): void => {
   for (const one of shown) {
     if (Date.now() - one.at < olderMs) continue;
@@ -54,7 +57,7 @@ export const readShown = (olderMs = 0): void => {
   }
 };
 
-// Who returns from another tab or window may have changed there what stands here.
+// The user may have changed this data in another tab or window.
 const cameBack = (): void => {
   if (!document.hidden && !isWriting && !document.querySelector("dialog[open]")) readShown(FRESH_MS);
 };
@@ -67,7 +70,7 @@ addEventListener("submit", () => {
   isWriting = false;
 });
 
-/** What was read under the key, or is being read; reread when a page with it is opened. `undefined` as key reads nothing. */
+/** Returns the data cached under the key and loads it when a page with it opens. An `undefined` key loads nothing. */
 export const useResource = <T>(
   key: string | undefined,
   read: () => Promise<T>,
@@ -76,7 +79,7 @@ export const useResource = <T>(
   const again = (): Promise<void> => (key === undefined ? Promise.resolve() : load(state, read));
   const latest = useRef(again);
   latest.current = () => load(state, read, true);
-  // Not after the first picture: what was asked for ahead may be here already.
+  // A layout effect runs before the first paint: prefetched data may already be here.
   useLayoutEffect(() => {
     if (key === undefined) return;
     const one: Shown = { again: () => latest.current(), at: Date.now() };
@@ -93,7 +96,7 @@ export const useResource = <T>(
   return { state, again };
 };
 
-/** Acts when the value is another than it was; not when the page is opened. */
+/** Calls `act` when the value changes, but not when the page opens. */
 export const useChange = (value: string, act: () => unknown): void => {
   const known = useRef(value);
   useEffect(() => {

@@ -1,4 +1,4 @@
-// Where workspaces of a template run, and how many people use it, in words. Pure.
+// Describes where the workspaces of a template run and how many people use it. Pure.
 import type { Template } from "#schema/templates/template.ts";
 
 const PLACES: Readonly<Record<string, string>> = {
@@ -8,10 +8,10 @@ const PLACES: Readonly<Record<string, string>> = {
   external: "a worker",
 };
 
-/** Names the place by the template's provisioner; one that is not known keeps its own name. */
+/** Returns the label for the template's provisioner, or the provisioner's name if it has no label. */
 export const formatPlace = ({ provisioner }: Pick<Template, "provisioner">): string =>
   PLACES[provisioner] ?? provisioner;
 
-/** How many people have a workspace of it. */
+/** Describes how many people have a workspace of the template. */
 export const formatUse = ({ active_user_count: count }: Pick<Template, "active_user_count">): string =>
   count === 0 ? "No workspaces yet." : count === 1 ? "Used by 1 person." : `Used by ${count} people.`;

@@ -1,7 +1,7 @@
-// A call as it was sent: what the lines of curl and of the command line are made of.
+// A sent call, from which the curl and `slipway` commands are built.
 import type { Method } from "#schema/call-types.ts";
 
-/** A method, and a path below /api/v2 with the names of its parameters behind colons. */
+/** A method, and a path below /api/v2 whose parameters are written as `:name`. */
 export type Route = `${Method} /${string}`;
 
 /** `path` is below /api/v2. */

@@ -1,9 +1,9 @@
-// Who is signed in here.
+// The signed-in user, and what they may do.
 import { computed, signal } from "@preact/signals";
 import type { Organization } from "#schema/users/organization.ts";
 import type { User } from "#schema/users/user.ts";
-import { cameValue } from "../../browser/early.ts";
-import { forgetInTab, forgetPerson, HINT, keepFor, keptOwner, OWNER } from "../../browser/kept.ts";
+import { peekAnswer } from "../../browser/early.ts";
+import { assignOwner, forgetInTab, forgetPerson, HINT, keptOwner, OWNER } from "../../browser/kept.ts";
 import { say } from "../shell/toasts.tsx";
 import { call, formatError, onForbidden, Problem, toSignIn } from "./api.ts";
 import { onRefused } from "./live-socket.ts";
@@ -15,40 +15,40 @@ export const me = signal<User | null | undefined>(undefined);
 export const organizations = signal<readonly Organization[]>([]);
 
 export const isSiteOwner = computed(() => me.value?.roles.some(({ name }) => name === "owner") ?? false);
-/** They have some role of the whole site. */
+/** The user has a site-wide role. */
 export const isAdministrator = computed(() => (me.value?.roles.length ?? 0) > 0);
 export const isUserAdministrator = computed(() => me.value?.roles.some(({ name }) => name === "user-admin") ?? false);
 
-/** One's roles in organizations, by organization. */
+/** The user's roles, by organization. */
 const organizationRoles = signal<Readonly<Record<string, readonly string[]>>>({});
 
-/** The organizations that one looks after: names, MCP servers, workers, members. */
+/** The organizations that the user administers: names, MCP servers, workers, members. */
 export const ownOrganizations = computed((): readonly Organization[] =>
   organizations.value.filter(
     ({ id }) => isSiteOwner.value || organizationRoles.value[id]?.includes("organization-admin"),
   ),
 );
-/** Some section of the administration is theirs. */
+/** The user can open at least one section of the administration. */
 export const mayAdminister = computed(
   () => isSiteOwner.value || isUserAdministrator.value || ownOrganizations.value.length > 0,
 );
 
-/** Who is looking: what pages are offered follows from it. */
+/** The properties of the user that decide which pages are offered. */
 export const viewer = computed(() => ({ hasRoles: isAdministrator.value, mayAdminister: mayAdminister.value }));
 
-// Before any page reads what was kept: a page that comes with its person may be another's than the last.
-const came = cameValue<User>("GET", "/users/me");
-if (came) keepFor(came.id);
+// Set before any page reads its cache: the cached data may belong to another user.
+const came = peekAnswer<User>("GET", "/users/me");
+if (came) assignOwner(came.id);
 
-/** They must set up a second factor before anything else is theirs. */
-export const mustEnrol = signal(false);
+/** The user must set up a second factor before doing anything else. */
+export const mustEnroll = signal(false);
 
-/** What was kept is theirs from now on; a page that has shown something of someone else starts over. */
+/** Assigns the cached data to this user. A page that has already shown another user's data reloads. */
 const takePlace = ({ id }: User): void => {
-  if (keepFor(id)) location.reload();
+  if (assignOwner(id)) location.reload();
 };
 
-/** Asks once, alongside the first lists. */
+/** Loads the session once, in parallel with the first lists. */
 export const readSession = async (): Promise<void> => {
   try {
     const [user, of, { organization_roles }] = await Promise.all([
@@ -67,7 +67,7 @@ export const readSession = async (): Promise<void> => {
       localStorage.removeItem(HINT);
       me.value = null;
     } else if (error.names("second_factor")) {
-      mustEnrol.value = true;
+      mustEnroll.value = true;
       const user = await call("GET /users/me");
       takePlace(user);
       me.value = user;
@@ -75,19 +75,18 @@ export const readSession = async (): Promise<void> => {
   }
 };
 
-/** What one may do here; an organization in which one has no role says nothing of it. */
+/** The user's roles, as one comparable string. Organizations without a role are left out. */
 const roles = (): string =>
   JSON.stringify([me.value?.roles, Object.entries(organizationRoles.value).filter(([, names]) => names.length > 0)]);
-/** Where one belongs, and what one sees of other places. */
+/** The user's memberships, and what they can see of other organizations. */
 const places = (): string =>
   JSON.stringify([Object.keys(organizationRoles.value), organizations.value.map(({ id }) => id)]);
-/** Several requests of a page can be refused; permissions are reloaded once for all of them. */
+/** Several requests of a page can be refused together; permissions are reloaded once for all of them. */
 const REST_MS = 5_000;
 
 /**
- * Roles and memberships that were given or taken while one looks at a page count immediately: the live list tells of them, and so does a
- * refusal. Leads to the sign-in page, and back here, when the session has ended elsewhere: in another tab immediately, otherwise with the first
- * stream that is refused.
+ * Applies changes to roles and memberships immediately: the live list reports them, and so does a refused request. Redirects to the sign-in
+ * page, which returns here afterwards, when the session ends elsewhere: immediately if in another tab, otherwise when a stream is refused.
  */
 export const watchSession = (): (() => void) => {
   let isAsking = false;
@@ -99,7 +98,7 @@ export const watchSession = (): (() => void) => {
     isHeard = false;
     asked = Date.now();
     const [before, at] = [roles(), places()];
-    // A call without a valid session redirects there on its own.
+    // A call without a valid session redirects to the sign-in page.
     void readSession()
       .then(() => {
         const areOthers = roles() !== before;
@@ -110,7 +109,7 @@ export const watchSession = (): (() => void) => {
       .catch(() => undefined)
       .finally(() => {
         isAsking = false;
-        // Something came while it was read.
+        // A change arrived during the load.
         if (isHeard) look();
       });
   };
@@ -137,12 +136,12 @@ export const watchSession = (): (() => void) => {
   };
 };
 
-/** Someone else has signed in here, in another tab or while the browser kept this page asleep: this page is no longer theirs to see. */
+/** Reloads if another user has signed in, in another tab or while the browser kept this page asleep. */
 const lookWhose = (): void => {
   if (me.value && keptOwner() !== me.value.id) location.reload();
 };
 
-/** Throws when the server has not heard of it: one is signed in still. */
+/** Signs out. Throws if the server could not be reached; the user is still signed in then. */
 export const signOut = async (): Promise<void> => {
   const { forgetPushed } = await import("./web-push.ts");
   await forgetPushed();
@@ -150,7 +149,7 @@ export const signOut = async (): Promise<void> => {
     if (!(error instanceof Problem && error.status === 401))
       throw new Error(`You are still signed in. ${formatError(error)}`);
   });
-  // Notifies other tabs that the user signed out.
+  // This also notifies other tabs that the user signed out.
   forgetPerson();
   location.assign(answer?.sign_out_url ?? "/login");
 };

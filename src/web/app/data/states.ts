@@ -1,9 +1,9 @@
-// What a workspace or a chat is doing, as the glyph and the words the language of the app has for it. Pure.
+// Maps the state of a workspace or a chat to its glyph and label. Pure.
 import type { Chat } from "#schema/chats/chat.ts";
 import { CHAT_STATUS_WORDS, type ChatStatus } from "#schema/chats/chat-status-words.ts";
 import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
 
-/** What the glyph of a state can be. */
+/** The kinds of state that have a glyph. */
 export type StateKind =
   | "running"
   | "busy"
@@ -34,14 +34,14 @@ type Known = Pick<Shown, "status" | "dormant_at"> & Partial<Pick<Shown, "agents"
 
 const isLost = ({ status }: Shown["agents"][number]): boolean => status === "disconnected" || status === "timeout";
 
-/** One that runs is ready only when its agents are there. */
+/** A running workspace is ready only when its agents are connected. */
 export const workspaceState = ({ status, dormant_at, agents = [] }: Known): StateKind => {
   if (status === "running" && agents.some(isLost)) return "needs";
   if (status === "running" && agents.some(({ status }) => status === "connecting")) return "busy";
   return dormant_at && status === "stopped" ? "dormant" : KINDS[status];
 };
 
-// The words of the API and the command line.
+// The same labels as in the API and the command line.
 const WORDS: Record<WorkspaceSummary["status"], string> = {
   pending: "Pending",
   starting: "Starting",
@@ -55,7 +55,7 @@ const WORDS: Record<WorkspaceSummary["status"], string> = {
   deleted: "Deleted",
 };
 
-/** The state in one word. */
+/** Returns the label of the state. */
 export const statusWords = ({ status }: Pick<Shown, "status">, kind: StateKind): string =>
   kind === "dormant" ? "Dormant" : WORDS[status];
 
@@ -66,7 +66,7 @@ const REASONS: Partial<Record<WorkspaceSummary["reason"], string>> = {
   autodelete: "unused",
 };
 
-/** The reason after the state: why it stopped, what an agent lacks. Empty when there is nothing to say. */
+/** Explains the state: why the workspace stopped, or what an agent is waiting for. Empty if there is nothing to explain. */
 export const explainState = (workspace: Shown): string => {
   const { status, error, agents, reason } = workspace;
   if (error && (status === "failed" || status === "canceled")) return error;
@@ -97,7 +97,7 @@ const CHAT_KINDS: Readonly<Record<ChatStatus, StateKind>> = {
   error: "failed",
 };
 
-/** What a chat does, in the words of lists. */
+/** Returns the state of a chat, as lists show it. */
 export const chatState = ({
   status,
   has_unread,

@@ -1,4 +1,4 @@
-// Packs a folder of the browser as a tar archive (POSIX ustar), the format for template uploads. Pure.
+// Packs a folder selected in the browser as a tar archive (POSIX ustar), the format for template uploads. Pure.
 
 export type TarEntry = {
   /** Relative to the folder, with slashes. */
@@ -11,7 +11,7 @@ const NAME = 100;
 const PREFIX = 155;
 const text = new TextEncoder();
 
-/** Splits a path into the name and prefix of the header, at a slash. Throws if it does not fit. */
+/** Splits a path at a slash into the name and prefix of the header. Throws if it does not fit. */
 const splitPath = (path: string): [name: Uint8Array, prefix: Uint8Array] => {
   for (let at = 0; at !== -1; at = path.indexOf("/", at + 1)) {
     const [prefix, name] = at === 0 ? ["", path] : [path.slice(0, at), path.slice(at + 1)];
@@ -33,7 +33,7 @@ const toHeader = ({ path, bytes }: TarEntry): Uint8Array => {
   header.set(octal(0, 8), 116);
   header.set(octal(bytes.length, 12), 124);
   header.set(octal(0, 12), 136);
-  // The checksum is computed with blanks in its own field.
+  // The checksum is computed with its own field filled with spaces.
   header.set(text.encode("        0"), 148);
   header.set(text.encode("ustar\x0000"), 257);
   header.set(prefix, 345);
@@ -42,7 +42,7 @@ const toHeader = ({ path, bytes }: TarEntry): Uint8Array => {
   return header;
 };
 
-/** The same entries give the same bytes: times and owners are omitted. */
+/** The output is deterministic: times and owners are omitted. */
 export const makeTar = (entries: readonly TarEntry[]): Blob => {
   const parts: Uint8Array[] = [];
   for (const entry of [...entries].sort((a, b) => (a.path < b.path ? -1 : 1))) {

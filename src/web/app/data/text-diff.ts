@@ -1,2 +1,2 @@
-// What finds the differences of texts, in a chunk of its own.
+// The text differ, in its own chunk.
 export { structuredPatch } from "diff";

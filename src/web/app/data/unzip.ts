@@ -1,2 +1,2 @@
-// What unpacks archives, in a chunk of its own.
+// The archive unpacker, in its own chunk.
 export { unzipSync } from "fflate";

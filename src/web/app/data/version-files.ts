@@ -1,13 +1,13 @@
-// The files of a template version, read from its archive in the browser, and what differs between those of two. The unpacker and the
-// differ are loaded when they are first used.
+// The files of a template version, read from its archive in the browser, and the diff between two versions. The unpacker and the differ are
+// loaded on first use.
 import { Problem } from "./api.ts";
 
-/** A file as text; `undefined` where it is none. Bytes stay as they were. */
+/** `text` is undefined for a binary file. `bytes` is the unchanged content. */
 export type VersionFile = { readonly bytes: Uint8Array; readonly text: string | undefined };
 export type VersionFiles = ReadonlyMap<string, VersionFile>;
 
-/** What the archive may unfold to: it lies in the page's memory. */
-const LARGEST = 50_000_000;
+/** Maximum unpacked size of the archive, which is held in the page's memory. */
+const MAX_UNPACKED_BYTES = 50_000_000;
 
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
@@ -20,7 +20,7 @@ export const decodeText = (bytes: Uint8Array): string | undefined => {
   }
 };
 
-/** By path, in order. Throws Problem. */
+/** Returns the files by path, sorted. Throws Problem. */
 export const readVersionFiles = async (file_id: string): Promise<VersionFiles> => {
   const [{ unzipSync }, response] = await Promise.all([
     import("./unzip.ts"),
@@ -33,7 +33,7 @@ export const readVersionFiles = async (file_id: string): Promise<VersionFiles> =
   const entries = unzipSync(new Uint8Array(await response.arrayBuffer()), {
     filter: ({ name, originalSize }) => {
       size += originalSize;
-      if (size > LARGEST) throw new Error("The archive is too large to show here.");
+      if (size > MAX_UNPACKED_BYTES) throw new Error("The archive is too large to show here.");
       return !name.endsWith("/");
     },
   });
@@ -48,7 +48,7 @@ export const readVersionFiles = async (file_id: string): Promise<VersionFiles> =
 
 const CONTEXT = 3;
 
-/** A unified diff of all that differs, as git writes it; empty when nothing does. */
+/** Returns a unified diff in git's format; empty if the versions are equal. */
 export const makeDiff = async (before: VersionFiles, after: VersionFiles): Promise<string> => {
   const { structuredPatch } = await import("./text-diff.ts");
   const paths = [...new Set([...before.keys(), ...after.keys()])].sort();

@@ -1,10 +1,13 @@
-// Push notifications of this browser, shown even if no page of the app is open. The browser asks for permission once.
+// Push notifications of this browser, shown even if no page of the app is open. The browser asks the user for permission once.
 import { signal } from "@preact/signals";
 import { call, Problem } from "./api.ts";
 import { dropPushed, isKnown, subscription } from "./push-here.ts";
 import { subscriptionBody } from "./push-keys.ts";
 
-/** `asleep`: the page came neither over https nor from this machine, or the browser has no such thing. */
+/**
+ * `asleep`: push is unavailable, because the page was loaded neither over HTTPS nor from localhost, or because the browser does not support
+ * it.
+ */
 export type Pushed = "on" | "off" | "denied" | "unknown" | "asleep";
 
 export const pushed = signal<Pushed>("unknown");
@@ -15,7 +18,7 @@ const decodeBase64Url = (text: string): Uint8Array<ArrayBuffer> =>
 const tell = (one: PushSubscription): Promise<void> =>
   call("POST /users/me/webpush/subscription", { body: subscriptionBody(one) });
 
-/** The state of this browser. Sends an existing subscription to the server again, which may have lost it. */
+/** Reads the state of this browser. Sends an existing subscription to the server again, which may have lost it. */
 export const readPushed = async (): Promise<void> => {
   if (!isKnown()) {
     pushed.value = "asleep";
@@ -26,7 +29,9 @@ export const readPushed = async (): Promise<void> => {
   pushed.value = Notification.permission === "denied" ? "denied" : one ? "on" : "off";
 };
 
-/** Asks the person, subscribes, and tells the server. Throws with words for people. */
+/**
+ * Asks the user for permission, subscribes, and registers the subscription with the server. Throws an error with a message for the user.
+ */
 export const turnPushOn = async (): Promise<void> => {
   if ((await Notification.requestPermission()) !== "granted") {
     pushed.value = Notification.permission === "denied" ? "denied" : "off";
@@ -36,7 +41,7 @@ export const turnPushOn = async (): Promise<void> => {
   const { pushManager } = await navigator.serviceWorker.ready;
   const options = { userVisibleOnly: true, applicationServerKey: decodeBase64Url(webpush_public_key) };
   const one = await pushManager.subscribe(options).catch(async (error: unknown) => {
-    // Subscribed once with the key of another server at this address.
+    // An old subscription with the key of another server at this address.
     const old = await pushManager.getSubscription();
     if (!old) throw new Error(`The browser's push service failed: ${(error as Error).message}`);
     await old.unsubscribe();
@@ -51,7 +56,7 @@ export const turnPushOn = async (): Promise<void> => {
   pushed.value = "on";
 };
 
-/** Before someone signs out: what is theirs is not shown to anyone who comes after them, nor what was shown left there. */
+/** Unsubscribes before sign-out and closes shown notifications, so that the next user of this browser does not see them. */
 export const forgetPushed = async (): Promise<void> => {
   await turnPushOff().catch(() => {});
   await dropPushed().catch(() => {});

@@ -1,4 +1,4 @@
-// What one does to a workspace, with the words that follow. The live list shows what becomes of it.
+// Actions on a workspace, with their messages. The live list shows the result.
 
 import { h } from "preact";
 import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
@@ -24,7 +24,7 @@ export const start = async (target: Target): Promise<void> => {
   });
 };
 
-/** Starts it because someone opens a part of it that needs it to run. Where that is not wanted it stays as it is. */
+/** Starts the workspace because the user opens a part of it that requires it to run, unless they have disabled that. */
 export const wakeOnConnect = async (target: Target): Promise<void> => {
   await call("POST /workspaces/:workspace/wake", { ...named(target), body: { reason: "dashboard" } }).catch((error) => {
     if (!(error instanceof Problem) || (error.status !== 403 && error.status !== 409)) throw error;
@@ -38,7 +38,7 @@ export const stop = async (target: Target): Promise<void> => {
   });
 };
 
-/** Restarts, or starts, with the template's active version; its new parameters take their defaults, others stay. */
+/** Starts or restarts the workspace with the template's active version. New parameters take their defaults; others keep their values. */
 export const update = async (target: WorkspaceSummary, values?: Values): Promise<void> => {
   await call("POST /workspaces/:workspace/restart", {
     ...named(target),
@@ -50,7 +50,7 @@ export const update = async (target: WorkspaceSummary, values?: Values): Promise
   });
 };
 
-/** The server stops and starts it, even if the page is closed. */
+/** Restarts the workspace. The server performs both builds, even if the page is closed. */
 export const restart = async (target: Target): Promise<void> => {
   await call("POST /workspaces/:workspace/restart", { ...named(target), body: { reason: "dashboard" } });
 };
@@ -58,7 +58,7 @@ export const restart = async (target: Target): Promise<void> => {
 const HOUR_MS = 3_600_000;
 const MIN_LEAD_MS = 31 * 60_000;
 
-/** One hour more than now, as far as the template lets it. */
+/** Extends the deadline by one hour, up to the template's limit. */
 export const keepLonger = async (target: WorkspaceSummary): Promise<void> => {
   if (!target.deadline) return;
   const latest = target.max_deadline ? Date.parse(target.max_deadline) : Number.POSITIVE_INFINITY;
@@ -70,7 +70,7 @@ export const keepLonger = async (target: WorkspaceSummary): Promise<void> => {
 
 export const pin = async (target: WorkspaceSummary): Promise<void> => {
   const { favorite } = target;
-  // Favorites announce nothing: the row is changed here.
+  // The live list reports no changes to favorites, so the row is changed here.
   await (favorite
     ? call("DELETE /workspaces/:workspace/favorite", named(target))
     : call("PUT /workspaces/:workspace/favorite", named(target)));
@@ -78,7 +78,7 @@ export const pin = async (target: WorkspaceSummary): Promise<void> => {
   if (known) workspaces.value = new Map(workspaces.value).set(target.id, { ...known, favorite: !favorite });
 };
 
-/** A dormant workspace begins to count as used again. */
+/** Activates a dormant workspace. */
 export const wake = async (target: Target): Promise<void> => {
   await call("PUT /workspaces/:workspace/dormant", { ...named(target), body: { dormant: false } });
 };
@@ -123,7 +123,7 @@ export const remove = (targets: readonly Target[], deleted?: () => void): void =
 
 const AT_ONCE = 6;
 
-/** Does the same to many, a few at a time; throws one error that says how many did not work and why the first did not. */
+/** Applies the action to many workspaces, a few at a time. Throws one error with the number of failures and the reason for the first. */
 export const each = async <T extends Target>(
   targets: readonly T[],
   act: (one: T) => Promise<unknown>,

@@ -1,13 +1,13 @@
-// All workspaces one may see, live: a snapshot once, then changes, resumed after a break. One stream for the whole app.
+// All workspaces that the user can see, live: one snapshot, then changes, resumed after a disconnect. One stream for the whole app.
 import { computed, effect, signal } from "@preact/signals";
 import type { WorkspaceSummary, WorkspacesEvent } from "#schema/workspaces/workspace-watch.ts";
 import { takeHeard } from "../../browser/early.ts";
-import { firstPicture } from "./first-picture.ts";
+import { firstPaint } from "./first-picture.ts";
 import { LiveSocket } from "./live-socket.ts";
 
-/** By id. A new map after each change; rows that have not changed are the same objects. */
+/** By ID. Each change creates a new map; unchanged rows are the same objects. */
 export const workspaces = signal<ReadonlyMap<string, WorkspaceSummary>>(new Map());
-/** False until the first snapshot is whole. */
+/** False until the first snapshot is complete. */
 export const workspacesLoaded = signal(false);
 
 let tellFirst = (): void => {};
@@ -18,7 +18,7 @@ export const firstWorkspaces = new Promise<void>((resolve) => {
 
 const PATH = "/workspaces/watch";
 let lastId = "";
-/** A snapshot that is still coming in. */
+/** A snapshot that is still being received. */
 let incoming: Map<string, WorkspaceSummary> | undefined;
 let _socket: LiveSocket | undefined;
 let wasOpen = false;
@@ -35,7 +35,8 @@ const show = (event: WorkspacesEvent | { type: "ping" }): void => {
   else if (event.type === "snapshot") {
     incoming ??= new Map();
     for (const one of event.workspaces) incoming.set(one.id, one);
-    // The first rows are shown while the rest comes; each part of it would be sorted and drawn again.
+    // The first rows are shown while the rest arrives. Later snapshots are applied when complete, since each part would be sorted and drawn
+    // again.
     const isFirst = workspaces.value.size === 0;
     if (!event.more || isFirst) workspaces.value = new Map(incoming);
     if (event.more) return;
@@ -54,7 +55,7 @@ const show = (event: WorkspacesEvent | { type: "ping" }): void => {
 
 const others = new Set<() => void>();
 
-/** Calls back when one's roles or memberships are others, or may have become so while the line was cut or the page was on its way. */
+/** Calls back when the user's roles or memberships have changed, or may have changed during a disconnect or before the page loaded. */
 export const onAccess = (act: () => void): (() => void) => {
   others.add(act);
   return () => others.delete(act);
@@ -66,7 +67,9 @@ const tellAccess = (): void => {
 
 const ofTemplates = new Set<(id: string | undefined) => void>();
 
-/** Calls back when a template, or a version of it, was changed or deleted; without an id when that may have happened while the line was cut. */
+/**
+ * Calls back when a template or one of its versions was changed or deleted; without an ID if that may have happened during a disconnect.
+ */
 export const onTemplate = (act: (id: string | undefined) => void): (() => void) => {
   ofTemplates.add(act);
   return () => ofTemplates.delete(act);
@@ -76,13 +79,13 @@ const tellTemplates = (ids: readonly (string | undefined)[]): void => {
   for (const id of ids) for (const act of ofTemplates) act(id);
 };
 
-/** Begins to follow; once for the app. */
+/** Starts following the workspaces. Called once for the app. */
 export const followWorkspaces = (): void => {
   if (_socket) return;
   const first = takeHeard(PATH);
   if (first !== undefined) take(first);
   _socket = new LiveSocket({
-    after: first === undefined ? undefined : firstPicture,
+    after: first === undefined ? undefined : firstPaint,
     address: () => {
       incoming = undefined;
       return `/api/v2${PATH}${lastId === "" ? "" : `?after_id=${encodeURIComponent(lastId)}`}`;
@@ -99,8 +102,8 @@ export const followWorkspaces = (): void => {
 };
 
 /**
- * Resolves when `isDone` says so of the workspace as the list has it, once it has been there; `undefined` when it was deleted. Rejects with what
- * `isDone` throws.
+ * Resolves when `isDone` returns true for the workspace in the list, or with `undefined` when it was deleted after having been listed.
+ * Rejects with what `isDone` throws.
  */
 export const onWorkspace = (id: string, isDone: (workspace: WorkspaceSummary | undefined) => boolean): Promise<void> =>
   new Promise((resolve, reject) => {
@@ -128,7 +131,7 @@ export const onWorkspace = (id: string, isDone: (workspace: WorkspaceSummary | u
 const byUse = (a: WorkspaceSummary, b: WorkspaceSummary): number =>
   a.last_used_at < b.last_used_at ? 1 : a.last_used_at > b.last_used_at ? -1 : a.name < b.name ? -1 : 1;
 
-/** Favorites first, then what was used last. */
+/** Favorites first, then by last use. */
 export const workspacesByUse = computed(() =>
   [...workspaces.value.values()].sort((a, b) => Number(b.favorite) - Number(a.favorite) || byUse(a, b)),
 );

@@ -1,4 +1,4 @@
-// Who has access to something: people and groups with their roles, and a panel to add one.
+// Access to a resource: users and groups with their roles, and a panel to add one.
 import { useSignal } from "@preact/signals";
 import { call } from "../data/api.ts";
 import { useResource } from "../data/resource.ts";
@@ -9,7 +9,7 @@ import { Field, Options, Select } from "./field.tsx";
 import { into } from "./handlers.ts";
 import { Icon } from "./icon.tsx";
 
-/** Someone, or a group. */
+/** A user or a group. */
 export type Subject = {
   readonly id: string;
   readonly kind: "user" | "group";
@@ -26,7 +26,7 @@ type Group = {
   readonly organization_display_name: string;
 };
 
-/** The group of all members is called by its organization. */
+/** The group of all members is shown with the organization's name. */
 export const nameOfGroup = (one: Group): string =>
   one.id === one.organization_id
     ? `Everyone in ${one.organization_display_name || one.organization_name}`
@@ -41,14 +41,14 @@ type Change = {
   readonly subject: Pick<Subject, "id" | "kind" | "name">;
   readonly role: string;
   readonly roles: readonly Role[];
-  /** As the page shows them, and as the server has them in this moment. */
+  /** The roles as shown on the page, and a function that loads the current ones. */
   readonly shown: readonly Subject[];
   readonly read: () => Promise<readonly Subject[]>;
-  /** Shows them again. */
+  /** Reloads them. */
   readonly again: () => Promise<void>;
 };
 
-/** Throws, and has it shown, where someone else has given the subject another role in the meantime; who chooses again means it. */
+/** Throws, and reloads the list, if someone else has given the subject another role. Choosing again overwrites it. */
 export const unlessChanged = async ({ subject, role, roles, shown, read, again }: Change): Promise<void> => {
   const roleIn = (all: readonly Subject[]): string =>
     all.find(({ id, kind }) => id === subject.id && kind === subject.kind)?.role ?? "";
@@ -65,7 +65,7 @@ type ListProps = {
   readonly empty: string;
   readonly subjects: readonly Subject[];
   readonly roles: readonly Role[];
-  /** An empty role takes it away. */
+  /** An empty role revokes access. */
   readonly set: (subject: Pick<Subject, "id" | "kind" | "name">, role: string) => Promise<void>;
 };
 
@@ -94,7 +94,7 @@ export const AccessList = ({ heading, empty, subjects, roles, set }: ListProps) 
                   void set(one, currentTarget.value)
                     .catch(failed)
                     .finally(() => {
-                      // What was not saved is not shown as if it were.
+                      // Resets the control if the change was not saved.
                       currentTarget.value = currentTarget.dataset.role ?? "";
                     })
                 }
@@ -117,11 +117,11 @@ export const AccessList = ({ heading, empty, subjects, roles, set }: ListProps) 
 type AddProps = Pick<ListProps, "roles" | "set"> & {
   readonly title: string;
   readonly verb: string;
-  /** Whose groups are offered. */
+  /** The organization whose groups are offered. */
   readonly organization_id: string;
-  /** Who is on the list already, and who needs not be. */
+  /** IDs that are already on the list or need no access. */
   readonly taken: ReadonlySet<string>;
-  /** What one should know before. */
+  /** A note about the consequences. */
   readonly note: string;
 };
 
@@ -144,7 +144,7 @@ export const AccessAdd = ({ title, verb, organization_id, taken, note, roles, se
   const add = async (): Promise<void> => {
     const subject = offered.find(({ id }) => id === chosen.value);
     if (!subject) return;
-    // Before it leaves what is offered: a list cannot show a choice that it has no more.
+    // Cleared first, because a select cannot show a value that is no longer among its options.
     chosen.value = "";
     await set(subject, role.value);
   };

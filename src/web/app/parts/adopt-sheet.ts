@@ -1,9 +1,9 @@
-// Rules that only some pages need: they come with the page's script and are put into the document by the object model, which the policy
-// allows; the sheet that every page loads stays small.
+// Adds style rules that only some pages need. They come with the page's script and are added as adopted style sheets, which the policy
+// allows, so that the sheet that every page loads stays small.
 
 const adopted = new Set<string>();
 
-/** Puts the rules into the page; once for each text. */
+/** Adds the rules to the document, once for each text. */
 export const adoptSheet = (rules: string): void => {
   if (adopted.has(rules)) return;
   adopted.add(rules);

@@ -1,4 +1,4 @@
-// Colors of terminals in a line of text, as pieces with class names. Everything else a terminal would do is left out. Pure.
+// Parses terminal colors in a line of text into pieces with class names. Other control sequences are removed. Pure.
 
 export type Piece = { readonly text: string; readonly class: string };
 
@@ -7,7 +7,7 @@ const COLOURS = ["a-d", "a-r", "a-g", "a-y", "a-b", "a-m", "a-c", ""];
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what this is about
 const SEQUENCE = /\x1b\[([\d;:]*)([A-Za-z])|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-_]|[\x00-\x08\x0b-\x1f\x7f]/g;
 
-/** The pieces of one line. A carriage return begins the line again, as progress bars want it. */
+/** Returns the pieces of one line. A carriage return restarts the line, as progress bars expect. */
 export const parsePieces = (line: string): Piece[] => {
   const shown = line.includes("\r") ? (line.replace(/\r+$/, "").split("\r").at(-1) ?? "") : line;
   // biome-ignore lint/suspicious/noControlCharactersInRegex: the same
@@ -31,7 +31,7 @@ export const parsePieces = (line: string): Piece[] => {
       else if (code === 39) colour = "";
       else if (code >= 30 && code <= 37) colour = COLOURS[code - 30] ?? "";
       else if (code >= 90 && code <= 97) colour = COLOURS[code - 90] ?? "";
-      // 38;5;n and 38;2;r;g;b: their numbers are no codes of their own.
+      // Skips the arguments of 38;5;n and 38;2;r;g;b, which are not codes.
       else if (code === 38 || code === 48) i += codes[i + 1] === 5 ? 2 : 4;
     }
   }
@@ -39,7 +39,7 @@ export const parsePieces = (line: string): Piece[] => {
   return pieces;
 };
 
-/** The text alone. */
+/** Returns the text without control sequences. */
 export const plainText = (line: string): string =>
   parsePieces(line)
     .map(({ text }) => text)

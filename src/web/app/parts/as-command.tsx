@@ -1,4 +1,4 @@
-// Shows what the page has just done as a curl line and as a line of our own command line, to copy.
+// Shows the page's last action as a curl command and as a `slipway` command, to copy.
 import { signal, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { lastCalls } from "../data/api.ts";
@@ -15,17 +15,17 @@ export const openCommands = (): void => {
   open.value = true;
 };
 
-/** In the bar of every page; on phones it is in the menu of the tab bar. */
+/** Shown in the header of every page; on phones it is in the menu of the tab bar. */
 export const CommandButton = () => (
   <IconButton icon="terminal" class="desk" label="Show this page's requests as commands" onPress={openCommands} />
 );
 
-/** Draws the panel when it is open; once in the shell. */
+/** Renders the panel when it is open. Used once in the shell. */
 export const CommandPanel = () => (open.value ? <Commands /> : null);
 
-/** Copies text and says so. */
+/** Copies the text and confirms it. */
 export const copy = async (text: string): Promise<void> => {
-  // Without https from another machine there is no clipboard, only what is selected.
+  // Without HTTPS there is no clipboard API, except on localhost; the selection is copied instead.
   if (navigator.clipboard) await navigator.clipboard.writeText(text);
   else {
     const area = document.createElement("textarea");

@@ -1,4 +1,4 @@
-// The picture of the deployment: what its owner has chosen, or the product's own.
+// The deployment's logo, or the default one.
 import { useSignal } from "@preact/signals";
 import { face } from "../data/face.ts";
 

@@ -8,10 +8,10 @@ import { Icon } from "./icon.tsx";
 
 type Look = {
   readonly icon?: IconName;
-  /** The one main action of a view; plain; or danger. */
+  /** `primary` is the main action of a view. */
   readonly look?: "primary" | "ghost" | "danger" | "danger primary" | "ghost danger";
   readonly small?: boolean;
-  /** Alongside `btn`, such as `desk`. */
+  /** Classes in addition to `btn`, such as `desk`. */
   readonly class?: string;
   /** Shown while Alt is held, and announced by screen readers. */
   readonly keys?: string;
@@ -20,7 +20,7 @@ type Look = {
 export const toClass = ({ look, small, class: more }: Look, isIcon = false): string =>
   ["btn", look, small && "sm", isIcon && "icon", more].filter(Boolean).join(" ");
 
-/** As the attribute wants them. */
+/** Formats the keys for the `aria-keyshortcuts` attribute. */
 const shortcut = (keys: string | undefined): string | undefined =>
   keys?.replace("Ctrl", "Control").replace("⏎", "Enter").replaceAll(" ", "+");
 
@@ -32,12 +32,12 @@ type ButtonProps = Look & {
   readonly type?: "button" | "submit";
   readonly pressed?: boolean;
   readonly form?: string;
-  /** What it does with the name of the thing, where there are several and the words say less. */
+  /** An accessible label with the name of the thing, for buttons whose text is ambiguous. */
   readonly label?: string;
   readonly children: ComponentChildren;
 };
 
-/** `onPress` may be a promise: the button waits for it and says when it fails. */
+/** If `onPress` returns a promise, the button waits for it and shows its error. */
 export const Button = ({
   icon,
   keys,
@@ -66,7 +66,7 @@ export const Button = ({
       type={type}
       form={form}
       disabled={disabled}
-      // Not disabled: that would lose the keyboard's place.
+      // Not `disabled`, which would lose the keyboard focus.
       aria-disabled={busy.value || undefined}
       aria-label={label}
       aria-pressed={pressed}
@@ -80,7 +80,7 @@ export const Button = ({
   );
 };
 
-/** A button with an icon alone. `label` is what it does, with the name of the thing where there are several. */
+/** A button with only an icon. `label` says what it does, with the name of the thing where there are several. */
 export const IconButton = ({
   icon,
   label,
@@ -120,7 +120,7 @@ export const IconButton = ({
   );
 };
 
-/** A link that looks like a button: for what leads somewhere. */
+/** A link styled as a button, for navigation. */
 export const ButtonLink = ({
   icon,
   href,

@@ -1,4 +1,4 @@
-// Dialogs on the browser's own <dialog>: focus stays inside, Escape closes, and the focus goes back to where it was.
+// Dialogs based on the browser's <dialog>: the focus stays inside, Escape closes, and the focus returns to where it was.
 import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
@@ -10,36 +10,36 @@ import { textInto } from "./handlers.ts";
 
 type DialogProps = {
   readonly title: string;
-  /** Escape, the way out, or the end of the work. */
+  /** Called when the dialog is closed, canceled or finished. */
   readonly onClose: () => void;
   readonly class?: string;
-  /** Without it, a button that closes. */
+  /** Defaults to a button that closes the dialog. */
   readonly footer?: ComponentChildren;
   readonly children: ComponentChildren;
 };
 
 /**
- * Where the keyboard was before `box` opened; or the page, if that is gone with what was deleted. Anyone who has gone on in the meantime stays where they
- * are: Escape closes at once, and this comes a moment later.
+ * Returns the focus to where it was before `box` opened, or to the page if that element was removed. If the user has already moved the
+ * focus, it stays: Escape closes the dialog immediately, and this runs a moment later.
  */
-export const focusAgain = (before: Element | null, box: Element | null): void => {
+export const restoreFocus = (before: Element | null, box: Element | null): void => {
   const now = document.activeElement;
   if (now && now !== document.body && !box?.contains(now)) return;
   const back = before?.isConnected && before !== document.body ? before : document.getElementById("main");
-  // Where one reads stays where it is.
+  // Keeps the scroll position.
   if (back instanceof HTMLElement) back.focus({ preventScroll: true });
 };
 
-/** Open as long as it is drawn. */
+/** The dialog is open while it is mounted. */
 export const Dialog = ({ title, onClose, class: more, footer, children }: DialogProps) => {
   const ref = useRef<HTMLDialogElement>(null);
-  // A press alongside it closes it; not one that began inside, such as choosing words, and not with something typed.
+  // A click outside closes the dialog, unless it began inside (such as selecting text) or something was typed.
   const isPressedBeside = useRef(false);
   const isTyped = useRef(false);
   useEffect(() => {
     const [before, box] = [document.activeElement, ref.current];
     box?.showModal();
-    return () => focusAgain(before, box);
+    return () => restoreFocus(before, box);
   }, []);
   return (
     <dialog
@@ -66,7 +66,10 @@ export const Dialog = ({ title, onClose, class: more, footer, children }: Dialog
   );
 };
 
-/** The server knows nothing at this address any more; what was typed and is unknown it names as a field. `call` reads the lists again. */
+/**
+ * True if the resource no longer exists. An unknown value that the user typed is reported as a field error instead. `call` reloads the
+ * lists.
+ */
 export const isGone = (error: unknown): boolean =>
   error instanceof Problem && (error.status === 404 || error.status === 410) && !error.body.validations?.length;
 
@@ -74,33 +77,36 @@ export const sayGone = (thing: string): void => say(`${thing} no longer exists, 
 
 type Question = {
   readonly title: string;
-  /** What happens, in a sentence. */
+  /** Describes the consequences in a sentence. */
   readonly text: ComponentChildren;
-  /** The verb and the thing: Delete workspace. */
+  /** The confirming action as a verb and an object: Delete workspace. */
   readonly yes: string;
-  /** What stays: Keep it. */
+  /** The alternative: Keep it. */
   readonly no: string;
   readonly isDanger?: boolean;
-  /** Must be typed before the button can be pressed. */
+  /** Text that must be typed before the button is enabled. */
   readonly typed?: string;
-  /** What to say in its place once what it is about no longer exists, through another page or program; a signal that it reads draws it again. */
+  /**
+   * Returns a message to show instead once the resource no longer exists because of another page or program. Signals that it reads cause a
+   * redraw.
+   */
   readonly gone?: () => string | undefined;
-  /** Done while the dialog is open; it closes when this succeeds. */
+  /** Runs while the dialog is open. The dialog closes when it succeeds. */
   readonly act: () => Promise<unknown>;
 };
 
 const question = signal<Question | undefined>(undefined);
 
-/** Asks in a dialog and does it when the person says yes. */
+/** Asks in a dialog and runs `act` if the user confirms. */
 export const ask = (asked: Question): void => {
   question.value = asked;
 };
 
-/** Draws what `ask` asks; once in the shell. */
+/** Renders the dialogs of `ask`. Used once in the shell. */
 export const Questions = () => {
   const { path } = useLocation();
   const from = useRef(path);
-  // A question of the page that one has left, such as by the browser's own way back.
+  // Closes the dialog of a page that the user has left, for example with the Back button.
   useLayoutEffect(() => {
     if (from.current !== path) question.value = undefined;
     from.current = path;
@@ -131,7 +137,7 @@ const Asked = ({ asked }: { asked: Question }) => {
   };
   const gone = asked.gone?.();
   useEffect(() => {
-    // What goes because of the answer is no surprise.
+    // A deletion by this dialog's own action needs no message.
     if (gone === undefined || isActing.current) return;
     close();
     say(gone);

@@ -1,4 +1,4 @@
-/** Gives the text to the person as a file of this name. */
+/** Downloads the text as a file of this name. */
 export const download = (name: string, text: string, type = "text/plain"): void => {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(new Blob([text], { type }));

@@ -1,4 +1,4 @@
-// A dry run of a template version: its log as it comes, and what a workspace would have. No workspace is made.
+// A dry run of a template version: its live log, and the resources that a workspace would have. No workspace is created.
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import type { PlannedResource } from "#schema/templates/template-version.ts";
@@ -15,7 +15,7 @@ type DryRunProps = {
   readonly worked?: () => void;
 };
 
-/** Begins when it is drawn. Drawn again with another key, it begins again. */
+/** Starts when mounted. Mounting it with another key starts a new run. */
 export const DryRun = ({ version_id, body, worked }: DryRunProps) => {
   const problem = useSignal("");
   const resources = useSignal<readonly PlannedResource[] | undefined>(undefined);

@@ -1,4 +1,4 @@
-// What stands where nothing is: what is missing, what the thing is, the next step. The same for what went wrong.
+// An empty state: what is missing, what it is for, the next step. Also used for errors.
 import type { ComponentChildren } from "preact";
 import { formatError } from "../data/api.ts";
 import type { IconName } from "../icons.ts";
@@ -9,7 +9,7 @@ type EmptyProps = {
   readonly icon: IconName;
   readonly title: string;
   readonly text?: ComponentChildren;
-  /** One primary next step, at most one other. */
+  /** One primary next step, and at most one other. */
   readonly children?: ComponentChildren;
 };
 
@@ -22,7 +22,7 @@ export const Empty = ({ icon, title, text, children }: EmptyProps) => (
   </div>
 );
 
-/** What a page shows in place of what it could not read. */
+/** Shown instead of content that could not be loaded. */
 export const Failed = ({ what, error, again }: { what: string; error: unknown; again: () => unknown }) => (
   <div role="alert">
     <Empty icon="warn" title={what} text={formatError(error)}>

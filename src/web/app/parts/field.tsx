@@ -1,4 +1,4 @@
-// A field with its label, what it is for, and what is wrong with it.
+// A form field with its label, hint and error.
 import type { ComponentChildren, InputHTMLAttributes, TextareaHTMLAttributes } from "preact";
 import { useId } from "preact/hooks";
 
@@ -7,7 +7,7 @@ type FieldProps = Omit<InputHTMLAttributes<HTMLInputElement>, "label" | "role" |
   readonly label: string;
   readonly hint?: ComponentChildren;
   readonly error?: string;
-  /** The id of a datalist. */
+  /** ID of a datalist. */
   readonly list?: string;
 };
 
@@ -43,7 +43,7 @@ export const Field = ({ label, hint, error, ...input }: FieldProps) => {
   );
 };
 
-/** A name that programs read: nothing is completed, corrected or capitalized. */
+/** A field for machine-readable names, without autocompletion, correction or capitalization. */
 export const NameField = (field: FieldProps) => (
   <Field required autocomplete="off" autocapitalize="none" spellcheck={false} {...field} />
 );

@@ -1,4 +1,4 @@
-// What is folded away below a line that says what it is, with an arrow that turns when it opens.
+// A collapsible section: a summary with an arrow that turns when it opens.
 import type { ComponentChildren } from "preact";
 import { Icon } from "./icon.tsx";
 

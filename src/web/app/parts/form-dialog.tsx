@@ -1,4 +1,4 @@
-// A dialog with a form: what is wrong is said in it, at its field where the server names one, and it closes when the work is done.
+// A dialog with a form. Errors are shown at the field that the server names, otherwise in the dialog. It closes when the action succeeds.
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useId, useRef } from "preact/hooks";
@@ -10,14 +10,14 @@ import { submits } from "./handlers.ts";
 
 type FormDialogProps = {
   readonly title: string;
-  /** The verb and the thing: Add user. */
+  /** A verb and an object: Add user. */
   readonly submit: string;
   readonly onClose: () => void;
-  /** What is changed, by its name: once that no longer exists the dialog closes and says so. Without it: something new. */
+  /** The name of the thing being changed. If it no longer exists, the dialog closes with a message. Omitted for something new. */
   readonly thing?: string | undefined;
-  /** Gets the texts of the form by name; the dialog closes when it resolves. */
+  /** Receives the form's values by name. The dialog closes when it resolves. */
   readonly act: (values: Readonly<Record<string, string>>) => Promise<unknown>;
-  /** The fields; `problems` are what the server says of each, by name. */
+  /** The fields; `problems` are the server's errors by field name. */
   readonly children: (problems: Readonly<Record<string, string>>) => ComponentChildren;
 };
 
@@ -27,7 +27,7 @@ export const FormDialog = ({ title, submit, onClose, thing, act, children }: For
   const problems = useSignal<Readonly<Record<string, string>>>({});
   const busy = useRef(false);
   const send = async (form: HTMLFormElement): Promise<void> => {
-    // A button that is disabled would lose the keyboard's place.
+    // Disabling the button would lose the keyboard focus.
     if (busy.current) return;
     busy.current = true;
     problem.value = "";

@@ -1,5 +1,5 @@
-// What a person has typed into a form, for dialogs and the pages of the door.
-/** The texts of a form by the names of their fields. */
+// Reads the values of a form, for dialogs and sign-in pages.
+/** Returns the values of a form by the names of its fields. */
 export const readTexts = (form: HTMLFormElement): Record<string, string> =>
   Object.fromEntries(
     [...new FormData(form)].flatMap(([name, value]) => (typeof value === "string" ? [[name, value]] : [])),

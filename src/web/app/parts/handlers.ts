@@ -1,22 +1,22 @@
-// Handlers that only write a signal, for the controls of pages.
+// Event handlers that write a signal, for the controls of pages.
 import type { Signal } from "@preact/signals";
 import { failed } from "../shell/toasts.tsx";
 
-/** Gives the signal this value, whatever happened. */
+/** Returns a handler that sets the signal to this value. */
 export const sets =
   <T>(target: Signal<T>, value: T) =>
   (): void => {
     target.value = value;
   };
 
-/** Writes what a control gives into the signal. */
+/** Returns a handler that writes the control's value to the signal. */
 export const into =
   <T>(target: Signal<T>) =>
   (value: T): void => {
     target.value = value;
   };
 
-/** Writes what is typed or picked into the signal. */
+/** Returns a handler that writes the typed or selected text to the signal. */
 export const textInto =
   (target: Signal<string>) =>
   ({ currentTarget }: { readonly currentTarget: { readonly value: string } }): void => {
@@ -25,7 +25,7 @@ export const textInto =
 
 const sending = new WeakSet<HTMLFormElement>();
 
-/** Sends a form by `send` in place of the browser; once, however often it is pressed until that is over. */
+/** Returns a handler that submits the form with `send` instead of the browser. Further submissions are ignored until it has finished. */
 export const submits =
   (send: (form: HTMLFormElement) => unknown) =>
   (event: Event & { readonly currentTarget: HTMLFormElement }): void => {

@@ -1,4 +1,4 @@
-// An icon of the sprite. Alongside a word it says nothing to a reader of the screen; alone it needs a label on its control.
+// An icon of the sprite. Hidden from screen readers: next to a word it is redundant, and alone it needs a label on its control.
 import type { IconName } from "../icons.ts";
 
 export const Icon = ({ name, small }: { name: IconName; small?: boolean }) => (

@@ -1,10 +1,10 @@
-// Linking an account elsewhere without leaving the page: a small window goes to the service, returns, says so and closes. Where windows
-// are not let up it is a tab.
+// Links an external account without leaving the page: a popup opens the service, reports the result and closes. If popups are blocked, a
+// tab is used.
 import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 import { toClass } from "./button.tsx";
 
-/** As in src/web/browser/external-auth-link.ts. The service's own page cuts the window off from its opener, so this is how it tells. */
+/** Same name as in src/web/browser/external-auth-link.ts. The service's page cuts the popup off from its opener, so a channel is used. */
 const CHANNEL = "external-auth";
 
 const SIZE = "popup,width=640,height=760";
@@ -13,7 +13,7 @@ type LinkAccountProps = {
   readonly id: string;
   readonly name: string;
   readonly small?: boolean;
-  /** Some account was linked, in whatever window. */
+  /** Called when any window has linked an account. */
   readonly linked: () => unknown;
   readonly children: ComponentChildren;
 };
@@ -22,7 +22,7 @@ export const LinkAccount = ({ id, name, small, linked, children }: LinkAccountPr
   useEffect(() => {
     const channel = new BroadcastChannel(CHANNEL);
     channel.onmessage = () => void linked();
-    // A tab of a device that knows no channel, or one that was closed before it could tell.
+    // Covers browsers without channels, and tabs that were closed before they could report.
     const look = (): void => void (document.hidden || linked());
     document.addEventListener("visibilitychange", look);
     return () => {

@@ -1,4 +1,5 @@
-// A log of any length: only the lines one sees are in the page. Colors, search, copy, download; it stays at its end while one is there.
+// A view of a log of any length: only visible lines are in the page. Has colors, search, copy and download, and follows the end while the
+// user is there.
 import { useComputed, useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import type { LogFeed, LogLine } from "../data/logs.ts";
@@ -7,21 +8,21 @@ import { copy } from "./as-command.tsx";
 import { IconButton } from "./button.tsx";
 import { sets, textInto } from "./handlers.ts";
 import { VirtualList } from "./virtual-list/virtual-list.tsx";
-import { grouped } from "./words-of-time.ts";
+import { formatCount } from "./words-of-time.ts";
 
 type LogViewProps = {
   readonly title: string;
   readonly feed: LogFeed;
-  /** Logs one can choose of, such as build and the names of agents. */
+  /** The logs to choose from, such as build and the names of agents. */
   readonly sources: readonly string[];
-  /** The name of the file it is downloaded as. */
+  /** File name of the download. */
   readonly file: string;
-  /** What stands where no line is. */
+  /** Shown if there are no lines. */
   readonly empty: string;
 };
 
 const LINE_PX = 20;
-/** Within so many pixels of the end one is at the end. */
+/** Maximum distance from the end at which the view follows new lines. */
 const NEAR_PX = 24;
 
 const clock = (at: string): string => {
@@ -100,7 +101,7 @@ export const LogView = ({ title, feed, sources, file, empty }: LogViewProps) => 
     <section class="panel" aria-label={title}>
       <header>
         <h2>{title}</h2>
-        <span class="dim small desk num">{`${grouped(lines.value.length)} ${lines.value.length === 1 ? "line" : "lines"}`}</span>
+        <span class="dim small desk num">{`${formatCount(lines.value.length)} ${lines.value.length === 1 ? "line" : "lines"}`}</span>
         <span class="push line">
           {sources.length > 1 && (
             <span class="group desk" role="group" aria-label="Log source">

@@ -1,7 +1,7 @@
-// Says what someone else has saved while one was changing the same.
+// A notice that someone else has saved a change to what the user is editing.
 import { Button } from "./button.tsx";
 
-/** `words` say how it is now; `take` continues with that. */
+/** `words` describe the current value; `take` loads it into the form. */
 export const Meanwhile = ({ words, take }: { words: string; take: () => void }) => (
   <div class="banner box attn" role="alert">
     <span>Someone else saved this in the meantime: {words}. Save again to replace it.</span>

@@ -1,4 +1,4 @@
-// Menus on the browser's own popovers. On phones the same menu comes as a sheet from below.
+// Menus based on the browser's popovers. On phones, the menu opens as a bottom sheet.
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef } from "preact/hooks";
@@ -25,15 +25,15 @@ export type MenuItem =
   | "line";
 
 type MenuProps = {
-  /** What the button and the menu are called, such as "More for payments-api". */
+  /** Accessible name of the button and the menu, such as "More for payments-api". */
   readonly label: string;
   readonly icon?: IconName;
   readonly items: () => readonly MenuItem[];
-  /** What must be asked for first; it comes below the rest when it is there. */
+  /** Loads further items, which appear below the others. */
   readonly more?: () => Promise<readonly MenuItem[]>;
   readonly small?: boolean;
   readonly class?: string;
-  /** In place of the icon. */
+  /** Replaces the icon. */
   readonly children?: ComponentChildren;
   readonly look?: "ghost" | "primary";
 };
@@ -65,7 +65,7 @@ const Item = ({ item, close }: { item: Exclude<MenuItem, "line">; close: () => v
   );
 };
 
-/** Up and down move; Escape closes, which the browser does. */
+/** Up and Down move the focus. The browser closes the menu on Escape. */
 const move = (event: KeyboardEvent): void => {
   const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
   if (step === 0) return;
@@ -81,7 +81,7 @@ export const Menu = (props: MenuProps) => {
   const id = useId();
   const menu = useRef<HTMLDivElement>(null);
   const button = useRef<HTMLButtonElement>(null);
-  // A list has a menu in each row: what is in one is made when it opens.
+  // Every row of a list has a menu, so its content is created only when it opens.
   const isOpen = useSignal(false);
   const close = (): void => menu.current?.hidePopover();
   const before = ({ newState }: { newState: string }): void => {
@@ -90,7 +90,7 @@ export const Menu = (props: MenuProps) => {
   const place = (): void => {
     const [box, at] = [menu.current, button.current?.getBoundingClientRect()];
     if (!box || !at || matchMedia("(width < 40rem)").matches) return;
-    // By its own numbers: a style attribute would be forbidden, properties of the object model are not.
+    // Positioned through the object model: the policy forbids style attributes.
     const { width, height } = box.getBoundingClientRect();
     const below = at.bottom + 4 + height <= innerHeight;
     box.style.insetBlockStart = `${below ? at.bottom + 4 : Math.max(4, at.top - height - 4)}px`;
@@ -99,12 +99,12 @@ export const Menu = (props: MenuProps) => {
   const after = ({ newState }: { newState: string }): void => {
     button.current?.setAttribute("aria-expanded", String(newState === "open"));
     if (newState !== "open") {
-      // Not before it is closed: the browser gives the focus back only from what is still there.
+      // Only after it has closed: the browser returns the focus only from elements that still exist.
       isOpen.value = false;
       return;
     }
     place();
-    // A sheet on a phone takes no focus on its own, and anyone who is in the menu already stays where they are.
+    // A bottom sheet does not take the focus, and a focus inside the menu is kept.
     if (matchMedia("(width < 40rem)").matches || menu.current?.contains(document.activeElement)) return;
     menu.current?.querySelector<HTMLElement>("a, button")?.focus();
   };
@@ -139,7 +139,7 @@ export const Menu = (props: MenuProps) => {
 
 type MenuItemsProps = Pick<MenuProps, "items" | "more"> & {
   readonly close: () => void;
-  /** Called when what was asked for is there. */
+  /** Called when the further items are loaded. */
   readonly grown: () => void;
 };
 

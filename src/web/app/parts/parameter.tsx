@@ -1,4 +1,4 @@
-// One parameter of a template in a form, asked for as its author wants it.
+// One template parameter in a form, with the input that its author chose.
 
 import type { ComponentChildren } from "preact";
 import { useId } from "preact/hooks";
@@ -9,16 +9,16 @@ import { Inline } from "./inline/inline.tsx";
 type ParameterProps = {
   readonly parameter: DynamicParameter;
   readonly value: string;
-  /** It was touched: what is missing is said from then on. */
+  /** The user has visited the field, so missing values are reported. */
   readonly touched: boolean;
-  /** Why it cannot be changed here. */
+  /** The reason why it cannot be changed here. */
   readonly fixed?: string | undefined;
   readonly onValue: (value: string) => void;
 };
 
 const FEW = 6;
 
-/** What a plan says of where it is from; undefined for a link. */
+/** Returns the origin of a plan; undefined for a link. */
 const planned = (value: string): { url: string; commit: string } | undefined => {
   try {
     const { url, commit } = JSON.parse(value) as Record<string, unknown>;
@@ -30,7 +30,7 @@ const planned = (value: string): { url: string; commit: string } | undefined => 
 
 type RepositoryProps = Pick<ParameterProps, "parameter" | "onValue"> & Parameters<typeof Field>[0] & { value: string };
 
-/** A link to a repository. One that was read is named, and stays until another link is typed. */
+/** The input for a repository link. A plan is shown by its origin until the user types another link. */
 const Repository = ({ parameter, onValue, hint, value, ...input }: RepositoryProps) => {
   const kept = planned(parameter.value.value);
   const plan = planned(value);
@@ -83,7 +83,7 @@ export const Parameter = ({ parameter, value, touched, fixed, onValue }: Paramet
       />
     );
   }
-  // Of options that are whole lists one is chosen.
+  // If each option is a whole list, the user selects one option.
   const isOneList = form_type === "radio" && options.every((one) => one.value.value.startsWith("["));
   if (type === "list(string)" && !isOneList) {
     return (
@@ -145,7 +145,7 @@ export const Parameter = ({ parameter, value, touched, fixed, onValue }: Paramet
     <Field
       {...input}
       type={type === "number" ? "number" : "text"}
-      // Only a rule makes a number a whole one.
+      // A number is an integer only if a rule says so.
       step={type === "number" && !range ? "any" : undefined}
       onInput={(event) => onValue(event.currentTarget.value)}
     />
@@ -188,7 +188,7 @@ const Slider = ({ label, hint, min, max, value, disabled, onValue }: SliderProps
 
 type ListProps = Omit<ParameterProps, "touched"> & { label: string; hint?: ComponentChildren; error?: string };
 
-/** Several of the options, or texts of one's own, one on a line. */
+/** Multiple options, or free texts with one per line. */
 const Lists = ({ parameter, value, label, hint, error, fixed, onValue }: ListProps) => {
   const disabled = fixed !== undefined;
   const chosen = parseList(value);

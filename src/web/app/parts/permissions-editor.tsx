@@ -1,4 +1,4 @@
-// What the models of new chats may do without asking, to be changed: rules of which the first that fits decides.
+// Editor for the default permissions of new chats: a list of rules, where the first match wins.
 import { useSignal } from "@preact/signals";
 import type { ChatPermissions, PermissionAction, PermissionRule } from "#schema/chats/chat-permissions.ts";
 import { say } from "../shell/toasts.tsx";
@@ -11,7 +11,7 @@ const actions = (asks: string) => [
   { value: "ask", label: asks },
   { value: "deny", label: "Deny" },
 ];
-/** Permission modes, then what is stricter than any. */
+/** The permission modes, then the stricter options. */
 const defaults = (asks: string) => [
   { value: "ask_changes", label: `${asks} before changes` },
   { value: "accept_edits", label: "Accept edits" },
@@ -23,9 +23,9 @@ const defaults = (asks: string) => [
 type EditorProps = {
   readonly title: string;
   readonly kept: ChatPermissions | null;
-  /** What no permissions of its own mean. */
+  /** The label for having no permissions of its own. */
   readonly none: string;
-  /** Who is asked, in words: Ask me. */
+  /** The label for asking: Ask me. */
   readonly asks: string;
   readonly save: (permissions: ChatPermissions | null) => Promise<unknown>;
 };
@@ -42,7 +42,7 @@ export const PermissionsEditor = ({ title, kept, none, asks, save }: EditorProps
     const permissions = isOwn
       ? {
           default: fallback.value as ChatPermissions["default"],
-          // A rule without words of a command has no such member.
+          // A rule without command words omits that member.
           rules: rules.value.map(({ tool, command, exact, action }) => ({
             tool: tool.trim(),
             action,

@@ -9,9 +9,9 @@ import { Icon } from "./icon.tsx";
 /** Where the build stores the logos. */
 declare const SLIPWAY_LOGOS: string;
 
-/** `/emojis/25b6-fe0f.png` is the emoji of these code points. */
+/** `/emojis/25b6-fe0f.png` is the emoji with these code points. */
 const SIGN = /^\/emojis\/([0-9a-f]{2,6}(?:-[0-9a-f]{2,6})*)\.png$/i;
-/** Names of well-known logos that are not ours to serve. */
+/** Names of well-known logos, which Slipway does not serve. */
 const NAMED = /^\/icon\/([\w.-]+)\.\w+$/;
 const ALIKE: Readonly<Record<string, IconName>> = {
   terminal: "terminal",

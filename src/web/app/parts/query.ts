@@ -1,8 +1,8 @@
-// The text of a search, `key:value` terms and words, as the API reads it in `q`. Pure.
+// Parses and formats the search query `q` of the API: `key:value` terms and words. Pure.
 
 export type Term = { readonly key: string; readonly value: string };
 
-/** What a `q` says: terms with a key, and words. */
+/** Splits a query into terms with a key, and words. */
 export const parse = (q: string): { terms: Term[]; words: string[] } => {
   const parts = q.match(/[^\s"]*"[^"]*"?|[^\s"]+/g) ?? [];
   const terms: Term[] = [];
@@ -15,6 +15,6 @@ export const parse = (q: string): { terms: Term[]; words: string[] } => {
   return { terms, words };
 };
 
-/** The `q` again. */
+/** Formats the query. */
 export const format = ({ terms, words }: { terms: readonly Term[]; words: readonly string[] }): string =>
   [...terms.map(({ key, value }) => `${key}:${/\s/.test(value) ? `"${value}"` : value}`), ...words].join(" ");

@@ -1,4 +1,4 @@
-// A repository and its branch, for whatever is made to work in one. The repositories that were opened last are a press away.
+// Form fields for a repository and its branch, with recently opened repositories as shortcuts.
 import type { Signal } from "@preact/signals";
 import { parseRepositoryAddress } from "#base/links/repository-address.ts";
 import type { RepositoryAsked } from "#schema/templates/repository.ts";
@@ -11,22 +11,22 @@ const MAX_OFFERED = 4;
 
 export const NO_REPOSITORY: RepositoryAsked = { url: "" };
 
-/** What is sent: undefined while no link is given. */
+/** Returns the value to send; undefined if no link is given. */
 export const toRepository = ({ url, branch, ...rest }: RepositoryAsked): RepositoryAsked | undefined => {
   const link = url.trim();
   const name = branch?.trim();
   return link === "" ? undefined : { ...rest, url: link, ...(name ? { branch: name } : {}) };
 };
 
-/** The caller's repositories, the last used first. */
+/** Returns the user's repositories, most recently used first. */
 export const useRecentRepositories = () =>
   useResource("recent repositories", () => call("GET /repositories")).state.value.data ?? [];
 
-/** The part of a repository that is opened, after its name; empty for the default branch. */
+/** Returns the branch, commit, pull request or path, as a suffix of the repository's name; empty for the default branch. */
 const formatRef = ({ branch, commit, pull_request, path }: RepositoryAsked): string =>
   [branch, commit?.slice(0, 10), pull_request && `#${pull_request}`, path].filter(Boolean).join(" ");
 
-/** The last two parts of the path and what of it is opened, as people name it. */
+/** Formats the last two parts of the path, and the branch or other ref. */
 export const formatRepository = (asked: RepositoryAsked): string => {
   const address = parseRepositoryAddress(asked.url);
   const parts = address ? new URL(address.url).pathname.split("/").filter(Boolean).slice(-2) : [asked.url.trim()];
@@ -36,7 +36,7 @@ export const formatRepository = (asked: RepositoryAsked): string => {
 type RepositoryFieldsProps = {
   readonly value: Signal<RepositoryAsked>;
   readonly hint?: string;
-  /** What the server says, by field. */
+  /** The server's errors, by field. */
   readonly problems?: Readonly<Record<string, string>>;
 };
 
@@ -58,7 +58,7 @@ export const RepositoryFields = ({ value, hint, problems = {} }: RepositoryField
             value={url}
             hint={hint}
             error={error}
-            // Another link is another repository: what was chosen of the one before does not go along.
+            // A new link is another repository, so the branch and other choices are cleared.
             onInput={({ currentTarget }) => {
               value.value = { url: currentTarget.value, ...(branch ? { branch } : {}) };
             }}

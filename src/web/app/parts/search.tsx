@@ -1,4 +1,4 @@
-// A search field for the `key:value` language of the API: finished terms become chips, and keys and values are offered as one types.
+// A search field for the API's `key:value` language: completed terms become chips, and keys and values are suggested.
 import { useSignal } from "@preact/signals";
 import { useEffect, useId, useRef } from "preact/hooks";
 import { onKeys } from "../shell/keys.ts";
@@ -42,7 +42,7 @@ export const Search = ({ label, placeholder, terms, words, keys, valuesOf, onCha
   };
   const write = (text: string): void => {
     chosen.value = -1;
-    // A blank ends a term.
+    // A space completes a term.
     const done = text.match(/^(.*?)([^\s:"]+):("[^"]+"|[^\s"]+)\s$/);
     if (done)
       onChange([...terms, { key: done[2] ?? "", value: (done[3] ?? "").replaceAll('"', "") }], (done[1] ?? "").trim());

@@ -1,4 +1,4 @@
-// Something to take away: a key or codes, wrapped so that all of it is seen, with a button that copies it.
+// A secret to copy: a key or codes, wrapped so that everything is visible, with a copy button.
 import { copy } from "./as-command.tsx";
 import { Button } from "./button.tsx";
 

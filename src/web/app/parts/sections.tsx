@@ -1,9 +1,9 @@
-// Sections as a page of their own or as tabs. A page of sections: their names at the side, one of them open, each at an address of its own.
+// Sections as pages or as tabs. On a page with sections, their names are at the side and one section is open, each with its own address.
 import type { ComponentType, RefObject } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { Empty } from "./empty.tsx";
 
-/** For the row: what is current in it is scrolled to its middle when the page opens and when `open` is another. */
+/** Scrolls the current tab to the center of the row, when the page opens and when `open` changes. */
 const useInSight = <E extends HTMLElement>(open: string | undefined): RefObject<E | null> => {
   const ref = useRef<E>(null);
   useEffect(() => {
@@ -15,7 +15,7 @@ const useInSight = <E extends HTMLElement>(open: string | undefined): RefObject<
 
 type Name = { readonly name: string; readonly label: string; readonly href: string };
 
-/** Links to the sections; the open one is marked as current. */
+/** Links to the sections, with the open one marked as current. */
 const Names = ({ names, open }: { readonly names: readonly Name[]; readonly open: string | undefined }) =>
   names.map(({ name, label, href }) => (
     <a key={name} href={href} aria-current={name === open ? "page" : undefined}>
@@ -27,7 +27,7 @@ export type Section = { readonly name: string; readonly label: string; readonly 
 
 type SectionsProps = {
   readonly label: string;
-  /** The address before the name of a section: `/account`. */
+  /** The address before the section's name: `/account`. */
   readonly path: string;
   readonly sections: readonly Section[];
   readonly open: Section | undefined;
@@ -49,10 +49,10 @@ export const Sections = ({ label, path, sections, open }: SectionsProps) => {
 };
 
 type TabsProps = {
-  /** What the sections are of: Workspace sections. */
+  /** Accessible name of the list: Workspace sections. */
   readonly label: string;
   readonly tabs: readonly Name[];
-  /** The name of the one that is open. */
+  /** The name of the open section. */
   readonly open: string | undefined;
 };
 

@@ -1,4 +1,4 @@
-// What stands where something is being read: nothing for 300 ms, then bars in its place.
+// A loading placeholder: nothing for 300 ms, then bars.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { sets } from "./handlers.ts";

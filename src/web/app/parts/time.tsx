@@ -1,8 +1,8 @@
-// Time as people say it, with the exact one as title. All times on a page move together, once in half a minute.
+// A relative time, with the exact time as its title. All times on a page are updated together every 30 seconds.
 import { signal } from "@preact/signals";
 import { shortTime } from "./words-of-time.ts";
 
-/** Milliseconds since 1970; moves on so that "3 min" becomes "4 min". */
+/** Milliseconds since 1970, updated so that "3 min" becomes "4 min". */
 export const now = signal(Date.now());
 setInterval(() => {
   if (!document.hidden) now.value = Date.now();
@@ -13,13 +13,13 @@ document.addEventListener("visibilitychange", () => {
 
 let format: Intl.DateTimeFormat | undefined;
 
-/** With the day and the second, as the language of the browser has it. Made when it is first wanted: that takes tens of milliseconds. */
+/** Formats with day and second in the browser's language. The formatter is created on first use, which takes tens of milliseconds. */
 export const exactTime = (at: string | number): string => {
   format ??= new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "medium" });
   return format.format(new Date(at));
 };
 
-// The exact time is written when someone points at one.
+// The exact time is added when the user points at it.
 const onPoint = ({ target }: Event): void => {
   const time = target instanceof Element ? target.closest("time") : null;
   if (time && !Number.isNaN(Date.parse(time.dateTime))) time.title = exactTime(time.dateTime);

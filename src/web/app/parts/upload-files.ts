@@ -1,9 +1,9 @@
-// Files that are dropped into a workspace: on a terminal, whose folder they go to, or on a folder.
+// Uploads files that are dropped on a terminal, into its current folder, or on a folder.
 import { Problem } from "../data/api.ts";
 import { failed, say } from "../shell/toasts.tsx";
 import { ask } from "./dialog.tsx";
 
-/** Where files go to. */
+/** The destination of the files. */
 export type Target = { readonly terminal: string } | { readonly folder: string };
 
 const send = async (agent: string, target: Target, file: File, replace: boolean): Promise<string> => {
@@ -19,7 +19,7 @@ const send = async (agent: string, target: Target, file: File, replace: boolean)
   throw new Problem(response.status, { message: `${file.name}: ${words}` });
 };
 
-/** Uploads them one after the other; asks before one takes the place of another. `done` hears of each that is there. */
+/** Uploads the files one after another, and asks before overwriting one. Calls `done` for each uploaded file. */
 export const uploadFiles = async (
   agent: string,
   target: Target,
@@ -29,7 +29,7 @@ export const uploadFiles = async (
   for (const file of files) {
     const bring = async (replace: boolean): Promise<void> => {
       const path = await send(agent, target, file, replace);
-      // The page shows the folder that was chosen; which one a terminal is in is news.
+      // The target folder is visible on the page; a terminal's folder is not, so its path is shown.
       say(`Uploaded ${"folder" in target ? file.name : path}`);
       done();
     };

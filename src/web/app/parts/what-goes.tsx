@@ -1,4 +1,4 @@
-// What a workspace takes with it when it is deleted, by name.
+// Lists by name what is deleted together with a workspace.
 import { call } from "../data/api.ts";
 import { chats } from "../data/chats.ts";
 import { useResource } from "../data/resource.ts";
@@ -16,7 +16,7 @@ const read = async (id: string) => {
 
 const some = (count: number, one: string, many: string): string => (count === 1 ? `1 ${one}` : `${count} ${many}`);
 
-/** Alongside the general words, which are true before it is known. */
+/** Shown in addition to the general text, once it is loaded. */
 export const WhatGoes = ({ id }: { id: string }) => {
   const { state } = useResource(`what goes ${id}`, () => read(id));
   const { data } = state.value;

@@ -1,4 +1,4 @@
-// Times and lengths in few words. Pure; the language is that of the page.
+// Formats times and durations. Pure; uses the page's language.
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -17,7 +17,7 @@ const date = (time: Date, today: Date): string => {
   return time.getFullYear() === today.getFullYear() ? day : `${day} ${time.getFullYear()}`;
 };
 
-/** How long ago, or when: now, 12 min, 3 h, Fri 18:00, 19 Oct. Both in milliseconds since 1970. */
+/** Formats a relative time: now, 12 min, 3 h, Fri 18:00, 19 Oct. Both arguments are milliseconds since 1970. */
 export const shortTime = (at: number, now: number): string => {
   const past = now - at;
   const [time, today] = [new Date(at), new Date(now)];
@@ -29,7 +29,7 @@ export const shortTime = (at: number, now: number): string => {
   return date(time, today);
 };
 
-/** A length of time in milliseconds: 4 ms, 41 s, 12 min, 8 h 15 min, 3 days. */
+/** Formats a duration in milliseconds: 4 ms, 41 s, 12 min, 8 h 15 min, 3 days. */
 export const formatDuration = (milliseconds: number): string => {
   if (milliseconds < 100) return `${Math.round(milliseconds)} ms`;
   if (milliseconds < 10_000) return `${(milliseconds / 1000).toFixed(1)} s`;
@@ -43,10 +43,10 @@ export const formatDuration = (milliseconds: number): string => {
   return days === 1 ? "1 day" : `${days} days`;
 };
 
-/** A whole number with its thousands apart: 10,000. */
-export const grouped = (count: number): string => String(count).replace(/\B(?=(\d{3})+$)/g, ",");
+/** Formats an integer with thousands separators: 10,000. */
+export const formatCount = (count: number): string => String(count).replace(/\B(?=(\d{3})+$)/g, ",");
 
-/** A number of bytes: 5.2 GB. */
+/** Formats a number of bytes: 5.2 GB. */
 export const formatSize = (bytes: number): string => {
   const units = ["B", "KB", "MB", "GB", "TB"];
   let at = 0;

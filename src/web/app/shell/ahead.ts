@@ -1,18 +1,18 @@
-// Has what a link leads to on its way before the page is asked for: its code when the pointer or the focus comes to the link, its data when
-// the link is pressed. The pages that are opened most are fetched when the browser has nothing else to do.
+// Prefetches the target of a link: its code on hover or focus, its data when the link is pressed. The most used pages are fetched while the
+// browser is idle.
 import { exec } from "preact-iso/router";
 import { forgetEarly, prepare } from "../../browser/early.ts";
 import { doors, routes } from "./routes.ts";
 
 const LIKELY = ["/", "/workspaces", "/workspaces/:workspace", "/chats", "/chats/:chat"] as const;
 
-/** A press that has not become a click by then is no step to the page. */
+/** A press that has not become a click by then is not a navigation. */
 const FOLLOWED_MS = 1_000;
 
-/** After the page itself has come. */
+/** Delay after the current page has loaded. */
 const REST_MS = 300;
 
-/** Where the link leads within the app, as the router sees it; undefined for all others. */
+/** Returns the link's target within the app, as the router sees it; undefined for other links. */
 const leadsTo = (event: Event): URL | undefined => {
   const link = event.target instanceof Element ? event.target.closest("a[href]") : null;
   if (!(link instanceof HTMLAnchorElement) || link.target !== "" || link.download !== "") return undefined;
@@ -20,7 +20,7 @@ const leadsTo = (event: Event): URL | undefined => {
   return url.origin === location.origin && url.pathname !== location.pathname ? url : undefined;
 };
 
-/** Resolves when the code of the page at this path is here, or cannot be had. */
+/** Resolves when the code of the page is loaded or cannot be loaded. */
 export const fetchCode = async (pathname: string): Promise<void> => {
   const found = Object.entries({ ...routes, ...doors }).find(([path]) => exec(pathname, path));
   await found?.[1].fetchAhead();
@@ -33,7 +33,7 @@ const onNear = (event: Event): void => {
   void fetchCode(url.pathname);
 };
 
-/** The link under a pointer that went down and has not come up again. */
+/** The link under a pressed pointer. */
 let pressed: string | undefined;
 let letGo: ReturnType<typeof setTimeout> | undefined;
 
@@ -45,7 +45,7 @@ const forgetPress = (): void => {
 const onPress = (event: MouseEvent): void => {
   const url = leadsTo(event);
   if (!url || event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
-  // What was asked for another link, which was not followed, is old when someone comes there after all.
+  // Discards data prefetched for another link that was not followed; it would be outdated.
   if (pressed !== undefined && pressed !== url.href) forgetEarly();
   clearTimeout(letGo);
   pressed = event.type === "click" ? undefined : url.href;
@@ -56,7 +56,7 @@ const onPress = (event: MouseEvent): void => {
 
 type Line = { readonly saveData?: boolean; readonly effectiveType?: string };
 
-/** Low priority: not on slow or metered connections, and one after the other. */
+/** Fetches at low priority: one page after another, and not on slow or metered connections. */
 const fetchLikely = ([path, ...rest]: readonly (keyof typeof routes)[]): void => {
   const { saveData, effectiveType = "4g" } = (navigator as { connection?: Line }).connection ?? {};
   if (path === undefined || saveData || effectiveType !== "4g") return;
@@ -65,11 +65,11 @@ const fetchLikely = ([path, ...rest]: readonly (keyof typeof routes)[]): void =>
   else setTimeout(fetchIt, REST_MS);
 };
 
-/** Begins; once for the app, when someone is signed in. */
+/** Starts prefetching. Called once for the app after sign-in. */
 export const lookAhead = (): void => {
   for (const name of ["pointerover", "focusin"]) document.addEventListener(name, onNear, { passive: true });
   document.addEventListener("pointerdown", onPress, { passive: true });
-  // Before the router hears of it: keys and readers of the screen press without a pointer.
+  // Runs before the router's handler; the keyboard and screen readers click without a pointer event.
   document.addEventListener("click", onPress, { capture: true });
   setTimeout(() => fetchLikely(LIKELY), REST_MS);
 };

@@ -1,4 +1,4 @@
-// What administrators tell everyone, above each page until someone has put it away in this browser.
+// The administrators' announcements, shown above each page until dismissed in this browser.
 import { signal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import type { Banner } from "#schema/deployment/appearance.ts";
@@ -8,11 +8,11 @@ import { inkOn } from "../parts/ink.ts";
 
 const PUT_AWAY = "banners-put-away";
 
-/** By their words: what is said again is shown again. */
+/** Identified by text, so that a repeated announcement appears again. */
 const putAway = signal<readonly string[]>(localStorage.getItem(PUT_AWAY)?.split("\n").map(decodeURIComponent) ?? []);
 
 const dismiss = (message: string): void => {
-  // What is no longer announced need not be remembered.
+  // Forgets dismissals of announcements that have been removed.
   const said = new Set(banners.value.map((one) => one.message));
   putAway.value = [...putAway.value.filter((one) => said.has(one)), message];
   localStorage.setItem(PUT_AWAY, putAway.value.map(encodeURIComponent).join("\n"));

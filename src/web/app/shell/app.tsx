@@ -1,4 +1,4 @@
-// The app: who is signed in, the live lists, the frame around every page.
+// The root of the app: session, live lists, and the frame around every page.
 
 import { useEffect } from "preact/hooks";
 import { ErrorBoundary } from "preact-iso/lazy";
@@ -6,7 +6,7 @@ import { LocationProvider, Route, Router, useLocation } from "preact-iso/router"
 import { followAppearance } from "../data/face.ts";
 import { followInbox } from "../data/inbox.ts";
 import { readLooks } from "../data/looks.ts";
-import { me, mustEnrol, watchSession } from "../data/session.ts";
+import { me, mustEnroll, watchSession } from "../data/session.ts";
 import { CommandPanel } from "../parts/as-command.tsx";
 import { ButtonLink } from "../parts/button.tsx";
 import { Questions } from "../parts/dialog.tsx";
@@ -42,7 +42,7 @@ const NotFound = () => (
   </Frame>
 );
 
-/** These are served as pages of their own: the browser goes there on its own. */
+/** These paths are served as separate pages, so the browser loads them. */
 const SCOPE = /^\/(?!api\/|swagger|settings\/|external-auth|cli-auth|open-app|oauth2\/|@|assets\/|healthz|readyz)/;
 
 const SECURITY = "/account/security";
@@ -70,10 +70,10 @@ const Inside = () => {
       for (const stop of stops) stop();
     };
   }, []);
-  // A person who comes to a new page begins at its top.
+  // A new page starts at the top.
   useEffect(() => window.scrollTo(0, 0), [path]);
   // Until they have a second factor, the server refuses everything else.
-  const isKept = mustEnrol.value && path !== SECURITY;
+  const isKept = mustEnroll.value && path !== SECURITY;
   useEffect(() => (isKept ? route(SECURITY, true) : undefined), [isKept]);
   if (me.value === null) return null;
   return (
@@ -84,12 +84,12 @@ const Inside = () => {
       <div class="app">
         <Nav />
         <main class="main" id="main" tabIndex={-1}>
-          {!mustEnrol.value && <CutBanner />}
+          {!mustEnroll.value && <CutBanner />}
           <Announcements />
           <ErrorBoundary onError={failed}>
             <Router>
               {Object.entries(routes).map(([path, component]) => (
-                // One key: with one for each path, a page would be recreated when its tab changes.
+                // One key for all paths: with one key per path, a page would be recreated when its tab changes.
                 <Route key="page" path={path} component={component} />
               ))}
               <Route default component={NotFound} />

@@ -1,4 +1,4 @@
-// Says that the line to the server is cut, since when, and when it is tried again. What is shown stays as it was.
+// A banner that the connection to the server is lost, since when, and when the next retry is. The content of the page stays.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { line, tryNow } from "../data/live-socket.ts";

@@ -1,5 +1,5 @@
-// What the app begins with before it draws anything: who is signed in, the live lists, the code of the page. Most of it was asked for in
-// the head of the page (../early.ts) and is here by now, so that the first picture has its content.
+// Starts loading before the app renders: the session, the live lists, the code of the page. Most of it was requested in the head of the
+// page (../early.ts), so that the first paint has its content.
 
 import { wasSignedIn } from "../../browser/kept.ts";
 import { toSignIn } from "../data/api.ts";
@@ -10,9 +10,9 @@ import { fetchCode } from "./ahead.ts";
 import { doors } from "./routes.ts";
 import { failed } from "./toasts.tsx";
 
-/** From the beginning of the page on, nothing is drawn for so long if its content may still come. */
+/** Maximum wait for content before the first render, measured from the start of the page load. */
 const PATIENCE_MS = 300;
-/** Where the page itself came late, what is all but here may still come. */
+/** Minimum wait if the page itself arrived late: content may be about to arrive. */
 const MIN_MS = 100;
 
 /** Pages whose content is the list of workspaces. */
@@ -25,7 +25,7 @@ const follow = (): void => {
 
 let session: Promise<void> | undefined;
 
-/** Follows the live lists and reads who is signed in, once for the app. Who is not goes to the sign-in page. */
+/** Follows the live lists and loads the session, once for the app. Redirects to the sign-in page if there is no session. */
 export const beginSession = (): Promise<void> => {
   if (!session && wasSignedIn()) follow();
   session ??= readSession()
@@ -34,7 +34,7 @@ export const beginSession = (): Promise<void> => {
   return session;
 };
 
-/** Resolves when the first picture of the page at this path can show its content, or when it is time to draw without. */
+/** Resolves when the content of the page's first paint is loaded, or when the wait has timed out. */
 export const readyToDraw = async (pathname: string): Promise<void> => {
   const rows = OF_WORKSPACES.has(pathname) ? [firstWorkspaces] : [];
   const wanted = [fetchCode(pathname), ...(pathname in doors ? [] : [beginSession(), ...rows])];

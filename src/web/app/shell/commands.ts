@@ -1,4 +1,4 @@
-// What the palette offers alongside workspaces and chats: every page with its sections, and what one does to a workspace by its name.
+// Entries of the palette in addition to workspaces and chats: every page with its sections, and actions on workspaces.
 
 import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
 import { chooseTheme } from "../data/looks.ts";
@@ -35,7 +35,7 @@ export const COMMANDS: readonly Entry[] = [
   command("out", "Sign out", { act: signOut }),
 ];
 
-/** Sections of pages that have addresses of their own. */
+/** Sections of pages that have their own addresses. */
 const SECTIONS: readonly {
   path: string;
   of: string;
@@ -97,7 +97,7 @@ const page = (icon: IconName, label: string, href: string, note?: string): Entry
   ...(note ? { note } : {}),
 });
 
-/** All pages this person may open. */
+/** Returns all pages that the user may open. */
 export const pageEntries = (viewer: Viewer): readonly Entry[] => [
   ...[...PLACES, ...MORE_PLACES]
     .filter((place) => isOffered(place, viewer))
@@ -112,12 +112,12 @@ export const pageEntries = (viewer: Viewer): readonly Entry[] => [
   page("file", "API reference", "/swagger"),
 ];
 
-/** Of so many workspaces, those used last: the others are a search away. */
-const SEARCHED = 500;
+/** Maximum number of workspaces with commands, the most recently used first. The others can be found by search. */
+const MAX_WORKSPACES = 500;
 
-/** What can be done to each now, named as one would say it: Stop payments-api. */
+/** Yields the actions for each workspace in its current state, named like Stop payments-api. */
 export function* workspaceCommands(all: readonly WorkspaceSummary[]): Generator<Entry> {
-  for (const one of all.slice(0, SEARCHED)) {
+  for (const one of all.slice(0, MAX_WORKSPACES)) {
     const { id, name, status, agents } = one;
     const group = "Workspace commands";
     const [agent] = agents;

@@ -1,10 +1,11 @@
-// What each page asks the server for first, so that it is asked while the page's code is still on its way (early.ts). The page calls for
-// it as always and gets the answer that was asked for (../../browser/early.ts). test/browser/early.mjs finds what is missing here, and
-// what no page takes.
+// The first requests of each page, so that they are sent while the page's code is still loading (early.ts). The page requests the data as
+// usual and receives the prefetched answer (../../browser/early.ts). test/browser/early.mjs finds requests that are missing here, and those
+// that no page uses.
 
 /**
- * By the path of the page, the first that fits counts: addresses below /api/v2, as the page asks for them. `:name` is that part of the
- * path, `{q}` the filter in the address, `{range}` and `{before}` the days of a report and those before them. What follows a blank is a body, which is posted.
+ * By page path, first match wins: addresses below /api/v2 exactly as the page requests them. `:name` is that part of the path, `{q}` the
+ * filter in the address, `{range}` and `{before}` the days of a report and those before them. Text after a space is a body, which is sent
+ * with POST.
  */
 type FirstData = Readonly<Record<string, readonly string[]>>;
 
@@ -20,24 +21,24 @@ const USE = [
   "/templates",
 ];
 
-/** Who is signed in, which everything else goes by. */
+/** The session, on which everything else depends. */
 export const SESSION = ["/users/me", "/organizations", "/users/me/roles"];
 
 const [WORKSPACES, CHATS] = ["/workspaces/watch", "/chats?limit=100"];
 
-/** The live lists, and what is read once one of them is open. */
+/** The live lists, and the requests made once one of them is open. */
 export const STREAMS: readonly (readonly [socket: string, then?: string])[] = [[WORKSPACES], ["/chats/watch", CHATS]];
 
-/** What the server writes into each page for anyone who is signed in (src/api/http/first-answers.ts), so that it need not be asked for. */
+/** Data that the server includes in each page for signed-in users (src/api/http/first-answers.ts), so that it need not be requested. */
 export const BEGINNING = { session: SESSION, workspaces: WORKSPACES, chats: CHATS };
 
-/** Pages for people who are not signed in. */
+/** Pages for users who are not signed in. */
 export const DOORS: FirstData = {
   "/login": ["/users/first", "/users/authmethods"],
   "/setup": ["/users/first"],
 };
 
-/** Files that the content of a page needs alongside its own, by the beginnings of their names: loaded with it. */
+/** Additional files that a page's content needs, by name prefix. They are loaded with the page's own files. */
 export const FIRST_FILES: FirstData = {
   "/chats/:chat": ["blocks"],
   "/docs": ["blocks"],

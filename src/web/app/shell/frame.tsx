@@ -1,17 +1,17 @@
-// The frame of a page: its bar with title and actions, and the page below.
+// The layout of a page: a header with title and actions, and the content below.
 import type { ComponentChildren } from "preact";
 import { useTitle } from "../data/face.ts";
 import { CommandButton } from "../parts/as-command.tsx";
 
 type FrameProps = {
-  /** The title of the window, and of the bar unless `crumbs` say more. */
+  /** The title of the window, and of the header unless `crumbs` are set. */
   readonly title: string;
-  /** Links that lead here, before the title. */
+  /** Breadcrumbs before the title. */
   readonly crumbs?: readonly { readonly label: string; readonly href?: string }[];
-  /** Alongside the title: a count, a mark. */
+  /** Shown next to the title: a count, a badge. */
   readonly note?: ComponentChildren;
   readonly actions?: ComponentChildren;
-  /** Below the bar; wrap what reads like a page in `<div class="page">`. */
+  /** Content below the header. Wrap text pages in `<div class="page">`. */
   readonly children: ComponentChildren;
 };
 

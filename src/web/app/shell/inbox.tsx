@@ -110,5 +110,5 @@ const Open = () => {
   );
 };
 
-/** Drawn once in the shell. */
+/** Rendered once in the shell. */
 export const Inbox = () => (isOpen.value ? <Open /> : null);

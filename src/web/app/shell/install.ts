@@ -1,4 +1,4 @@
-// Makes the app one that can be installed: registers the service worker (../sw.ts), which browsers allow over https and on this machine.
+// Makes the app installable: registers the service worker (../sw.ts), which browsers allow over HTTPS and on localhost.
 
 const PATH = "/sw.js";
 type Policy = { createScriptURL(url: string): string };
@@ -7,8 +7,7 @@ type Factory = {
 };
 
 /**
- * Where Trusted Types are demanded, the address of a script must come from a policy; the page's allows one of this name, once, and it
- * gives this one address.
+ * Trusted Types require a policy for the address of a script. The page allows one policy of this name, and it returns only this address.
  */
 const address = (): string => {
   const { trustedTypes } = globalThis as { trustedTypes?: Factory };
@@ -20,13 +19,13 @@ const address = (): string => {
 export const registerWorker = (): void => {
   if (!("serviceWorker" in navigator)) return;
   const url = address();
-  // After what the first page needs.
+  // Runs after everything the first page needs.
   const register = (): unknown => setTimeout(() => void navigator.serviceWorker.register(url).catch(() => {}), 1_000);
   if (document.readyState === "complete") register();
   else addEventListener("load", register);
 };
 
-/** Someone has clicked on a notification of the system: the worker names the page that it is about. Gives what ends it. */
+/** Opens the page that a clicked system notification is about. Returns a function that stops listening. */
 export const onNoticeClick = (route: (path: string) => void): (() => void) => {
   const hear = ({ data }: MessageEvent<{ readonly show?: string }>): void => {
     if (data.show?.startsWith("/")) route(data.show);

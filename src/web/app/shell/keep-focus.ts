@@ -1,13 +1,13 @@
-// Anyone who works by keys keeps their place: what they pressed may go (a row's Stop becomes Start, a bar of actions closes, a page is left),
-// and then what stands in its place has the focus, else the page. Loaded with the first key.
+// Keeps the keyboard focus in place when the focused element disappears (a row's Stop becomes Start, an action bar closes, the user leaves
+// a page): moves it to the element in its place, otherwise to the page. Loaded with the first keystroke.
 
 const STOPS = "a[href], button, input, select, textarea, [tabindex='0']";
-/** A box with more in it than this is no neighbourhood. */
+/** A box with more elements than this is too large to count as the surroundings. */
 const NEAR = 12;
 const FAR_UP = 6;
 
 type Level = { readonly box: Element; readonly at: number };
-/** What had the focus last, by keys, and where it stood in each of the boxes around it. */
+/** The element that last had keyboard focus, and its position in each of the boxes around it. */
 let held: { readonly element: HTMLElement; readonly levels: readonly Level[] } | undefined;
 
 const stopsIn = (box: Element): HTMLElement[] =>
@@ -26,7 +26,7 @@ const listLevels = (element: HTMLElement): Level[] => {
 const look = (): void => {
   if (!held || document.activeElement !== document.body) return;
   const { element, levels } = held;
-  // It may be pressed again in a moment.
+  // It may be enabled again in a moment.
   if (element.isConnected && element.matches(":disabled")) return;
   if (element.isConnected && element.checkVisibility()) {
     element.focus();
@@ -39,7 +39,7 @@ const look = (): void => {
     next.focus();
     return;
   }
-  // Where one reads stays where it is.
+  // Keeps the scroll position.
   document.getElementById("main")?.focus({ preventScroll: true });
 };
 
@@ -48,7 +48,7 @@ const observer = new MutationObserver(look);
 const hold = (target: EventTarget | null): void => {
   observer.disconnect();
   held = undefined;
-  // Dialogs and menus give the focus back on their own.
+  // Dialogs and menus restore the focus themselves.
   if (!(target instanceof HTMLElement) || !target.matches(":focus-visible") || target.closest("dialog, [popover]"))
     return;
   held = { element: target, levels: listLevels(target) };
@@ -58,7 +58,7 @@ const hold = (target: EventTarget | null): void => {
 
 addEventListener("focusin", ({ target }) => hold(target));
 hold(document.activeElement);
-// A press alongside everything is meant.
+// A click outside all elements is intended to remove the focus.
 addEventListener("pointerdown", () => {
   held = undefined;
   observer.disconnect();

@@ -1,5 +1,5 @@
-// Keys of the whole app: Ctrl/Cmd-K, and two letters after each other such as G W. Hints are shown while Alt is held. Nothing is taken
-// from a field one writes in.
+// Global keyboard shortcuts: Ctrl/Cmd-K, and sequences of two letters such as G W. Hints are shown while Alt is held. Shortcuts are ignored
+// while the user types in a field.
 
 type Handler = (event: KeyboardEvent) => void;
 
@@ -8,7 +8,7 @@ const WAIT_MS = 900;
 let first = "";
 let at = 0;
 
-/** `keys` is one key (`n`), two after each other (`g w`), or with the command key (`mod+k`). Returns how to take it back. */
+/** `keys` is one key (`n`), a sequence (`g w`), or one with the command key (`mod+k`). Returns a function that removes the shortcut. */
 export const onKeys = (keys: string, act: Handler): (() => void) => {
   handlers.set(keys, act);
   return () => {
@@ -16,7 +16,7 @@ export const onKeys = (keys: string, act: Handler): (() => void) => {
   };
 };
 
-// In a shadow root, such as that of the code editor, the target of an event is its host; the path begins where it was typed.
+// Events from a shadow root, such as the code editor's, have its host as target; the composed path starts at the real target.
 const isWriting = (target: EventTarget | null): boolean =>
   target instanceof HTMLElement &&
   (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName)) &&

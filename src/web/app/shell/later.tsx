@@ -1,5 +1,5 @@
-// A page that is fetched when it is opened first. Where it cannot be had (the server is away, or a new build has taken the place of the
-// one that this page was loaded from), it says so; loading everything again is the way out of both.
+// A page whose code is loaded when first opened. If it cannot be loaded (the server is unreachable, or a new build has replaced the one
+// this page came from), it shows an error; reloading the app fixes both.
 import type { AnyComponent } from "preact";
 import lazy from "preact-iso/lazy";
 import { Button } from "../parts/button.tsx";
@@ -20,15 +20,15 @@ const NotLoaded = () => (
   </Frame>
 );
 
-/** A page that is fetched when it is shown first, or before by `fetchAhead`: then it is drawn in the moment it is asked for. */
+/** A page whose code is loaded when it is first shown, or earlier with `fetchAhead`; then it renders immediately. */
 export type Later = AnyComponent & { readonly fetchAhead: () => Promise<unknown> };
 
-/** A page that comes with the app. */
+/** Wraps a page that is part of the app's own code. */
 export const here = (page: AnyComponent): Later => Object.assign(page, { fetchAhead: () => Promise.resolve() });
 
-/** Fetches a page by `load` when it is shown first. */
+/** Returns a page that `load` fetches when it is first shown. */
 export const later = (load: () => Promise<{ default: AnyComponent }>): Later => {
-  // On a bad line another try often works. The first one may be that of the pointer which came to the link, so there are two more.
+  // A retry often works on a bad connection. The first attempt may have been the prefetch on hover, so there are two more.
   const again = (): Promise<{ default: AnyComponent }> =>
     new Promise((resolve) => setTimeout(resolve, PAUSE_MS)).then(load);
   const page = lazy<AnyComponent>(() =>
@@ -37,7 +37,7 @@ export const later = (load: () => Promise<{ default: AnyComponent }>): Later => 
       .catch(again)
       .catch(() => ({ default: NotLoaded as AnyComponent })),
   );
-  // What cannot be had ahead is asked for again when it is needed.
+  // A failed prefetch is retried when the page is needed.
   const fetchAhead = (): Promise<unknown> => load().then(page.preload, () => undefined);
   return Object.assign(page, { fetchAhead });
 };

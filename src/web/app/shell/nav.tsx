@@ -1,4 +1,4 @@
-// The navigation: alongside the page, as a rail of icons where it is narrow, as tabs at the lower edge on phones.
+// The navigation: a sidebar, a rail of icons on narrow screens, tabs at the bottom on phones.
 import { useLocation } from "preact-iso/router";
 import { face } from "../data/face.ts";
 import { unread } from "../data/inbox.ts";
@@ -18,7 +18,7 @@ import { failed } from "./toasts.tsx";
 
 const isHere = (href: string, path: string): boolean => path === href || (href !== "/" && path.startsWith(`${href}/`));
 
-/** How many things need the person, alongside what shows them. */
+/** The number of items that need attention, next to the link. */
 const Count = ({ href }: { href: string }) => {
   const count = href === "/" ? needs.value.length : 0;
   if (count === 0) return null;

@@ -1,4 +1,4 @@
-// The palette (Ctrl/Cmd-K): finds workspaces, chats, pages and commands by what one types. Every word must be in the name.
+// The command palette (Ctrl/Cmd-K): finds workspaces, chats, pages and commands by name. All typed words must match.
 import { computed, signal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { useLocation } from "preact-iso/router";
@@ -6,7 +6,7 @@ import { chats } from "../data/chats.ts";
 import { viewer } from "../data/session.ts";
 import { chatState, statusWords, workspaceState } from "../data/states.ts";
 import { workspacesByUse } from "../data/workspaces.ts";
-import { focusAgain } from "../parts/dialog.tsx";
+import { restoreFocus } from "../parts/dialog.tsx";
 import { sets } from "../parts/handlers.ts";
 import { Icon } from "../parts/icon.tsx";
 import { COMMANDS, type Entry, pageEntries, workspaceCommands } from "./commands.ts";
@@ -79,11 +79,11 @@ export const Palette = () => (open.value ? <OpenPalette /> : null);
 const OpenPalette = () => {
   const dialog = useRef<HTMLDialogElement>(null);
   const { route } = useLocation();
-  // Before the next key: text typed right after Ctrl-K belongs to the palette.
+  // A layout effect runs before the next keystroke: text typed right after Ctrl-K belongs to the palette.
   useLayoutEffect(() => {
     const [before, box] = [document.activeElement, dialog.current];
     box?.showModal();
-    return () => focusAgain(before, box);
+    return () => restoreFocus(before, box);
   }, []);
   const entries = found.value;
   const chosen = Math.min(at.value, entries.length - 1);

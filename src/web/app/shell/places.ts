@@ -1,7 +1,7 @@
-// Which pages there are, and which of them are in the navigation. routes.ts says how each is fetched.
+// The list of pages, and their places in the navigation. routes.ts says how each is loaded.
 import type { IconName } from "../icons.ts";
 
-/** The page that comes with the app: most begin here, and it is small. */
+/** The page included in the app's code: most visits start here, and it is small. */
 export const HERE = "/";
 
 /** The paths of the app's pages; src/web/pages.ts serves the app at them. */
@@ -34,7 +34,7 @@ export const PATHS = [
   "/docs/:page",
 ] as const;
 
-/** True when the app has this page: links to it are shown. */
+/** True if the app has this page, so that links to it are shown. */
 export const hasPage = (path: string): boolean => (PATHS as readonly string[]).includes(path);
 
 export type Place = {
@@ -56,7 +56,7 @@ export const PLACES: readonly Place[] = [
   { href: "/templates", label: "Templates", icon: "layers", keys: "g p" },
 ];
 
-/** Below the heading Organization. */
+/** Shown below the heading Organization. */
 export const MORE_PLACES: readonly Place[] = [
   { href: "/insights", label: "Insights", icon: "chart", keys: "g i", for: "roles" },
   { href: "/audit", label: "Audit", icon: "list", keys: "g a", for: "roles" },
@@ -64,7 +64,7 @@ export const MORE_PLACES: readonly Place[] = [
   { href: "/admin", label: "Administration", icon: "sliders", keys: "g s", for: "administrators" },
 ];
 
-/** On phones, at the lower edge. */
+/** The tabs at the bottom on phones. */
 export const TABS: readonly Omit<Place, "keys">[] = [
   { href: "/", label: "Home", icon: "home" },
   { href: "/workspaces", label: "Workspaces", icon: "box" },
@@ -72,9 +72,9 @@ export const TABS: readonly Omit<Place, "keys">[] = [
   { href: "/chats", label: "Chats", icon: "chat" },
 ];
 
-/** Who is looking. */
+/** The permissions of the user, which decide what the navigation shows. */
 export type Viewer = { readonly hasRoles: boolean; readonly mayAdminister: boolean };
 
-/** Whether a page is offered to someone. */
+/** True if the page is offered to the user. */
 export const isOffered = (place: { readonly for?: Place["for"] }, { hasRoles, mayAdminister }: Viewer): boolean =>
   place.for === undefined || (place.for === "roles" ? hasRoles : mayAdminister);

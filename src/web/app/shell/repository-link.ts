@@ -1,15 +1,15 @@
-// Links to repositories that are typed or pasted somewhere in the app lead to the page that opens them, which reads them properly.
+// Detects repository links that are typed or pasted anywhere in the app, and opens the page that parses them properly.
 import type { Entry } from "./commands.ts";
 
 const LINK = /^(?:https?:\/\/|ssh:\/\/|git@)[^\s/]+[/:]\S+$/;
 
-/** What is pasted outside of a field is taken for a repository on hosts of code, by their names, and on any host where it ends with .git. */
+/** Text pasted outside a field is treated as a repository on hosts with well-known names, and on any host if it ends with .git. */
 const KNOWN =
   /^(?:git@|ssh:\/\/git@)|^https?:\/\/[^/]*\b(?:github|gitlab|gitea|forgejo|codeberg|bitbucket)\b[^/]*\/[^/]+\/.|^https?:\/\/[^/]+\/\S+\.git$/i;
 
 const pageOf = (link: string): string => `/new?${new URLSearchParams({ repo: link })}`;
 
-/** What the palette offers for such a link. */
+/** Returns the palette entries for a repository link. */
 export const repositoryEntries = (words: string): Entry[] => {
   const link = words.trim();
   return LINK.test(link)
@@ -17,7 +17,7 @@ export const repositoryEntries = (words: string): Entry[] => {
     : [];
 };
 
-/** Opens the page of a link to a repository that is pasted where nothing takes it. Returns how to take that back. */
+/** Opens the page of a repository link that is pasted outside any field. Returns a function that stops listening. */
 export const onRepositoryPaste = (route: (path: string) => void): (() => void) => {
   const pasted = (event: ClipboardEvent): void => {
     const target = event.composedPath()[0];

@@ -1,5 +1,4 @@
-// How each page of the app is fetched when it is opened first. One page is one component at all of its paths: a tab of it is not drawn
-// from nothing.
+// How each page of the app is loaded. All paths of one page share a component, so that switching tabs does not recreate it.
 import HomePage from "../pages/home/home.tsx";
 import { here, type Later, later } from "./later.tsx";
 import { HERE, type PATHS } from "./places.ts";
@@ -40,7 +39,7 @@ export const routes: Record<(typeof PATHS)[number], Later> = {
   "/chats/:chat": later(() => import("../pages/chat/chat.tsx")),
 };
 
-/** Without the frame: the user is not signed in yet. */
+/** Pages without the app's frame, for users who are not signed in. */
 export const doors: Record<string, Later> = {
   "/login": later(() => import("../pages/door/login.tsx")),
   "/setup": later(() => import("../pages/door/setup.tsx")),

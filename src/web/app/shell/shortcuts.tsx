@@ -1,4 +1,4 @@
-// The keys of the app, shown by `?`.
+// The list of keyboard shortcuts, opened with `?`.
 import { signal } from "@preact/signals";
 import { Dialog } from "../parts/dialog.tsx";
 import { MORE_PLACES, PLACES } from "./places.ts";

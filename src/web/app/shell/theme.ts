@@ -1,4 +1,4 @@
-// Light, dark, or as the system has it. ../early.ts sets it before the first paint.
+// The theme: light, dark or system. ../early.ts applies it before the first paint.
 import { signal } from "@preact/signals";
 
 export type Theme = "light" | "dark" | "system";

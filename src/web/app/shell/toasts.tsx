@@ -1,4 +1,4 @@
-// Short messages at the edge of the page: what was done, with a way back where there is one, and what went wrong.
+// Toasts: short messages about completed actions, with undo where possible, and errors.
 import { signal } from "@preact/signals";
 import { formatError } from "../data/api.ts";
 import { Icon } from "../parts/icon.tsx";
@@ -22,13 +22,13 @@ const dismiss = (id: number): void => {
 const show = (toast: Omit<Toast, "id">): void => {
   const id = ++count;
   toasts.value = [...toasts.value, { ...toast, id }].slice(-SHOWN);
-  // What went wrong stays until it was read.
+  // Errors stay until dismissed.
   if (!toast.isBad) setTimeout(() => dismiss(id), STAYS_MS);
 };
 
 export const say = (text: string, action?: Toast["action"]): void => show({ text, isBad: false, action });
 
-/** For `catch`: says what went wrong. */
+/** Shows an error. For use with `catch`. */
 export const failed = (error: unknown): void => show({ text: formatError(error), isBad: true });
 
 export const Toasts = () => (

@@ -1,5 +1,5 @@
-// How answers end that are not whole: the provider fails in the middle, cannot be reached, wants to be left alone, says nothing, or
-// reaches the limit of its output. Over a real socket, through the public chat API.
+// Incomplete answers: the provider fails mid-stream, is unreachable, rate limits, says nothing, or reaches its output limit. Over a real
+// socket, through the public chat API.
 import { expect, test } from "bun:test";
 import type { Chat, MessagePage } from "#schema/chats/chat.ts";
 import { Client } from "#src/client.ts";
@@ -33,8 +33,8 @@ const secondRetry = async (follower: Follower) => {
   return second();
 };
 
-describeInside("an answer that is not whole", () => {
-  test("[MO-40] what was said before a failure for good stays in the history, and the next turn is given it", async () => {
+describeInside("an incomplete answer", () => {
+  test("[MO-40] output from before a permanent failure stays in the history, and the next turn gets it", async () => {
     await using world = await openModelWorld();
     await addModel(world);
     const chat = await createChat(world, "look it up");
@@ -52,7 +52,7 @@ describeInside("an answer that is not whole", () => {
     expect(told).toContain("I will look");
   });
 
-  test("[MO-13] one chunk that cannot be read costs no more than itself; within a call the answer is asked for again", async () => {
+  test("[MO-13] one unreadable chunk affects only itself; within a call the answer is requested again", async () => {
     const clock = new ManualClock();
     await using world = await openModelWorld({ clock });
     await addModel(world);
@@ -76,7 +76,7 @@ describeInside("an answer that is not whole", () => {
     expect(follower.history).toEqual(["user: look it up", "assistant: Tea it is."]);
   });
 
-  test("[MO-13] a server's own form of an error in the middle of a stream is understood", async () => {
+  test("[MO-13] a server's own error format during a stream is recognized", async () => {
     await using world = await openModelWorld();
     await addModel(world);
     const chat = await createChat(world, "hello");
@@ -89,7 +89,7 @@ describeInside("an answer that is not whole", () => {
     expect(await errorOf(follower)).toMatchObject({ kind: "usage_limit", status_code: 400 });
   });
 
-  test("[MO-13] a provider that nobody can connect to is said to be out of reach, not late", async () => {
+  test("[MO-13] an unreachable provider is reported as unreachable, not as late", async () => {
     const clock = new ManualClock();
     await using world = await openModelWorld({ clock });
     const { provider } = await addModel(world);
@@ -106,7 +106,7 @@ describeInside("an answer that is not whole", () => {
     });
   });
 
-  test("[CM-7] a history that cannot be made short enough ends in words that say so", async () => {
+  test("[CM-7] a history that cannot be shortened enough ends with an error that says so", async () => {
     await using world = await openModelWorld();
     await addModel(world);
     const chat = await createChat(world, "hello");
@@ -121,7 +121,7 @@ describeInside("an answer that is not whole", () => {
     });
   });
 
-  test("[MO-11] a provider that wants to be left alone for longer than five minutes ends the turn, and says until when", async () => {
+  test("[MO-11] a retry delay of more than five minutes ends the turn and says until when", async () => {
     const clock = new ManualClock();
     await using world = await openModelWorld({ clock });
     await addModel(world);
@@ -135,7 +135,7 @@ describeInside("an answer that is not whole", () => {
     expect((await world.owner.get<Chat>(`/api/v2/chats/${chat.id}`)).status).toBe("error");
   });
 
-  test("[MO-11] a server that is started again still waits as long as the provider has asked", async () => {
+  test("[MO-11] a restarted server still waits as long as the provider has asked", async () => {
     const clock = new ManualClock();
     using directory = tempDirectory();
     await using upstream = await ModelServer.start();
@@ -159,11 +159,11 @@ describeInside("an answer that is not whole", () => {
     expect(upstream.calls).toHaveLength(1);
     clock.advance(150_000);
     (await upstream.next()).answer(429, { error: { message: "slow down" } });
-    // It goes on to count where the first server was.
+    // The attempt counter of the first server continues.
     expect(await secondRetry(follower)).toMatchObject({ attempt: 2, delay_ms: 2_000 });
   });
 
-  test("[MO-38] an answer that says nothing is asked for again; the second ends the turn in words", async () => {
+  test("[MO-38] an empty answer is requested again; a second one ends the turn with a message", async () => {
     const clock = new ManualClock();
     await using world = await openModelWorld({ clock });
     await addModel(world);
@@ -183,7 +183,7 @@ describeInside("an answer that is not whole", () => {
     await follower.until(({ status, history }) => status === "waiting" && history.at(-1) === "assistant: Here.");
   });
 
-  test("[MO-39] an answer that reaches the output limit is shown as cut off and continued, three times at most", async () => {
+  test("[MO-39] an answer that reaches the output limit is shown as truncated and continued, at most three times", async () => {
     await using world = await openModelWorld();
     await addModel(world);
     const chat = await createChat(world, "tell me all");
@@ -207,7 +207,7 @@ describeInside("an answer that is not whole", () => {
     expect(world.upstream.calls).toHaveLength(4);
   });
 
-  test("[MO-39] a model that spends its whole limit on thinking is not asked again: the words say what to change", async () => {
+  test("[MO-39] a model that spends its whole limit on thinking is not called again: the message says what to change", async () => {
     await using world = await openModelWorld();
     await addModel(world);
     const chat = await createChat(world, "think");

@@ -1,5 +1,4 @@
-// A provider that fails in every way there is, on a real socket: each ends as the table of facts/chats 5.7 says, seen through the public
-// chat API.
+// Every failure mode of a provider, on a real socket: each ends as in the table of facts/chats 5.7, through the public chat API.
 import { describe, expect, test } from "bun:test";
 import type { Chat } from "#schema/chats/chat.ts";
 import type { ChatErrorKind } from "#schema/chats/chat-error.ts";
@@ -87,21 +86,21 @@ const FOR_NOW: Failure[] = [
   },
 ];
 
-/** The chat's error once it has ended in one. */
+/** Returns the chat's error once its turn has ended with one. */
 const endedBy = async (follower: Follower) => {
   await follower.until(({ events }) => events.some(({ type }) => type === "error"));
   const event = follower.events.findLast(({ type }) => type === "error");
   return event?.type === "error" ? event.error : undefined;
 };
 
-/** As servers of the same protocol word it in the middle of a stream. */
+/** As servers of the same protocol report it mid-stream. */
 const filterIn = (shape: (said: object) => object) => (call: ModelCall) =>
   call
     .say({ text: "Well" })
     .raw(`data: ${JSON.stringify(shape({ message: "The answer was stopped.", code: "content_filter" }))}\n\n`)
     .end();
 
-describe("a filter that speaks by an error", () => {
+describe("a filter that reports an error", () => {
   test.each([
     ["an error", (said: object) => ({ error: said })],
     ["an error with its type", (said: object) => ({ error: { ...said, type: "invalid_request_error", param: null } })],
@@ -122,7 +121,7 @@ describe("a filter that speaks by an error", () => {
   );
 });
 
-describe("a failure for good", () => {
+describe("a permanent failure", () => {
   test.each(FOR_GOOD)("[MO-13] $name ends the turn as $kind", async ({ fail, kind, status }) => {
     await using world = await openModelWorld();
     await addModel(world);
@@ -137,7 +136,7 @@ describe("a failure for good", () => {
     const { last_error } = await world.owner.get<Chat>(`/api/v2/chats/${chat.id}`);
     expect(last_error).toMatchObject({ kind, provider: "openai-compat" });
     expect(last_error?.message).toContain("My openai-compat");
-    // What comes next is a new try.
+    // The next message is a new attempt.
     await sendMessage(world, chat.id, "again");
     (await world.upstream.next()).say({ text: "Yes" }, { finish: "stop" }).end();
     await follower.until(({ status, history }) => status === "waiting" && history.at(-1) === "assistant: Yes");
@@ -157,7 +156,7 @@ describe("a failure for good", () => {
     expect(await endedBy(follower)).toMatchObject({ kind: "auth", retryable: false, provider: kind });
   });
 
-  test("[MO-12] neither the error nor anything else tells the key, whatever the provider says", async () => {
+  test("[MO-12] neither the error nor anything else reveals the key, whatever the provider says", async () => {
     await using world = await openModelWorld();
     await addModel(world);
     const chat = await createChat(world, "hello");
@@ -189,7 +188,7 @@ describe("a failure for good", () => {
   });
 });
 
-describeInside("a failure that may pass", () => {
+describeInside("a transient failure", () => {
   const retryOf = async (follower: Follower) => {
     await follower.until(({ events }) => events.some(({ type }) => type === "retry"));
     const event = follower.events.findLast(({ type }) => type === "retry");

@@ -1,5 +1,5 @@
-// What a model server refuses in a request: it is asked again without, the model's settings show what was learned, and people may set it
-// by hand. What MCP servers write never costs a chat more than the one tool.
+// Request features that a model server rejects: the request is retried without them, the model's settings show what was learned, and people
+// may set it by hand. A bad tool of an MCP server never costs a chat more than that tool.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import type { Chat } from "#schema/chats/chat.ts";
 import type { ModelConfig } from "#schema/chats/model-config.ts";
@@ -28,7 +28,7 @@ type Row = {
   readonly model?: Json;
   readonly words: string;
   readonly status?: number;
-  /** Whether a request contains it. */
+  /** Returns true if a request contains the feature. */
   readonly has: (call: ModelCall) => boolean;
 };
 const config = (more: Json): Json => ({ model_config: more });
@@ -90,7 +90,7 @@ const ROWS: readonly Row[] = [
     words: "tools.0.custom.eager_input_streaming: Extra inputs are not permitted",
     has: ({ body }) => JSON.stringify(body).includes("eager_input_streaming"),
   },
-  // Templates of Gemma.
+  // Gemma's templates.
   { feature: "system_role", words: "System role not supported", status: 500, has: systemOf },
   {
     feature: "system_role",
@@ -135,7 +135,7 @@ test.each([...ROWS])(
   },
 );
 
-test("[MO-61] what is left out can be set and removed by hand; an unknown name is refused", async () => {
+test("[MO-61] omitted parts can be set and removed by hand; an unknown name is refused", async () => {
   await using world = await openModelWorld();
   const { model } = await addModel(world, "openai-compat", config({ unsupported: ["tools", "system_role"] }));
   expect(model.model_config.unsupported).toEqual(["tools", "system_role"]);
@@ -155,7 +155,7 @@ test("[MO-61] what is left out can be set and removed by hand; an unknown name i
   answer(second);
 });
 
-test("[MO-61] a model without tools is told in words what an earlier model has called", async () => {
+test("[MO-61] a model without tools gets an earlier model's calls as text", async () => {
   await using world = await openModelWorld();
   const { model: other } = await addModel(world, "openai-compat", config({ unsupported: ["tools"] }));
   await addModel(world, "anthropic", { model: "claude-x" });
@@ -174,7 +174,7 @@ test("[MO-61] a model without tools is told in words what an earlier model has c
   answer(call);
 });
 
-test("[MO-64] [MC-15] a wrong definition of an MCP server costs that tool alone, and the chat names it", async () => {
+test("[MO-64] [MC-15] an invalid definition from an MCP server drops only that tool, and the chat names it", async () => {
   await using world = await openModelWorld(PRIVATE);
   await using host = startMcpHost();
   const route = { type: "object", properties: { route: {}, $filter: {} }, oneOf: [{ required: ["route"] }] };
@@ -207,7 +207,7 @@ test("[MO-64] [MC-15] a wrong definition of an MCP server costs that tool alone,
   expect(await historyOf(world.owner, id)).toContain("assistant: hi");
 });
 
-test("[MO-64] more tools than the model takes: the request has as many as it takes, and the chat says which are missing", async () => {
+test("[MO-64] tools above the model's limit: the request has as many as allowed, and the chat says which are missing", async () => {
   await using world = await openModelWorld(PRIVATE);
   await using host = startMcpHost();
   host.more = Array.from({ length: 150 }, (_, at) => ({ name: `many-${at}`, inputSchema: {} }));

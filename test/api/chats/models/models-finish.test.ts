@@ -1,5 +1,5 @@
-// How answers end, over a real socket: half an answer is never shown as a whole one, a paused one continues, and a prompt that is too long is
-// recognized whatever the words.
+// How answers end, over a real socket: a partial answer is never shown as complete, a paused one continues, and a prompt that is too long
+// is recognized in any wording.
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Chat, ChatMessage, MessagePage } from "#schema/chats/chat.ts";
 import { createChat, Follower, sendMessage } from "#test/support/chats.ts";
@@ -48,7 +48,7 @@ describeInside("an answer whose end is a failure", () => {
   );
 });
 
-test("[MO-62] an answer that ends for a reason nobody knows is kept and shown as incomplete", async () => {
+test("[MO-62] an answer with an unknown finish reason is kept and shown as incomplete", async () => {
   await using world = await openModelWorld();
   await addModel(world);
   const { id } = await createChat(world, "hello");
@@ -89,7 +89,7 @@ const ended = (stop_reason: string): string =>
   line({ type: "message_stop" });
 
 describe("an answer that Anthropic has paused", () => {
-  test("[MO-62] goes back as it is, and goes on", async () => {
+  test("[MO-62] is sent back unchanged and continues", async () => {
     await using world = await openAnthropic();
     const { id } = await createChat(world, "what is tea?");
     using follower = await Follower.open(world.owner, id);
@@ -117,7 +117,7 @@ describe("an answer that Anthropic has paused", () => {
     third.say({ text: "Another." }, { finish: "stop" }).end();
   });
 
-  test("[MO-62] ten times in a row at most: then the turn ends and says that it is incomplete", async () => {
+  test("[MO-62] at most ten times in a row: then the turn ends and says that it is incomplete", async () => {
     await using world = await openAnthropic();
     const { id } = await createChat(world, "what is tea?");
     using follower = await Follower.open(world.owner, id);
@@ -150,7 +150,7 @@ const summarized = async (world: ModelWorld, refuse: (call: ModelCall) => void):
 };
 
 describe("a prompt that is too long", () => {
-  test("[MO-62] an answer that has filled the context makes the history shorter and is asked for again", async () => {
+  test("[MO-62] an answer that has filled the context triggers a compaction and is requested again", async () => {
     await using world = await openAnthropic();
     const history = await summarized(world, (call) =>
       call.say({ text: "half" }).raw(ended("model_context_window_exceeded")).end(),
@@ -158,13 +158,13 @@ describe("a prompt that is too long", () => {
     expect(history).not.toContain("assistant: half");
   });
 
-  test("[CM-12] a refusal in words that nobody knows makes a history shorter that is near the limit", async () => {
+  test("[CM-12] an unknown refusal compacts a history that is near the limit", async () => {
     await using world = await openModelWorld();
     await addModel(world, "openai-compat", { context_limit: 12_000 });
     await summarized(world, (call) => call.answer(400, { error: { message: "La demande est refusee. (E-17)" } }));
   });
 
-  test("[CM-12] a short history stays as it is, and the same refusal a second time ends the turn", async () => {
+  test("[CM-12] a short history is unchanged, and the same refusal a second time ends the turn", async () => {
     await using world = await openModelWorld();
     await addModel(world, "openai-compat", { context_limit: 200_000 });
     const { id } = await createChat(world, LONG);
@@ -176,7 +176,7 @@ describe("a prompt that is too long", () => {
   });
 });
 
-describe("odd streams of Anthropic's protocol", () => {
+describe("malformed streams of Anthropic's protocol", () => {
   const start = (message: Json): string => line({ type: "message_start", message });
   const text = (index: number, words: string): string =>
     line({ type: "content_block_start", index, content_block: { type: "text", text: "" } }) +
@@ -227,7 +227,7 @@ describe("odd streams of Anthropic's protocol", () => {
     expect(world.upstream.calls).toHaveLength(1);
   });
 
-  test("[MO-44] calls with null arguments, with arguments as a text, without an id, with one that nobody could answer by, and of two at a time are run as they are meant", async () => {
+  test("[MO-44] calls with null arguments, string arguments, a missing or unusable ID, or interleaved are run as intended", async () => {
     const asked = (index: number, block: Json): string =>
       line({
         type: "content_block_start",
@@ -263,7 +263,7 @@ describe("odd streams of Anthropic's protocol", () => {
     await follower.until(() => follower.status === "waiting");
   });
 
-  test("[MO-44] a whole answer in the place of a stream is read as one", async () => {
+  test("[MO-44] a complete answer instead of a stream is accepted", async () => {
     await using world = await openAnthropic();
     const { id } = await createChat(world, "hello");
     using follower = await Follower.open(world.owner, id);
@@ -280,7 +280,7 @@ describe("odd streams of Anthropic's protocol", () => {
   });
 });
 
-test("[MO-44] U+2028 and U+2029 stand in a text as they are, also in a chunk with odd members", async () => {
+test("[MO-44] U+2028 and U+2029 are kept in text, also in a chunk with malformed members", async () => {
   await using world = await openModelWorld();
   await addModel(world);
   const { id } = await createChat(world, "hello");

@@ -1,4 +1,4 @@
-// Answers of chat-completions servers that are nearly right, over a real socket: what they say is kept, and what is half is never run.
+// Slightly malformed answers of chat-completions servers, over a real socket: their content is kept, and incomplete calls are never run.
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Chat } from "#schema/chats/chat.ts";
 import { createChat, Follower, openChatWorld, sendMessage } from "#test/support/chats.ts";
@@ -20,7 +20,7 @@ const call = (args: unknown): string =>
     tool_calls: [{ index: 0, id: "call-1", type: "function", function: { name: "list_templates", arguments: args } }],
   });
 
-/** The chat once its turn has ended, and the follower that has seen it. */
+/** Returns the chat once its turn has ended, with the follower that has seen it. */
 const answeredBy = async (answer: (call: ModelCall) => void, look: (chat: Chat, follower: Follower) => void) => {
   await using world = await openModelWorld();
   await addModel(world);
@@ -54,7 +54,7 @@ describe("an odd end", () => {
   );
 });
 
-test("[MO-44] chunks that are cut anywhere are read as they were meant", async () => {
+test("[MO-44] chunks that are split anywhere are decoded correctly", async () => {
   await using world = await openModelWorld();
   await addModel(world);
   const { id } = await createChat(world, "hello");
@@ -68,7 +68,7 @@ test("[MO-44] chunks that are cut anywhere are read as they were meant", async (
   expect(follower.history[1]).toBe(`assistant: ${text}`);
 });
 
-test("[MO-44] arguments that are an object are taken as such, and a web page in the place of an answer ends the turn in words", async () => {
+test("[MO-44] object arguments are accepted, and a web page instead of an answer ends the turn with a message", async () => {
   await using world = await openModelWorld();
   await addModel(world);
   const { id } = await createChat(world, "hello");
@@ -82,7 +82,7 @@ test("[MO-44] arguments that are an object are taken as such, and a web page in 
   expect(last_error).toMatchObject({ kind: "config", message: expect.stringContaining("web page"), retryable: false });
 });
 
-test("[MO-44] one JSON object in the place of a stream is taken as the answer, calls and all; an error in its place ends the turn", async () => {
+test("[MO-44] one JSON object instead of a stream is accepted as the answer, including calls; an error instead ends the turn", async () => {
   await using world = await openModelWorld();
   await addModel(world);
   const { id } = await createChat(world, "hello");
@@ -124,7 +124,7 @@ test.each(["length", "tool_calls", "stop"])(
   },
 );
 
-test("[MO-45] an answer that the filter ends is kept and said to be cut; a limit that left no word is told as such", async () => {
+test("[MO-45] an answer that the filter ends is kept and marked as cut off; a limit that left no text is reported as such", async () => {
   await answeredBy(
     (one) => one.say({ text: "half" }, { finish: "content_filter" }).end(),
     (chat, follower) => {
@@ -139,7 +139,7 @@ test("[MO-45] an answer that the filter ends is kept and said to be cut; a limit
   );
 });
 
-test("[CH-48] a chat that waits for a slot says so on its stream, also to who joins late, and takes it back", async () => {
+test("[CH-48] a chat that waits for a slot says so on its stream, also to late joiners, and clears it", async () => {
   await using world = await openChatWorld({ env: { SLIPWAY_CHAT_SLOTS: "1" } });
   await createChat(world, "one");
   const first = await world.models.next();
@@ -157,7 +157,7 @@ test("[CH-48] a chat that waits for a slot says so on its stream, also to who jo
   (await world.models.next()).finish();
   await follower.until(({ status }) => status === "waiting");
 
-  // One that is stopped while it waits takes it back, too.
+  // A turn stopped while waiting also takes it back.
   await createChat(world, "three");
   const third = await world.models.next();
   const stopped = await createChat(world, "four");

@@ -1,4 +1,4 @@
-// A chat's history goes to its own model and to no other: what happens when that model can no longer be asked.
+// A chat's history is sent only to its own model: what happens when that model is no longer available.
 import { expect, test } from "bun:test";
 import type { Chat } from "#schema/chats/chat.ts";
 import { createChat, Follower, sendMessage } from "#test/support/chats.ts";
@@ -7,7 +7,7 @@ import { addModel, MODEL_KEY, openModelWorld } from "#test/support/models/model-
 const MODELS = "/api/v2/chats/model-configs";
 const PROVIDERS = "/api/v2/chats/providers";
 
-/** A chat with a private history on a model of its own; the default model belongs to another provider. */
+/** A chat with a private history on its own model; the default model belongs to another provider. */
 const openPrivateChat = async () => {
   const world = await openModelWorld();
   const fallback = await addModel(world);
@@ -87,7 +87,7 @@ test.each(CASES)(
   },
 );
 
-test("[MO-34] anyone who chooses another model continues with it, and the own model answers again once it can", async () => {
+test("[MO-34] choosing another model continues with it, and the original model answers again once it can", async () => {
   await using story = await openPrivateChat();
   const { world, chat, follower, fallback, mine, provider } = story;
   await world.owner.patch(provider, { api_key: "" });
@@ -105,7 +105,7 @@ test("[MO-34] anyone who chooses another model continues with it, and the own mo
   expect(mine.model.id).not.toBe(fallback.model.id);
 });
 
-test("[MO-34] a queued message whose model is lost goes to the default one, and warnings say so until the next message", async () => {
+test("[MO-34] a queued message whose model is gone uses the default one, and warnings say so until the next message", async () => {
   await using story = await openPrivateChat();
   const { world, chat, follower, fallback, mine, model } = story;
   const warnings = async () => (await world.owner.get<Chat>(`/api/v2/chats/${chat.id}`)).warnings;

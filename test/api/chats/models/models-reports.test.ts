@@ -1,4 +1,4 @@
-// Situations that people who host coding agents have reported in public, as what their servers send and refuse. Each names its report.
+// Situations reported publicly by people who host coding agents, as what their servers send and reject. Each names its report.
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Chat } from "#schema/chats/chat.ts";
 import type { ChatErrorKind } from "#schema/chats/chat-error.ts";
@@ -159,7 +159,7 @@ test.each([...FAILURES])(
   },
 );
 
-test("[MO-44] BaseIntelligence/bounty-challenge#49580: arguments that are no JSON are an error, and no other arguments", async () => {
+test("[MO-44] BaseIntelligence/bounty-challenge#49580: arguments that are not JSON return an error, and no other arguments are used", async () => {
   await using world = await openModelWorld();
   await addModel(world);
   const { id } = await createChat(world, "look");
@@ -175,7 +175,7 @@ test("[MO-44] BaseIntelligence/bounty-challenge#49580: arguments that are no JSO
   await follower.until(({ status }) => status === "waiting");
 });
 
-test("[MO-44] earendil-works/pi#7441: counters behind the words, but no reason for the end and no last line", async () => {
+test("[MO-44] earendil-works/pi#7441: counters after the text, but no finish reason and no last line", async () => {
   await using world = await openModelWorld();
   await addModel(world);
   const { id } = await createChat(world, "hello");
@@ -268,7 +268,7 @@ const stopped = async (kind: ProviderKind, model: Json, base?: string): Promise<
   return next;
 };
 
-test("[MO-63] mistralai/mistral-vibe#578, charmbracelet/crush#279: an answer that was stopped behind a call, and a message", async () => {
+test("[MO-63] mistralai/mistral-vibe#578, charmbracelet/crush#279: an answer that was stopped after a call, and a message", async () => {
   const { body } = await stopped("openai-compat", { model: "mistral-small-4" }, "/mistral/v1");
   const roles = (body.messages as Json[]).map(({ role }) => role);
   expect(roles).toEqual(["system", "user", "assistant", "tool", "assistant", "user"]);

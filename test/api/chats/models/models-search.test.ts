@@ -1,4 +1,4 @@
-// Providers that search the web on their own: what is offered, shown, kept and sent back, over a real socket.
+// Web search by providers: what is offered, shown, stored and sent back, over a real socket.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import type { MessagePage } from "#schema/chats/chat.ts";
 import type { ProviderKind } from "#schema/chats/model-provider.ts";
@@ -8,7 +8,7 @@ import { scaled } from "#test/support/pace.ts";
 
 setDefaultTimeout(scaled(30_000));
 
-/** How each is asked, and what of the search it wants to see again. */
+/** How each is requested, and which part of the search it needs back. */
 const KINDS: readonly (readonly [ProviderKind, asked: object, again: string])[] = [
   [
     "anthropic",
@@ -21,7 +21,7 @@ const KINDS: readonly (readonly [ProviderKind, asked: object, again: string])[] 
 const MODELS: Partial<Record<ProviderKind, string>> = { anthropic: "claude", openai: "gpt", google: "gemini-3-pro" };
 const search = { id: "search_1", query: "tea", url: "https://example.com/tea", title: "Tea" };
 
-test("[MO-36] [MO-37] a provider searches the web where the model's options say so; what it found is shown, kept, and sent back to it alone", async () => {
+test("[MO-36] [MO-37] a provider searches the web if the model's options allow it; results are shown, kept, and sent back to it alone", async () => {
   await using world = await openModelWorld();
   const { model: other } = await addModel(world, "openai-compat", { model: "other" });
   for (const [kind, asked, wanted] of KINDS) {

@@ -1,4 +1,4 @@
-// Conversations with models of each kind, over a real socket in the provider's own protocol, through the public chat API.
+// Conversations with models of each kind, over a real socket in the provider's protocol, through the public chat API.
 import { describe, expect, test } from "bun:test";
 import type { MessagePage } from "#schema/chats/chat.ts";
 import type { ProviderKind } from "#schema/chats/model-provider.ts";
@@ -6,7 +6,7 @@ import { createChat, Follower, sendMessage } from "#test/support/chats.ts";
 import { addModel, MODEL_KEY, openModelWorld } from "#test/support/models/model-world.ts";
 
 const KINDS: ProviderKind[] = ["openai-compat", "openai", "anthropic", "google"];
-/** A model that OpenAI knows to think. */
+/** A model known as an OpenAI reasoning model. */
 const KNOWN = { model: "gpt-5" };
 const TOOLS = [{ name: "lookup", description: "Looks up", input_schema: { type: "object", properties: {} } }];
 type World = Awaited<ReturnType<typeof openModelWorld>>;
@@ -38,7 +38,7 @@ describe.each(KINDS)("a model of the kind %s", (kind) => {
     expect(JSON.stringify([message, follower.events])).not.toContain("provider_metadata");
   });
 
-  test("[MO-31] is offered the client's tools; its call waits for the client, whose result goes back to it", async () => {
+  test("[MO-31] gets the client's tools; its call waits for the client, whose result is sent back", async () => {
     await using world = await openModelWorld();
     await addModel(world, kind, KNOWN);
     const chat = await createChat(world, "look it up", { unsafe_dynamic_tools: TOOLS });
@@ -62,7 +62,7 @@ describe.each(KINDS)("a model of the kind %s", (kind) => {
     expect(follower.history.at(-1)).toBe("assistant: It is a leaf.");
   });
 
-  test("[MO-32] an interrupt closes the connection to it, and what it said is kept", async () => {
+  test("[MO-32] an interrupt closes the connection to it, and its output is kept", async () => {
     await using world = await openModelWorld();
     await addModel(world, kind);
     const chat = await createChat(world, "talk");
@@ -78,7 +78,7 @@ describe.each(KINDS)("a model of the kind %s", (kind) => {
 });
 
 describe("a conversation", () => {
-  test("[MO-33] goes to the model as it stands: earlier answers, later messages, the effort that was asked for", async () => {
+  test("[MO-33] sends the model the current history: earlier answers, later messages, the requested effort", async () => {
     await using world = await openModelWorld();
     await addModel(world, "openai-compat", {
       model_config: { reasoning: { max: "medium" }, temperature: 0.5, max_output_tokens: 99 },

@@ -1,5 +1,5 @@
-// One chat that goes from every kind of model server to every other, with calls of tools all along. Each server refuses on its own what the
-// real one documents as refused (test/support/models/receiver-rules.ts).
+// One chat that switches from every kind of model server to every other, with tool calls throughout. Each server rejects what the real one
+// documents as rejected (test/support/models/receiver-rules.ts).
 import { expect, test } from "bun:test";
 import type { ProviderKind } from "#schema/chats/model-provider.ts";
 import { createChat, Follower, sendMessage } from "#test/support/chats.ts";
@@ -9,7 +9,7 @@ import type { ModelCall } from "#test/support/models/model-server.ts";
 import { addModel, openModelWorld } from "#test/support/models/model-world.ts";
 import { RECEIVERS } from "#test/support/models/receiver-rules.ts";
 
-/** What can only be learned from a refusal: once for each model. */
+/** Learned only from a rejection, once per model. */
 const LEARNED = /reasoning_content/;
 
 type Server = { readonly kind: ProviderKind; readonly model: string; readonly base?: string };
@@ -22,7 +22,7 @@ const SERVERS: readonly Server[] = [
   ...DIALECTS.map((name): Server => ({ kind: "openai-compat", model: NAMES[name] ?? name, base: `/${name}/v1` })),
 ];
 
-/** The ids that each server's models make. */
+/** Call IDs as each server's models create them. */
 const idOf = (call: ModelCall, count: number): string => {
   const digits = String(count).padStart(4, "0");
   switch (protocolOf(call.path)) {
@@ -30,7 +30,7 @@ const idOf = (call: ModelCall, count: number): string => {
       return `toolu_01${digits}`;
     case "mistral":
       return `abcde${digits}`;
-    // From 0 in every answer, as some of its servers count.
+    // Starts at 0 in every answer, as some of its servers do.
     case "kimi":
       return "functions.list_templates:0";
     case "vllm":
@@ -42,7 +42,7 @@ const idOf = (call: ModelCall, count: number): string => {
   }
 };
 
-/** A walk that goes from each to each other once. */
+/** Returns a walk that goes from each to each other once. */
 const walk = (count: number): number[] => {
   const left = Array.from({ length: count }, (_, from) =>
     Array.from({ length: count }, (_, to) => to).filter((to) => to !== from),
@@ -57,7 +57,7 @@ const walk = (count: number): number[] => {
   return path.reverse();
 };
 
-test("[MO-63] a chat with 40 calls goes from every model to every other", async () => {
+test("[MO-63] a chat with 40 calls switches from every model to every other", async () => {
   await using world = await openModelWorld();
   const ids: string[] = [];
   for (const { kind, model, base } of SERVERS) {

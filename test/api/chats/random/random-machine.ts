@@ -1,5 +1,5 @@
-// The pure machine alongside a running chat: every commit that the chat announces must be explained by one command of the table (or by a
-// step and what follows from it), and from then on both must show the same. Used by random-run.ts.
+// The pure machine next to a running chat: every commit that the chat publishes must be explained by one command of the table (or by a step
+// and its consequence), and then both must show the same. Used by random-run.ts.
 
 import type { ChatState } from "#actors/chat/machine/chat-state.ts";
 import type { Command, Execution, Message, NewMessage } from "#actors/chat/machine/decision.ts";
@@ -14,7 +14,7 @@ type Moved = { readonly state: ChatState; readonly inserted: readonly Message[];
 
 const plain = ({ id: _, created_at: __, revision: ___, ...message }: Message): NewMessage => message;
 
-/** Every command, or two in one commit, that might have led from `before` to this notice. */
+/** Yields every command, or pair of commands in one commit, that could lead from `before` to this notice. */
 function* input(before: Execution, { queue, messages, reset, retry_state, last_error }: ChatNotice): Iterable<Wish[]> {
   const { history_version, generation_attempt, pending_calls } = before;
   const fence = { history_version, generation_attempt };
@@ -60,7 +60,7 @@ const moved = (before: ChatState, wish: Wish[], { messages, queue }: ChatNotice)
   const now = messages[0]?.created_at ?? queue.at(-1)?.created_at ?? 0;
   for (const one of wish) {
     const first_id = messages[inserted.length]?.id ?? 0;
-    // What follows from a step belongs to the history that the step has made.
+    // The consequence of a step belongs to the history that the step created.
     const own = one.type === "enter_requires_action" || one.type === "finish_turn";
     const command = { ...one, ...(own ? { history_version: state.history_version } : {}), first_id, now } as Command;
     const decision = transition(state, command);
@@ -74,7 +74,7 @@ const moved = (before: ChatState, wish: Wish[], { messages, queue }: ChatNotice)
 
 const shown = ({ state, inserted, reset }: Moved): ChatNotice => ({ ...toPicture(state), messages: inserted, reset });
 
-/** Without the columns that a queue has when it was read from its table. */
+/** Without the columns that only a queue read from its table has. */
 const withoutColumns = (notice: ChatNotice): ChatNotice => ({
   ...notice,
   queue: notice.queue.map(({ id, position, content, created_by, model_config_id, reasoning_effort, created_at }) => ({
@@ -88,7 +88,7 @@ const withoutColumns = (notice: ChatNotice): ChatNotice => ({
   })),
 });
 
-/** Follows one chat from inside; complains about every commit that the table does not explain. */
+/** Follows one chat from inside; reports every commit that the table does not explain. */
 export class Machine implements Disposable {
   readonly wrong: string[] = [];
   /** How often each command led from which state to which. */

@@ -1,5 +1,5 @@
-// Models that answer as they like: words, thoughts, calls of tools known and unknown, every kind of failure, silence, and ends that
-// are no ends. They note when a history has a person's message twice. Used by random-run.ts.
+// Models with random answers: text, thoughts, calls of known and unknown tools, every kind of failure, silence, and abnormal ends. They
+// report histories that contain a user message twice. Used by random-run.ts.
 import type { ChatErrorKind } from "#schema/chats/chat-error.ts";
 import { type LanguageModels, ModelError, type ModelEvent, type ModelRequest } from "#src/llm/model.ts";
 import { SCRIPTED } from "#test/support/models/scripted-models.ts";

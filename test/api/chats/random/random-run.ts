@@ -1,6 +1,6 @@
-// Several clients at once do what they like to a few chats, for which models answer as they like, while followers come and go and the
-// clock moves. Every commit must be one of the table, and in the end every follower has the same picture as the database and the pure
-// machine. Used by random.test.ts and by test/crash/chats/server-chats-random.ts.
+// Several clients act randomly on a few chats, with randomly answering models, while followers come and go and the clock moves. Every
+// commit must be in the table, and in the end every follower has the same state as the database and the pure machine. Used by
+// random.test.ts and by test/crash/chats/server-chats-random.ts.
 import type { Chat, MessagePage } from "#schema/chats/chat.ts";
 import { type ChatWorld, createChat, Follower, openChatWorld, said, wordsOf } from "#test/support/chats.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
@@ -12,9 +12,9 @@ export type RandomOptions = {
   readonly commands: number;
   readonly seed: number;
   readonly chats?: number;
-  /** Clients at once. */
+  /** Number of concurrent clients. */
   readonly clients?: number;
-  /** Nothing but queue, promote, delete and edit. */
+  /** Only queue, promote, delete and edit. */
   readonly queueOnly?: boolean;
 };
 
@@ -32,7 +32,7 @@ type Play = {
 
 const callId = ({ tool_call_id = "" }: { tool_call_id?: string }): string => tool_call_id;
 
-/** One command of one client; what is not expected of it is an error. */
+/** Runs one command of one client; an unexpected response is an error. */
 const command = async (play: Play, id: string): Promise<void> => {
   const { random, acknowledged } = play;
   const { owner } = play.world;
@@ -84,7 +84,7 @@ const command = async (play: Play, id: string): Promise<void> => {
   await call("POST", "/reconcile-invalid");
 };
 
-/** Unarchives, moves the clock, and waits until the chat has nothing more to do. */
+/** Unarchives the chat, moves the clock, and waits until the chat is idle. */
 const settle = async ({ owner }: ChatWorld, clock: ManualClock, id: string): Promise<Chat> => {
   for (let round = 0; round < 4_000; round++) {
     const chat = await owner.get<Chat>(`/api/v2/chats/${id}`);
@@ -105,7 +105,7 @@ const follow = async ({ owner }: ChatWorld, random: Random, id: string): Promise
   return { id, after, follower: await open(owner, id, after) };
 };
 
-/** Where a follower's picture is another one than the database's, in words. */
+/** Describes how a follower's state differs from the database's. */
 const compare = async ({ owner }: ChatWorld, chat: Chat, { after, follower }: Following): Promise<string[]> => {
   const { messages, queued_messages } = await owner.get<MessagePage>(`/api/v2/chats/${chat.id}/messages?limit=200`);
   const lines = (all: typeof messages) => all.flatMap((one) => (one.id > after ? [`${one.id} ${wordsOf(one)}`] : []));
@@ -121,7 +121,7 @@ const compare = async ({ owner }: ChatWorld, chat: Chat, { after, follower }: Fo
   return picture() === truth ? [] : [`a follower of ${chat.id} has ${picture()} instead of ${truth}`];
 };
 
-/** Plays so many commands. Throws with the seed and what is wrong; returns what was seen, in one line. */
+/** Runs this many commands. Throws with the seed and the problem; returns a one-line summary. */
 export const randomChats = async (options: RandomOptions): Promise<string> => {
   const { commands, seed, chats = 4, clients = 8, queueOnly = false } = options;
   const random = randomOf(seed);

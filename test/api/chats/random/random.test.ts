@@ -1,5 +1,5 @@
-// The short form of random commands on chats; `bun run torture` has the long one. SLIPWAY_TEST_COMMANDS makes this one longer, and
-// SLIPWAY_TEST_SEED runs the same again.
+// The short form of random chat commands; `bun run torture` has the long one. SLIPWAY_TEST_COMMANDS sets the length, and SLIPWAY_TEST_SEED
+// reproduces a run.
 import { expect } from "bun:test";
 import { testInside } from "#test/support/inside.ts";
 import { randomChats } from "./random-run.ts";

@@ -1,4 +1,4 @@
-// A small generator of repeatable chance.
+// A small seeded random generator.
 import { randomFrom } from "#test/support/random.ts";
 
 export const randomOf = (seed: number) => {

@@ -1,4 +1,4 @@
-// What administrators and users set for chats, and what a model is notified of it.
+// Chat settings of administrators and users, and what a model receives of them.
 import { expect, test } from "bun:test";
 import { Client } from "#src/client.ts";
 import { type ChatWorld, createChat, Follower, openChatWorld, sendMessage } from "#test/support/chats.ts";
@@ -40,7 +40,7 @@ test.each<[path: string, member: string, fresh: unknown, good: unknown[], bad: u
   },
 );
 
-test("[CC-3] a first own system prompt replaces the one Slipway comes with, unless it is wanted, too", async () => {
+test("[CC-3] the first custom system prompt replaces Slipway's own, unless both are requested", async () => {
   const read = () => admin.get<Record<string, unknown>>(`${CONFIG}/system-prompt`);
   const fresh = await read();
   expect(fresh).toMatchObject({ system_prompt: "", include_default_system_prompt: true });
@@ -56,7 +56,7 @@ test("[CC-3] a first own system prompt replaces the one Slipway comes with, unle
   expect(await statusOf(member, "PUT", "system-prompt", { system_prompt: "mine" })).toBe(403);
 });
 
-test("[CC-4] a user's prompt is their own, and returns as it was stored", async () => {
+test("[CC-4] a user's prompt is private and returned as stored", async () => {
   const kept = await member.put<{ custom_prompt: string }>(`${CONFIG}/user-prompt`, {
     custom_prompt: "\ufeff Answer\r\nin\u00ad rhymes.\u0007 ",
   });
@@ -67,7 +67,7 @@ test("[CC-4] a user's prompt is their own, and returns as it was stored", async 
   expect(await member.get(`${CONFIG}/user-prompt`)).toEqual(kept);
 });
 
-test("[CC-5] recording one's model calls needs an administrator's word first", async () => {
+test("[CC-5] recording a user's model calls requires an administrator's permission first", async () => {
   const read = () => member.get(`${CONFIG}/user-debug-logging`);
   expect(await read()).toEqual({
     debug_logging_enabled: false,
@@ -83,7 +83,7 @@ test("[CC-5] recording one's model calls needs an administrator's word first", a
   expect(await read()).toMatchObject({ debug_logging_enabled: false, user_toggle_allowed: false });
 });
 
-test("[CC-5] a server that records everything lets nobody switch", async () => {
+test("[CC-5] a server that records everything refuses changes", async () => {
   await using forced = await startTestServer({ env: { SLIPWAY_CHAT_DEBUG_LOGGING: "true" } });
   const owner = await new Client(forced.url).signIn(ADMIN.email, ADMIN.password);
   expect(await owner.get(`${CONFIG}/debug-logging`)).toEqual({
@@ -99,7 +99,7 @@ test("[CC-5] a server that records everything lets nobody switch", async () => {
   expect(await statusOf(owner, "PUT", "user-debug-logging", { debug_logging_enabled: false })).toBe(409);
 });
 
-test("[CC-6] compaction thresholds are kept by model, two at once as well", async () => {
+test("[CC-6] compaction thresholds are stored per model, also when two are set concurrently", async () => {
   const { models } = await openModels();
   const path = (id: string) => `user-compaction-thresholds/${id}`;
   const [first, second] = models as [string, string];
@@ -139,7 +139,7 @@ const openModels = async (): Promise<{ models: string[] }> => {
 };
 
 testInside(
-  "[CC-7] a model is told the deployment's prompt, its owner's and the mode's, as they are at that moment",
+  "[CC-7] a model gets the current prompts of the deployment, its owner and the mode",
   async () => {
     await using world = await openChatWorld();
     const boss = await new Client(world.server.url).signIn(ADMIN.email, ADMIN.password);

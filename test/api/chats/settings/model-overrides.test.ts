@@ -1,4 +1,4 @@
-// Models that people choose for their own chats: when they count, and who may choose.
+// Models that people choose for their own chats: when they apply, and who may choose.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { Client } from "#src/client.ts";
 import { DEMO } from "#src/llm/demo.ts";
@@ -18,7 +18,7 @@ const allow = async (world: ChatWorld, allow_users: boolean) => {
   return admin;
 };
 
-test("[MW-1] a chat is made with its owner's own choice while that is allowed, unless the request says otherwise", async () => {
+test("[MW-1] a chat is created with its owner's own choice while that is allowed, unless the request says otherwise", async () => {
   await using world = await openChatWorld();
   await allow(world, true);
   const path = pathOf(world.organization_id);
@@ -47,7 +47,7 @@ test("[MW-1] a chat is made with its owner's own choice while that is allowed, u
   expect(await efforts()).toBeUndefined();
 });
 
-test("[MW-2] each chooses for themselves, where it is allowed; what does not fit is refused and changes nothing", async () => {
+test("[MW-2] users choose for themselves, if allowed; an invalid choice is refused and changes nothing", async () => {
   await using world = await openChatWorld();
   const path = pathOf(world.organization_id);
   const statusOf = async (client: Client, method: string, to: string, body?: unknown) =>

@@ -1,11 +1,11 @@
-// Trying a model when it is set up: it says hello, or the words say why not.
+// Trying a model when it is configured: it says hello, or the error says why not.
 import { expect, test } from "bun:test";
 import type { TriedModel } from "#schema/chats/model-config.ts";
 import type { ModelProvider, TriedProvider } from "#schema/chats/model-provider.ts";
 import type { HealthReport } from "#schema/deployment/health.ts";
 import { addModel, openModelWorld } from "#test/support/models/model-world.ts";
 
-test("[MO-60] a model that answers is told with its words, its time and its tokens, and what it cost is the asker's", async () => {
+test("[MO-60] testing a model returns its text, time and tokens, and the cost is charged to the caller", async () => {
   await using world = await openModelWorld();
   const { model } = await addModel(world);
   world.upstream.isPolite = false;
@@ -18,7 +18,7 @@ test("[MO-60] a model that answers is told with its words, its time and its toke
   expect(answer.first_ms).toBeLessThanOrEqual(answer.total_ms);
 });
 
-test("[MO-60] a model that refuses its key is told in words, without the provider's text, which may repeat the key; a disabled one is a conflict", async () => {
+test("[MO-60] a model that refuses its key is reported without the provider's text, which may repeat the key; a disabled one is a conflict", async () => {
   await using world = await openModelWorld();
   const { model } = await addModel(world);
   world.upstream.isPolite = false;
@@ -34,7 +34,7 @@ test("[MO-60] a model that refuses its key is told in words, without the provide
   expect((await world.owner.fetch("POST", `/api/v2/chats/model-configs/${model.id}/try`)).status).toBe(409);
 });
 
-test("[MO-65] a provider is tried before it is saved: its list of models returns, a wrong key and an address without an answer are told, and a stored key never goes to another place", async () => {
+test("[MO-65] a provider is tested before it is saved: its model list is returned, a wrong key and a silent address are reported, and a stored key is never sent elsewhere", async () => {
   await using world = await openModelWorld();
   const keys: string[] = [];
   const serve = () =>
@@ -60,7 +60,7 @@ test("[MO-65] a provider is tried before it is saved: its list of models returns
     problem: "The provider rejected the key.",
   });
   expect(await tried({ ...compat, base_url: "http://127.0.0.1:1/v1" })).toMatchObject({ works: false });
-  // A model without an answer.
+  // The model does not answer.
   expect(await tried({ ...compat, api_key: "right", model: "a-model" })).toMatchObject({ works: false });
   const { id } = await world.owner.post<ModelProvider>("/api/v2/chats/providers", { ...compat, api_key: "right" });
   expect(await tried({ provider_id: id })).toMatchObject({ works: true });
@@ -73,7 +73,7 @@ test("[MO-65] a provider is tried before it is saved: its list of models returns
   ]);
 });
 
-test("[MO-65] a model that does not answer never becomes the default, be it the first one, one that is added as the default, by a change, or in place of one that is deleted or disabled", async () => {
+test("[MO-65] a model that does not answer never becomes the default: as the first one, when added as the default, by a change, or as a replacement", async () => {
   await using world = await openModelWorld();
   const { owner, upstream } = world;
   upstream.isPolite = false;
@@ -92,14 +92,14 @@ test("[MO-65] a model that does not answer never becomes the default, be it the 
   });
   const add = (model: string, more: object = {}) => ({ provider_id: provider.id, model, ...more });
 
-  // Asked for as the default: nothing is added.
+  // Requested as the default: nothing is added.
   const refused = owner.fetch("POST", MODELS, add("dead", { is_default: true }));
   await answersNo();
   expect((await refused).status).toBe(412);
   expect(await list()).toEqual([]);
   expect((await owner.fetch("POST", MODELS, add("off", { is_default: true, enabled: false }))).status).toBe(409);
 
-  // The first one is added, and is not the default; the first that answers is.
+  // The first one is added but is not the default; the first one that answers is.
   const first = owner.post<Model>(MODELS, add("dead"));
   await answersNo();
   expect((await first).is_default).toBe(false);
@@ -107,7 +107,7 @@ test("[MO-65] a model that does not answer never becomes the default, be it the 
   const second = owner.post<Model>(MODELS, add("alive"));
   await answers();
   expect((await second).is_default).toBe(true);
-  // Another one is not asked anything.
+  // Another model is not called.
   const other = await owner.post<Model>(MODELS, add("other"));
   expect([other.is_default, await defaults()]).toEqual([false, ["alive"]]);
 
@@ -121,7 +121,7 @@ test("[MO-65] a model that does not answer never becomes the default, be it the 
   await taken;
   expect(await defaults()).toEqual(["other"]);
 
-  // A model that takes the place of a default is asked, too: the oldest that answers gets it, not the oldest.
+  // A model that replaces the default is also tried: the oldest one that answers becomes the default.
   const answerEach = async (count: number, living: string) => {
     for (let at = 0; at < count; at++) {
       const call = await upstream.next();
@@ -136,7 +136,7 @@ test("[MO-65] a model that does not answer never becomes the default, be it the 
   expect(await defaults()).toEqual(["alive"]);
   const switched = owner.patch<Model>(`${MODELS}/${(await second).id}`, { enabled: false });
   await answerEach(1, "nothing");
-  // None answers: what is disabled stays the default for when it is enabled again.
+  // If none answers, a disabled model stays the default until it is enabled again.
   expect([(await switched).is_default, await defaults()]).toEqual([true, ["alive"]]);
   const last = owner.delete(`${MODELS}/${(await second).id}`);
   await answerEach(1, "nothing");

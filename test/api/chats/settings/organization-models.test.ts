@@ -1,4 +1,4 @@
-// Models an organization wants alongside its chats: when they are asked, and who may choose.
+// Models that an organization sets for the titles and compaction of its chats: when they are called, and who may choose.
 import { expect, setDefaultTimeout } from "bun:test";
 import type { Chat } from "#schema/chats/chat.ts";
 import type { ModelConfig } from "#schema/chats/model-config.ts";
@@ -16,7 +16,7 @@ const finish = (call: ModelCall, text: string, input = 10): void =>
   call.say({ text }, { finish: "stop", usage: { input, output: 5 } }).end();
 
 testInside(
-  "[MW-3] titles and shorter histories come from the organization's models; one that is disabled gives no title",
+  "[MW-3] titles and compactions use the organization's models; a disabled one gives no title",
   async () => {
     await using world = await openModelWorld({ env: { SLIPWAY_CHAT_TITLES: "true" } });
     const { provider } = await addModel(world, "openai-compat", { context_limit: 1_000, compression_threshold: 50 });

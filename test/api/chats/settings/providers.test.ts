@@ -1,4 +1,4 @@
-// Setting up models: who may, what is refused, which model is the default, and that keys go in and never come out.
+// Configuring models: who may, what is rejected, which model is the default, and that keys are never returned.
 import { describe, expect, test } from "bun:test";
 import type { AvailableModels, ModelConfig } from "#schema/chats/model-config.ts";
 import type { ModelProvider } from "#schema/chats/model-provider.ts";
@@ -26,7 +26,7 @@ const defaults = async ({ owner }: World): Promise<string[]> =>
   (await owner.get<ModelConfig[]>(MODELS)).filter(({ is_default }) => is_default).map(({ model }) => model);
 
 describe("providers", () => {
-  test("[MO-1] are made, listed, changed and deleted; a kind may have several under different names", async () => {
+  test("[MO-1] are created, listed, changed and deleted; a kind may have several under different names", async () => {
     await using world = await openModelWorld();
     const { owner } = world;
     const made = await owner.post<ModelProvider>(PROVIDERS, { provider: "openai", api_key: MODEL_KEY });
@@ -66,7 +66,7 @@ describe("providers", () => {
     expect(await world.owner.get<ModelProvider[]>(PROVIDERS)).toEqual([]);
   });
 
-  test("[MO-3] only the owner manages providers and models; members see what they can use", async () => {
+  test("[MO-3] only the owner manages providers and models; members see the usable ones", async () => {
     await using world = await openModelWorld();
     const { provider, model } = await addModel(world);
     const mia = await member(world);
@@ -90,7 +90,7 @@ describe("providers", () => {
     expect(await mia.get<ModelConfig[]>(MODELS)).toEqual([]);
   });
 
-  test("[MO-4] keys are stored sealed: neither the files nor any answer tell them, and they work after a restart", async () => {
+  test("[MO-4] keys are stored encrypted: no file or response reveals them, and they work after a restart", async () => {
     using directory = tempDirectory();
     const upstreamUrl = await (async () => {
       await using world = await openModelWorld({ directory: directory.path });
@@ -116,7 +116,7 @@ describe("providers", () => {
     expect(call.headers.get("authorization")).toBe(`Bearer ${MODEL_KEY}-2`);
   });
 
-  test("[MO-5] a key does not go along to another address: it must be given again", async () => {
+  test("[MO-5] a key is not sent to another address: it must be given again", async () => {
     await using world = await openModelWorld();
     const { provider } = await addModel(world);
     const path = `${PROVIDERS}/${provider.id}`;
@@ -128,7 +128,7 @@ describe("providers", () => {
 });
 
 describe("models", () => {
-  test("[MO-6] there is one default: the first that answers, the one that is named, an heir", async () => {
+  test("[MO-6] there is one default: the first that answers, the one that is named, or a replacement", async () => {
     await using world = await openModelWorld();
     const { owner } = world;
     await owner.post(PROVIDERS, { provider: "openai-compat", base_url: `${world.upstream.url}/v1` });
@@ -153,7 +153,7 @@ describe("models", () => {
     expect(await defaults(world)).toHaveLength(1);
   });
 
-  test("[MO-7] a model needs an enabled provider (412), a name of its own there (409) and sensible numbers (400)", async () => {
+  test("[MO-7] a model needs an enabled provider (412), a unique name there (409) and valid numbers (400)", async () => {
     await using world = await openModelWorld();
     const { owner } = world;
     expect(await statusOf(owner, "POST", MODELS, { provider: "openai", model: "m" })).toBe(412);
@@ -179,7 +179,7 @@ describe("models", () => {
     expect(await owner.get<ModelConfig[]>(MODELS)).toHaveLength(1);
   });
 
-  test("[MO-8] what can be used is listed with reasons, and chats cannot be made with what cannot", async () => {
+  test("[MO-8] usable models are listed, others with reasons, and chats cannot be created with an unusable one", async () => {
     await using world = await openModelWorld();
     const { owner } = world;
     const available = () => owner.get<AvailableModels>("/api/v2/chats/models");
@@ -199,7 +199,7 @@ describe("models", () => {
     expect((await createChat(world, "hello")).last_model_config_id).toBe(model.id);
   });
 
-  test("[MO-9] a fresh install answers with the demo model, and a chat begun with it continues with a real one", async () => {
+  test("[MO-9] a fresh install answers with the demo model, and a chat started with it continues with a real one", async () => {
     await using world = await openModelWorld();
     const chat = await createChat(world, "say: hi");
     using follower = await Follower.open(world.owner, chat.id);
@@ -221,7 +221,7 @@ const PRIVATE = [
   ...["http://[fd00::1]/v1", "https://[::ffff:10.1.2.4]/v1"],
 ];
 
-test("[MO-46] where others use the server, too, a base URL that would not be called is refused when it is entered, and metadata services everywhere", async () => {
+test("[MO-46] if others use the server too, a base URL that would not be called is refused when it is entered, and metadata services always", async () => {
   await using shared = await openModelWorld({ env: { SLIPWAY_ACCESS_URL: "https://slipway.example" } });
   await using alone = await openModelWorld();
   const add = async ({ owner }: typeof shared, base_url: string) => {

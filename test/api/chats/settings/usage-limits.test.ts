@@ -1,4 +1,4 @@
-// How much people may spend on models: who sets it, whose limit counts, and what happens at its end, over the public API.
+// Spending limits on models: who sets them, whose limit applies, and what happens when it is reached, over the public API.
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { periodAt } from "#actors/chat/spending/period.ts";
 import type { Chat } from "#schema/chats/chat.ts";
@@ -26,7 +26,7 @@ const openWorld = async (options: { clock?: ManualClock } = {}) => {
   return { ...world, models, admin, [Symbol.asyncDispose]: () => world[Symbol.asyncDispose]() };
 };
 
-/** The next call says so much and costs so much. */
+/** Answers the next call with this text and cost. */
 const answer = async ({ models }: Pick<ChatWorld, "models">, text: string, input_tokens: number): Promise<void> => {
   (await models.next()).say(text).push({ type: "usage", usage: { input_tokens } }).finish();
 };
@@ -50,7 +50,7 @@ describe("[SP-5] periods are days, weeks from Monday and months in UTC", () => {
 });
 
 testInside(
-  "[SP-6] who has spent the limit is refused with its members, also edits and new chats; a new period starts over",
+  "[SP-6] a user who has reached the limit is refused, with its figures, also for edits and new chats; a new period starts over",
   async () => {
     const clock = new ManualClock(Date.UTC(2030, 0, 1, 23));
     await using world = await openWorld({ clock });
@@ -61,7 +61,7 @@ testInside(
     using follower = await Follower.open(owner, id);
     await answer(world, "first", 99);
     await follower.until(({ status }) => status === "waiting");
-    // One micro is left: anyone who begins below the limit may end above it.
+    // One micro is left: a call that starts below the limit may end above it.
     await sendMessage(world, id, "two");
     await answer(world, "second", 50);
     await follower.until(({ status, history }) => status === "waiting" && history.length === 4);
@@ -98,7 +98,7 @@ testInside(
 );
 
 testInside(
-  "[SP-6] [BU-4] a turn waits before its next model call until the limit is raised, and so does a message that waited",
+  "[SP-6] [BU-4] a turn waits before its next model call until the limit is raised, and so does a queued message",
   async () => {
     await using world = await openWorld();
     const { owner, admin, models } = world;
@@ -124,7 +124,7 @@ testInside(
 );
 
 testInside(
-  "[SP-5] a user's own limit counts, else the lowest of the organizations, else everyone's; without a price nothing counts",
+  "[SP-5] a user's own limit applies, else the lowest of the organizations, else everyone's; calls without a price are not included",
   async () => {
     await using world = await openWorld();
     const { owner, admin, user_id, organization_id, models } = world;
@@ -189,7 +189,7 @@ testInside(
 );
 
 testInside(
-  "[SP-6] while what was spent cannot be read nothing is: messages are refused and calls are not made",
+  "[SP-6] while the amount spent cannot be read, messages are refused and no calls are made",
   async () => {
     await using world = await openWorld();
     const { owner, admin, models, server } = world;
@@ -212,14 +212,14 @@ testInside(
       .callTool("c1", "no_such_tool")
       .push({ type: "usage", usage: { input_tokens: 1 } })
       .finish("tool_calls");
-    // The second call is made by the second try: the first could not read what was spent.
+    // The second call comes from the second attempt: the first could not read the amount spent.
     await answer(world, "at last", 1);
     await follower.until(({ status }) => status === "waiting");
     expect({ failures, calls: models.calls.length }).toEqual({ failures: 2, calls: 2 });
   },
 );
 
-testInside("[SP-5] limits of others are for administrators; oneself sees one's own", async () => {
+testInside("[SP-5] administrators manage others' limits; users see their own", async () => {
   await using world = await openWorld();
   const other = new Client(world.server.url, (await seedUser(world.server)).token);
   await expect(other.get(LIMITS)).rejects.toMatchObject({ status: 403 });

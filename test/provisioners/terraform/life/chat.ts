@@ -1,9 +1,9 @@
-// Work of a chat in a workspace, through the API.
+// A chat's work in a workspace, through the API.
 import type { Chat, MessagePage } from "#schema/chats/chat.ts";
 import { until } from "#test/support/until.ts";
 import type { Stage } from "./stage.ts";
 
-/** What the chat answers in the end. */
+/** Returns the chat's final answer. */
 export const askChat = async (
   { admin, organization_id }: Stage,
   workspace_id: string,

@@ -1,4 +1,4 @@
-// The short form of the lives of templates: one of them, and nobody is killed. `bun run torture --only "terraform: lives"` has the long one.
+// The short form of the template lives: one of them, without kills. `bun run torture --only "terraform: lives"` has the long one.
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { live } from "./life.ts";
 import { openStage } from "./stage.ts";

@@ -1,5 +1,5 @@
-// The whole life of a workspace of one template, as its owner and an administrator live it: made, connected, worked in, stopped, started with
-// other values, failed, cancelled, updated, deleted. What must not be there afterwards is looked for after every step.
+// The whole life of a workspace of one template, for its owner and an administrator: created, connected, used, stopped, started with other
+// values, failed, canceled, updated, deleted. Checks for leftovers after every step.
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
@@ -24,8 +24,8 @@ const valuesOf = (values: Record<string, string>) => ({
 });
 
 /**
- * A second version of each template has two things more: one that the next version drops, and one that stands in the way of an apply: it fails
- * while there is a file \`fail\`, and waits while there is a file \`wait\`. It also says the owner's token wherever a template can.
+ * A second version of each template has two additional resources: one that the next version drops, and one that interferes with an apply:
+ * it fails while the file `fail` exists, and waits while the file `wait` exists. It also outputs the owner's token wherever a template can.
  */
 const more = (parts: string): string => `
 data "coder_workspace_owner" "told" {}
@@ -53,11 +53,11 @@ resource "terraform_data" "hurdle" {
 
 export type LifeOptions = {
   readonly template: string;
-  /** Called in the middle of builds that end well; may kill someone. */
+  /** Called in the middle of builds that should succeed; may kill the server or worker. */
   readonly disturb?: () => Promise<void>;
 };
 
-/** Throws at the first thing that is not as it must be. */
+/** Throws at the first problem. */
 export const live = async (stage: Stage, { template: name, disturb }: LifeOptions): Promise<void> => {
   const { admin, parts, place } = stage;
   const [first = {}, later = {}] = VALUES[name] ?? [];
@@ -76,7 +76,7 @@ export const live = async (stage: Stage, { template: name, disturb }: LifeOption
   await using machine = new Machine(join(place.scratch, `machine-${name}-${id}`));
   const isItself = name === "minimal";
 
-  /** The build once it has ended as it must; nothing of it runs on, lies about or has told a secret. */
+  /** Returns the build once it has ended as expected; no process, file or leaked secret of it may be left. */
   const ended = async (status: string, what: string): Promise<{ workspace: Workspace; state: string }> => {
     if (disturb && !["failed", "canceled"].includes(status)) await disturb();
     const workspace = await settled(admin, id);
@@ -95,7 +95,7 @@ export const live = async (stage: Stage, { template: name, disturb }: LifeOption
     await createBuild(admin, id, "start", wish);
     return ended("running", what);
   };
-  /** Its agent comes, its scripts run, a terminal and a chat work in it. */
+  /** Checks that its agent connects, its scripts run, and a terminal and a chat work in it. */
   const works = async (state: string, what: string): Promise<void> => {
     if (!isItself) await machine.boot(agentIn(state));
     const agent = await until(
@@ -114,7 +114,7 @@ export const live = async (stage: Stage, { template: name, disturb }: LifeOption
     must(answer.includes("chat 43"), `${what}: the chat says ${answer}`);
   };
 
-  // Made of the first version, whatever is active by now.
+  // Created with the first version, whichever is active by now.
   const begun = await ended("running", "create");
   await works(begun.state, "create");
   const things = namesIn(begun.state);
@@ -165,7 +165,7 @@ export const live = async (stage: Stage, { template: name, disturb }: LifeOption
 
   const updated = await start("update", { template_version_id: imported.version.id });
   must(namesIn(updated.state).join() === things.join(), "update: what was dropped is there");
-  // Terraform runs no command for the end of what the new version no longer has.
+  // Terraform runs no destroy command for what the new version has dropped.
   rmSync(join(parts, "dropped"));
   await works(updated.state, "update");
 
@@ -176,6 +176,6 @@ export const live = async (stage: Stage, { template: name, disturb }: LifeOption
   must(processesWith(`/tmp/slipway-tf-${id}`).length === 0, "delete: its daemon runs on");
   rmSync(join(parts, "reached"), { force: true });
   must(readdirSync(parts).length === 0, `delete: there are ${readdirSync(parts)}`);
-  // The template minimal keeps its folder in the machine's own temp folder.
+  // The template minimal keeps its folder in the machine's temp folder.
   rmSync(`/tmp/slipway-tf-${id}`, { recursive: true, force: true });
 };

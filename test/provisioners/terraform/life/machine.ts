@@ -1,11 +1,11 @@
-// The machine that a template stands for: what its user data would start there. Only the template `minimal` starts one on its own.
+// The machine that a template represents: starts what its user data would start. Only the template `minimal` starts one by itself.
 import { mkdirSync } from "node:fs";
 import { processesWith } from "#test/support/terraform.ts";
 import { until } from "#test/support/until.ts";
 
 type Agent = { readonly token: string; readonly init_script: string };
 
-/** Of the one agent in a state. */
+/** Returns the only agent in a state. */
 export const agentIn = (state: string): Agent => {
   const { resources = [] } = JSON.parse(state) as {
     resources?: { type: string; instances: { attributes: Agent }[] }[];
@@ -23,7 +23,7 @@ export class Machine implements AsyncDisposable {
     mkdirSync(home, { recursive: true });
   }
 
-  /** As a new machine: whatever ran before no longer exists. */
+  /** Boots like a new machine: earlier processes no longer exist. */
   async boot({ token, init_script }: Agent): Promise<void> {
     await this.off();
     Bun.spawn(["setsid", "sh", "-c", init_script], {
@@ -40,7 +40,7 @@ export class Machine implements AsyncDisposable {
         try {
           process.kill(pid, "SIGKILL");
         } catch {
-          // It has just ended.
+          // The process has just ended.
         }
       }
       return left.length === 0;

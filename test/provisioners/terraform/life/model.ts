@@ -1,5 +1,5 @@
-// A model that runs in its chat's workspace what it is told to: asked "Run COMMAND" it calls the tool `execute`, and then says what that
-// answered. Speaks OpenAI's protocol on a real socket.
+// A model that runs commands in its chat's workspace: for "Run COMMAND" it calls the tool `execute`, and then says the result. Speaks
+// OpenAI's protocol on a real socket.
 import { ModelServer } from "#test/support/models/model-server.ts";
 
 type Told = { readonly role: string; readonly content?: unknown; readonly tool_calls?: readonly unknown[] };

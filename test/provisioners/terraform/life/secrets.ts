@@ -1,11 +1,11 @@
-// Secrets of a workspace's builds, as its states have them, and where none of them may be.
+// Secrets in the states of a workspace's builds, and the places where none of them may appear.
 import { readFileSync } from "node:fs";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { Stage } from "./stage.ts";
 
 type Instances = { readonly mode: string; readonly name: string; readonly instances: readonly unknown[] }[];
 
-/** Names of the things that a state says are there. */
+/** Returns the names of the resources in a state. */
 export const namesIn = (state: string): string[] =>
   ((JSON.parse(state || "{}") as { resources?: Instances }).resources ?? [])
     .filter(({ mode, instances }) => mode === "managed" && instances.length > 0)
@@ -23,16 +23,16 @@ export class Secrets {
   }
 
   learn(state: string): void {
-    // A key has many lines, and logs come in lines: one of them is enough.
+    // A key has many lines, and logs are line-based: one of them is enough.
     for (const [, secret = ""] of state.matchAll(SECRETS)) this.#known.add(secret.split("\\n")[1] ?? secret);
   }
 
-  /** Whether there was a token of the owner among them. */
+  /** True if the owner's token was among them. */
   get hasSession(): boolean {
     return [...this.#known].some((secret) => /^\w{10}-\w{20,}$/.test(secret));
   }
 
-  /** Looks at what a build has told people and logs, at what the API shows of it, and at everything on the disks of server and worker. */
+  /** Checks a build's messages and logs, its API responses, and all files of server and worker. */
   async mustBeHidden({ id, latest_build: { id: build } }: Workspace, where: string): Promise<void> {
     const { admin } = this.#stage;
     if (this.#known.size === 0) throw new Error(`${where}: there is no secret to look for`);
@@ -54,7 +54,7 @@ const readOr = (file: string): string => {
   try {
     return readFileSync(file, "latin1");
   } catch {
-    // It has just gone.
+    // The process has just ended.
     return "";
   }
 };

@@ -1,5 +1,5 @@
-// Where workspaces of Terraform templates live in tests: a server of its own, a worker where a template asks for one, a model, and the machine
-// that a template only stands for. Server and worker can be killed at any time and return.
+// The environment of Terraform workspaces in tests: a server, a worker if a template needs one, a model, and the machine that a template
+// only represents. Server and worker can be killed at any time and return.
 import { mkdirSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
@@ -14,7 +14,7 @@ import { startRunningModel } from "./model.ts";
 
 export type Victim = "server" | "worker";
 
-/** `builtBy`: the worker builds all templates, or only those that ask for its tags. */
+/** `builtBy`: the worker builds all templates, or only those that request its tags. */
 export const openStage = async (builtBy: Victim) => {
   await using stack = new AsyncDisposableStack();
   const place = stack.use(await ServerPlace.make());
@@ -75,14 +75,14 @@ export const openStage = async (builtBy: Victim) => {
     organization_id: organization?.id ?? "",
     /** Kills it and waits until it is back. */
     kill: (who: Victim) => kill[who](),
-    /** What server and worker have logged, at the level debug. */
+    /** Returns what server and worker have logged, at the level debug. */
     logged: () => told + place.newest.errors + worker.errors(),
-    /** Folders of builds of this workspace, wherever they run. */
+    /** Returns the build folders of this workspace, wherever they are. */
     folders: (workspace_id: string) =>
       [place.directory, directory].map((root) => join(root, "terraform", "builds", workspace_id)),
-    /** Everything that server and worker keep on disk. */
+    /** Returns all files of server and worker. */
     stored: () => [place.directory, directory].flatMap(filesBelow),
-    /** Programs of Terraform and what they have started, of any build. */
+    /** Returns the Terraform processes of any build, with their children. */
     running: () => processesWith(join(place.scratch)).filter(isTerraform),
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
   };
@@ -97,7 +97,7 @@ const isTerraform = (pid: number): boolean => {
   }
 };
 
-/** Paths of the files below a folder; plugins are the world's and large. */
+/** Returns the files below a folder, without plugins, which are shared and large. */
 const filesBelow = (folder: string): string[] =>
   readdirSync(folder, { recursive: true, encoding: "utf8" })
     .filter((path) => !path.includes("/plugins/") && !path.includes("/providers/"))
@@ -106,7 +106,7 @@ const filesBelow = (folder: string): string[] =>
 
 const UNDER_WAY = ["pending", "running", "canceling"];
 
-/** The workspace once its newest build has ended; who is asked may be coming back just now. */
+/** Returns the workspace once its newest build has ended; the server may be restarting. */
 export const settled = (client: Client, id: string): Promise<Workspace> =>
   until(
     async () => {

@@ -1,7 +1,7 @@
-// What is one's own: name, ways to sign in, keys, and how one's chats begin.
+// The account pages: profile, sign-in methods, keys, and chat defaults.
 import lazy from "preact-iso/lazy";
 import { useRoute } from "preact-iso/router";
-import { mustEnrol } from "../../data/session.ts";
+import { mustEnroll } from "../../data/session.ts";
 import { type Section, Sections } from "../../parts/sections.tsx";
 import { Frame } from "../../shell/frame.tsx";
 import { Accounts } from "./accounts.tsx";
@@ -40,7 +40,7 @@ const SECTIONS: readonly Section[] = [
 
 export default function AccountPage() {
   const { params } = useRoute();
-  const shown = mustEnrol.value ? SECTIONS.filter(({ name }) => name === "security") : SECTIONS;
+  const shown = mustEnroll.value ? SECTIONS.filter(({ name }) => name === "security") : SECTIONS;
   const open = shown.find(({ name }) => name === (params.tab ?? "profile"));
   return (
     <Frame title={open?.label ?? "Account"} crumbs={[{ label: "Account", href: "/account" }]}>

@@ -1,4 +1,4 @@
-// How one's workspaces reach other services: the git key, deploy keys of single repositories, and accounts that are linked.
+// How the user's workspaces access other services: the git key, deploy keys of single repositories, and linked accounts.
 import type { DeployKey } from "#schema/users/deploy-key.ts";
 import type { ExternalAuthLink, ExternalAuthProvider } from "#schema/users/external-auth.ts";
 import { call } from "../../data/api.ts";

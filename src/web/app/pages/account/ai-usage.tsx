@@ -1,4 +1,4 @@
-// What one's own model calls have cost and used.
+// The cost and usage of the user's model calls.
 import { useSignal } from "@preact/signals";
 import { me } from "../../data/session.ts";
 import { into } from "../../parts/handlers.ts";

@@ -1,4 +1,4 @@
-// Applications: what programs were granted that asked for access, each taken back on its own.
+// Programs that the user has granted access to, each of which can be revoked.
 import type { OAuth2Grant } from "#schema/oauth2/grant.ts";
 import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";

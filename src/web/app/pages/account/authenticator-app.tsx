@@ -1,4 +1,4 @@
-// An authenticator app: set up with a picture or by typing its key, and disabled.
+// An authenticator app: set up by QR code or by typing its key, and disabled.
 import { useSignal } from "@preact/signals";
 import type { TotpEnrolment } from "#schema/users/second-factor.ts";
 import { call, formatError } from "../../data/api.ts";

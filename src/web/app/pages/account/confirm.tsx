@@ -1,4 +1,4 @@
-// Asks who one is, where the server wants to know it before it continues, and then does what was wanted.
+// Asks the user to authenticate again when the server requires it, then performs the action.
 import { signal } from "@preact/signals";
 import { knowsPasskeys, usePasskey } from "../../../browser/webauthn.ts";
 import { call, Problem } from "../../data/api.ts";
@@ -8,13 +8,13 @@ import { FormDialog } from "../../parts/form-dialog.tsx";
 
 type Answer = { readonly password: string; readonly code: string };
 type Question = {
-  /** A second factor is there: its code is asked for, too. */
+  /** The account has a second factor, so its code is also required. */
   readonly hasCode: boolean;
   readonly hasPasskey: boolean;
   readonly act: (given: Answer) => Promise<unknown>;
   readonly done: (isDone: boolean) => void;
 };
-/** What an account has to prove itself with. */
+/** The authentication methods of the account. */
 export type Proofs = { readonly hasCode: boolean; readonly hasPasskey: boolean };
 
 const question = signal<Question | undefined>(undefined);
@@ -27,7 +27,7 @@ const put = (asked: Omit<Question, "done">): Promise<boolean> =>
 const confirm = ({ password, code }: Answer): Promise<unknown> =>
   call("POST /users/me/confirm", { body: { password, ...(code.trim() === "" ? {} : { code }) } });
 
-/** Does `work`; where the server wants to know first who it is, asks and does it then. False: the person has cancelled. */
+/** Runs `work`. If the server requires authentication first, asks the user and runs it again. Returns false if the user cancels. */
 export const confirmed = async (proofs: Proofs, work: () => Promise<unknown>): Promise<boolean> => {
   try {
     await work();
@@ -41,7 +41,7 @@ export const confirmed = async (proofs: Proofs, work: () => Promise<unknown>): P
   return true;
 };
 
-/** Asks for password and code for one thing alone. False: the person has cancelled. */
+/** Asks for password and code for a single action. Returns false if the user cancels. */
 export const withPasswordAndCode = (work: (given: Answer) => Promise<unknown>): Promise<boolean> =>
   put({ hasCode: true, hasPasskey: false, act: work });
 
@@ -56,7 +56,7 @@ const end = (isDone: boolean): void => {
   asked?.done(isDone);
 };
 
-/** Draws the question; once on the page. */
+/** Renders the dialog. Used once per page. */
 export const Confirmations = () => {
   const asked = question.value;
   if (!asked) return null;

@@ -1,4 +1,4 @@
-// The dotfiles of the account: a repository that all of one's workspaces install at each start.
+// The account's dotfiles: a repository that all of the user's workspaces install at each start.
 import { useSignal } from "@preact/signals";
 import type { Dotfiles as Chosen } from "#schema/users/dotfiles.ts";
 import { call, formatError, Problem } from "../../data/api.ts";

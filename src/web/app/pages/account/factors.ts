@@ -1,4 +1,4 @@
-// What an account can sign in with alongside its password.
+// The sign-in methods of an account in addition to its password.
 import { call } from "../../data/api.ts";
 import type { Proofs } from "./confirm.tsx";
 

@@ -1,4 +1,4 @@
-// What a new token is called, how long it lives, what it may do and from where.
+// The form for a new token: name, lifetime, scopes and allowed addresses.
 import { useSignal } from "@preact/signals";
 import { call } from "../../data/api.ts";
 import { Area, Field, NameField, Options, Select } from "../../parts/field.tsx";
@@ -12,7 +12,7 @@ const lifetimesUpTo = (maxHours: number) => [
   { value: "date", label: "Custom date" },
 ];
 
-/** Seconds until the end of that day here, or a number of days, as the API takes it. */
+/** Converts to the API's format: seconds until the end of that local day, or a number of days. */
 const toLifetime = (days: string, date: string): string => {
   if (days !== "date") return `${Number(days) * 24}h`;
   const left = Math.floor((new Date(`${date}T23:59:59`).getTime() - Date.now()) / 1000);
@@ -86,7 +86,7 @@ export const NewToken = ({ scopes, maxHours, onMade, onClose }: NewTokenProps) =
 };
 
 const LastDay = ({ maxHours }: { maxHours: number }) => {
-  // Dates beyond what a date field can show are no bound.
+  // Dates that a date field cannot show are not used as a limit.
   const last = maxHours < 100 * 366 * 24 ? day(Date.now() + (maxHours - 24) * 3_600_000) : undefined;
   return <Field label="Expires after" name="date" type="date" required min={day(Date.now())} max={last} />;
 };

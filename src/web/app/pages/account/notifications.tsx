@@ -1,4 +1,4 @@
-// What one wants to hear of, kind by kind.
+// The user's notification settings, by kind.
 
 import { useEffect } from "preact/hooks";
 import type { NotificationTemplate } from "#schema/notifications/notification.ts";
@@ -26,7 +26,7 @@ const WHY_NOT: Readonly<Partial<Record<Pushed, string>>> = {
   asleep: "This browser doesn't support push notifications, or the page was not loaded over HTTPS.",
 };
 
-/** Pushed while no page of the app is open. The browser asks the person when they press, never before. */
+/** Push notifications while no page of the app is open. The browser asks for permission only when the user presses the button. */
 const ThisBrowser = () => {
   useEffect(() => void readPushed().catch(failed), []);
   const state = pushed.value;

@@ -1,4 +1,4 @@
-// Passkeys: a device or a password manager signs the person in, without a password.
+// Passkeys: a device or a password manager signs the user in without a password.
 import { knowsPasskeys, makePasskey } from "../../../browser/webauthn.ts";
 import { call } from "../../data/api.ts";
 import { Button } from "../../parts/button.tsx";
@@ -28,7 +28,7 @@ export const Passkeys = ({ state: { passkeys, takesPasskeys }, proofs, changed }
       no: "Keep it",
       isDanger: true,
       act: async () => {
-        // Not within the question: confirming asks a question of its own.
+        // Not inside this dialog: confirming opens another one.
         setTimeout(() => {
           confirmed(proofs, async () => {
             await call("DELETE /users/me/passkeys/:passkey", { path: { passkey: id } });

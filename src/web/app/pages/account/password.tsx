@@ -1,4 +1,4 @@
-// A new password, judged by the server as one types.
+// The form for a new password, which the server checks as the user types.
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { call, formatError } from "../../data/api.ts";
@@ -9,10 +9,10 @@ import { submits } from "../../parts/handlers.ts";
 import { say } from "../../shell/toasts.tsx";
 import { confirmed, type Proofs } from "./confirm.tsx";
 
-/** As long as someone types, nothing is asked. */
+/** Debounce delay for checks while the user types. */
 const PAUSE_MS = 300;
 
-/** What the server has against a password; the answer to an older one never counts. */
+/** Returns the server's objection to a password. Answers for older input are ignored. */
 const useJudgement = () => {
   const verdict = useSignal<{ readonly isGood: boolean; readonly words: string } | undefined>(undefined);
   const typed = useRef("");
@@ -28,7 +28,7 @@ const useJudgement = () => {
         ({ valid, details }) => {
           if (typed.current === password) verdict.value = { isGood: valid, words: details };
         },
-        // It is judged again when it is sent.
+        // The password is checked again when the form is submitted.
         () => {},
       );
     }, PAUSE_MS);

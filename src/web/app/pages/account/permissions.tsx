@@ -1,4 +1,4 @@
-// What the models of one's new chats may do without asking.
+// The default permissions of the user's new chats.
 import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
 import { Failed } from "../../parts/empty.tsx";

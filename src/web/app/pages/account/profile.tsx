@@ -1,4 +1,4 @@
-// What others see of a person, and how the app looks to them.
+// The user's public profile, and their appearance settings.
 import { useSignal } from "@preact/signals";
 import { call, formatError, Problem } from "../../data/api.ts";
 import { chooseTerminalFont, chooseTheme, type TerminalFont, terminalFont } from "../../data/looks.ts";

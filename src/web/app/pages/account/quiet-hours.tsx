@@ -1,4 +1,4 @@
-// Quiet hours: at which time of the day a stop that a template requires disturbs one least.
+// Quiet hours: the time of day at which a stop that a template requires disturbs the user least.
 import { useSignal } from "@preact/signals";
 import { useMemo } from "preact/hooks";
 import type { QuietHours as Chosen } from "#schema/users/quiet-hours.ts";

@@ -1,4 +1,4 @@
-// Secrets: what one's workspaces find in their environment or in files. A value is typed once and never shown again.
+// Secrets: values that the user's workspaces receive as environment variables or files. A value is typed once and never shown again.
 import { useSignal } from "@preact/signals";
 import type { UserSecret } from "#schema/users/user-secret.ts";
 import { call } from "../../data/api.ts";

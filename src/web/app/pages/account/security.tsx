@@ -3,7 +3,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
-import { me, mustEnrol, readSession } from "../../data/session.ts";
+import { me, mustEnroll, readSession } from "../../data/session.ts";
 import { Button } from "../../parts/button.tsx";
 import { Failed } from "../../parts/empty.tsx";
 import { Secret } from "../../parts/secret.tsx";
@@ -29,12 +29,12 @@ export const Security = () => {
   const changed = async (made: readonly string[] = []): Promise<void> => {
     codes.value = made;
     await again();
-    // With the first factor everything else opens.
-    if (mustEnrol.value && made.length > 0) {
-      // The live lists were refused until now; they try again as after a cut.
+    // With the first factor, all other pages become available.
+    if (mustEnroll.value && made.length > 0) {
+      // The live lists were refused until now; this makes them reconnect.
       dispatchEvent(new Event("online"));
       await readSession();
-      mustEnrol.value = false;
+      mustEnroll.value = false;
     }
   };
   const proofs = { hasCode: hasAny, hasPasskey: passkeys.length > 0 };
@@ -73,7 +73,7 @@ export const Security = () => {
           </div>
         </section>
       )}
-      {!mustEnrol.value && <Password proofs={proofs} />}
+      {!mustEnroll.value && <Password proofs={proofs} />}
     </>
   );
 };

@@ -1,4 +1,4 @@
-// Where one is signed in: ended one at a time, or all but this.
+// The user's sessions: end one, or all except this one.
 import type { Session } from "#schema/users/api-key.ts";
 import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";

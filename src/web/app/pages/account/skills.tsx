@@ -1,4 +1,4 @@
-// Skills: what a person has written for all of their chats. A model reads one when its description fits.
+// Skills: instructions that the user has written for all of their chats. A model reads a skill when its description fits.
 import { useSignal } from "@preact/signals";
 import type { UserSkill } from "#schema/users/user-skill.ts";
 import { call } from "../../data/api.ts";

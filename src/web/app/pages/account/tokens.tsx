@@ -1,4 +1,4 @@
-// API tokens: made with what they may do and from where, shown once, deleted.
+// API tokens: created with scopes and allowed addresses, shown once, deleted.
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { ApiKey } from "#schema/users/api-key.ts";

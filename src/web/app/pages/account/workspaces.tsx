@@ -1,4 +1,4 @@
-// What one's own connections do to workspaces: whether they start stopped ones.
+// Whether the user's connections start stopped workspaces.
 import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
 import { Failed } from "../../parts/empty.tsx";

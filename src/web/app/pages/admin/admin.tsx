@@ -1,4 +1,4 @@
-// Administration: one section at a time, each with its own address.
+// The administration pages, one section at a time, each with its own address.
 import { useRoute } from "preact-iso/router";
 import { isSiteOwner, isUserAdministrator, ownOrganizations } from "../../data/session.ts";
 import { Empty } from "../../parts/empty.tsx";

@@ -1,4 +1,4 @@
-// The AI gateway: whether it answers, which names lead where, and what was used through it and by chats.
+// The AI gateway: its status, its model aliases, and its usage by programs and chats.
 import { useSignal } from "@preact/signals";
 import type { GatewayName, GatewaySettings } from "#schema/ai/gateway.ts";
 import type { ModelConfig } from "#schema/chats/model-config.ts";

@@ -148,7 +148,7 @@ export const Appearance = () => {
 };
 
 type BannerFormProps = {
-  /** Undefined: a new one. */
+  /** Undefined for a new banner. */
   readonly banner: Banner | undefined;
   readonly keep: (banner: Banner) => Promise<void>;
   readonly onClose: () => void;

@@ -1,4 +1,4 @@
-// Backups: what there is, making one now, reading one whole, and how far that is, live.
+// Backups: lists them, creates and verifies them, with live progress.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { Backup, Backups as BackupList } from "#schema/administration/backup.ts";

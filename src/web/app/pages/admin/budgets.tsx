@@ -1,4 +1,4 @@
-// Budgets: what the calls of everyone, a person, a group, an organization, a template or a chat may use together in a period, and what is used.
+// Budgets: limits on what all users, a user, a group, an organization, a template or a chat may spend in a period, and the current usage.
 import { useSignal } from "@preact/signals";
 import type { Budget, BudgetPeriod, BudgetScope, BudgetUnit } from "#schema/ai/budget.ts";
 import { budgetTitle, formatAmount } from "#schema/ai/budget-words.ts";

@@ -1,4 +1,4 @@
-// Coding agents that chats can be led with: which are enabled, how each is installed and started.
+// The coding agents that chats can use: which are enabled, and how each is installed and started.
 import { type Signal, useSignal } from "@preact/signals";
 import { AGENT_DIALECTS, type CodingAgent, type CodingAgentInput } from "#schema/ai/coding-agents.ts";
 import { call } from "../../data/api.ts";
@@ -61,7 +61,7 @@ export const CodingAgentsPage = () => {
       isDanger: !is_preset,
       act: async () => {
         await call("DELETE /ai/agents/:coding_agent", { path: { coding_agent: name } }).catch((error) => {
-          // One that was never changed has nothing to restore.
+          // A preset that was never changed has nothing to restore.
           if (!is_preset || !isGone(error)) throw error;
         });
         await again();

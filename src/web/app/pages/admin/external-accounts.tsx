@@ -1,4 +1,4 @@
-// External accounts: which providers are set up, and who has linked an account where.
+// External accounts: the configured providers, and which users have linked an account.
 import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
 import { copy } from "../../parts/as-command.tsx";

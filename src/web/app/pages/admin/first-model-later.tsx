@@ -1,4 +1,4 @@
-// The offer of a first model, fetched behind the page that may show it: the page itself does not wait.
+// Loads the offer of a first model separately, so that the page does not wait for it.
 import { signal } from "@preact/signals";
 import type { ComponentType } from "preact";
 import { useEffect } from "preact/hooks";

@@ -1,4 +1,4 @@
-// Shown where chats start until there is a model: offers models found on this machine, and a link to add others.
+// Shown where chats start until a model exists: offers models found on this machine, and a link to add others.
 import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
 import { isSiteOwner } from "../../data/session.ts";
@@ -6,7 +6,7 @@ import { ButtonLink } from "../../parts/button.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { LocalModels, offered } from "./local-models.tsx";
 
-/** Nothing once some provider is set up. */
+/** Renders nothing once a provider exists. */
 export const FirstModel = () => {
   const { state, again } = useResource("chat models", () => call("GET /chats/models"));
   const isDemo = state.value.data?.providers.every(({ provider }) => provider === "demo") ?? false;

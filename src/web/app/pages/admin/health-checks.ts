@@ -1,8 +1,8 @@
-// The checks of a report of health as rows: those of doctor and those of the server itself, the worst first. Pure.
+// Converts a health report to rows: the checks of `slipway doctor` and those of the server, worst first. Pure.
 import type { HealthReport } from "#schema/deployment/health.ts";
 
 export type Check = {
-  /** By which it is put aside. */
+  /** The name by which the check is dismissed. */
   readonly name: string;
   readonly title: string;
   readonly severity: HealthReport["severity"];
@@ -42,7 +42,7 @@ export const toChecks = (report: HealthReport): Check[] => {
   return all.toSorted((a, b) => rank(a) - rank(b));
 };
 
-/** Which page of the documentation says more. */
+/** The documentation page for each check. */
 const DOCS: Readonly<Record<string, string>> = {
   "encryption key": "backup",
   backups: "backup",

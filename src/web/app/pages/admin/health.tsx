@@ -1,4 +1,4 @@
-// How the server fares: what doctor says, in words, the worst first. A warning that one knows of can be put aside.
+// The health of the server: the results of `slipway doctor` in words, worst first. Known warnings can be dismissed.
 import type { HealthReport } from "#schema/deployment/health.ts";
 import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";

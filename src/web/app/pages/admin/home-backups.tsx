@@ -1,4 +1,4 @@
-// How the home backups of all workspaces stand: where they go, how old and how large they are, and what is wrong.
+// The home backups of all workspaces: their destination, age, size and errors.
 import type { HomeBackupReport } from "#schema/workspaces/home-backup.ts";
 import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";

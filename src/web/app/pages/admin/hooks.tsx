@@ -1,4 +1,4 @@
-// Lifecycle hooks: the consumer that the settings name, whether it answers, and what it has decided.
+// Lifecycle hooks: the endpoint from the settings, whether it responds, and its decisions.
 import { useSignal } from "@preact/signals";
 import type { HookDispatch } from "#schema/chats/hook-dispatch.ts";
 import type { HookEvent } from "#schema/chats/hook-event.ts";

@@ -1,4 +1,4 @@
-// Pending invitations: who has not come yet, and a new link or the end for each.
+// Pending invitations: who has not accepted yet, with actions to renew or revoke each.
 import type { Invitation, Invitations, Invited } from "#schema/users/invitation.ts";
 import { call } from "../../data/api.ts";
 import { ask } from "../../parts/dialog.tsx";
@@ -13,7 +13,7 @@ type PendingProps = { readonly listed: Listed; readonly onInvited: (result: Invi
 
 export const readInvitations = () => call("GET /invitations");
 
-/** Those to one organization. */
+/** Keeps only the invitations to one organization. */
 export const pendingIn = ({ state, again }: Listed, organization_id: string): Listed => {
   const { data } = state.value;
   const invitations = data?.invitations.filter((one) => one.organization_id === organization_id) ?? [];

@@ -1,4 +1,4 @@
-// Inviting people: addresses, what they get, and the links to pass on where none go by email.
+// The form that invites people: addresses, roles, and the links to pass on if no email is sent.
 import { useSignal } from "@preact/signals";
 import { readPeople } from "#base/people-list.ts";
 import type { Invited, NewInvitation } from "#schema/users/invitation.ts";
@@ -102,7 +102,7 @@ export const Invite = ({ organization, onClose, onInvited }: InviteProps) => {
   );
 };
 
-/** Reads a file into the field of this name, in the same form. */
+/** Reads a file into the field of this name in the same form. */
 const FileInto = ({ label, name }: { label: string; name: string }) => (
   <label class="small line">
     {label}
@@ -118,7 +118,7 @@ const FileInto = ({ label, name }: { label: string; name: string }) => (
   </label>
 );
 
-/** What came of it: links to pass on, addresses that were left out, and what is missing before anyone can begin. */
+/** Shows the result: links to pass on, addresses that were skipped, and anything still missing before people can start. */
 export const InviteResult = ({ result, onClose }: { result: Invited; onClose: () => void }) => {
   const { invitations, skipped, by_email, without_template } = result;
   const links = invitations.flatMap(({ invitation, link }) => (link ? [`${invitation.email}\t${link}`] : []));

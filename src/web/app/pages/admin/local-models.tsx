@@ -1,4 +1,4 @@
-// The way to a first model in three steps: servers found on this machine, one of their models, and whether it answers.
+// Adds a first model in three steps: choose a server found on this machine, choose a model, test it.
 import { useSignal } from "@preact/signals";
 import type { LocalModelServer } from "#schema/administration/local-models.ts";
 import { call } from "../../data/api.ts";
@@ -20,7 +20,7 @@ const formatFacts = ({ size_bytes, parameters, context_limit, tools }: Model): s
     .filter(Boolean)
     .join(", ");
 
-/** What is set up already is not offered again. */
+/** Leaves out servers that are set up already. */
 export const offered = (servers: readonly LocalModelServer[]): readonly LocalModelServer[] =>
   servers.filter(({ provider_id, models }) => provider_id === null && models.length > 0);
 

@@ -1,4 +1,4 @@
-// What is asked for when an MCP server is added or changed. A secret that is left empty stays as it is.
+// The form for adding or changing an MCP server. A secret field that is left empty keeps its value.
 import { useSignal } from "@preact/signals";
 import type { McpServerConfig } from "#schema/chats/mcp-server.ts";
 import { call } from "../../data/api.ts";
@@ -25,7 +25,7 @@ const TRANSPORTS = [
 
 type McpFormProps = {
   readonly organization: string;
-  /** Undefined: a new one. */
+  /** Undefined for a new server. */
   readonly server: McpServerConfig | undefined;
   readonly onSaved: (server: McpServerConfig) => void;
   readonly onClose: () => void;

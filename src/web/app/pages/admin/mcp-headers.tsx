@@ -1,4 +1,4 @@
-// The headers that go with each call of an MCP server. What is kept is never shown: new ones take the place of all.
+// The headers sent with each call to an MCP server. Stored values are never shown; new headers replace all of them.
 import type { Signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { Button, IconButton } from "../../parts/button.tsx";
@@ -8,7 +8,7 @@ export type Header = { readonly name: string; readonly value: string };
 
 type HeadersProps = {
   readonly headers: Signal<readonly Header[]>;
-  /** The server has some already. */
+  /** The server has stored headers. */
   readonly isKept: boolean;
 };
 

@@ -1,4 +1,4 @@
-// MCP servers that an organization offers to its chats: added, tried, changed, removed. Secrets go in and are never shown.
+// The MCP servers that an organization offers to its chats: added, tested, changed, removed. Secrets are write-only.
 import { useSignal } from "@preact/signals";
 import type { McpServerConfig, TriedMcpServer } from "#schema/chats/mcp-server.ts";
 import { call } from "../../data/api.ts";

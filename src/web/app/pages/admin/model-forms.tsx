@@ -1,4 +1,4 @@
-// What is asked for when a provider or a model is added, or a key replaced.
+// The forms for adding a provider or a model, or replacing a key.
 import { useSignal } from "@preact/signals";
 import type { ModelProvider } from "#schema/chats/model-provider.ts";
 import { call, Problem } from "../../data/api.ts";
@@ -18,7 +18,7 @@ export const AddProvider = ({ onClose, onAdded }: AddProviderProps) => {
     <FormDialog
       title="Add provider"
       submit="Add provider"
-      // What was added opens the next form instead.
+      // A successful add opens the next form instead of closing.
       onClose={onClose}
       act={async ({ display_name = "", base_url = "", api_key = "" }) => {
         const made = await call("POST /chats/providers", {
@@ -80,7 +80,7 @@ export const AddProvider = ({ onClose, onAdded }: AddProviderProps) => {
   );
 };
 
-/** A provider that no longer exists and one that is disabled are refused alike. */
+/** The server refuses a disabled provider and a deleted one in the same way. */
 const unlessGone =
   ({ id }: ModelProvider) =>
   async (error: unknown): Promise<never> => {
@@ -95,13 +95,13 @@ type Trial = {
   readonly model?: string;
 };
 
-/** Throws when the provider does not work, so that nothing is saved. */
+/** Throws if the provider does not work, so that nothing is saved. */
 const mustWork = async (body: Trial): Promise<void> => {
   const { works, problem } = await call("POST /chats/providers/try", { body });
   if (!works) throw new Error(`${problem ?? "It is not responding."} No changes were saved.`);
 };
 
-/** `tested`: the default model, where it is one of this provider: it must answer under the new address and key, too. */
+/** `tested`: the default model, if it belongs to this provider. It must also answer with the new address and key. */
 export const EditProvider = ({
   provider,
   tested,

@@ -1,10 +1,10 @@
-// The kinds of providers, with what each needs. Pure.
+// The kinds of providers and the settings that each needs. Pure.
 
 export type Kind = {
   readonly value: string;
   readonly label: string;
   readonly needsKey: boolean;
-  /** Where a server of one's own usually is. */
+  /** The usual address of a self-hosted server. */
   readonly address?: string;
   readonly example: string;
 };

@@ -1,4 +1,4 @@
-// The models there are: which one is the default, what each costs, whether it answers.
+// The table of models: the default, the price of each, and whether it answers.
 import { useSignal } from "@preact/signals";
 import type { ModelConfig } from "#schema/chats/model-config.ts";
 import { call } from "../../data/api.ts";
@@ -12,7 +12,7 @@ import { failed, say } from "../../shell/toasts.tsx";
 import { PriceForm } from "./price-form.tsx";
 import { FEATURES, UnsupportedForm } from "./unsupported-form.tsx";
 
-/** Asks the model to say hello, and tells in a toast what came of it. */
+/** Sends the model a test prompt and shows the result in a toast. */
 export const tried = async ({ id, display_name }: Pick<ModelConfig, "id" | "display_name">): Promise<void> => {
   try {
     const result = await call("POST /chats/model-configs/:model_config/try", { path: { model_config: id } });
@@ -100,7 +100,7 @@ type RowProps = {
   readonly setUnsupported: () => void;
 };
 
-/** Names what requests to the model leave out; empty when that is nothing. */
+/** Names the parameters that requests to the model omit; empty if none exist. */
 const unsupportedIn = ({ model_config }: ModelConfig): string =>
   FEATURES.filter(({ name }) => model_config.unsupported?.includes(name))
     .map(({ label }) => label.toLowerCase())

@@ -1,9 +1,9 @@
-// Which organization a section is about: it stands in the address, and is asked for only where there are several.
+// Selects the organization of a section. The choice is in the address and is offered only if there are several.
 import { useLocation } from "preact-iso/router";
 import { ownOrganizations } from "../../data/session.ts";
 import { Select } from "../../parts/field.tsx";
 
-/** Its id; undefined until the organizations are known. */
+/** Returns its ID; undefined until the organizations are loaded. */
 export const useOrganization = (): string | undefined => {
   const { query } = useLocation();
   const all = ownOrganizations.value;

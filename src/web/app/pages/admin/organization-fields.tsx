@@ -1,9 +1,9 @@
-// What an organization is called, in a form; and reading them all again once that has changed.
+// Form fields for an organization's names, and the reload of all organizations after a change.
 import { call } from "../../data/api.ts";
 import { organizations } from "../../data/session.ts";
 import { Field, NameField } from "../../parts/field.tsx";
 
-/** Reads them again, for every part of the app. */
+/** Reloads the organizations for the whole app. */
 export const readOrganizations = async (): Promise<void> => {
   organizations.value = await call("GET /organizations");
 };

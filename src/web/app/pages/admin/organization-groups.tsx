@@ -1,4 +1,4 @@
-// The groups of an organization: who is in them, and what their members' workspaces may cost a day.
+// The groups of an organization: their members, and the daily cost limit of the members' workspaces.
 import { useSignal } from "@preact/signals";
 import type { CreateGroup, Group } from "#schema/users/group.ts";
 import type { Organization } from "#schema/users/organization.ts";
@@ -21,7 +21,7 @@ const isEveryone = (group: Group): boolean => group.id === group.organization_id
 
 type GroupsProps = {
   readonly organization: Organization;
-  /** How many members the organization has: who comes or goes is in groups, too. */
+  /** Number of members of the organization. When it changes, the groups are reloaded. */
   readonly members: number;
 };
 
@@ -183,7 +183,7 @@ const GroupRow = ({ group, again, change, members }: RowProps) => {
 
 type MembersProps = { readonly group: Group; readonly again: () => Promise<void>; readonly onClose: () => void };
 
-/** Each change counts immediately; the form adds one more. */
+/** Each change takes effect immediately. The form adds one more member. */
 const Members = ({ group, again, onClose }: MembersProps) => {
   const change = async (body: { add_users?: string[]; remove_users?: string[] }): Promise<void> => {
     await call("PATCH /groups/:group", { path: { group: group.id }, body });

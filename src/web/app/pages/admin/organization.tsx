@@ -1,4 +1,4 @@
-// One organization: its members with their roles, whether workspaces may be shared there, its names, and its end.
+// One organization: its members and their roles, whether workspaces may be shared, its names, and its deletion.
 import { useSignal } from "@preact/signals";
 import { useLocation } from "preact-iso/router";
 import type { Invited } from "#schema/users/invitation.ts";
@@ -28,7 +28,7 @@ type Open =
 
 export const OrganizationPage = ({ organization }: { organization: Organization }) => {
   const path = { organization: organization.id };
-  // As the address of the page names it, so that this can be asked before the organizations are known.
+  // By the name in the address, so that the request does not wait for the list of organizations.
   const named = { organization: organization.name };
   const { route } = useLocation();
   const open = useSignal<Open>(undefined);

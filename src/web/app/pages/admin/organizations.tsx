@@ -1,4 +1,4 @@
-// Organizations: the list, and one of them with its members (organization.tsx).
+// Organizations: the list, and one organization with its members (organization.tsx).
 import { useSignal } from "@preact/signals";
 import { useRoute } from "preact-iso/router";
 import { call } from "../../data/api.ts";

@@ -1,4 +1,4 @@
-// Whether workspaces are kept ready at all, below how the server fares: what keeps some from being ready stands among the checks.
+// Enables or pauses all prebuilt workspaces. Reasons why some are not ready are among the health checks.
 import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
 import { Failed } from "../../parts/empty.tsx";

@@ -1,4 +1,4 @@
-// What a model costs: without a price of its own the provider's public list price counts, where there is one.
+// The price of a model. Without a custom price, the provider's public list price applies if there is one.
 import type { ModelConfig } from "#schema/chats/model-config.ts";
 import { call } from "../../data/api.ts";
 import { Field } from "../../parts/field.tsx";

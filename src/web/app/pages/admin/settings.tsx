@@ -1,4 +1,4 @@
-// The settings in effect, with where each comes from. They are changed where the server is started; secrets are never shown.
+// The settings in effect and the source of each. They are changed where the server is started; secrets are never shown.
 import { useSignal } from "@preact/signals";
 import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";

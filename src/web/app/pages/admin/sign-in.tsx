@@ -1,4 +1,4 @@
-// Sign-in providers: how each is set up, and a trial that shows what one says of a person and what that would give them.
+// Sign-in providers: the configuration of each, and a test that shows which claims a provider sends and which access they would grant.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { useRoute } from "preact-iso/router";

@@ -1,4 +1,4 @@
-// Budgets, the spend limits of people, and what each has spent. Micros are millionths of a US dollar.
+// Budgets, users' spend limits, and how much each user has spent. Micros are millionths of a US dollar.
 import { useSignal } from "@preact/signals";
 import type { UsagePeriod } from "#schema/chats/usage-limit.ts";
 import { call } from "../../data/api.ts";

@@ -1,4 +1,4 @@
-// What requests to a model leave out because its server refuses it: learned from refusals, and set here by hand.
+// The parameters that requests to a model omit because its server refuses them: detected from refusals, or set here.
 import type { ModelConfig } from "#schema/chats/model-config.ts";
 import type { ModelFeature } from "#schema/chats/model-feature.ts";
 import { call } from "../../data/api.ts";

@@ -1,4 +1,4 @@
-// What is asked for when a user is added, gets roles or a password.
+// The forms for adding a user, changing roles and setting a password.
 import { useSignal } from "@preact/signals";
 import type { User } from "#schema/users/user.ts";
 import { call } from "../../data/api.ts";

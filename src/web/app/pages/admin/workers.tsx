@@ -1,4 +1,4 @@
-// Workers: processes of their own that make workspaces, what each does now, and the keys they sign in with.
+// Workers: separate processes that provision workspaces, their current jobs, and the keys they authenticate with.
 import { useSignal } from "@preact/signals";
 import type { NewProvisionerKey, ProvisionerDaemon } from "#schema/templates/provisioner.ts";
 import { call } from "../../data/api.ts";

@@ -1,4 +1,5 @@
-// The audit log: searched by the API's own language, the filter and the chosen entry in the address, older entries on demand.
+// The audit log: searched with the API's query language. The filter and the selected entry are in the address; older entries are loaded on
+// demand.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { useLocation } from "preact-iso/router";
@@ -20,7 +21,7 @@ import { Retention } from "./retention.tsx";
 import { KEYS, listValues } from "./search.ts";
 
 const PAGE = 50;
-/** Entries that came while one looks; older ones are in the list when it is reread. */
+/** Maximum number of entries received while the page is open. Older ones reappear when the list is reloaded. */
 const MAX_LIVE = 500;
 
 const toExportUrl = (q: string, format: string): string => `/api/v2/audit/export?${new URLSearchParams({ q, format })}`;
@@ -58,7 +59,7 @@ export default function AuditPage() {
       message: (text) => {
         const message = JSON.parse(text) as AuditLog[] | { type: "ping" };
         if (!Array.isArray(message)) return;
-        // It begins here, since there was no entry to begin behind: one may have been written in the meantime.
+        // The stream starts now because there was no entry to resume after. An entry may have been written since the list was loaded.
         if (message.length === 0) void again();
         fresh.value = [...message.toReversed(), ...fresh.value].slice(0, MAX_LIVE);
       },

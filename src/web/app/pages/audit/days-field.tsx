@@ -1,4 +1,4 @@
-// How many days entries of a log are kept.
+// The field for the retention period of a log, in days.
 import { Field } from "../../parts/field.tsx";
 
 type DaysFieldProps = { readonly kept: number; readonly hint: string; readonly error: string | undefined };

@@ -1,4 +1,4 @@
-// What one entry says: field by field, from where, by which request.
+// One audit entry in detail: each changed field, the address, and the request.
 import type { AuditLog } from "#schema/audit.ts";
 import { chats } from "../../data/chats.ts";
 import { copy } from "../../parts/as-command.tsx";
@@ -12,9 +12,9 @@ const NIL = "00000000-0000-0000-0000-000000000000";
 
 type DetailProps = {
   readonly entry: AuditLog;
-  /** Someone has pressed it. Without, it is the first of all, which stands alongside the list where there is room. */
+  /** The user selected the entry. Otherwise it is the first entry, shown only where there is room alongside the list. */
   readonly isChosen: boolean;
-  /** The page without a chosen entry. */
+  /** The address of the page without a selected entry. */
   readonly back: string;
 };
 

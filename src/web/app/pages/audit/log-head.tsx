@@ -1,5 +1,5 @@
-// The line above a log: its filter, which stands in the address, how many entries there are and how long they are kept. Used by the audit
-// log and the connection log.
+// The header of a log: its filter, which is stored in the address, the number of entries, and the retention period. Used by the audit log
+// and the connection log.
 import { useSignal } from "@preact/signals";
 import type { ComponentType } from "preact";
 import { useLocation } from "preact-iso/router";
@@ -12,19 +12,19 @@ import { Search } from "../../parts/search.tsx";
 type Kept = { readonly days: number };
 
 type LogHeadProps<K extends Kept> = {
-  /** Of the filter. */
+  /** Label of the filter. */
   readonly label: string;
   readonly placeholder: string;
   readonly keys: readonly string[];
   readonly valuesOf: (key: string) => readonly string[];
-  /** Where the page is, and what it searches for. */
+  /** The page's address, and the query. */
   readonly href: string;
   readonly q: string;
-  /** What is counted, one and several: `entry`, `entries`. */
+  /** The noun for the count, singular and plural: `entry`, `entries`. */
   readonly nouns: readonly [string, string];
   readonly count: { readonly count: number; readonly count_cap: number } | undefined;
   readonly retention: ReturnType<typeof useResource<K>>;
-  /** The form that changes how long entries are kept. */
+  /** The form that changes the retention period. */
   readonly Form: ComponentType<{ kept: K; onClose: () => void }>;
 };
 
@@ -47,7 +47,7 @@ export const LogHead = <K extends Kept>(props: LogHeadProps<K>) => {
         valuesOf={valuesOf}
         onChange={(nextTerms, nextWords) => {
           typed.value = nextWords;
-          // A word without a key is a kind of entry; half of one would be refused.
+          // A word without a key is an entry type, and a partial type would be refused.
           if (nextTerms.length !== terms.length || nextWords === "")
             route(`${href}?${new URLSearchParams({ q: format({ terms: nextTerms, words: [] }) })}`, true);
         }}

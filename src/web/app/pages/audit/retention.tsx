@@ -1,4 +1,4 @@
-// Retention: all of them, and those of signing in and out.
+// Retention of all audit entries, and of sign-in and sign-out entries.
 import type { AuditRetention } from "#schema/audit.ts";
 import { call } from "../../data/api.ts";
 import { Field } from "../../parts/field.tsx";

@@ -1,10 +1,10 @@
-// The keys of the audit log's search and the values they take.
+// The search keys of the audit log and their values.
 import { AUDIT_ACTIONS, RESOURCE_TYPES } from "./words.ts";
 
 const DAYS = 7;
 const day = (ago: number): string => new Date(Date.now() - ago * 24 * 3_600_000).toISOString().slice(0, 10);
 
-/** Of a list of days, the newest first. */
+/** The last DAYS days, newest first. */
 const days = (): string[] => Array.from({ length: DAYS }, (_, ago) => day(ago));
 
 const VALUES: Readonly<Record<string, () => readonly string[]>> = {

@@ -1,8 +1,8 @@
-// Entries of the audit log in words for people.
+// Formats audit entries for display.
 import type { AuditAction, AuditLog, ResourceType } from "#schema/audit.ts";
 import { chats } from "../../data/chats.ts";
 
-/** Offered by the search: what is done here, and to what. */
+/** The actions and resource types that the search offers. */
 export const AUDIT_ACTIONS: readonly AuditAction[] = [
   ...(["create", "write", "delete", "start", "stop", "login", "logout", "connect", "disconnect"] as const),
   ...(["open", "close", "register", "request_password_reset"] as const),
@@ -58,7 +58,7 @@ const DONE: Readonly<Record<AuditAction, string>> = {
   close: "closed",
 };
 
-/** Where the entry is of a try that failed. */
+/** True if the entry records a failed attempt. */
 export const isRefused = ({ status_code }: AuditLog): boolean => status_code >= 400;
 
 export const formatVerb = (entry: AuditLog): string => {
@@ -72,17 +72,17 @@ export const formatKind = ({ resource_type }: AuditLog): string =>
     .replace("api key", "token")
     .replace("git ssh", "SSH");
 
-/** Who signs in or out is what it is about; the key is not. As `present.ts` of the audit log has it. */
+/** Sign-in and sign-out entries are about the user, not the key. Same rule as in `present.ts` of the audit log. */
 const isOfWho = ({ action, resource_type }: AuditLog): boolean =>
   resource_type === "api_key" && ["login", "logout", "register"].includes(action);
 
-/** What was done: the kind and the name of the thing, or nothing where the verb says it all. */
+/** Returns the kind and name of the target, or empty strings if the verb says it all. */
 export const toTarget = (entry: AuditLog): { readonly kind: string; readonly name: string } =>
   isOfWho(entry) ? { kind: "", name: "" } : { kind: formatKind(entry), name: formatName(entry) };
 
 /**
- * The log keeps no titles of chats, which repeat what was said: those that the reader sees anyway are named here. An uploaded file has no
- * name but the template version that was made of it; without one, its digest, as short as people can compare it.
+ * The log stores no chat titles, because they repeat the conversation; chats that the reader can see are named here. An uploaded file has
+ * no name except that of the template version created from it; without one, a short form of its digest is shown.
  */
 const formatName = ({ resource_type, resource_id, resource_target, additional_fields }: AuditLog): string => {
   if (resource_type === "chat") return chats.value.get(resource_id)?.title || resource_target;
@@ -96,10 +96,10 @@ export const formatSentence = (entry: AuditLog): string => {
   return [formatActor(entry), formatVerb(entry), kind, name].filter(Boolean).join(" ");
 };
 
-/** Null is the server itself, or a stranger: those have an address. */
+/** A null user is the server itself, or an anonymous client, which has an address. */
 export const formatActor = ({ user, ip }: AuditLog): string => user?.username ?? (ip === null ? "Slipway" : "someone");
 
-/** The first field that changed, and how many more. */
+/** Returns the first changed field and the number of other changes. */
 export const formatChange = ({ diff, additional_fields }: AuditLog): string => {
   const [first, ...rest] = Object.keys(diff);
   if (first !== undefined) return rest.length === 0 ? first : `${first}, ${rest.length} more`;
@@ -107,7 +107,7 @@ export const formatChange = ({ diff, additional_fields }: AuditLog): string => {
   return [build_number && `build ${build_number}`, build_reason].filter(Boolean).join(", ");
 };
 
-/** A value of a field as it is shown; texts as they are, all else as JSON. */
+/** Formats a field's value: strings unchanged, everything else as JSON. */
 export const valueText = (value: unknown): string => {
   if (value === "" || value === null || value === undefined) return "none";
   return typeof value === "string" ? value : JSON.stringify(value);

@@ -1,4 +1,4 @@
-// What one does to a chat.
+// Actions on a chat.
 import type { Chat, CreateMessage } from "#schema/chats/chat.ts";
 import { call } from "../../data/api.ts";
 import { deletedChats, patchChat } from "../../data/chats.ts";
@@ -6,7 +6,7 @@ import { ask } from "../../parts/dialog.tsx";
 import { say } from "../../shell/toasts.tsx";
 import type { LiveChat } from "./live-chat.ts";
 
-/** Sends a text as it is. */
+/** Sends a text message. */
 export const sendText = async (
   chat: Pick<LiveChat, "id" | "refresh">,
   text: string,
@@ -16,7 +16,7 @@ export const sendText = async (
     path: { chat: chat.id },
     body: { content: [{ type: "text", text }], ...more },
   });
-  // It may have changed how the chat works, and a short turn is over before anyone sees it begin.
+  // The message may have changed the chat's settings, and a short turn ends before its start is seen.
   void chat.refresh().catch(() => {});
 };
 
@@ -24,7 +24,7 @@ export const interrupt = async ({ id }: Pick<LiveChat, "id">): Promise<void> => 
   await call("POST /chats/:chat/interrupt", { path: { chat: id } });
 };
 
-/** Asks before it copies the chat, and leads to the copy. `message_id`: the last message that is copied. */
+/** Asks for confirmation, copies the chat, and navigates to the copy. `message_id` is the last message to copy. */
 export const askToFork = (id: string, route: (path: string) => unknown, message_id?: number): void =>
   ask({
     title: "Fork this chat?",
@@ -37,7 +37,7 @@ export const askToFork = (id: string, route: (path: string) => unknown, message_
     act: async () => route(await fork(id, message_id)),
   });
 
-/** The new chat's address. `message_id`: the last message that is copied. */
+/** Returns the address of the new chat. `message_id` is the last message to copy. */
 export const fork = async (id: string, message_id?: number): Promise<string> => {
   const body = message_id === undefined ? {} : { message_id };
   const made = await call("POST /chats/:chat/fork", { path: { chat: id }, body });

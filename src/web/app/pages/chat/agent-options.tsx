@@ -1,4 +1,4 @@
-// What the coding agent of a chat lets people choose: its modes stand with the permission modes, its models and the rest next to its name.
+// The options of a chat's coding agent: its modes appear with the permission modes, its models and other options next to its name.
 import type { AgentOption } from "#schema/chats/agent-option.ts";
 import { call } from "../../data/api.ts";
 import { Menu, type MenuItem } from "../../parts/menu.tsx";
@@ -6,7 +6,7 @@ import type { LiveChat } from "./live-chat.ts";
 
 const isMode = ({ id, category }: AgentOption): boolean => id === "mode" || category === "mode";
 
-/** Stores the choice, which the agent takes with the next message. */
+/** Stores the choice. The agent applies it with the next message. */
 const choose = async (chat: LiveChat, id: string, choice: string): Promise<void> => {
   await call("PATCH /chats/:chat", { path: { chat: chat.id }, body: { agent_options: { [id]: choice } } });
   await chat.refresh();
@@ -16,7 +16,7 @@ type Props = { readonly chat: LiveChat; readonly of: "modes" | "others" };
 
 export const AgentOptions = ({ chat, of }: Props) => {
   const options = (chat.chat.value?.agent_options ?? []).filter((option) => isMode(option) === (of === "modes"));
-  // Planning is a mode of the chat, which the agent follows.
+  // The chat has its own plan mode, which the agent follows.
   const offered = ({ choices }: AgentOption) => choices.filter(({ id }) => of === "others" || id !== "plan");
   return (
     <>

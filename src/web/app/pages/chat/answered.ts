@@ -1,8 +1,8 @@
-// Whether a question or a plan has been followed by a person's word.
+// Decides whether the user has answered a question or a plan.
 import type { ShownPart } from "#schema/chats/chat-part.ts";
 import type { LiveChat } from "./live-chat.ts";
 
-/** True when someone has written since, or the chat continues. */
+/** True if the user has written since, or the chat is running. */
 export const isAnswered = (chat: LiveChat, { tool_call_id }: ShownPart): boolean => {
   const messages = chat.messages.value;
   const at = messages.findLastIndex(({ content }) => content.some((part) => part.tool_call_id === tool_call_id));

@@ -1,4 +1,4 @@
-// Alongside the conversation: changes, a terminal, ports, what the chat goes by.
+// The panel alongside the conversation: changes, terminal, ports, context.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { Chat } from "#schema/chats/chat.ts";

@@ -1,4 +1,4 @@
-// A turn that waits for a budget: which one and until when, with a button to raise it for people who may.
+// Shown when a turn waits for a budget: which budget, until when, and a button to raise it for users with permission.
 
 import { budgetTitle, formatAmount } from "#schema/ai/budget-words.ts";
 import type { ActionRequired } from "#schema/chats/chat-event.ts";

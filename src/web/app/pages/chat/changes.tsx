@@ -1,4 +1,4 @@
-// The changes of a chat, file by file, live; a comment on a line goes back to the chat with the line.
+// The changes of a chat by file, live. A comment on a line is sent to the chat together with the line.
 import { useSignal } from "@preact/signals";
 import type { GitRepository } from "#schema/agents/git-message.ts";
 import { call } from "../../data/api.ts";
@@ -12,7 +12,7 @@ import { say } from "../../shell/toasts.tsx";
 import { gitProblem, repositories } from "./git.ts";
 import type { LiveChat } from "./live-chat.ts";
 
-/** Files that are open on their own. */
+/** Number of files that are expanded by default. */
 const OPEN = 8;
 
 export const changedFiles = (): readonly string[] => [
@@ -65,7 +65,7 @@ const File = ({ file, isFirst, chat, isOwner }: Of & { file: FileDiff; isFirst: 
   const open = useSignal(isFirst);
   const line = useSignal<DiffLine | undefined>(undefined);
   const { path, lines } = file;
-  // The diff is reread with each change: the line is known by its numbers.
+  // The diff is reloaded with each change, so lines are compared by their numbers.
   const isPicked = (one: DiffLine): boolean =>
     line.value !== undefined &&
     line.value.after === one.after &&

@@ -52,9 +52,9 @@ const OneChat = ({ id }: { id: string }) => {
       for (const stop of stops) stop();
     };
   }, []);
-  // The list gets titles and states first; the chat itself has more details.
+  // The list receives titles and states first; the chat itself has more details.
   const listed = chats.value.get(id);
-  // It left the list because it was archived or deleted.
+  // A chat that leaves the list was archived or deleted.
   const wasListed = useRef(false);
   useEffect(() => {
     if (wasListed.current && !listed) void chat.look();
@@ -145,7 +145,7 @@ const Dock = ({ chat, isOwner, isArchived }: { chat: LiveChat; isOwner: boolean;
   const { route } = useLocation();
   const choice = useChoice();
   const known = chat.chat.value;
-  // The list gets every change first.
+  // The list receives every change first.
   const mode = chats.value.get(chat.id)?.permission_mode ?? known?.permission_mode ?? "ask";
   const busy = chat.isBusy.value;
   if (known && (!isOwner || isArchived)) {

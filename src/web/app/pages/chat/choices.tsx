@@ -1,4 +1,4 @@
-// Model and effort of the next message, or the coding agent that a new chat is led with.
+// Selects the model and effort of the next message, or the coding agent of a new chat.
 import { type Signal, useSignal } from "@preact/signals";
 import type { DefaultAgent } from "#schema/ai/coding-agents.ts";
 import type { AvailableModels } from "#schema/chats/model-config.ts";
@@ -7,16 +7,16 @@ import { useResource } from "../../data/resource.ts";
 import { Menu, type MenuItem } from "../../parts/menu.tsx";
 
 export type Choice = {
-  /** Undefined: as the chat has it, or the default. */
+  /** Undefined for the chat's model, or the default. */
   readonly model_config_id?: string;
   readonly reasoning_effort?: string;
-  /** Only of a new chat. */
+  /** Only for a new chat. */
   readonly coding_agent?: string;
 };
 
 export type Model = AvailableModels["providers"][number]["models"][number] & { readonly isAvailable: boolean };
 
-/** All models there are. */
+/** Returns all available models. */
 export const useModels = (): readonly Model[] => {
   const { state } = useResource("chat models", () => call("GET /chats/models"));
   return (state.value.data?.providers ?? []).flatMap(({ models, available }) =>
@@ -26,13 +26,13 @@ export const useModels = (): readonly Model[] => {
 
 export const useChoice = (): Signal<Choice> => useSignal<Choice>({});
 
-/** Coding agents that new chats can be led with. */
+/** Returns the coding agents that new chats can use. */
 export const useAgents = (isWanted: boolean) => {
   const { state } = useResource(isWanted ? "coding agents" : undefined, () => call("GET /ai/agents/available"));
   return state.value.data?.agents ?? [];
 };
 
-/** The agent that the template of a workspace, or a template, names for what begins there; undefined until it is known, and for none. */
+/** Returns the default agent of a workspace's template, or of a template. Undefined until loaded, or if none exists. */
 export const useDefaultAgent = (
   place: { readonly workspace_id: string } | { readonly template_id: string } | undefined,
 ): DefaultAgent | undefined => {
@@ -41,7 +41,7 @@ export const useDefaultAgent = (
   return state.value.data?.default_agent;
 };
 
-/** Whether the person has chosen who leads the chat. */
+/** True if the user has chosen a model or an agent. */
 export const hasChosen = ({ coding_agent, model_config_id }: Choice): boolean =>
   coding_agent !== undefined || model_config_id !== undefined;
 
@@ -49,9 +49,9 @@ type ChoicesProps = {
   readonly choice: Signal<Choice>;
   /** For a new chat: also offers coding agents. */
   readonly offersAgents?: boolean;
-  /** The name of the agent that leads a new chat where nothing was chosen; `later`: it follows from a workspace that is yet to be made. */
+  /** The name of the default agent for a new chat. `later`: the default depends on a workspace that does not exist yet. */
   readonly standard?: { readonly name?: string | undefined; readonly later: boolean };
-  /** What counts where nothing was chosen. */
+  /** The values in effect if the user has chosen none. */
   readonly now: { readonly model_config_id?: string; readonly reasoning_effort?: string };
 };
 
@@ -113,7 +113,7 @@ export const Choices = ({ choice, now, offersAgents = false, standard }: Choices
   );
 };
 
-/** Who leads a chat that is no model: it stays the same for the whole chat. */
+/** The coding agent of a chat, which cannot be changed. */
 export const AgentName = ({ name }: { readonly name: string }) => {
   const agent = useAgents(true).find((one) => one.name === name);
   return (

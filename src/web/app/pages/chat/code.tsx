@@ -1,4 +1,4 @@
-// A block of code with its language, to copy; colored when it is whole.
+// A code block with its language and a copy button, highlighted when it is complete.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { unmistakable } from "#base/visible-text.ts";
@@ -6,7 +6,7 @@ import { copy } from "../../parts/as-command.tsx";
 import { IconButton } from "../../parts/button.tsx";
 import type { Piece } from "./highlight.ts";
 
-/** Returns the text as elements, in colors once they are known. */
+/** Returns the text, as highlighted elements once they are available. */
 const useColours = (text: string, language: string, isLive: boolean) => {
   const pieces = useSignal<readonly Piece[] | undefined>(undefined);
   useEffect(() => {
@@ -35,7 +35,7 @@ const useColours = (text: string, language: string, isLive: boolean) => {
   );
 };
 
-/** A command of a shell, whole, with nothing in it hidden. */
+/** A shell command shown in full, with hidden characters made visible. */
 export const ShellText = ({ text }: { text: string }) => <>{useColours(unmistakable(text), "bash", false)}</>;
 
 export const Code = ({ text, language, isLive }: { text: string; language: string; isLive: boolean }) => {

@@ -1,4 +1,5 @@
-// Where one writes: text, files by drop and paste, lines of a diff, commands and paths as one types. Kept until it was sent.
+// The message composer: text, dropped and pasted files, lines of a diff, completion of commands and paths. The draft is kept until it is
+// sent.
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
@@ -13,7 +14,7 @@ import { getDraft, isEmptyDraft, joined, NO_DRAFT, setDraft, toContent, upload }
 import { type Command, commandIn, offersFor } from "./suggest.ts";
 
 type ComposerProps = {
-  /** The chat's id, or `new`. */
+  /** The chat's ID, or `new`. */
   readonly draftKey: string;
   readonly organization: string;
   readonly placeholder: string;
@@ -21,11 +22,11 @@ type ComposerProps = {
   readonly commands: readonly Command[];
   readonly files: () => readonly string[];
   readonly onSend: (content: InputPart[], interrupts: boolean) => Promise<unknown>;
-  /** There is something to interrupt. */
+  /** Set while a turn can be interrupted. */
   readonly onInterrupt?: () => Promise<unknown>;
-  /** Shift+Tab. */
+  /** Called for Shift+Tab. */
   readonly onNextMode: () => void;
-  /** Model and effort. */
+  /** The controls for model and effort. */
   readonly children: ComponentChildren;
 };
 
@@ -46,9 +47,9 @@ export const Composer = (props: ComposerProps) => {
   }, [draftKey]);
   useEffect(() => {
     const box = area.current;
-    // An empty one has its height: to ask for it would have everything around it laid out first.
+    // An empty box has its default height. Measuring it would force a layout of the page.
     if (!box || (draft.text === "" && box.style.blockSize === "")) return;
-    // As high as its text, up to a third of the page.
+    // Grows with its text, up to a third of the page.
     box.style.blockSize = "auto";
     box.style.blockSize = `${Math.min(box.scrollHeight, innerHeight / 3)}px`;
   }, [draft.text]);
@@ -75,12 +76,12 @@ export const Composer = (props: ComposerProps) => {
     const now = getDraft(draftKey).value;
     if (isEmptyDraft(now) || uploading.value > 0) return;
     const command = commandIn(now.text, commands);
-    // The browser keeps it until it was taken: a reload in the meantime loses nothing.
+    // The browser keeps the draft until the server has accepted it, so that a reload loses nothing.
     getDraft(draftKey).value = NO_DRAFT;
     try {
       await (command ? command() : onSend(toContent(now), interrupts));
     } catch (error) {
-      // Nothing was taken: it stands before what was written since.
+      // The message was not accepted: put it back before the text written since.
       setDraft(draftKey, joined(now, getDraft(draftKey).value));
       throw error;
     }

@@ -1,11 +1,11 @@
-// A viewer of the VNC protocol on the chat's stream of it. Loaded with the first look.
+// A VNC client on the chat's desktop stream. Loaded when the desktop is first opened.
 import RFB from "@novnc/novnc";
 
 type Listeners = {
   readonly opened: () => void;
-  /** `clean`: it was closed in order, by either side. */
+  /** `clean`: either side closed the connection normally. */
   readonly closed: (clean: boolean) => void;
-  /** What was cut or copied there. */
+  /** Called with text that was cut or copied on the desktop. */
   readonly copied: (text: string) => void;
 };
 

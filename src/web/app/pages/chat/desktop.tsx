@@ -1,4 +1,4 @@
-// The desktop of the chat's workspace; it is started when it is first opened.
+// The desktop of the chat's workspace, started when it is first opened.
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { copy } from "../../parts/as-command.tsx";

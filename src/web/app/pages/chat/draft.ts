@@ -1,4 +1,4 @@
-// What one is writing, kept by the browser until it was sent: a reload, a closed lid or another page do not lose it.
+// Drafts of messages, kept by the browser until they are sent, so that they survive a reload or navigation.
 import { type Signal, signal } from "@preact/signals";
 import type { InputPart, ShownPart } from "#schema/chats/chat-part.ts";
 import { keepText, keptText } from "../../data/kept-text.ts";
@@ -11,7 +11,7 @@ export type Draft = {
   readonly references: readonly DraftReference[];
 };
 
-/** The draft of a chat that does not exist yet. */
+/** The draft key of a chat that does not exist yet. */
 export const NEW = "new";
 export const NO_DRAFT: Draft = { text: "", files: [], references: [] };
 const PREFIX = "slipway.draft.";
@@ -25,7 +25,7 @@ const stored = (key: string): Draft => {
   }
 };
 
-/** The draft of a chat, or of a new one. */
+/** Returns the draft of a chat, or of a new chat. */
 export const getDraft = (key: string): Signal<Draft> => {
   let known = open.get(key);
   if (!known) {
@@ -41,21 +41,21 @@ export const setDraft = (key: string, draft: Draft): void => {
   try {
     keepText(PREFIX + key, isEmpty ? undefined : JSON.stringify(draft));
   } catch {
-    // A full or forbidden store costs the draft after a reload, not what is written now.
+    // If storage is full or forbidden, only the draft after a reload is lost, not the current text.
   }
 };
 
 export const isEmptyDraft = ({ text, files, references }: Draft): boolean =>
   text.trim() === "" && files.length === 0 && references.length === 0;
 
-/** One before the other. */
+/** Joins two drafts. */
 export const joined = (first: Draft, then: Draft): Draft => ({
   text: [first.text, then.text].filter((text) => text.trim() !== "").join("\n\n"),
   files: [...first.files, ...then.files],
   references: [...first.references, ...then.references],
 });
 
-/** What the API takes. */
+/** Converts the draft to the API's format. */
 export const toContent = ({ text, files, references }: Draft): InputPart[] => [
   ...references.map((one) => ({ type: "file-reference", ...one })),
   ...files.map(({ id }) => ({ type: "file", file_id: id })),
@@ -64,7 +64,7 @@ export const toContent = ({ text, files, references }: Draft): InputPart[] => [
 
 const toId = (file_id: ShownPart["file_id"]): string => (typeof file_id === "string" ? file_id : (file_id?.uuid ?? ""));
 
-/** What was sent once, to be sent again. */
+/** Converts a sent message for sending again. */
 export const toInput = (content: readonly ShownPart[]): InputPart[] =>
   content.flatMap((part): InputPart[] => {
     const { type, text = "", file_name = "", start_line = 0, end_line = 0, content: lines = "" } = part;
@@ -74,7 +74,7 @@ export const toInput = (content: readonly ShownPart[]): InputPart[] =>
     return [];
   });
 
-/** A message as a draft, such as one that is taken out of the queue. */
+/** Converts a message to a draft, for example one taken out of the queue. */
 export const draftFrom = (content: readonly ShownPart[]): Draft => ({
   text: content.map(({ type, text }) => (type === "text" ? (text ?? "") : "")).join("\n"),
   files: content.flatMap((part) =>

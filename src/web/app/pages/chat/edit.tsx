@@ -1,4 +1,4 @@
-// Editing a message of one's own: what came after it goes, and the workspace's files return if one wants.
+// Editing of an earlier message: later messages are removed, and the workspace's files can be restored.
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { ChatMessage } from "#schema/chats/chat.ts";
@@ -23,7 +23,7 @@ export const Edit = ({ chat, message, text, close }: EditProps) => {
   const area = useRef<HTMLTextAreaElement>(null);
   useEffect(() => area.current?.focus(), []);
   const save = async (): Promise<void> => {
-    // What was attached stays.
+    // Attachments are kept.
     const others = toInput(message.content).filter(({ type }) => type !== "text");
     const { warnings } = await call("PATCH /chats/:chat/messages/:message", {
       path: { chat: chat.id, message: message.id },

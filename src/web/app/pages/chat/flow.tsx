@@ -1,4 +1,5 @@
-// The messages, the newest in view. Older ones come when one scrolls up; what is far out of view is a box of the same height.
+// The list of messages, with the newest in view. Older ones load on scroll. Messages far out of view are replaced by empty boxes of the
+// same height.
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
@@ -9,10 +10,10 @@ import { PAGE } from "./live-chat.ts";
 import { Live, Message } from "./message.tsx";
 import { Near } from "./near.ts";
 
-/** Drawn first: more than one sees. The rest of the page follows when these are on the screen. */
-const FIRST = 12;
-/** Messages that are kept while new ones come and one is at the end: older ones can be had again. */
-const MOST = 400;
+/** Rendered first: more than fit on a screen. The rest follows after the first paint. */
+const FIRST_RENDERED = 12;
+/** Maximum number of messages kept while the user is at the end; older ones can be loaded again. */
+const MAX_MESSAGES = 400;
 
 export const Flow = ({
   chat,
@@ -30,7 +31,7 @@ export const Flow = ({
   const all = chat.messages.value;
   const isWhole = useSignal(false);
   const known = all.slice(-shown.value).filter(({ role }) => role === "user" || role === "assistant");
-  const rows = isWhole.value ? known : known.slice(-FIRST);
+  const rows = isWhole.value ? known : known.slice(-FIRST_RENDERED);
   const near = useMemo(() => new Near(scroller), []);
   const hasMore = chat.hasMore.value || shown.value < all.length;
   const more = async (): Promise<void> => {
@@ -52,9 +53,9 @@ export const Flow = ({
     return () => near.end();
   }, []);
   useEffect(() => {
-    if (isAway.peek() || all.length <= MOST) return;
+    if (isAway.peek() || all.length <= MAX_MESSAGES) return;
     shown.value = PAGE;
-    chat.letGo(MOST / 2);
+    chat.letGo(MAX_MESSAGES / 2);
   }, [all.length]);
   const follow = (): void => {
     const away = (scroller.current?.scrollTop ?? 0) < -600;
@@ -91,7 +92,7 @@ export const Flow = ({
   );
 };
 
-/** Drawn while it is near; far away it keeps its place with the height it had. */
+/** Rendered while near the viewport; otherwise an empty box of the same height. */
 const Row = ({ near, children }: { near: Near; children: ComponentChildren }) => {
   const box = useRef<HTMLLIElement>(null);
   const height = useSignal<number | undefined>(undefined);
@@ -100,7 +101,7 @@ const Row = ({ near, children }: { near: Near; children: ComponentChildren }) =>
     if (!element) return;
     return near.observe(element, ({ isIntersecting, boundingClientRect }) => {
       if (isIntersecting) height.value = undefined;
-      // What one writes in, or has focus in, stays.
+      // A row that contains the focus stays rendered.
       else if (height.peek() === undefined && !element.contains(document.activeElement)) {
         height.value = boundingClientRect.height;
       }

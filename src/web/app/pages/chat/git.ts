@@ -1,11 +1,11 @@
-// What a chat changes in the repositories of its workspace, live.
+// The changes of a chat in its workspace's repositories, live.
 import { signal } from "@preact/signals";
 import type { GitMessage, GitRepository } from "#schema/agents/git-message.ts";
 import { LiveSocket } from "../../data/live-socket.ts";
 
 export type Repositories = ReadonlyMap<string, GitRepository>;
 
-/** By the folder; only what has changed comes again. */
+/** Merges changes by folder. Messages contain only changed repositories. */
 export const withChanges = (known: Repositories, { repositories = [] }: GitMessage): Repositories => {
   const next = new Map(known);
   for (const one of repositories) {
@@ -15,11 +15,11 @@ export const withChanges = (known: Repositories, { repositories = [] }: GitMessa
   return next;
 };
 
-/** Of the chat that is open. */
+/** The repositories of the open chat. */
 export const repositories = signal<Repositories>(new Map());
 export const gitProblem = signal("");
 
-/** Follows until stopped. */
+/** Follows the chat's repositories. Returns a function that stops. */
 export const followGit = (chat: string): (() => void) => {
   repositories.value = new Map();
   gitProblem.value = "";
@@ -36,7 +36,7 @@ export const followGit = (chat: string): (() => void) => {
   });
   return () => {
     socket.end();
-    // What the next chat shows is its own.
+    // Do not show this chat's changes in the next one.
     repositories.value = new Map();
   };
 };

@@ -1,15 +1,15 @@
-// In which group of the list a chat stands. Pure.
+// Groups the list of chats. Pure.
 import type { Chat } from "#schema/chats/chat.ts";
-import { needsOwner } from "../../data/needs-owner.ts";
+import { isWaitingForOwner } from "../../data/needs-owner.ts";
 
 export type Way = "state" | "workspace" | "archived";
 export type Group = { readonly name: string; readonly isPressing?: boolean; readonly chats: readonly Chat[] };
 type Listed = Pick<Chat, "status" | "awaits" | "pin_order" | "children">;
 
-const waits = (chat: Listed): boolean => needsOwner(chat) || chat.children.some(needsOwner);
+const waits = (chat: Listed): boolean => isWaitingForOwner(chat) || chat.children.some(isWaitingForOwner);
 const works = ({ status }: Listed): boolean => status === "running" || status === "interrupting";
 
-/** Each chat in one group; groups without chats are left out. */
+/** Puts each chat in one group and omits empty groups. */
 export const groupChats = (all: readonly Chat[], by: Way, nameOf: (workspace: string) => string): readonly Group[] => {
   if (by === "archived") return [{ name: "Archived", chats: all }];
   if (by === "workspace") {

@@ -1,4 +1,4 @@
-// The bar of a chat: its title, its workspace, how full its context is, and what one does with it.
+// The header of a chat: its title, its workspace, context usage, and its menu.
 import { useSignal } from "@preact/signals";
 import { useLocation } from "preact-iso/router";
 import type { Chat } from "#schema/chats/chat.ts";

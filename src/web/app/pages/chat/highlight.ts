@@ -1,9 +1,9 @@
-// Colors for code: highlight.js, each language fetched when it is first seen. A Worker cannot be made under Trusted Types without a
-// policy of its own, which the pages have none of (rule WB-4): it is done here, when the browser has nothing else to do.
+// Syntax highlighting with highlight.js, each language loaded when first used. It runs on the main thread while the browser is idle:
+// Trusted Types allow a Worker only with a policy, and the pages have none for it (rule WB-4).
 import core from "highlight.js/lib/core";
 
 type Node = string | { readonly scope?: string; readonly children: readonly Node[] };
-/** A piece of code and its class in app.css; empty for plain text. */
+/** A piece of code and its class in app.css, which is empty for plain text. */
 export type Piece = readonly [text: string, name: string];
 
 const LANGUAGES = {
@@ -64,8 +64,8 @@ const ALIASES: Readonly<Record<string, keyof typeof LANGUAGES>> = {
   jsonc: "json",
 };
 
-/** A whole file of this length takes a few frames; longer ones stay plain. */
-const LONGEST = 50_000;
+/** Highlighting a file of this length takes a few frames. Longer files stay plain. */
+const MAX_LENGTH = 50_000;
 
 const CLASSES: readonly (readonly [RegExp, string])[] = [
   [/^(comment|quote|meta)/, "c"],
@@ -85,7 +85,7 @@ const flatten = (node: Node, name: string, into: Piece[]): void => {
 const idle = (): Promise<unknown> =>
   new Promise((resolve) => ("requestIdleCallback" in window ? requestIdleCallback(resolve) : setTimeout(resolve, 20)));
 
-/** Undefined for a language that is not known here, and for what is too long. */
+/** Returns undefined for unknown languages and texts that are too long. */
 export const highlight = async (text: string, language: string): Promise<readonly Piece[] | undefined> => {
   const asked =
     language
@@ -93,7 +93,7 @@ export const highlight = async (text: string, language: string): Promise<readonl
       .split(/[\s{:,]/)[0]
       ?.toLowerCase() ?? "";
   const name = ALIASES[asked] ?? (asked in LANGUAGES ? (asked as keyof typeof LANGUAGES) : undefined);
-  if (name === undefined || text.length > LONGEST) return undefined;
+  if (name === undefined || text.length > MAX_LENGTH) return undefined;
   if (!core.getLanguage(name)) core.registerLanguage(name, (await LANGUAGES[name]()).default);
   await idle();
   const { _emitter } = core.highlight(text, { language: name, ignoreIllegals: true }) as unknown as {

@@ -1,5 +1,5 @@
-// One chat, live: its newest messages first, older ones on demand, then the stream from the last id on. What was seen is kept while
-// other pages are open, so that one returns to it without a wait.
+// One chat, live: loads the newest messages first and older ones on demand, then follows the stream from the last ID. Recent chats are
+// kept, so that returning to one is instant.
 import { computed, type ReadonlySignal, signal } from "@preact/signals";
 import type { Chat } from "#schema/chats/chat.ts";
 import type { ChatEvent } from "#schema/chats/chat-event.ts";
@@ -8,13 +8,13 @@ import { patchChat } from "../../data/chats.ts";
 import { LiveSocket, onRefused } from "../../data/live-socket.ts";
 import { applied, EMPTY, isAtRest, type Picture, reconciled, resultsIn, withMessages } from "./picture.ts";
 
-/** Messages that are read first, and each time one scrolls to the top. */
+/** Number of messages loaded first, and each time the user scrolls to the top. */
 export const PAGE = 40;
 const KEPT = 8;
 
 export class LiveChat {
   readonly id: string;
-  /** What the list knows less of: context, files, permissions. */
+  /** The chat with fields that the list lacks: context, files, permissions. */
   readonly chat = signal<Chat | undefined>(undefined);
   readonly picture = signal<Picture>(EMPTY);
   readonly messages: ReadonlySignal<Picture["messages"]> = computed(() => this.picture.value.messages);
@@ -23,16 +23,16 @@ export class LiveChat {
   readonly status: ReadonlySignal<Picture["status"]> = computed(() => this.picture.value.status);
   readonly results = computed(() => resultsIn(this.messages.value));
   readonly isBusy = computed(() => this.status.value !== undefined && !isAtRest(this.status.value));
-  /** Grows with each turn that has ended: what the chat has cost, and which model it continues with, may be another. */
+  /** Increments with each finished turn, which may have changed the chat's cost and model. */
   readonly turns = computed(() => this.picture.value.turns);
   readonly hasMore = signal(false);
-  /** What went wrong when it was first read. */
+  /** The error of the first load. */
   readonly failure = signal<unknown>(undefined);
   readonly isLoaded = signal(false);
   #socket: LiveSocket | undefined;
   #stop = (): void => {};
   #users = 0;
-  /** How often the chat itself was asked for, and which of these answers is shown. */
+  /** Numbers the requests for the chat, so that outdated answers are dropped. */
   #asked = 0;
   #shown = 0;
   #reading: Promise<void> | undefined;
@@ -41,7 +41,7 @@ export class LiveChat {
     this.id = id;
   }
 
-  /** Follows it until as many have left as came. */
+  /** Follows the chat until every follower has stopped. */
   follow(): () => void {
     this.#users += 1;
     if (this.#users === 1) void this.#begin();
@@ -53,7 +53,7 @@ export class LiveChat {
     };
   }
 
-  /** Reads the chat itself again: its model, its title, its context. An answer that a later one has overtaken is dropped. */
+  /** Reloads the chat itself: its model, title and context. An answer that is older than the one shown is dropped. */
   async refresh(): Promise<void> {
     const number = ++this.#asked;
     const chat = await call("GET /chats/:chat", { path: { chat: this.id } });
@@ -62,7 +62,7 @@ export class LiveChat {
     this.chat.value = chat;
   }
 
-  /** Reads the chat itself again, since it may be gone or no longer shared: then nothing more follows. */
+  /** Reloads the chat after a refused connection. It may have been deleted or unshared; then following stops. */
   async look(): Promise<void> {
     try {
       await this.refresh();
@@ -79,7 +79,7 @@ export class LiveChat {
     this.#socket = undefined;
   }
 
-  /** The page before the oldest message that is there. */
+  /** Loads the page before the oldest loaded message. */
   async older(): Promise<void> {
     const before_id = this.messages.value[0]?.id;
     if (!this.hasMore.value || before_id === undefined) return;
@@ -94,7 +94,7 @@ export class LiveChat {
     await this.#reading;
   }
 
-  /** Keeps the newest so many alone: a page that is open for days must not grow with what is said. */
+  /** Keeps only the newest messages, so that a page that is open for days does not grow without limit. */
   letGo(most: number): void {
     if (this.messages.value.length <= most) return;
     this.#change((now) => ({ ...now, messages: now.messages.slice(-most) }));
@@ -119,7 +119,7 @@ export class LiveChat {
     }
     if (this.#users === 0) return;
     let isFirst = true;
-    // A WebSocket that is turned away does not say why.
+    // A refused WebSocket does not report why.
     this.#stop = onRefused(() => void this.look());
     this.#socket = new LiveSocket({
       address: () => `/api/v2/chats/${this.id}/stream?after_id=${this.messages.value.at(-1)?.id ?? 0}`,
@@ -127,11 +127,11 @@ export class LiveChat {
         const frame = JSON.parse(text) as ChatEvent[];
         const { turns } = this.picture.value;
         this.#change((now) => applied(now, frame));
-        // Its title, its model, its files, its workspace may be others.
+        // The turn may have changed the chat's title, model, files or workspace.
         if (this.picture.value.turns > turns) void this.refresh().catch(() => {});
       },
       opened: () => {
-        // Between the break and now someone may have edited what is shown.
+        // Messages may have been edited during the disconnect.
         if (!isFirst) void this.#readNewest().catch(() => {});
         isFirst = false;
       },
@@ -142,7 +142,7 @@ export class LiveChat {
     const page = await call("GET /chats/:chat/messages", { path: { chat: this.id }, query: { limit: PAGE } });
     const { messages: known } = this.picture.value;
     const shown = page.messages.toReversed();
-    // What the stream has brought since the page was read is newer than it.
+    // Messages from the stream may be newer than the loaded page.
     const last = shown.at(-1)?.id ?? 0;
     const newer = this.#socket ? known.filter(({ id }) => id > last) : [];
     const messages = withMessages(reconciled(known, shown, page.has_more), newer);
@@ -153,7 +153,7 @@ export class LiveChat {
 
 const kept = new Map<string, LiveChat>();
 
-/** The same one for the same id, as long as it is among the last that were opened. */
+/** Returns the same object for the same ID while it is among the recently opened chats. */
 export const liveChat = (id: string): LiveChat => {
   const chat = kept.get(id) ?? new LiveChat(id);
   kept.delete(id);

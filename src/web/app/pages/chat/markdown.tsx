@@ -1,4 +1,4 @@
-// Markdown as elements, never as HTML: tokens of the lexer become vnodes, HTML in a text is shown as the text it is.
+// Renders Markdown as elements, never as HTML: tokens become vnodes, and HTML in a text is shown literally.
 import { signal } from "@preact/signals";
 import { type ComponentChildren, createContext } from "preact";
 import { memo } from "preact/compat";
@@ -7,7 +7,7 @@ import type { Blocks, Token, Tokens } from "./blocks.ts";
 import { Code } from "./code.tsx";
 import "./styles.ts";
 
-/** Undefined until the lexer is here. */
+/** Undefined until the lexer is loaded. */
 const reader = signal<(new () => Blocks) | undefined>(undefined);
 let isLoading = false;
 
@@ -19,20 +19,20 @@ const load = (): void => {
       reader.value = module.Blocks;
     },
     () => {
-      // Without it texts are shown as they are; the next one tries again.
+      // Texts are shown unformatted without the lexer; the next one retries.
       isLoading = false;
     },
   );
 };
 
-// Alongside the first messages, not after them.
+// Loaded in parallel with the first messages.
 load();
 
-/** A page of documentation: its headings can be linked to, and its links may lead within the app. */
+/** Options for a documentation page: its headings can be linked to, and its links can lead within the app. */
 export type Reading = {
-  /** One for each heading, in order. */
+  /** The ID of each heading, in order. */
   readonly ids: readonly string[];
-  /** Where a link leads; undefined: it is only text. */
+  /** Returns the target of a link, or undefined to show only its text. */
   readonly linkOf: (href: string) => string | undefined;
 };
 
@@ -40,7 +40,7 @@ const Place = createContext<Reading | undefined>(undefined);
 
 type MarkdownProps = {
   readonly text: string;
-  /** More of it comes, so that its last block is not colored yet. */
+  /** The text is still growing, so its last block is not highlighted yet. */
   readonly isLive?: boolean;
   readonly reading?: Reading;
 };
@@ -64,7 +64,7 @@ export const Markdown = ({ text, isLive = false, reading }: MarkdownProps) => {
   return reading ? <Place.Provider value={reading}>{drawn}</Place.Provider> : <>{drawn}</>;
 };
 
-/** Of a page: one level is one level. */
+/** On documentation pages, heading levels are kept as they are. */
 const Heading = ({ token, id }: { token: Token; id: string }) => {
   const words = inline((token as Tokens.Heading).tokens);
   const { depth } = token as Tokens.Heading;
@@ -151,7 +151,7 @@ const span = (token: Token, key: number): ComponentChildren => {
       return <br key={key} />;
     case "link":
       return <Link key={key} link={token as Tokens.Link} />;
-    // What others serve is not loaded: a picture is a link to it.
+    // Images from other hosts are not loaded: they are shown as links.
     case "image":
       return <Link key={key} link={{ ...token, tokens: [] } as unknown as Tokens.Link} />;
     case "text":
@@ -194,7 +194,7 @@ const NAMED: Readonly<Record<string, string>> = {
   times: "×",
 };
 
-/** Character references stand for characters; there is no HTML parser here to do it. */
+/** Decodes character references; there is no HTML parser here that would. */
 const plain = (text: string): string =>
   text.replace(/&(?:#(\d{1,7})|#x([\da-f]{1,6})|(\w{2,8}));/gi, (whole, decimal, hex, name) => {
     const code = decimal ? Number(decimal) : hex ? Number.parseInt(hex, 16) : 0;

@@ -1,4 +1,4 @@
-// How full the model's context is and what the chat has cost, as far as the last answers say.
+// The chat's context usage and cost, according to the latest answers.
 import { call } from "../../data/api.ts";
 import { useChange, useResource } from "../../data/resource.ts";
 import { useModels } from "./choices.tsx";
@@ -7,7 +7,7 @@ import { contextLimit, contextTokens } from "./picture.ts";
 
 const short = (tokens: number): string => (tokens < 1_000 ? String(tokens) : `${Math.round(tokens / 1_000)}k`);
 let money: Intl.NumberFormat | undefined;
-/** What writes amounts is made with the first: that takes milliseconds which the opening of a chat need not wait for. */
+/** The number formatter is created on first use: that takes milliseconds, which would delay opening a chat. */
 const dollars = (amount: number): string => {
   money ??= new Intl.NumberFormat(undefined, { style: "currency", currency: "USD", minimumFractionDigits: 2 });
   return money.format(amount);
@@ -21,7 +21,7 @@ export const Meter = ({ chat, isOwner }: { chat: LiveChat; isOwner: boolean }) =
   useChange(String(chat.turns.value), again);
   const tokens = contextTokens(chat.messages.value);
   const id = chat.chat.value?.last_model_config_id;
-  // A coding agent chooses its model, and says how much fits into its context.
+  // A coding agent chooses its own model and reports its context limit.
   const isOfModel = (chat.chat.value?.coding_agent ?? null) === null;
   const known = isOfModel ? models.find((one) => one.id === id)?.context_limit : contextLimit(chat.messages.value);
   const limit = known ?? 0;

@@ -1,5 +1,4 @@
-// What the chat may do without asking: four modes, always in sight below the message, each one press away. Shift+Tab in the message
-// takes the next one.
+// The permission modes of a chat: four modes, always visible below the message. Shift+Tab in the message selects the next one.
 import type { ComponentChildren } from "preact";
 import type { ChatPermissions, PermissionMode } from "#schema/chats/chat-permissions.ts";
 import { call } from "../../data/api.ts";
@@ -17,7 +16,7 @@ const MODES: readonly (readonly [mode: PermissionMode, label: string, meaning: s
 export const nextMode = (mode: PermissionMode): PermissionMode =>
   MODES[(MODES.findIndex(([one]) => one === mode) + 1) % MODES.length]?.[0] ?? "ask";
 
-/** What the mode means in this chat, with the rules that go first. */
+/** Explains the mode for this chat, including the rules that take precedence. */
 const explainMode = (mode: PermissionMode, permissions: ChatPermissions | undefined): string => {
   const meaning = MODES.find(([one]) => one === mode)?.[2] ?? "";
   const isStricter = mode === "ask" && (permissions?.default === "ask" || permissions?.default === "deny");
@@ -34,7 +33,7 @@ type ModesProps = {
   readonly mode: PermissionMode;
   readonly permissions: ChatPermissions | undefined;
   readonly onPick: (mode: PermissionMode) => void;
-  /** Modes of the chat's coding agent. */
+  /** The modes of the chat's coding agent. */
   readonly children?: ComponentChildren;
 };
 
@@ -54,7 +53,7 @@ export const Modes = ({ mode, permissions, onPick, children }: ModesProps) => (
             name="permission-mode"
             aria-describedby="mode-meaning"
             checked={one === mode}
-            // Also a press on the mode that is shown: a late answer of the server may be about to change it.
+            // Selecting the current mode is not ignored: a late response from the server may be about to change it.
             onClick={() => onPick(one)}
           />
           {label}
@@ -68,7 +67,7 @@ export const Modes = ({ mode, permissions, onPick, children }: ModesProps) => (
   </div>
 );
 
-/** Changes are sent one after another, so that the last press is the mode that stays. */
+/** Changes are sent sequentially, so that the last selection wins. */
 let sending: Promise<unknown> = Promise.resolve();
 
 /** Shows the mode immediately and stores it; reverts if the server refuses. */

@@ -1,7 +1,7 @@
-// Which rows of a long conversation are near what one sees: one observer for all of them.
+// Detects which rows of a long conversation are near the viewport, with one observer for all of them.
 import type { RefObject } from "preact";
 
-/** How far out of view a message is still drawn. */
+/** Distance from the viewport up to which a message is rendered. */
 const MARGIN = "1200px 0px";
 
 type Hear = (entry: IntersectionObserverEntry) => void;
@@ -15,7 +15,7 @@ export class Near {
     this.#scroller = scroller;
   }
 
-  /** Tells whenever the element comes near or goes far, and once at first. Gives what ends it. */
+  /** Calls back when the element comes near or moves away, and once initially. Returns a function that stops. */
   observe(element: Element, hear: Hear): () => void {
     this.#eye ??= new IntersectionObserver(
       (entries) => {

@@ -1,4 +1,4 @@
-// What is said of a call that waits for approval. Pure.
+// The text for a call that waits for approval. Pure.
 import type { ToolCallRequest } from "#schema/chats/chat-event.ts";
 import type { PermissionRule } from "#schema/chats/chat-permissions.ts";
 import { parseArgs, toolWords } from "./tool-words.ts";
@@ -10,7 +10,7 @@ const getFileName = (path: unknown): string => (typeof path === "string" ? (path
 
 const WRITES = { true: "Create", false: "Replace", undefined: "Write" } as const;
 
-/** Returns the question; `isNew`: the file that is written is not there yet, or undefined as long as that is not known. */
+/** Returns the question. `isNew`: the file does not exist yet; undefined until that is known. */
 export const formatQuestion = (one: ToolCallRequest, isNew: boolean | undefined): string => {
   const args = parseArguments(one);
   if (one.tool_name === "execute") return "Run this command?";
@@ -24,7 +24,7 @@ export const formatQuestion = (one: ToolCallRequest, isNew: boolean | undefined)
   return `${toolWords(one.tool_name, args).verb}?`;
 };
 
-/** Returns a folder as people name it: below the home of its own workspace with `~`, which on the server's machine is a long path. */
+/** Shortens a folder below the home of its workspace to `~`: on the server's machine the full path is long. */
 export const shortenFolder = (folder: string, workspace_id: string | undefined): string => {
   const home = `/workspaces/${workspace_id}/home`;
   const [before, ...rest] = folder.split(home);
@@ -34,7 +34,7 @@ export const shortenFolder = (folder: string, workspace_id: string | undefined):
 
 const LONGEST = 48;
 
-/** Returns the label of the button that keeps these rules; undefined when none exists to keep. */
+/** Returns the label of the button that stores these rules; undefined if none exist. */
 export const alwaysLabel = (rules: readonly PermissionRule[]): string | undefined => {
   const [first] = rules;
   if (!first) return undefined;
@@ -46,10 +46,10 @@ export const alwaysLabel = (rules: readonly PermissionRule[]): string | undefine
     : `Always allow ${words}`;
 };
 
-/** An argument of a call as a row of a form: its name, its value, and whether that is text. */
+/** An argument of a call as a form row: name, value, and whether the value is text. */
 export type ArgumentRow = { readonly name: string; readonly value: string; readonly isText: boolean };
 
-/** Returns the arguments as a form shows them; what is no object is one row. */
+/** Converts the arguments to form rows. A value that is not an object becomes one row. */
 export const toRows = (one: ToolCallRequest): readonly ArgumentRow[] => {
   let given: unknown;
   try {

@@ -1,4 +1,5 @@
-// Calls that wait for approval: what each would do, then allow once, allow always or deny. All calls of one step are answered together.
+// Calls that wait for approval: what each would do, with buttons to allow once, allow always or deny. All calls of one step are answered
+// together.
 import { useSignal } from "@preact/signals";
 import { Fragment } from "preact";
 import { useEffect } from "preact/hooks";
@@ -36,7 +37,7 @@ export const Permission = ({ chat, asked }: { chat: LiveChat; asked: ActionRequi
   const [first] = open;
   const shown = state.value.data?.calls.find(({ tool_call_id }) => tool_call_id === first?.tool_call_id);
   const isEdit = first !== undefined && EDITS.has(first.tool_name);
-  // An edit is allowed once it can be seen, or it is known why it cannot.
+  // An edit can be allowed once its diff is shown, or the reason why it cannot be shown.
   const isReading = isEdit && shown === undefined && state.value.error === undefined;
   const answer = async (given: Omit<Answer, "tool_call_id">): Promise<void> => {
     if (!first || (isReading && given.decision === "allow")) return;
@@ -178,7 +179,7 @@ const Command = ({ request, shown, workspace_id }: Omit<DetailsProps, "isReading
   );
 };
 
-/** The arguments as a form that is filled in. */
+/** The arguments as a filled-in form. */
 const Arguments = ({ request }: { request: ToolCallRequest }) => {
   const rows = toRows(request);
   if (rows.length === 0) return <p class="small mut">No arguments.</p>;

@@ -1,4 +1,4 @@
-// What a page shows of a chat, put together from the events of its stream (facts/chats 2). Pure.
+// The visible state of a chat, built from the events of its stream (facts/chats 2). Pure.
 import type { ChatMessage, QueuedMessage } from "#schema/chats/chat.ts";
 import type { ActionRequired, ChatEvent } from "#schema/chats/chat-event.ts";
 import type { ShownPart } from "#schema/chats/chat-part.ts";
@@ -6,25 +6,25 @@ import type { ChatStatus } from "#schema/chats/chat-status.ts";
 
 type EventOf<T extends ChatEvent["type"]> = Extract<ChatEvent, { type: T }>;
 
-/** What a tool that still runs has said: `text` grows, `result` is whole when it has ended. */
+/** Live output of a tool: `text` grows, and `part` is set when the tool has finished. */
 export type LiveResult = { readonly text: string; readonly part: ShownPart | undefined };
 
 export type Picture = {
-  /** By id, the oldest first. */
+  /** Sorted by ID, oldest first. */
   readonly messages: readonly ChatMessage[];
   readonly queue: readonly QueuedMessage[];
-  /** Undefined until the stream has said it. */
+  /** Undefined until the stream has sent it. */
   readonly status: ChatStatus | undefined;
   readonly warnings: readonly string[];
   readonly waitsForSlot: boolean;
   readonly error: EventOf<"error">["error"] | undefined;
   readonly asked: ActionRequired | undefined;
   readonly retry: EventOf<"retry">["retry"] | undefined;
-  /** The unfinished answer, deltas put together. */
+  /** The unfinished answer, with its deltas joined. */
   readonly live: readonly ShownPart[];
-  /** By tool call. */
+  /** By tool call ID. */
   readonly liveResults: ReadonlyMap<string, LiveResult>;
-  /** Turns that ended since the chat is followed, including turns that began and ended within one frame. */
+  /** Number of turns that have ended since the chat is followed, including turns that began and ended within one frame. */
   readonly turns: number;
 };
 
@@ -44,7 +44,7 @@ export const EMPTY: Picture = {
 
 const NO_LIVE = { live: EMPTY.live, liveResults: EMPTY.liveResults };
 
-/** Messages that came, in their places; one with a known id takes its place. */
+/** Merges messages by ID. A message with a known ID replaces the old one. */
 export const withMessages = (known: readonly ChatMessage[], more: readonly ChatMessage[]): readonly ChatMessage[] => {
   if (more.length === 0) return known;
   const last = known.at(-1)?.id ?? 0;
@@ -54,8 +54,8 @@ export const withMessages = (known: readonly ChatMessage[], more: readonly ChatM
 };
 
 /**
- * After a break the newest page tells what has left the history in the meantime: an edit takes everything from one message on. `page` is in
- * ascending order; `hasMore`: there are older ones.
+ * Removes messages that left the history during a disconnect: an edit removes everything from one message on. `page` is the newest page in
+ * ascending order; `hasMore` means that older messages exist.
  */
 export const reconciled = (
   known: readonly ChatMessage[],
@@ -68,13 +68,13 @@ export const reconciled = (
   return withMessages(hasMore ? known.filter(({ id }) => id < first) : [], page);
 };
 
-/** Nothing continues: the next turn begins with the next message. */
+/** True if no turn is running or pending: the next turn begins with the next message. */
 export const isAtRest = (status: ChatStatus | undefined): boolean => status === "waiting" || status === "error";
 
-/** The picture after one frame of the stream. */
+/** Returns the picture after one frame of the stream. */
 export const applied = (picture: Picture, frame: readonly ChatEvent[]): Picture => {
   const next = played(picture, frame);
-  // A short turn is never seen to run: its frame tells only what it has left.
+  // A short turn is never seen running; only its results appear in a frame.
   const hasChanged =
     frame.some(({ type }) => type === "message" || type === "history_reset") ||
     (picture.status !== undefined && picture.status !== next.status);
@@ -87,7 +87,7 @@ const played = (picture: Picture, frame: readonly ChatEvent[]): Picture => {
   let isRetryNew = false;
   const settle = (): void => {
     if (messages.length === 0) return;
-    // The history has grown: what was unfinished is in it, or void.
+    // The history has grown, so the unfinished answer is either in it or discarded.
     next = { ...next, ...NO_LIVE, messages: withMessages(next.messages, messages) };
     messages = [];
   };
@@ -153,18 +153,18 @@ const withPart = (picture: Picture, part: ShownPart): Picture => {
   return { ...picture, live: live.with(at, { ...live[at], ...part, args_delta }) };
 };
 
-/** Of very long output the end is kept: it is what one watches. */
-const LIVE_TEXT = 100_000;
+/** Very long output is cut at the start, because users watch its end. */
+const MAX_LIVE_CHARS = 100_000;
 
 const withResult = (picture: Picture, id: string, part: ShownPart): Picture => {
   const known = picture.liveResults.get(id);
   const before = part.result_reset ? "" : (known?.text ?? "");
-  const text = (before + (part.result_delta ?? "")).slice(-LIVE_TEXT);
+  const text = (before + (part.result_delta ?? "")).slice(-MAX_LIVE_CHARS);
   const whole = "result" in part ? part : known?.part;
   return { ...picture, liveResults: new Map(picture.liveResults).set(id, { text, part: whole }) };
 };
 
-/** Results of finished calls, by call. */
+/** Returns the results of finished calls, by call ID. */
 export const resultsIn = (messages: readonly ChatMessage[]): ReadonlyMap<string, ShownPart> => {
   const found = new Map<string, ShownPart>();
   for (const { content } of messages) {
@@ -175,7 +175,7 @@ export const resultsIn = (messages: readonly ChatMessage[]): ReadonlyMap<string,
   return found;
 };
 
-/** Tokens of the last call's prompt and answer; 0 when nothing was counted since the history was made shorter. */
+/** Returns the tokens of the last call's prompt and answer; 0 if none were counted since the last compaction. */
 export const contextTokens = (messages: Picture["messages"]): number => {
   for (const { usage, content } of messages.toReversed()) {
     if (content.some(({ tool_name }) => tool_name === "chat_summarized" || tool_name === "chat_cleared")) return 0;
@@ -186,6 +186,6 @@ export const contextTokens = (messages: Picture["messages"]): number => {
   return 0;
 };
 
-/** The tokens that the context may have, where a coding agent has reported them. */
+/** Returns the size of the context, if a coding agent has reported it. */
 export const contextLimit = (messages: Picture["messages"]): number | undefined =>
   messages.findLast(({ usage }) => usage?.context_limit !== undefined)?.usage?.context_limit;

@@ -1,4 +1,4 @@
-// A plan that the model proposes, to approve or to change. Approving sends a message that ends the plan mode.
+// A plan proposed by the model, to approve or change. Approving sends a message that ends plan mode.
 import type { ShownPart } from "#schema/chats/chat-part.ts";
 import { useResource } from "../../data/resource.ts";
 import { Button } from "../../parts/button.tsx";

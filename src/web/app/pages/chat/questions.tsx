@@ -1,4 +1,4 @@
-// Questions of the model, with answers to choose from. The answer is an ordinary message.
+// Questions from the model with suggested answers. The answer is an ordinary message.
 import { useSignal } from "@preact/signals";
 import { useId } from "preact/hooks";
 import type { ShownPart } from "#schema/chats/chat-part.ts";

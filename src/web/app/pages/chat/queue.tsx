@@ -1,4 +1,4 @@
-// Messages that wait until the turn has ended: to send now, to move, to take back into the composer, to drop.
+// Messages that wait for the turn to end. They can be sent now, moved, edited or discarded.
 import type { QueuedMessage } from "#schema/chats/chat.ts";
 import { call, Problem } from "../../data/api.ts";
 import { IconButton } from "../../parts/button.tsx";
@@ -10,8 +10,8 @@ const drop = (chat: LiveChat, queued: number): Promise<void> =>
   call("DELETE /chats/:chat/queue/:queued", { path: { chat: chat.id, queued } });
 
 /**
- * One place up. The API adds at the end alone: what comes behind is added again first and dropped then, so that nothing is lost when this
- * is cut off. What has left the queue in the meantime was sent, and its copy is dropped instead.
+ * Moves a message up by one. The API only appends, so all messages behind it are re-added first and then removed; nothing is lost if this
+ * is interrupted. If a message has left the queue, it was sent, and its copy is removed instead.
  */
 const moveUp = async (chat: LiveChat, queue: readonly QueuedMessage[], at: number): Promise<void> => {
   const behind = [queue[at - 1], ...queue.slice(at + 1)].filter((one) => one !== undefined);

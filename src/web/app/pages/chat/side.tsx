@@ -1,4 +1,4 @@
-// The list of chats alongside a chat: what needs one first, then what works, then what is done; or by workspace. Searched in full text.
+// The list of chats: those that need the user first, then running ones, then finished ones; or grouped by workspace. Has full-text search.
 import { type ReadonlySignal, signal, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { Chat } from "#schema/chats/chat.ts";
@@ -24,7 +24,7 @@ const setWay = (next: Way): void => {
 
 const getName = (id: string): string => workspaces.value.get(id)?.name ?? "Workspace";
 
-/** What the server finds for a text, or the archived ones; undefined while the live list counts. */
+/** Returns the chats found by the server for a search or the archive; undefined while the live list is shown. */
 const useFound = (words: string, archived: boolean): ReadonlySignal<readonly Chat[] | undefined> => {
   const found = useSignal<readonly Chat[] | undefined>(undefined);
   useEffect(() => {
@@ -129,7 +129,7 @@ const GroupOf = ({ group: { name, isPressing, chats }, current }: { group: Group
 );
 
 const Row = ({ chat, current }: { chat: Chat; current: string | undefined }) => {
-  // What one looks at is being read.
+  // The open chat is being read, so it is not shown as unread.
   const { kind, words } = chatState({ ...chat, has_unread: chat.has_unread && chat.id !== current });
   const place = chat.workspace_id ? getName(chat.workspace_id) : "";
   const about = chat.status === "waiting" ? chat.last_turn_summary || words : words;

@@ -10,7 +10,7 @@ import { sendText } from "./actions.ts";
 import type { LiveChat } from "./live-chat.ts";
 import type { Picture } from "./picture.ts";
 
-/** Below the last message. */
+/** Shown below the last message. */
 export const Trouble = ({ chat, isOwner }: { chat: LiveChat; isOwner: boolean }) => {
   const { error, retry, warnings, waitsForSlot, asked } = chat.picture.value;
   return (
@@ -99,10 +99,10 @@ const formatStatus = ({ status, asked, live, liveResults }: Picture): string => 
   }
 };
 
-/** Below the composer. */
+/** Shown below the composer. */
 export const StatusLine = ({ chat }: { chat: LiveChat }) => {
   const picture = chat.picture.value;
-  // What the chat does is not known while the server does not answer.
+  // The chat's activity is unknown while the server is unreachable.
   const isCut = line.value.state === "cut";
   const words = isCut ? "Not connected" : picture.waitsForSlot ? "Waiting for a slot" : formatStatus(picture);
   const kind = isCut

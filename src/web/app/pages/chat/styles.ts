@@ -1,4 +1,4 @@
-// Rules of chats and of what models write; imported by what draws either.
+// Styles for chats and Markdown, imported by the components that render them.
 import { adoptSheet } from "../../parts/adopt-sheet.ts";
 import rules from "./chat.css" with { type: "text" };
 

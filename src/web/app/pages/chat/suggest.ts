@@ -1,9 +1,9 @@
-// What is offered while one writes: commands behind a `/` at the start, files behind an `@`. Pure.
+// Completions while the user types: commands after a `/` at the start, files after an `@`. Pure.
 
 export type Command = {
   readonly name: string;
   readonly about: string;
-  /** `rest` is what stands behind the name. */
+  /** `rest` is the text after the name. */
   readonly act: (rest: string) => unknown;
 };
 
@@ -11,7 +11,7 @@ export type Offer = { readonly label: string; readonly note: string; readonly re
 
 const OFFERED = 8;
 
-/** The word before the caret that asks for an offer. */
+/** Returns completions for the word before the caret. */
 export const offersFor = (
   text: string,
   caret: number,
@@ -40,7 +40,7 @@ export const offersFor = (
     }));
 };
 
-/** The command that a text is, if it is one. */
+/** Returns the command if the text is one. */
 export const commandIn = (text: string, commands: readonly Command[]): (() => unknown) | undefined => {
   const [, name, rest = ""] = /^\/(\w+)(?:\s+([\s\S]*))?$/.exec(text.trim()) ?? [];
   const found = commands.find((one) => one.name === name);

@@ -1,10 +1,10 @@
-// What a tool call is about, in a few words: its verb, the thing it works on, what came of it. Pure.
+// Summarizes a tool call in a few words: verb, target and result. Pure.
 import type { ShownPart } from "#schema/chats/chat-part.ts";
 import type { IconName } from "../../icons.ts";
 
 type Args = Readonly<Record<string, unknown>>;
 
-/** Arguments as far as they are known: while they come they are the beginning of a JSON text. */
+/** Returns the arguments received so far. While they stream in, they are an incomplete JSON text. */
 export const parseArgs = ({ args, args_delta }: ShownPart): Args => {
   if (typeof args === "object" && args !== null) return args as Args;
   try {
@@ -15,7 +15,7 @@ export const parseArgs = ({ args, args_delta }: ShownPart): Args => {
   }
 };
 
-/** Members of an object whose text has not ended yet, as far as they are texts. */
+/** Returns the string members of an incomplete JSON object. */
 const parsePartialArgs = (text: string): Args =>
   Object.fromEntries(
     [...text.matchAll(/"(\w+)":\s*"((?:[^"\\]|\\.)*)/g)].map(([, name = "", value = ""]) => [
@@ -30,7 +30,7 @@ export type ToolWords = {
   readonly icon: IconName;
   readonly verb: string;
   readonly thing: string;
-  /** The thing is a name of the machine's: a path, a command. */
+  /** The target is a path or a command. */
   readonly isCode: boolean;
 };
 
@@ -79,7 +79,7 @@ export const toolWords = (name: string, args: Args): ToolWords => {
 };
 
 export type ToolOutcome = {
-  /** What it printed or answered; empty when there is nothing to show. */
+  /** The tool's output; empty if there is nothing to show. */
   readonly output: string;
   readonly error: string;
   readonly diffs: readonly string[];

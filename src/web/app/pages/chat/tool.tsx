@@ -1,4 +1,4 @@
-// A tool call: what it does in one line, live output while it runs, its diff when it has edited, all of it on demand.
+// A tool call: a one-line summary, live output while it runs, its diff after an edit, and all details on demand.
 import { useSignal } from "@preact/signals";
 import type { ShownPart } from "#schema/chats/chat-part.ts";
 import { Diff } from "../../parts/diff/diff.tsx";
@@ -38,7 +38,7 @@ const Call = ({ chat, part, isLive, result }: ToolProps & { result: ShownPart | 
   const isRunning = !known && (isLive || chat.isBusy.value);
   const isAsked = isRunning && chat.status.value === "requires_action";
   const hasInside = text !== "" || files.length > 0 || error !== "" || thing.includes("\n");
-  // Open as long as it runs, and where something was edited; a person's choice counts from then on.
+  // Expanded while it runs and after an edit, unless the user chooses otherwise.
   const chosen = useSignal<boolean | undefined>(undefined);
   const isOpen = hasInside && (chosen.value ?? (isRunning || files.length > 0));
   const [added, removed] = [sum(files, "added"), sum(files, "removed")];
@@ -93,7 +93,7 @@ const Call = ({ chat, part, isLive, result }: ToolProps & { result: ShownPart | 
 const sum = (files: readonly { added: number; removed: number }[], name: "added" | "removed"): number =>
   files.reduce((total, file) => total + file[name], 0);
 
-/** Of output that grows its end is in view. */
+/** Keeps the end of growing output in view. */
 const Output = ({ label, text, isLive = false }: { label: string; text: string; isLive?: boolean }) => (
   <div
     class="log"
@@ -108,7 +108,7 @@ const Output = ({ label, text, isLive = false }: { label: string; text: string; 
   </div>
 );
 
-/** From here on the model knows less than the person sees. */
+/** Marks where the model receives less of the output than the user sees. */
 const Shortened = ({ name, result, isBusy }: { name: string; result: ShownPart | undefined; isBusy: boolean }) => {
   const { summary, source, usage_percent } = (result?.result ?? {}) as Record<string, unknown>;
   if (name === "chat_cleared")

@@ -1,4 +1,4 @@
-// All chats, and the beginning of a new one: in a workspace or without, with a model, an effort, a plan first.
+// All chats, and the form for a new one: with or without a workspace, and with a model, effort and plan mode.
 
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
@@ -26,7 +26,10 @@ import "../chat/styles.ts";
 
 const OFFERED = 12;
 
-/** The agent that chats in a workspace that was just made begin with. Rejects in words where it can't be used: nothing else takes its place unseen. */
+/**
+ * Returns the default coding agent for chats in a new workspace. Rejects with a message if it cannot be used: it is never replaced
+ * silently.
+ */
 const readDefaultAgent = async (workspace_id: string): Promise<string | undefined> => {
   const { default_agent } = await callNow("GET /ai/agents/available", { query: { workspace_id } });
   if (!default_agent) return undefined;
@@ -40,7 +43,7 @@ export default function ChatsPage() {
   const { query, route } = useLocation();
   const choice = useChoice();
   const workspace = useSignal(query.workspace ?? "");
-  /** In place of a workspace, which is found or made when the first message is sent. */
+  /** Used instead of a workspace, which is found or created when the first message is sent. */
   const repository = useSignal<RepositoryAsked | undefined>(undefined);
   const isChoosing = useSignal(false);
   const waits = useSignal("");
@@ -49,7 +52,7 @@ export default function ChatsPage() {
   }, [query.workspace]);
   const chosen = workspacesByUse.value.find(({ id }) => id === workspace.value);
   const organization = chosen?.organization_id ?? organizations.value[0]?.id ?? "";
-  // What the server begins with there, unless another is picked.
+  // The permissions that the server applies by default, unless the user picks others.
   const { state: starting } = useResource(`starting permissions ${workspace.value}`, () =>
     call("GET /chats/config/starting-permissions", {
       query: workspace.value === "" ? {} : { workspace_id: workspace.value },

@@ -1,4 +1,4 @@
-// A new chat in a repository: which one is asked in a dialog, and its workspace is found or made before the first message is sent.
+// A new chat in a repository: a dialog selects the repository, and its workspace is found or created before the first message is sent.
 import { useSignal } from "@preact/signals";
 import { parseRepositoryAddress } from "#base/links/repository-address.ts";
 import type { RecentRepository, RepositoryAsked } from "#schema/templates/repository.ts";
@@ -15,7 +15,7 @@ type ChooseProps = {
   readonly onChoose: (repository: RepositoryAsked) => void;
 };
 
-/** Asks which repository the chat works in. */
+/** Asks for the repository that the chat works in. */
 export const ChooseRepository = ({ onClose, onChoose }: ChooseProps) => {
   const value = useSignal<RepositoryAsked>(NO_REPOSITORY);
   return (
@@ -45,7 +45,7 @@ export const ChooseRepository = ({ onClose, onChoose }: ChooseProps) => {
 const isSame = (a: RepositoryAsked, b: RepositoryAsked): boolean =>
   (["url", "branch", "commit", "pull_request", "path"] as const).every((name) => (a[name] ?? "") === (b[name] ?? ""));
 
-/** The user's workspace of the repository; undefined if no workspace can be used. */
+/** Returns the user's workspace of the repository; undefined if no workspace can be used. */
 const findExisting = async (asked: RepositoryAsked): Promise<WorkspaceSummary | undefined> => {
   const recent: readonly RecentRepository[] = await call("GET /repositories");
   const address = parseRepositoryAddress(asked.url);
@@ -53,7 +53,7 @@ const findExisting = async (asked: RepositoryAsked): Promise<WorkspaceSummary | 
   return found?.workspace && workspaces.value.get(found.workspace.id);
 };
 
-/** The id of a workspace with the repository, once it can be worked in. Rejects when it does not start. */
+/** Returns the ID of a workspace with the repository, once it is ready. Rejects if it does not start. */
 export const workspaceOf = async (asked: RepositoryAsked, says: (words: string) => void): Promise<string> => {
   const existing = await findExisting(asked);
   if (existing && mayStart(existing)) {
@@ -73,7 +73,7 @@ export const workspaceOf = async (asked: RepositoryAsked, says: (words: string) 
 
 const BEFORE_READY = new Set(["created", "starting"]);
 
-/** Resolves when the start scripts have run, the clone among them. */
+/** Resolves when the start scripts, including the clone, have finished. */
 const ready = (id: string, name: string): Promise<void> =>
   onWorkspace(id, (one) => {
     if (!one) throw new Error(`The workspace ${name} was deleted.`);

@@ -1,4 +1,4 @@
-// Who was connected to which workspace: searched by the API's own language, the filter in the address, older entries on demand.
+// The connection log: searched with the API's query language. The filter is in the address; older entries are loaded on demand.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { useLocation } from "preact-iso/router";

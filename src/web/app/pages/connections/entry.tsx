@@ -1,4 +1,4 @@
-// One connection in the list: who, how, to which workspace; below it from where and for how long.
+// One connection in the list: user, type and workspace; below it the address and duration.
 import type { ConnectionLog } from "#schema/connections.ts";
 import { State } from "../../parts/state.tsx";
 import { now, Time } from "../../parts/time.tsx";

@@ -1,4 +1,4 @@
-// Retention.
+// The dialog for the connection log's retention period.
 import type { ConnectionRetention } from "#schema/connections.ts";
 import { call } from "../../data/api.ts";
 import { FormDialog } from "../../parts/form-dialog.tsx";

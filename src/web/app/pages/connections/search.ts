@@ -1,8 +1,8 @@
-// The keys of the connection log's search and the values they take.
+// The search keys of the connection log and their values.
 const DAYS = 7;
 const DAY_MS = 24 * 3_600_000;
 
-/** The beginnings of the last days, UTC, the newest first. */
+/** The start times of the last days, UTC, newest first. */
 const days = (): string[] =>
   Array.from(
     { length: DAYS },

@@ -1,4 +1,5 @@
-// Making a workspace: a template, a name, its parameters as the server evaluates them, and a link that opens the form filled in.
+// The form for a new workspace: a template, a name, parameters as evaluated by the server, and a link that opens the form with these
+// values.
 
 import { useComputed, useSignal } from "@preact/signals";
 import { useMemo } from "preact/hooks";
@@ -34,7 +35,7 @@ const FromTemplate = () => {
   const { state, again } = useResource("templates", () => call("GET /templates"));
   const usable = useComputed(() => (state.value.data ?? []).filter(({ deprecated }) => !deprecated));
   const chosen = useSignal<string | undefined>(undefined);
-  /** The name that the user typed; it stays when another template is chosen. */
+  /** The name that the user typed. It is kept when the template changes. */
   const typed = useSignal(filled.name);
   const named = usable.value.find(({ id, name }) => name === filled.template || id === filled.template);
   const repository = useSignal(NO_REPOSITORY);

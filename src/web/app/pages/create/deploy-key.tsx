@@ -1,4 +1,4 @@
-// A deploy key that a host does not know yet: its public half, where to add it there, and another try.
+// A deploy key that is not registered at the host yet: its public key, where to add it, and a retry button.
 import type { DeployKey } from "#schema/users/deploy-key.ts";
 import { Button } from "../../parts/button.tsx";
 import { Secret } from "../../parts/secret.tsx";

@@ -31,23 +31,23 @@ import { Frame } from "../../shell/frame.tsx";
 import { onKeys } from "../../shell/keys.ts";
 import { freeWorkspaceName } from "./free-name.ts";
 import { type Filled, linkTo, repositoryLink } from "./link.ts";
-import { replacedBy, replacedInWords } from "./preset-values.ts";
+import { describeReplaced, findReplaced } from "./preset-values.ts";
 
 type FormProps = {
   readonly template: Template | undefined;
   readonly filled: Filled;
-  /** The name that was typed or is in the link. */
+  /** The name that was typed or given in the link. */
   readonly typed: Signal<string | undefined>;
   readonly crumbs: readonly { label: string; href: string }[];
-  /** A form of its own, above. */
+  /** A separate form above this one. */
   readonly above?: ComponentChildren;
-  /** What is typed there: a link to a repository goes before the template. */
+  /** The repository field. A link there takes precedence over the template. */
   readonly instead?: Signal<RepositoryAsked>;
-  /** The choice of the template. */
+  /** The template selection. */
   readonly children: ComponentChildren;
 };
 
-/** One's own of this name and template, as the live list has it. */
+/** Returns the user's workspace of this name and template from the live list. */
 const findOwn = (name: string, { id }: Template): WorkspaceSummary | undefined =>
   [...workspaces.value.values()].find(
     (one) => one.name === name && one.template_id === id && one.owner_id === me.value?.id,
@@ -61,14 +61,14 @@ export const CreateForm = ({ template, filled, typed, crumbs, above, instead, ch
   );
   const touched = useSignal<ReadonlySet<string>>(new Set());
   const preset = useSignal<Preset | undefined>(undefined);
-  /** What the person has given themselves, also where a preset replaces it. */
+  /** The values the user has entered, kept even if a preset overrides them. */
   const own = useSignal<Values>(values.value);
-  /** What the template's parameter for a repository gets. */
+  /** The value of the template's repository parameter. */
   const repository = useSignal<RepositoryAsked>(NO_REPOSITORY);
   const repositoryProblems = useSignal<Readonly<Record<string, string>>>({});
   const problem = useSignal("");
   const nameProblem = useSignal("");
-  /** How often a dry run was asked for: each is shown again. */
+  /** Number of dry runs requested. Each is shown as a new one. */
   const tried = useSignal(0);
   const version = template?.active_version_id;
   const form = useMemo(() => (version ? new FormSocket(version, values.value) : undefined), [version]);
@@ -87,7 +87,7 @@ export const CreateForm = ({ template, filled, typed, crumbs, above, instead, ch
   const pickPreset = (id: string): void => {
     preset.value = presets.state.value.data?.find((one) => one.id === id);
     const fixed = Object.fromEntries((preset.value?.parameters ?? []).map((one) => [one.name, one.value]));
-    // Without a preset one continues from what the last one has set.
+    // When a preset is deselected, its values are kept.
     change(preset.value ? { ...own.value, ...fixed } : { ...values.value, ...own.value });
   };
   useEffect(() => {
@@ -96,7 +96,7 @@ export const CreateForm = ({ template, filled, typed, crumbs, above, instead, ch
     if (wanted && !preset.value) pickPreset(wanted.id);
   }, [presets.state.value.data]);
   const replaced = useComputed(() =>
-    preset.value ? replacedInWords(preset.value.name, replacedBy(preset.value, own.value)) : "",
+    preset.value ? describeReplaced(preset.value.name, findReplaced(preset.value, own.value)) : "",
   );
   const parameters = useComputed(() => form?.answer.value?.parameters.filter(({ ephemeral }) => !ephemeral) ?? []);
   const takesRepository = (one: { readonly form_type: string }): boolean => one.form_type === "repository";
@@ -104,9 +104,9 @@ export const CreateForm = ({ template, filled, typed, crumbs, above, instead, ch
     values.value[one.name] ?? (one.value.valid ? one.value.value : "");
   const unlinked = (accounts.state.value.data ?? []).filter((one) => !one.authenticated && !one.optional);
 
-  // By the button, by Enter in a field and by its keys, but once until it is answered.
+  // Button, Enter and keyboard shortcut may submit concurrently; only one request is sent at a time.
   const isCreating = useRef(false);
-  /** What was asked for and never answered: it may have been made all the same. */
+  /** The name of a request that was never answered: the workspace may exist. */
   const unanswered = useRef("");
   const create = async (): Promise<void> => {
     if (!template || isCreating.current) return;
@@ -284,7 +284,7 @@ export const CreateForm = ({ template, filled, typed, crumbs, above, instead, ch
 
 type AccountShown = { id: string; display_name: string; authenticated: boolean; optional: boolean };
 
-/** An account elsewhere that the template uses. */
+/** An external account that the template requires. */
 const Account = ({ account, again }: { account: AccountShown; again: () => Promise<void> }) => (
   <div class="line wrap">
     <Icon name={account.authenticated ? "check" : "key"} />

@@ -1,9 +1,9 @@
-// Names for new workspaces that their person has not used yet.
+// Finds unused names for new workspaces.
 import { workspaceNameFor } from "#base/links/repository-address.ts";
 import { me } from "../../data/session.ts";
 import { workspaces } from "../../data/workspaces.ts";
 
-/** A name like that of the template or repository, with a number where it is taken. */
+/** Returns a name based on the template or repository, with a number if it is taken. */
 export const freeWorkspaceName = (like: string): string => {
   const base = workspaceNameFor(like);
   const taken = new Set<string>();

@@ -11,7 +11,7 @@ export type Filled = {
 
 const PARAMETER = "param.";
 
-/** What the query of an address fills in; what it does not know is left out. */
+/** Reads form values from the query of an address and ignores unknown ones. */
 export const readLink = (query: string): Filled => {
   const asked = new URLSearchParams(query);
   const parameters: Record<string, string> = {};
@@ -20,7 +20,7 @@ export const readLink = (query: string): Filled => {
   return { template, name, preset, parameters };
 };
 
-/** The path with its query. Parameters that a preset sets are in it already. */
+/** Returns the path with its query. Parameters that the preset sets are omitted. */
 export const linkTo = ({ template, preset, parameters }: Filled): string => {
   const query = new URLSearchParams();
   if (template) query.set("template", template);
@@ -29,7 +29,7 @@ export const linkTo = ({ template, preset, parameters }: Filled): string => {
   return `/new${query.size > 0 ? `?${query}` : ""}`;
 };
 
-/** The members of a repository and their names in a link. */
+/** The members of a repository and their query parameters. */
 const NAMES = [
   ["branch", "branch"],
   ["commit", "commit"],
@@ -37,7 +37,7 @@ const NAMES = [
   ["configuration", "configuration"],
 ] as const;
 
-/** The repository that the query names; undefined when it names none. */
+/** Returns the repository in the query; undefined if none exists. */
 export const readRepository = (query: string): RepositoryAsked | undefined => {
   const asked = new URLSearchParams(query);
   const url = asked.get("repo");
@@ -52,7 +52,7 @@ export const readRepository = (query: string): RepositoryAsked | undefined => {
   };
 };
 
-/** The page that opens it. */
+/** Returns the address of the page that opens the repository. */
 export const repositoryLink = (asked: RepositoryAsked): string => {
   const query = new URLSearchParams({ repo: asked.url });
   for (const [member, name] of NAMES) if (asked[member]) query.set(name, asked[member]);

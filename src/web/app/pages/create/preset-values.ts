@@ -1,10 +1,10 @@
-// What a preset does to values that a person has given already. Pure.
+// Determines which of the user's values a preset overrides. Pure.
 import type { Preset } from "#schema/templates/template-version.ts";
 
 type Values = Readonly<Record<string, string>>;
 
-/** The values a person has given that the preset sets to something else. */
-export const replacedBy = ({ parameters }: Pick<Preset, "parameters">, given: Values): Values =>
+/** Returns the user's values that the preset changes. */
+export const findReplaced = ({ parameters }: Pick<Preset, "parameters">, given: Values): Values =>
   Object.fromEntries(
     parameters.flatMap(({ name, value }) => {
       const own = given[name];
@@ -12,8 +12,8 @@ export const replacedBy = ({ parameters }: Pick<Preset, "parameters">, given: Va
     }),
   );
 
-/** One line about them; empty for none. */
-export const replacedInWords = (preset: string, replaced: Values): string => {
+/** Describes them in one line; empty if none exist. */
+export const describeReplaced = (preset: string, replaced: Values): string => {
   const was = Object.entries(replaced).map(([name, value]) => `${name} (was "${value}")`);
   return was.length === 0 ? "" : `The preset "${preset}" replaced ${was.join(", ")}. Choose "Custom" to restore.`;
 };

@@ -1,4 +1,4 @@
-// Making a workspace from the link to a repository: what the server finds there, the few choices that are left, and one press.
+// The form that creates a workspace from a repository link: what the server found there, the remaining choices, and one button.
 
 import { type Signal, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
@@ -50,7 +50,7 @@ export const OpenRepository = ({ asked, name }: RepositoryProps) => {
 
 type FieldProps = { readonly value: Signal<RepositoryAsked>; readonly error?: string | undefined };
 
-/** Asks for a repository and its branch, and leads to the page of it. */
+/** Asks for a repository and branch, and opens its page. */
 export const RepositoryField = ({ value, error }: FieldProps) => {
   const { route } = useLocation();
   const refused = useSignal("");
@@ -61,7 +61,7 @@ export const RepositoryField = ({ value, error }: FieldProps) => {
       aria-label="Open a repository"
       onSubmit={submits(() => {
         const wanted = toRepository(value.value);
-        // It would stay in the browser's history.
+        // The link would be stored in the browser's history.
         refused.value = wanted && holdsCredentials(wanted.url) ? `The link ${NO_CREDENTIALS}.` : "";
         if (wanted && refused.value === "") route(repositoryLink(wanted));
       })}

@@ -1,4 +1,4 @@
-// The documentation of this very version, without a network: its pages, their headings to search, links that stay here.
+// The documentation of this version, available offline: its pages, a search over their headings, and links that stay within the app.
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import { useRoute } from "preact-iso/router";
@@ -21,7 +21,7 @@ type Page = {
   readonly headings: readonly { readonly id: string; readonly text: string }[];
 };
 
-/** Written in by the build (src/web/docs.ts). */
+/** Inserted by the build (src/web/docs.ts). */
 declare const SLIPWAY_DOCS: readonly Page[];
 const PAGES: readonly Page[] = SLIPWAY_DOCS;
 const FIRST = "README";
@@ -29,7 +29,10 @@ const FIRST = "README";
 const toAddress = (name: string, id = ""): string =>
   `${name === FIRST ? "/docs" : `/docs/${name}`}${id === "" ? "" : `#${id}`}`;
 
-/** Where a link of a page leads: to a page here, a place on the same page, or elsewhere; what is not in the program is only text. */
+/**
+ * Returns the target of a link on a page: a page here, a section of the same page, or another site. Links to files that are not part of the
+ * app become plain text.
+ */
 const toLink = (href: string): string | undefined => {
   if (/^(https?|mailto):/.test(href)) return href;
   if (href.startsWith("#")) return href;
@@ -112,17 +115,17 @@ export default function DocsPage() {
 const Text = ({ page }: { page: Page }) => {
   const { state, again } = useResource(`docs ${page.file}`, () => read(page.file));
   const { data, error } = state.value;
-  // The title stands in the bar.
+  // The title is already in the header.
   const text = useMemo(() => data?.replace(/^\s*# .*\n/, "") ?? "", [data]);
   const reading = useMemo((): Reading => ({ ids: page.headings.map(({ id }) => id), linkOf: toLink }), [page]);
-  // The place that the address names is there only now.
+  // The section that the address names has just been rendered.
   useEffect(() => {
     if (text === "") return;
     const go = (): void => {
       const id = decodeURIComponent(location.hash.slice(1));
       if (id) document.getElementById(id)?.scrollIntoView();
     };
-    // Once the reader of Markdown has drawn it.
+    // Waits until the Markdown has been rendered.
     const watch = new MutationObserver(() => {
       const id = decodeURIComponent(location.hash.slice(1));
       if (id === "" || document.getElementById(id)) {

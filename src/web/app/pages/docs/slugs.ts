@@ -1,5 +1,4 @@
-// What the headings of a page are called in its links, as GitHub calls them: links in the files lead to the same places there and here.
-// Pure; the build and the page use it.
+// The anchors of headings, in GitHub's format, so that links in the files work on GitHub and here. Pure; used by the build and the page.
 
 const slug = (text: string): string =>
   text
@@ -8,7 +7,7 @@ const slug = (text: string): string =>
     .trim()
     .replace(/\s/g, "-");
 
-/** One for each heading, in order; the second of the same words has a number. */
+/** Returns one slug per heading, in order. Repeated headings get a number. */
 export const makeSlugs = (headings: readonly string[]): string[] => {
   const taken = new Map<string, number>();
   return headings.map((text) => {

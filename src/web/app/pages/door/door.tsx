@@ -1,4 +1,4 @@
-// The page before the app: one column in the middle.
+// The frame of pages outside the app, such as sign-in: one centered column.
 import type { ComponentChildren } from "preact";
 import { useTitle } from "../../data/face.ts";
 import { Brand } from "../../parts/brand.tsx";
@@ -19,7 +19,7 @@ export const Door = ({ title, children }: { title: string; children: ComponentCh
   );
 };
 
-/** What went wrong, above the button that is pressed again. */
+/** The error, above the button that retries. */
 export const DoorProblem = ({ text }: { text: string }) => (
   <p class="problem t-bad line" role="alert">
     {text !== "" && <Icon name="warn" />}

@@ -1,4 +1,4 @@
-// Coming in with an invitation: who invited whom, then a password, a passkey or a sign-in at a provider.
+// Accepting an invitation: shows who sent it, then offers a password, a passkey or an external sign-in provider.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { OpenInvitation } from "#schema/users/invitation.ts";
@@ -14,7 +14,7 @@ import { Door, DoorProblem } from "./door.tsx";
 import { Form } from "./login.tsx";
 import { UsernameField } from "./username-field.tsx";
 
-/** Read once: the link stays in the address until the person is in, so that a reload asks again. */
+/** Read once. The token stays in the address until the user has signed in, so that a reload works. */
 const token = location.hash.slice(1);
 
 const goHome = (): void => location.replace("/");
@@ -142,7 +142,7 @@ const Accept = ({ invitation, problem, tried, keep }: AcceptProps) => {
   );
 };
 
-/** A passkey alone can be lost with its device. */
+/** Recovery codes, because a passkey can be lost with its device. */
 const Codes = ({ codes }: { codes: readonly string[] }) => (
   <Door title="Keep your recovery codes">
     <p class="mut">

@@ -1,4 +1,4 @@
-// Signing in: a password and a code where the account has a second factor, a passkey, or a provider.
+// The sign-in page: a password with a second factor if the account has one, a passkey, or a provider.
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { LoginRefused } from "#schema/users/second-factor.ts";
@@ -18,12 +18,12 @@ type Provider = { name: string; icon: string; url: string };
 type Ways = { readonly passkey: boolean; readonly providers: readonly Provider[] };
 
 const finish = async (): Promise<void> => {
-  // So that the first page is painted as the person wants it.
+  // Loaded first, so that the first page is painted with the user's theme.
   await readLooks().catch(() => undefined);
   location.replace(wayBack(location.search, location.origin));
 };
 
-/** A provider sign-in that requires a second factor returns with a challenge, which is removed from the URL immediately. */
+/** Returns the challenge of a provider sign-in that requires a second factor. It is removed from the URL immediately. */
 const challengeInAddress = (): Second | undefined => {
   const challenge = new URLSearchParams(location.hash.slice(1)).get("challenge");
   if (!challenge) return undefined;
@@ -52,7 +52,7 @@ export default function LoginPage() {
       problem.value = formatError(error);
     });
   }, []);
-  /** Shows what goes wrong where it was tried. */
+  /** Runs `work` and shows its error in the form. */
   const tried = async (work: () => Promise<unknown>): Promise<void> => {
     problem.value = "";
     await work().catch((error) => {
@@ -133,7 +133,7 @@ const ProviderLink = ({ provider: { name, icon, url } }: { provider: Provider })
 
 type Tried = (work: () => Promise<unknown>) => Promise<void>;
 
-/** Sent once at a time; the button waits. */
+/** A form that can be submitted only once at a time. */
 export const Form = ({
   act,
   tried,

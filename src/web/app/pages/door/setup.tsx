@@ -1,4 +1,4 @@
-// Setting the server up: makes the first user with the token of the link that the server prints.
+// Server setup: creates the first user with the token in the link that the server prints.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { call, formatError } from "../../data/api.ts";
@@ -26,7 +26,7 @@ export default function SetupPage() {
   };
   useEffect(() => {
     void tried(async () => {
-      // The form holds the place where problems are said.
+      // The form contains the element for errors.
       state.value = "form";
       if (await isSetUp()) state.value = "done";
       else if (setup_token === "") state.value = "no token";

@@ -1,9 +1,9 @@
-// The field in which someone chooses their username.
+// The field for choosing a username.
 import { Field } from "../../parts/field.tsx";
 
 const USERNAME = "[a-zA-Z0-9]+(-[a-zA-Z0-9]+)*";
 
-/** `value` and `onType` where the page keeps what is typed. */
+/** `value` and `onType` are for pages that store the input. */
 export const UsernameField = (kept: { readonly value?: string; readonly onType?: (text: string) => void }) => (
   <Field
     label="Username"

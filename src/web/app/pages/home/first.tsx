@@ -1,4 +1,4 @@
-// Home of someone without workspaces: a greeting, what they may use, and whom to ask where that is nothing.
+// The home page of a user without workspaces: a greeting, the available templates, and whom to ask if none exist.
 import { useLocation } from "preact-iso/router";
 import type { Template } from "#schema/templates/template.ts";
 import { call } from "../../data/api.ts";
@@ -74,7 +74,7 @@ const Templates = ({ rows }: { rows: readonly Template[] }) => (
   </>
 );
 
-/** Leads to a workspace with an editor in the browser. Template administrators add its template first. */
+/** Links to a new workspace with an editor in the browser. Template administrators add its template first. */
 const StartEditor = ({ rows }: { rows: readonly Template[] }) => {
   const { route } = useLocation();
   const existing = rows.find(isEditor);
@@ -97,7 +97,7 @@ const StartEditor = ({ rows }: { rows: readonly Template[] }) => {
   );
 };
 
-/** Says whom to ask; who looks after templates gets the next step. */
+/** Says whom to ask; template administrators see the next step instead. */
 export const NoTemplateYet = () => {
   const [organization] = organizations.value;
   const { state } = useResource(organization && !isSiteOwner.value ? `whom to ask ${organization.id}` : undefined, () =>

@@ -1,4 +1,4 @@
-// Home: what needs you, then what you used last.
+// The home page: what needs attention, then what was used last.
 import type { Chat } from "#schema/chats/chat.ts";
 import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
 import { chats, chatsLoaded } from "../../data/chats.ts";

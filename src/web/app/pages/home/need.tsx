@@ -1,4 +1,4 @@
-// One thing that needs the person, with what can be done about it immediately.
+// One item that needs attention, with its actions.
 import type { ComponentChildren } from "preact";
 import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
 import type { Need } from "../../data/needs.ts";
@@ -11,7 +11,7 @@ import { Icon } from "../../parts/icon.tsx";
 import { now, Time } from "../../parts/time.tsx";
 import { formatDuration } from "../../parts/words-of-time.ts";
 
-/** The same as long as it is about the same. */
+/** Returns a key that stays the same for the same chat or workspace. */
 export const toKey = (need: Need): string => `${need.kind} ${"chat" in need ? need.chat.id : need.workspace.id}`;
 
 type ShellProps = {
@@ -47,7 +47,7 @@ const Shell = ({ icon, tone, href, name, what, at, text, command, children }: Sh
   </li>
 );
 
-/** The command of a call that is asked for, or its arguments as they are. */
+/** Returns the command of a call, or its raw arguments. */
 const parseCommand = (args: string): string => {
   try {
     const { command } = JSON.parse(args) as { command?: unknown };

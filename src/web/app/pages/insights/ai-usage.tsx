@@ -1,4 +1,4 @@
-// What model calls of chats and of the gateway have cost and used: by day, and by person, group, template and more.
+// The cost and usage of model calls from chats and the gateway, by day, user, group, template and more.
 import { useSignal } from "@preact/signals";
 import { useMemo } from "preact/hooks";
 import type { AiUsage, UsageDimension } from "#schema/ai/gateway.ts";
@@ -38,7 +38,7 @@ const readUsage = ({ range, user_id }: UsageProps, by: UsageDimension): Promise<
   return call("GET /ai/usage", { query: { start_date, end_date, by, ...(user_id === undefined ? {} : { user_id }) } });
 };
 
-/** The usage of everyone the reader may see, or of one person. */
+/** The usage of everyone the viewer may see, or of one user. */
 export const AiUsagePart = (props: UsageProps) => {
   const { user_id = "" } = props;
   return (

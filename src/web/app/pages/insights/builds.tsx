@@ -1,4 +1,4 @@
-// How builds went: how many, how many worked, how long they took.
+// Build statistics: count, success rate and duration.
 import { useMemo } from "preact/hooks";
 import type { BuildInsights } from "#schema/insights.ts";
 import { call } from "../../data/api.ts";

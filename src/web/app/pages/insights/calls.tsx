@@ -1,4 +1,4 @@
-// The newest calls of the gateway, and for owners what was recorded of them.
+// The latest gateway calls, and their recordings for owners.
 import { useSignal } from "@preact/signals";
 import type { GatewayCall } from "#schema/ai/gateway.ts";
 import { call } from "../../data/api.ts";
@@ -22,7 +22,7 @@ const OUTCOMES: Readonly<Record<GatewayCall["outcome"], string>> = {
   lost: "Interrupted",
 };
 
-/** Without `user_id` everyone's, for owners, who read recordings. */
+/** Without `user_id`, shows everyone's calls, for owners, who may read recordings. */
 export const GatewayCallsPanel = ({ user_id }: { readonly user_id?: string | undefined }) => {
   const older = useSignal<readonly GatewayCall[]>([]);
   const before = useSignal<number | undefined>(undefined);

@@ -1,4 +1,4 @@
-// What chats used: people, tokens by model, money.
+// Chat statistics: users, tokens by model, and cost.
 import { useMemo } from "preact/hooks";
 import type { UserCosts } from "#schema/chats/chat-cost.ts";
 import type { ChatInsights } from "#schema/insights.ts";
@@ -18,7 +18,7 @@ type Data = {
 };
 
 const SPENDERS = 10;
-/** A plot has four colors. */
+/** A plot has at most four colors. */
 const LINES = 4;
 
 type Used = Pick<

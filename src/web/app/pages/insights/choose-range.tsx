@@ -1,4 +1,4 @@
-// Which days a report is about, and where days begin. Both stand in the address.
+// Selects the days and time zone of a report. Both are stored in the address.
 import { useSignal } from "@preact/signals";
 import { useLocation } from "preact-iso/router";
 import { Button } from "../../parts/button.tsx";
@@ -7,10 +7,10 @@ import { Field, Options } from "../../parts/field.tsx";
 import { into, textInto } from "../../parts/handlers.ts";
 import { CHOICES, dayWords, type ShownRange } from "./range.ts";
 
-/** What the reader's own zone is called. */
+/** The viewer's own time zone. */
 export const HERE = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
-/** The same page with other days. */
+/** Returns the address of the same page with other days. */
 const addressWith = (path: string, asked: Readonly<Record<string, string | undefined>>): string => {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(asked)) if (value) query.set(name, value);

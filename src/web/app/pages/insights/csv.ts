@@ -1,9 +1,9 @@
-// A table as a file for spreadsheets (RFC 4180). Pure.
+// Exports a table as CSV (RFC 4180). Pure.
 
 export type Cell = string | number | null;
 export type Sheet = { readonly head: readonly string[]; readonly rows: readonly (readonly Cell[])[] };
 
-/** A text that a spreadsheet would run as a formula is marked as text. */
+/** Escapes text that a spreadsheet would run as a formula. */
 const toCell = (cell: Cell): string => {
   if (cell === null) return "";
   if (typeof cell === "number") return String(cell);

@@ -1,4 +1,4 @@
-// Numbers as people read them, and what changed since the days before. Pure.
+// Formats numbers, and their change from the previous period. Pure.
 import type { Measure } from "../../parts/plot/measure.ts";
 import { formatDuration } from "../../parts/words-of-time.ts";
 
@@ -33,7 +33,7 @@ export const SHORT_COUNT: Measure = { format: shortCount, steps: ROUND, least: 1
 export const MONEY: Measure = {
   format: money,
   steps: ROUND,
-  // As many digits as the step has, and cents in twos.
+  // Uses as many digits as the step has; cents always have two.
   mark: (value, step) => {
     const digits = Math.max(0, 6 - Math.floor(Math.log10(step)));
     return value === 0 ? "$0" : dollars(value, digits === 1 ? 2 : digits);
@@ -42,7 +42,7 @@ export const MONEY: Measure = {
 };
 export const TIME: Measure = {
   format: formatDuration,
-  // Such that each multiple of a step has words of its own.
+  // Every multiple of a step has a distinct label.
   steps: [
     ...[10, 20, 100, 200, 500, SECOND, 2 * SECOND, 5 * SECOND, 10 * SECOND, 20 * SECOND],
     ...[1, 2, 5, 10, 20].map((minutes) => minutes * MINUTE),
@@ -51,14 +51,14 @@ export const TIME: Measure = {
   least: SECOND,
 };
 
-/** A share as 98.2 %; nothing of nothing is no share. */
+/** Formats a share as 98.2 %; empty if the whole is zero. */
 export const share = (part: number, whole: number): string =>
   whole === 0 ? "–" : `${((part / whole) * 100).toFixed(part === whole ? 0 : 1)} %`;
 
-/** More than this says only that there was next to nothing before. */
+/** Larger changes only mean that the previous value was close to zero. */
 const MAX_PERCENT = 999;
 
-/** +11 %, −5 %; empty where there was next to nothing before, or nothing has changed. */
+/** Formats a change as +11 % or −5 %; empty if the previous value was close to zero, or nothing has changed. */
 export const change = (now: number, before: number): string => {
   if (before === 0 || now === before) return "";
   const percent = Math.round(((now - before) / before) * 100);

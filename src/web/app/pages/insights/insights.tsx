@@ -1,4 +1,4 @@
-// How the deployment is used: people and apps, builds, chats and what they cost, latency. Each part at an address of its own.
+// Deployment insights: users and apps, builds, chats and their cost, latency. Each section has its own address.
 import { useSignal } from "@preact/signals";
 import type { ComponentType } from "preact";
 import { useLocation, useRoute } from "preact-iso/router";

@@ -1,4 +1,4 @@
-// How far people are from their workspaces, and how long each worked.
+// The latency between users and their workspaces, and how long each user worked.
 import type { UserActivity, UserLatency } from "#schema/insights.ts";
 import { call } from "../../data/api.ts";
 import { count } from "./figures.ts";

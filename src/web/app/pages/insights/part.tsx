@@ -1,4 +1,4 @@
-// What every part of the insights is given, and what stands where its report is not here yet.
+// The properties shared by all sections of the insights, and the placeholder for a report that is still loading.
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo } from "preact/hooks";
 import { useResource } from "../../data/resource.ts";
@@ -9,13 +9,13 @@ import { dayAndWeekday, daysIn, dayWords, type ShownRange } from "./range.ts";
 
 export type PartProps = {
   readonly range: ShownRange;
-  /** Of this template alone. */
+  /** Restricts the report to this template. */
   readonly template?: string;
   /** Called with the contents of the CSV file. */
   readonly sheet: (sheet: Sheet | undefined) => void;
 };
 
-/** The days of the range, in short and in longer words; the same arrays for the same range. */
+/** Returns the days of the range in short and long form. Returns the same arrays for the same range. */
 export const useDays = (range: ShownRange) =>
   useMemo(() => {
     const dates = daysIn(range);
@@ -30,7 +30,7 @@ type ReportProps<T> = {
   readonly children: (data: T) => ComponentChildren;
 };
 
-/** Reads a report and shows what is made of it. */
+/** Loads a report and renders it. */
 export const Report = <T,>({ name, props, read, sheetOf, children }: ReportProps<T>) => {
   const { range, template = "", sheet } = props;
   const { query } = range;

@@ -1,10 +1,10 @@
-// The days a report is about: the last so many, or from one to another, in the zone of the reader or in UTC. Pure.
+// The period of a report: a number of last days, or from one day to another, in the viewer's time zone or UTC. Pure.
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 export const CHOICES = [7, 30, 90] as const;
 const MAX_DAYS = 366;
-/** Two clocks that differ by this much still agree on which hour has begun. */
+/** Tolerated difference between the viewer's clock and the server's. */
 const SKEW_MS = 60_000;
 
 export type Asked = {
@@ -15,15 +15,15 @@ export type Asked = {
 };
 
 export type ShownRange = {
-  /** How many days, today as one. */
+  /** Number of days, including today. */
   readonly days: number;
   /** First and last day, YYYY-MM-DD. */
   readonly first: string;
   readonly last: string;
   readonly isUtc: boolean;
-  /** As the API takes it. */
+  /** The query for the API. */
   readonly query: { readonly start_time: string; readonly end_time: string };
-  /** The same number of days before, to compare with. */
+  /** The preceding period of the same length, for comparison. */
   readonly before: { readonly start_time: string; readonly end_time: string };
 };
 
@@ -37,12 +37,15 @@ const offsetText = (minutes: number): string => {
 const isDate = (text: string | undefined): text is string =>
   text !== undefined && /^\d{4}-\d{2}-\d{2}$/.test(text) && !Number.isNaN(Date.parse(text));
 
-/** `now` in milliseconds, `offset` the minutes by which the reader's clock is before UTC's. What makes no sense is taken as 30 days. */
+/**
+ * Returns the range. `now` is in milliseconds; `offset` is the number of minutes by which the viewer's clock is ahead of UTC. Invalid input
+ * means 30 days.
+ */
 export const rangeFor = (asked: Asked, now: number, offset: number): ShownRange => {
   const isUtc = asked.zone === "utc";
   const minutes = isUtc ? 0 : offset;
   const shift = minutes * 60_000;
-  // The reader's clock as if it were UTC's.
+  // The viewer's local time, represented as UTC.
   const here = now - SKEW_MS + shift;
   const today = Math.floor(here / DAY) * DAY;
   const given = isDate(asked.from) && isDate(asked.to) ? [Date.parse(asked.from), Date.parse(asked.to)] : undefined;
@@ -71,12 +74,12 @@ const parseDays = (text: string | undefined): number => {
 const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 const WEEKDAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
 
-/** 2026-11-04 as 4 Nov. */
+/** Formats 2026-11-04 as 4 Nov. */
 export const dayWords = (day: string): string => `${Number(day.slice(8))} ${MONTHS[Number(day.slice(5, 7)) - 1]}`;
 
-/** 2026-11-04 as Wed 4 Nov. */
+/** Formats 2026-11-04 as Wed 4 Nov. */
 export const dayAndWeekday = (day: string): string => `${WEEKDAYS[new Date(day).getUTCDay()]} ${dayWords(day)}`;
 
-/** The days of a range, in order. */
+/** Returns the days of a range in order. */
 export const daysIn = ({ first, days }: ShownRange): string[] =>
   Array.from({ length: days }, (_, at) => new Date(Date.parse(first) + at * DAY).toISOString().slice(0, 10));

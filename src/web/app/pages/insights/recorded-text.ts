@@ -1,12 +1,12 @@
-// Recorded prompts and answers as people read them, in every dialect. Pure.
+// Formats recorded prompts and answers of every API dialect for display. Pure.
 
-/** The body of a request, indented. One whose middle was left out stays as it is. */
+/** Formats a request body with indentation. A truncated body is returned unchanged. */
 export const formatPrompt = (prompt: string): string => {
   const json = parse(prompt);
   return json === undefined ? prompt : JSON.stringify(json, null, 2);
 };
 
-/** What the model has said, thought and called, in order; the answer as it is where nothing of that is found. */
+/** Returns the model's text, reasoning and tool calls in order, or the raw answer if it contains none of these. */
 export const formatAnswer = (answer: string): string => {
   const whole = parse(answer);
   const events =
@@ -27,14 +27,14 @@ const parse = (text: string): unknown => {
 
 const isObject = (value: unknown): value is Json => typeof value === "object" && value !== null;
 
-/** Where answers have their text, and what a call of a tool is named. */
+/** Members that hold the text of answers, and members that name a tool call. */
 const TEXTS = ["delta", "content_block", "message", "content", "choices", "output", "candidates", "parts"] as const;
 const WORDS = ["text", "thinking", "reasoning_content", "partial_json", "arguments", "refusal"] as const;
 
 const textIn = (event: unknown): string => {
   if (!isObject(event)) return "";
   const { type } = event;
-  // Events of the Responses API repeat at their ends what their deltas have said.
+  // The final events of the Responses API repeat the text of the deltas.
   if (typeof type === "string" && type.startsWith("response.") && !type.endsWith(".delta")) return "";
   return walk(event);
 };
@@ -47,7 +47,7 @@ const walk = (value: unknown): string => {
   return [...words, ...TEXTS.map((name) => walk(value[name])), callIn(value)].join("");
 };
 
-/** A call of a tool: its name, and its arguments where they come with it. */
+/** Returns the name of a tool call, and its arguments if they are included. */
 const callIn = (value: Json): string => {
   const inner = [value.functionCall, value.function].find(isObject);
   const calls = Array.isArray(value.tool_calls) ? value.tool_calls.map(walk).join("") : "";

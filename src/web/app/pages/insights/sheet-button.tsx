@@ -1,4 +1,4 @@
-// Gives what a report shows as a file for spreadsheets.
+// A button that downloads the report as a CSV file.
 import type { Signal } from "@preact/signals";
 import { Button } from "../../parts/button.tsx";
 import { download } from "../../parts/download.ts";
@@ -8,7 +8,7 @@ import type { ShownRange } from "./range.ts";
 type SheetButtonProps = {
   readonly name: string;
   readonly range: ShownRange;
-  /** Undefined while there is nothing to give. */
+  /** Undefined while there is nothing to download. */
   readonly sheet: Signal<Sheet | undefined>;
 };
 

@@ -1,4 +1,4 @@
-// A row of figures, each with what changed.
+// A row of figures, each with its change.
 export type Stat = { readonly label: string; readonly value: string; readonly note?: string };
 
 export const Stats = ({ stats }: { stats: readonly Stat[] }) => (

@@ -1,12 +1,12 @@
-// A table of a report: a name, then figures. What it shows is also what the file for spreadsheets holds.
+// A table of a report: a name, then figures. The CSV file has the same content.
 import type { ComponentChildren } from "preact";
 
 type TableProps = {
   readonly title: string;
-  /** The first is the name's, the others are of figures. */
+  /** The first heading is for the name, the others are for figures. */
   readonly head: readonly string[];
   readonly rows: readonly { readonly key: string; readonly cells: readonly ComponentChildren[] }[];
-  /** What stands there without rows. */
+  /** Shown if there are no rows. */
   readonly empty: string;
 };
 

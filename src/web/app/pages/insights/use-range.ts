@@ -1,9 +1,9 @@
-// The days that the address asks for.
+// The date range in the page's address.
 import { useMemo } from "preact/hooks";
 import { useLocation } from "preact-iso/router";
 import { rangeFor, type ShownRange } from "./range.ts";
 
-/** The range in the address. Kept while the hour lasts, so that what is drawn stays. */
+/** Returns the range in the address. The object stays the same within an hour, so that the page is not redrawn. */
 export const useRange = (): ShownRange => {
   const { query } = useLocation();
   const hour = Math.floor(Date.now() / 3_600_000);

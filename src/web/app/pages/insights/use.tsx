@@ -1,4 +1,4 @@
-// Who used what: people by day, hours, apps, templates, and the values of parameters.
+// Usage: users by day, hours, apps, templates, and parameter values.
 import { useMemo } from "preact/hooks";
 import type { TemplateInsights } from "#schema/insights.ts";
 import type { Template } from "#schema/templates/template.ts";
@@ -19,7 +19,7 @@ type Data = {
   readonly templates: readonly OfTemplate[];
 };
 
-/** How many templates are shown separately; each needs its own report. */
+/** Maximum number of templates shown separately; each requires its own report. */
 const MAX_LISTED = 20;
 
 const secondsIn = (users: readonly { seconds: number }[]): number =>
@@ -58,7 +58,7 @@ const peopleIn = ({ interval_reports = [] }: TemplateInsights): number[] =>
 const mean = (values: readonly number[]): number =>
   values.length === 0 ? 0 : values.reduce((sum, one) => sum + one, 0) / values.length;
 
-/** The mean of whole numbers: what is not nothing is not shown as nothing. */
+/** Formats the mean of whole numbers. Small values are not rounded to zero. */
 const countMean = (values: readonly number[]): string => {
   const value = mean(values);
   return value > 0 && value < 0.1 ? "under 0.1" : count(value);

@@ -1,4 +1,4 @@
-// Asks for a repository whose image is to be built ahead, how often to look for commits, and how many images to keep.
+// The form for a repository whose image is built in advance: the interval of checks for commits, and the number of images to keep.
 import { useSignal } from "@preact/signals";
 import type { CreatedRepositoryPrebuild } from "#schema/templates/repository-prebuild.ts";
 import { call } from "../../data/api.ts";

@@ -1,4 +1,4 @@
-// Repository prebuilds: repositories whose images are built ahead, how the last build went, and the webhook that announces pushes.
+// Repository prebuilds: repositories whose images are built in advance, the last build of each, and the webhook for pushes.
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { CreatedRepositoryPrebuild, RepositoryPrebuild } from "#schema/templates/repository-prebuild.ts";
@@ -76,7 +76,7 @@ export default function PrebuildsPage() {
   );
 }
 
-/** The address and the secret, which the host of the repository asks for. */
+/** The URL and the secret to enter at the repository's host. */
 const Webhook = ({ made }: { made: CreatedRepositoryPrebuild }) => {
   const title = useRef<HTMLHeadingElement>(null);
   useEffect(() => title.current?.focus(), []);

@@ -1,4 +1,4 @@
-// Making a task: what is to be done, and the template of the workspace in which it is.
+// The form for a new task: the prompt, and the template of its workspace.
 import { type Signal, useSignal } from "@preact/signals";
 import type { RepositoryAsked } from "#schema/templates/repository.ts";
 import { call } from "../../data/api.ts";
@@ -12,7 +12,7 @@ import { useAgents, useDefaultAgent, useModels } from "../chat/choices.tsx";
 const AGENT = "agent ";
 const MODEL = "model ";
 
-/** What a choice of the field is sent as; nothing for the default. */
+/** Converts the choice to the fields of the request; empty for the default. */
 const toLead = (value: string) => {
   if (value.startsWith(AGENT)) return { coding_agent: value.slice(AGENT.length) };
   return value.startsWith(MODEL) ? { model_config_id: value.slice(MODEL.length) } : {};
@@ -20,12 +20,12 @@ const toLead = (value: string) => {
 
 type LeadProps = {
   readonly value: Signal<string>;
-  /** Undefined while the server chooses it. */
+  /** Undefined if the server chooses the template. */
   readonly template_id: string | undefined;
   readonly error: string | undefined;
 };
 
-/** Who does the task: the default of the template, or an agent or a model that the person picks. */
+/** Selects the agent or model of the task, or the template's default. */
 const LeadField = ({ value, template_id, error }: LeadProps) => {
   const agents = useAgents(true);
   const models = useModels().filter(({ isAvailable }) => isAvailable);
@@ -61,7 +61,7 @@ export const NewTask = ({ onClose }: { onClose: () => void }) => {
   const picked = useSignal("");
   const repository = useSignal<RepositoryAsked>(NO_REPOSITORY);
   const wanted = toRepository(repository.value);
-  // A repository has a template of its own, unless another is picked.
+  // A repository determines its own template unless the user picks another.
   const template = templates.find(({ id }) => id === picked.value) ?? (wanted ? undefined : templates[0]);
   const presets = useResource(template?.active_version_id, () =>
     template

@@ -1,4 +1,4 @@
-// One task of the list: what it does, where it works, and what can be done with it.
+// One task of the list: its status, workspace and actions.
 import type { Task } from "#schema/tasks/task.ts";
 import { call } from "../../data/api.ts";
 import { ask } from "../../parts/dialog.tsx";

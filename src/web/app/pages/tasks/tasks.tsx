@@ -1,4 +1,4 @@
-// Tasks: prompts with a workspace each. What each does follows from the live lists of workspaces and chats, which say when to reread.
+// Tasks: prompts, each with its own workspace. The live lists of workspaces and chats trigger a reload.
 import { useComputed, useSignal } from "@preact/signals";
 import type { Task } from "#schema/tasks/task.ts";
 import { call } from "../../data/api.ts";
@@ -68,12 +68,12 @@ export default function TasksPage() {
   );
 }
 
-/** What the live lists know of a task: when that changes, its status may have. */
+/** Returns what the live lists know about a task. When this changes, the task's status may have changed. */
 const formatFacts = ({ workspace_id, chat_id }: Task): string => {
   const workspace = workspaces.value.get(toId(workspace_id) ?? "");
   const chat = chats.value.get(toId(chat_id) ?? "");
   const agents = workspace?.agents.map(({ status, lifecycle_state }) => `${status} ${lifecycle_state}`) ?? [];
-  // A chat that has begun is new in the list of chats.
+  // A task's new chat first appears as an additional chat in the list.
   const begun = chat ? chat.status : String(chats.value.size);
   return [workspace?.status, ...agents, begun, chat?.last_turn_summary].join(" ");
 };

@@ -5,7 +5,7 @@ import { useResource } from "../../data/resource.ts";
 import { Button, ButtonLink } from "../../parts/button.tsx";
 
 const path = { user: "me" };
-/** By these a person hears of a task. */
+/** The kinds of notification that report on a task. */
 const KINDS: readonly string[] = [NOTICE_KINDS.chat_needs_you.id, NOTICE_KINDS.chat_done.id];
 
 const read = async (): Promise<boolean> => {

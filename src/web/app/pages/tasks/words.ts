@@ -1,9 +1,9 @@
-// Tasks in the words and glyphs of lists. Pure.
+// The label and glyph of a task in lists. Pure.
 import type { Task } from "#schema/tasks/task.ts";
 import { TASK_STATE_WORDS } from "#schema/tasks/task-state-words.ts";
 import type { StateKind } from "../../data/states.ts";
 
-/** An id that may be missing. */
+/** Converts an optional ID to a string. */
 export const toId = (id: Task["chat_id"]): string | undefined => {
   if (id === null || typeof id === "string") return id ?? undefined;
   return id.valid ? id.uuid : undefined;
@@ -37,6 +37,6 @@ export const taskState = ({ status, workspace_status, current_state }: Task): Sh
   }
 };
 
-/** What is said of it alongside the state. */
+/** Returns the text next to the state. */
 export const taskWords = ({ current_state, display_name, name }: Task): string =>
   current_state?.message || (display_name === "" ? name : "");

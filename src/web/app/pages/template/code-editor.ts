@@ -1,5 +1,5 @@
-// CodeMirror in a shadow root: there it adopts its style sheets, which the policy of the page allows; in the document it would write
-// style elements, which the policy forbids. Custom properties of the page reach into it.
+// CodeMirror in a shadow root, where it uses adopted style sheets, which the page's policy allows. In the document it would insert style
+// elements, which the policy forbids. Custom properties of the page apply inside the shadow root.
 import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
 import { yaml } from "@codemirror/lang-yaml";
 import { HighlightStyle, indentUnit, StreamLanguage, syntaxHighlighting } from "@codemirror/language";
@@ -33,7 +33,7 @@ const colours = HighlightStyle.define([
 
 const look = EditorView.theme({
   "&": { height: "100%", background: "var(--bg-inset)", color: "var(--text)" },
-  // The page draws it around the box.
+  // The page draws the focus outline around the box.
   "&.cm-focused": { outline: "none" },
   ".cm-scroller": { font: "var(--type-code)", lineHeight: "1.25rem" },
   ".cm-content": { caretColor: "var(--text)", padding: "8px 0" },
@@ -70,7 +70,7 @@ type Options = {
   readonly text: string;
   readonly isReadOnly: boolean;
   readonly changed: (text: string) => void;
-  /** Ctrl or Cmd and S. */
+  /** Called for Ctrl+S or Cmd+S. */
   readonly save: () => void;
 };
 
@@ -94,7 +94,7 @@ export class CodeEditor {
           highlightSelectionMatches(),
           search({ top: true }),
           indentUnit.of("  "),
-          // Tab leaves the editor, as everywhere on the page.
+          // Tab moves the focus out of the editor, as everywhere on the page.
           keymap.of([
             {
               key: "Mod-s",

@@ -1,4 +1,4 @@
-// Differences between the files of two versions. Both stand in the address.
+// The diff between the files of two versions. Both are in the address.
 import { useLocation } from "preact-iso/router";
 import type { TemplateVersion } from "#schema/templates/template-version.ts";
 import { useResource } from "../../data/resource.ts";
@@ -10,11 +10,11 @@ import { Empty, Failed } from "../../parts/empty.tsx";
 import { Select } from "../../parts/field.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 
-/** So many files are open on their own. */
+/** Number of files that are expanded by default. */
 const OPEN = 10;
 
 type CompareProps = {
-  /** The newest first. */
+  /** Newest first. */
   readonly versions: readonly TemplateVersion[];
   readonly from: TemplateVersion;
   readonly to: TemplateVersion;

@@ -1,12 +1,12 @@
-// What one has changed in the files of a version and not saved yet. Kept in the browser, so that a reload loses nothing.
+// Unsaved changes to the files of a version, kept by the browser, so that a reload loses nothing.
 import { keepText, keptText } from "../../data/kept-text.ts";
 
-/** By path: the new text, or null for a file that no longer exists. */
+/** By path: the new text, or null for a deleted file. */
 export type Draft = Readonly<Record<string, string | null>>;
 
 const toKey = (version_id: string): string => `template-draft:${version_id}`;
 
-/** Larger drafts are not kept: the browser's store is for small things. */
+/** Larger drafts are not stored, because the browser's storage is limited. */
 const LONGEST = 500_000;
 
 export const readDraft = (version_id: string): Draft => {

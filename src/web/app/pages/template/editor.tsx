@@ -1,4 +1,4 @@
-// The files of the active version, to be read and changed. What is changed becomes a new version, which is tried before it counts.
+// The editor for the files of the active version. Changes become a new version, which is tested before it is promoted.
 import { type Signal, useComputed, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { Template } from "#schema/templates/template.ts";
@@ -35,7 +35,7 @@ type EditorProps = {
 
 export default function Editor({ template, active: newest, again }: EditorProps) {
   const isChanged = useSignal(false);
-  // What is typed stays with the version it was typed for, though another is made the active one in the meantime.
+  // The user's changes stay based on this version, even if another version is promoted.
   const held = useRef(newest);
   if (!isChanged.value) held.current = newest;
   const active = held.current;
@@ -45,7 +45,7 @@ export default function Editor({ template, active: newest, again }: EditorProps)
   const { data, error } = state.value;
   if (error && !data) return <Failed what="Can't load the files" error={error} again={readAgain} />;
   if (!data || !active) return <Skeleton lines={8} />;
-  /** The same changes, put over the files of the version that is the active one now. */
+  /** Applies the same changes to the files of the version that is active now. */
   const move = (): void => {
     if (newest) keepDraft(newest.id, readDraft(active.id));
     keepDraft(active.id, {});
@@ -75,8 +75,8 @@ type FilesProps = {
 
 const encoder = new TextEncoder();
 
-/** The files with the draft put over them. */
-const drafted = (files: VersionFiles, draft: Draft): VersionFiles => {
+/** Returns the files with the draft applied. */
+const applyDraft = (files: VersionFiles, draft: Draft): VersionFiles => {
   const all = new Map(files);
   for (const [path, text] of Object.entries(draft)) {
     if (text === null) all.delete(path);
@@ -89,9 +89,9 @@ const FIRST = ["template.yaml", "main.tf"];
 
 const Files = ({ template, active, files, isChanged, again }: FilesProps) => {
   const draft = useSignal<Draft>(readDraft(active.id));
-  const all = useComputed(() => drafted(files, draft.value));
+  const all = useComputed(() => applyDraft(files, draft.value));
   const chosen = useSignal(FIRST.find((path) => files.has(path)) ?? [...files.keys()][0] ?? "");
-  /** Grows when the editor must be filled again. */
+  /** Increments when the editor must be refilled. */
   const filled = useSignal(0);
   const dialog = useSignal<"" | "add" | "rename" | "save">("");
   const begun = useSignal<TemplateVersion | undefined>(undefined);
@@ -230,7 +230,7 @@ const Files = ({ template, active, files, isChanged, again }: FilesProps) => {
           begun={begun.value}
           onClose={(activated) => {
             begun.value = undefined;
-            // What became the active version is no draft any more; what did not is still to be repaired.
+            // The draft is complete once promoted; otherwise it still needs fixing.
             if (activated) {
               keepDraft(active.id, {});
               isChanged.value = false;
@@ -271,7 +271,7 @@ const Code = ({ path, text, changed, save }: CodeProps) => {
   return <div ref={box} class="editor-code" />;
 };
 
-/** A path below the template's folder. */
+/** Returns the error of a path; it must be below the template's folder. */
 const wrongPath = (path: string, taken: VersionFiles): string => {
   if (path === "") return "";
   if (path.startsWith("/") || path.split("/").some((part) => part === "" || part === "." || part === ".."))
@@ -322,7 +322,7 @@ const NameFile = ({ title, first, taken, close, done }: NameProps) => {
 
 type SaveProps = {
   template: Template;
-  /** What was changed. */
+  /** The version that was changed. */
   active: TemplateVersion;
   before: VersionFiles;
   after: VersionFiles;
@@ -333,7 +333,7 @@ type SaveProps = {
 const Save = ({ template, active, before, after, close, saved }: SaveProps) => {
   const message = useSignal("");
   const changes = useSignal<readonly FileDiff[]>([]);
-  /** Another version that someone has made active in the meantime. */
+  /** Another version that someone has promoted. */
   const other = useSignal("");
   useEffect(() => {
     void callNow("GET /templates/:template", { path: { template: template.id } })

@@ -1,8 +1,8 @@
-// The words of Terraform's files, for colors: comments, strings with what is filled into them, numbers, names of blocks.
+// A syntax mode for Terraform files: comments, strings with interpolation, numbers, names of blocks.
 import type { StreamParser } from "@codemirror/language";
 
 type State = {
-  /** What continues over lines: a comment, or a heredoc until this word. */
+  /** A construct that continues over several lines: a comment, or a heredoc until this word. */
   inside: "" | "comment" | "heredoc";
   until: string;
 };

@@ -1,4 +1,4 @@
-// The log of the import of a template version, as it comes.
+// The import log of a template version, live.
 import { LogView } from "../../parts/log-view.tsx";
 
 export const ImportLog = ({ feed }: Pick<Parameters<typeof LogView>[0], "feed">) => (

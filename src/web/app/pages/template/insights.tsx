@@ -1,4 +1,4 @@
-// How one template is used, and how its builds go.
+// The usage and build statistics of one template.
 
 import { Builds } from "../insights/builds.tsx";
 import { ChooseRange } from "../insights/choose-range.tsx";

@@ -1,11 +1,11 @@
-// Says that another version was made the active one while one was changing something of the version before.
+// Warns that another version was promoted while the user was editing.
 import type { ComponentChildren } from "preact";
 import type { Template } from "#schema/templates/template.ts";
 import type { TemplateVersion } from "#schema/templates/template-version.ts";
 
 type OtherProps = {
   readonly template: Template;
-  /** What one continues from. */
+  /** The version that the user's changes are based on. */
   readonly held: TemplateVersion;
   readonly active: TemplateVersion;
   readonly children?: ComponentChildren;

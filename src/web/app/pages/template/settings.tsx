@@ -1,4 +1,4 @@
-// What a template is called and how its workspaces live: when they stop, sleep and go.
+// The settings of a template: its names, and when its workspaces stop, become dormant and are deleted.
 
 import { useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
@@ -15,7 +15,7 @@ import { useAgents, useDefaultAgent } from "../chat/choices.tsx";
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 
-/** Lengths of time: the member, its words, and the unit it is typed in. */
+/** Durations: the field, its label, and the unit of the input. */
 const LENGTHS = [
   { name: "default_ttl_ms", label: "Autostop after (hours)", unit: HOUR, hint: "Counted from each start. 0: never." },
   { name: "activity_bump_ms", label: "Extend on activity by (hours)", unit: HOUR, hint: undefined },
@@ -46,7 +46,7 @@ const WAKING = {
   public: "Anyone who can open an app",
 };
 
-/** The days that are ticked below this name. */
+/** Returns the weekdays that are checked in this group. */
 const readDays = (form: FormData, name: string): Weekday[] => WEEKDAYS.filter((day) => form.has(`${name}.${day}`));
 
 const readBody = (form: HTMLFormElement): PatchTemplate => {
@@ -71,7 +71,7 @@ const readBody = (form: HTMLFormElement): PatchTemplate => {
   };
 };
 
-/** What is another than it was when the form was filled in: someone else may have changed the rest in the meantime. */
+/** Returns only the fields that the user changed, since someone else may have changed others. */
 const findChanges = (body: PatchTemplate, template: Template): PatchTemplate =>
   Object.fromEntries(
     Object.entries(body).filter(
@@ -102,7 +102,7 @@ type SettingsProps = {
   readonly deleted: () => void;
 };
 
-/** Filled in again when the template has changed, unless something is typed: that is notified of when it is saved. */
+/** The form is refilled when the template changes, unless it has unsaved edits: then a conflict is reported when it is saved. */
 export const Settings = ({ template, ...rest }: SettingsProps) => {
   const isTyped = useRef(false);
   const shown = useRef(template);
@@ -122,7 +122,7 @@ export const Settings = ({ template, ...rest }: SettingsProps) => {
   );
 };
 
-/** Disabled, with the reason, where workspaces of the template can have no snapshots. */
+/** Disabled, with the reason, if workspaces of the template cannot have snapshots. */
 const SnapshotsField = ({ template, error }: { template: Template; error: string | undefined }) => (
   <Field
     label="Snapshots kept on stop"
@@ -141,7 +141,7 @@ const SnapshotsField = ({ template, error }: { template: Template; error: string
   />
 );
 
-/** The agent that is named stays among the choices when it was turned off, so that saving something else keeps it. */
+/** The current agent stays among the choices even if it was disabled, so that saving other settings keeps it. */
 const AgentField = ({ template, error }: { template: Template; error: string | undefined }) => {
   const { default_coding_agent: named } = template;
   const agents = useAgents(true);
@@ -174,10 +174,10 @@ const Form = ({ template, again, deleted }: SettingsProps) => {
   const problem = useSignal("");
   const problems = useSignal<Readonly<Record<string, string>>>({});
   const path = { template: template.id };
-  /** As the fields were filled in, and what is known to be there now. */
+  /** The values that the form was filled with, and the latest known values. */
   const first = useRef(template);
   const base = useRef(template);
-  /** Throws once for what someone else has changed to something else since then; who saves again means it. */
+  /** Throws once if someone else has changed an edited field to another value. Saving again overwrites it. */
   const tellOthers = async (body: PatchTemplate): Promise<void> => {
     const now = await callNow("GET /templates/:template", { path });
     const said = (value: unknown): string => JSON.stringify(value);

@@ -1,4 +1,4 @@
-// One template: what it is, its versions, and how its workspaces live.
+// One template: its description, versions and settings.
 
 import { useEffect } from "preact/hooks";
 import lazy from "preact-iso/lazy";
@@ -51,7 +51,7 @@ export default function TemplatePage() {
   useEffect(() => onTemplate((changed) => (changed ?? id) === id && readShown()), [id]);
   const { data, error } = state.value;
   const isGone = error instanceof Problem && [400, 404, 410].includes(error.status);
-  // What is shown stays when it cannot be read again: there may be an edit in it.
+  // The page keeps its content if it cannot be reloaded: it may contain an edit.
   if (isGone || !data) {
     return (
       <Frame title="Template" crumbs={CRUMBS}>

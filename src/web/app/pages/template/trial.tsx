@@ -1,4 +1,4 @@
-// From files to a version that counts: its import with the log, a dry run with values, then it is made the active one.
+// The path from files to an active version: the import with its log, a dry run with values, then the promotion.
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import type { Template } from "#schema/templates/template.ts";
@@ -15,9 +15,9 @@ import { ImportLog } from "./import-log.tsx";
 
 type TrialProps = {
   readonly template: Template;
-  /** Its import has begun. */
+  /** The version whose import has started. */
   readonly begun: TemplateVersion;
-  /** Closed, with whether it is the active version now. */
+  /** `activated`: the version was promoted. */
   readonly onClose: (activated: boolean) => void;
 };
 

@@ -1,4 +1,4 @@
-// The variables of the active version. Other values are another version, of the same files.
+// The variables of the active version. Changing a value creates a new version with the same files.
 
 import { type Signal, useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
@@ -23,7 +23,7 @@ type VariablesProps = {
 
 export const Variables = ({ template, active: newest, again }: VariablesProps) => {
   const changed = useSignal<Readonly<Record<string, string>>>({});
-  // What is typed stays with the version it was typed for, though another is made the active one in the meantime.
+  // The user's changes stay based on this version, even if another version is promoted.
   const held = useRef(newest);
   if (Object.keys(changed.value).length === 0) held.current = newest;
   const active = held.current;
@@ -113,7 +113,7 @@ const Form = ({ template, active, variables, changed, again }: FormProps) => {
 
 type VariableProps = {
   variable: TemplateVariable;
-  /** What was typed; undefined: nothing yet. */
+  /** The typed value; undefined if nothing was typed. */
   value: string | undefined;
   onValue: (value: string) => void;
 };

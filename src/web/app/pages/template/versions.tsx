@@ -1,4 +1,4 @@
-// The versions of a template: which one new workspaces are made from, which are put away, and how a new one comes.
+// The versions of a template: which one is active, which are archived, and how to add one.
 import { useSignal } from "@preact/signals";
 import { useLocation } from "preact-iso/router";
 import type { Template } from "#schema/templates/template.ts";
@@ -35,7 +35,7 @@ export const Versions = ({ template, versions, mayChange, again }: VersionsProps
   const [from, to] = [query.from, query.to].map((id) => versions.find((one) => one.id === id));
   if (from && to && mayChange) return <Compare versions={newest} from={from} to={to} base={base} />;
   const compared = (version: TemplateVersion): string => {
-    // What came before it, or the active one.
+    // The preceding version, or the active one.
     const before = newest[newest.indexOf(version) + 1]?.id ?? template.active_version_id;
     return `${base}?${new URLSearchParams({ from: before, to: version.id })}`;
   };
@@ -84,7 +84,7 @@ export const Versions = ({ template, versions, mayChange, again }: VersionsProps
 
 type VersionProps = Omit<VersionsProps, "versions"> & {
   readonly version: TemplateVersion;
-  /** Where one sees what it has changed. */
+  /** The address of the diff. */
   readonly compared: string | undefined;
   readonly withActive: string;
 };

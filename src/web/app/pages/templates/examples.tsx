@@ -1,4 +1,4 @@
-// The gallery: templates that come with the server. One press makes one, and leads on to a workspace of it.
+// The gallery of example templates that come with the server. One press adds a template and opens the form for a workspace.
 
 import { useSignal } from "@preact/signals";
 import type { Template } from "#schema/templates/template.ts";
@@ -39,10 +39,10 @@ export const Examples = ({ templates, made }: ExamplesProps) => {
   );
 };
 
-/** `variants`: the same for several provisioners, at least one. */
+/** `variants`: the same example for several provisioners, at least one. */
 const Example = ({ variants, templates, made }: ExamplesProps & { variants: readonly TemplateExample[] }) => {
   const problem = useSignal("");
-  /** Values that the example needs first. */
+  /** The example, with variables that need a value first. */
   const asked = useSignal<{ example: TemplateExample; missing: readonly TemplateVariable[] } | undefined>(undefined);
   const [first] = variants as readonly [TemplateExample];
   const make = async (example: TemplateExample, values: Readonly<Record<string, string>>): Promise<void> => {
@@ -93,9 +93,9 @@ const Example = ({ variants, templates, made }: ExamplesProps & { variants: read
 
 type UseProps = {
   readonly name: string;
-  /** The words on the button of a variant that is not the first. */
+  /** The button label of a variant other than the first. */
   readonly short: string | undefined;
-  /** The template that was added under its name. */
+  /** The template that was already added under this name. */
   readonly template: Template | undefined;
   readonly onPress: () => Promise<void>;
 };

@@ -1,4 +1,4 @@
-// Bringing a template, or a new version of one: a folder or an archive, its import with the log as it comes, then what is made of it.
+// The dialog that imports a template or a new version from a folder or an archive, with the live log, and creates the template.
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import type { Template } from "#schema/templates/template.ts";
@@ -13,9 +13,9 @@ import { ImportLog } from "../template/import-log.tsx";
 import { packDropped, packFolder, upload } from "./pack.ts";
 
 type ImportProps = {
-  /** The template that gets a version; without it a new one is made. */
+  /** The template that gets the version; without it, a new template is created. */
   readonly template?: Template;
-  /** What was dropped on the page already. */
+  /** An archive that was dropped on the page. */
   readonly dropped?: Blob;
   readonly onDone: (template: Template, version: TemplateVersion) => void;
   readonly onClose: () => void;
@@ -106,7 +106,7 @@ type DropProps = {
   readonly take: (archive: Blob | undefined) => void;
 };
 
-/** It is no member of the type of an input; every browser has it. */
+/** Missing in the type of inputs, but supported by every browser. */
 const WHOLE_FOLDER = { webkitdirectory: true };
 
 const Drop = ({ archive, tried, take }: DropProps) => (

@@ -1,4 +1,4 @@
-// Makes a template of one that comes with the server: its version, the import, then the template.
+// Creates a template from an example: uploads the version, waits for the import, then creates the template.
 import type { Template } from "#schema/templates/template.ts";
 import type { TemplateExample, TemplateVariable } from "#schema/templates/template-version.ts";
 import { call } from "../../data/api.ts";
@@ -6,7 +6,7 @@ import { LogFeed } from "../../data/logs.ts";
 import { organizations } from "../../data/session.ts";
 import { EDITOR, workspaceOf } from "./names.ts";
 
-/** Resolves when the import has ended, however it did. */
+/** Resolves when the import has ended, whether it succeeded or not. */
 const imported = (version_id: string): Promise<void> =>
   new Promise((resolve) => {
     const feed = new LogFeed();
@@ -22,7 +22,7 @@ type Values = Readonly<Record<string, string>>;
 /** `missing`: variables that need a value first. */
 type Made = { readonly template: Template } | { readonly missing: readonly TemplateVariable[] };
 
-/** The page that makes a workspace with an editor in the browser; its template is added first. */
+/** Adds the template for an editor in the browser if it is missing, and returns the address of its form for a new workspace. */
 export const addEditor = async (): Promise<string> => {
   const example = (await call("GET /templates/examples")).find(({ kind }) => kind === EDITOR);
   if (!example) throw new Error("No template with VS Code can run on this server.");
@@ -31,7 +31,7 @@ export const addEditor = async (): Promise<string> => {
   return workspaceOf(made.template);
 };
 
-/** Throws with the reason of an import that failed. */
+/** Adds the example as a template. Throws with the reason if the import fails. */
 export const makeExample = async ({ id, name, description, icon }: TemplateExample, values: Values): Promise<Made> => {
   const path = { organization: organizations.value[0]?.id ?? "" };
   const user_variable_values = Object.entries(values).map(([name, value]) => ({ name, value }));

@@ -1,4 +1,5 @@
-// Who looks after templates: owners and template administrators of the site. The server decides; this is what is offered.
+// Decides whether the user can manage templates: owners and template administrators of the site. The server enforces it; this only selects
+// what the pages offer.
 import { computed } from "@preact/signals";
 import { me } from "../../data/session.ts";
 

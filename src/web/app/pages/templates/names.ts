@@ -1,11 +1,11 @@
-// What pages know of templates by name.
+// Templates that pages know by name.
 import type { Template } from "#schema/templates/template.ts";
 
-/** The kind of the starter templates with VS Code in the browser. */
+/** The name prefix of the starter templates with VS Code in the browser. */
 export const EDITOR = "code-server";
 
-/** Whether the template was added as a starter with VS Code, and keeps its name. */
+/** True if the template is such a starter and still has its original name. */
 export const isEditor = ({ name }: Template): boolean => name === EDITOR || name.startsWith(`${EDITOR}-`);
 
-/** The page that makes a workspace of the template. */
+/** Returns the address of the form for a workspace of the template. */
 export const workspaceOf = ({ name }: Template): string => `/new?template=${encodeURIComponent(name)}`;

@@ -1,4 +1,4 @@
-// What a person drops or picks, as the archive that is uploaded: an archive as it is, a folder as a tar archive.
+// Packs dropped or selected files for upload: an archive is sent unchanged, a folder as a tar archive.
 import { Problem } from "../../../browser/api.ts";
 import { makeTar, type TarEntry } from "../../data/tar.ts";
 
@@ -7,10 +7,10 @@ const loadEntry = async (file: File, path: string): Promise<TarEntry> => ({
   bytes: new Uint8Array(await file.arrayBuffer()),
 });
 
-/** What git keeps is no part of a template. */
+/** Git's own data is not part of a template. */
 const isKept = (path: string): boolean => !path.split("/").includes(".git");
 
-/** Files of an input for folders: their paths begin with the folder's own name. */
+/** Packs the files of a folder input, whose paths begin with the folder's name. */
 export const packFolder = async (files: readonly File[]): Promise<Blob> => {
   const named = files.map((file) => ({ file, path: file.webkitRelativePath.split("/").slice(1).join("/") }));
   const kept = named.filter(({ path }) => isKept(path));
@@ -21,7 +21,7 @@ const listChildren = async (folder: FileSystemDirectoryEntry): Promise<FileSyste
   const reader = folder.createReader();
   const found: FileSystemEntry[] = [];
   for (;;) {
-    // It gives some at a time, and none at the end.
+    // Returns a batch of entries at a time, and an empty one at the end.
     const some = await new Promise<FileSystemEntry[]>((done, fail) => reader.readEntries(done, fail));
     if (some.length === 0) return found;
     found.push(...some);
@@ -38,7 +38,7 @@ const walk = async (entry: FileSystemEntry, path: string): Promise<TarEntry[]> =
   return [await loadEntry(file, path)];
 };
 
-/** A folder or an archive that was dropped; undefined when it was neither. Entries are asked for before anything is waited for. */
+/** Packs a dropped folder or archive; undefined if it is neither. Entries must be read synchronously, before the first await. */
 export const packDropped = async (items: DataTransferItemList): Promise<Blob | undefined> => {
   const [item] = [...items];
   const entry = item?.webkitGetAsEntry();
@@ -52,7 +52,7 @@ const detectType = async (archive: Blob): Promise<string> => {
   return a === 0x50 && b === 0x4b ? "application/zip" : "application/x-tar";
 };
 
-/** Uploads an archive and gives its id. Throws Problem. */
+/** Uploads an archive and returns its ID. Throws Problem. */
 export const upload = async (archive: Blob): Promise<string> => {
   const headers = { "content-type": await detectType(archive) };
   const response = await fetch("/api/v2/files", { method: "POST", headers, body: archive }).catch(() => {

@@ -36,7 +36,7 @@ export default function TemplatesPage() {
   useEffect(() => {
     const over = (event: DragEvent): void => event.preventDefault();
     const dropIt = (event: DragEvent): void => {
-      // A field of the dialog takes what is dropped on it on its own.
+      // The dialog's field handles drops itself.
       if (event.defaultPrevented || !event.dataTransfer) return;
       event.preventDefault();
       void drop(event.dataTransfer.items).catch(failed);

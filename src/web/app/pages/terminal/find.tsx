@@ -1,4 +1,4 @@
-// Searching in what a terminal has shown.
+// Search in a terminal's output.
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { IconButton } from "../../parts/button.tsx";

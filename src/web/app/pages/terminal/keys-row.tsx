@@ -1,4 +1,4 @@
-// Keys that a phone's keyboard lacks, below the terminal. Ctrl and Alt count for the next character.
+// The row of keys below the terminal that a phone's keyboard lacks. Ctrl and Alt apply to the next character.
 import type { Signal } from "@preact/signals";
 import { type Modifier, ROW, ROW_END, type RowKey } from "../../parts/terminal/terminal-keys.ts";
 import type { TerminalSession } from "../../parts/terminal/terminal-session.ts";
@@ -8,7 +8,7 @@ type KeysRowProps = {
   readonly modifier: Signal<Modifier | undefined>;
 };
 
-// Pressing one must not take the focus from the terminal: a phone's keyboard would go away.
+// Pressing a key must not move the focus from the terminal: a phone would hide its keyboard.
 const keep = (event: Event): void => event.preventDefault();
 
 export const KeysRow = ({ session, modifier }: KeysRowProps) => {

@@ -1,11 +1,11 @@
-// Which terminals of an agent are open, and how they lie: tabs, each of columns, each of terminals one above the other. Pure, but for
-// what is kept by the browser, so that a reload and another day return to the same terminals.
+// The layout of an agent's terminals: tabs with columns of stacked terminals. Pure, except that the browser stores the layout, so that the
+// same terminals are shown again after a reload or on another day.
 
-/** Terminals by id: columns from left to right, in each from above. */
+/** Terminals by ID: columns from left to right, each from top to bottom. */
 export type Tab = { readonly columns: readonly (readonly string[])[] };
 export type Layout = { readonly tabs: readonly Tab[]; readonly tab: number; readonly pane: string };
 
-/** The daemon keeps 100 in all. */
+/** The daemon allows 100 in total. */
 export const MAX_PANES = 24;
 const PREFIX = "slipway.terminals.";
 const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
@@ -16,14 +16,14 @@ const getFirstPane = (tab: Tab | undefined): string => tab?.columns[0]?.[0] ?? "
 
 export const begun = (id: string): Layout => ({ tabs: [{ columns: [[id]] }], tab: 0, pane: id });
 
-/** A terminal in a tab of its own, behind the others. */
+/** Adds a terminal in a new tab at the end. */
 export const opened = ({ tabs }: Layout, id: string): Layout => ({
   tabs: [...tabs, { columns: [[id]] }],
   tab: tabs.length,
   pane: id,
 });
 
-/** A terminal alongside the current one. */
+/** Adds a terminal next to the current one. */
 export const split = (layout: Layout, way: "right" | "below", id: string): Layout => {
   const columns = (layout.tabs[layout.tab]?.columns ?? []).flatMap((column) => {
     const at = column.indexOf(layout.pane);
@@ -33,7 +33,7 @@ export const split = (layout: Layout, way: "right" | "below", id: string): Layou
   return { ...layout, tabs: layout.tabs.with(layout.tab, { columns }), pane: id };
 };
 
-/** Without one terminal; undefined when it was the last. */
+/** Removes a terminal; returns undefined if it was the last. */
 export const closed = (layout: Layout, id: string): Layout | undefined => {
   const tabs = layout.tabs
     .map(({ columns }) => ({
@@ -47,7 +47,7 @@ export const closed = (layout: Layout, id: string): Layout | undefined => {
   return { tabs, tab, pane: listPanes(here).includes(layout.pane) ? layout.pane : getFirstPane(here) };
 };
 
-/** The same place, another terminal in it. */
+/** Replaces a terminal in its position. */
 export const replaced = (layout: Layout, before: string, after: string): Layout => {
   const swap = (id: string): string => (id === before ? after : id);
   return {
@@ -62,7 +62,7 @@ export const atTab = (layout: Layout, tab: number): Layout =>
 
 export const atPane = (layout: Layout, pane: string): Layout => ({ ...layout, pane });
 
-/** What was kept; undefined for what is not a layout. */
+/** Parses a stored layout; undefined if it is invalid. */
 export const readLayout = (text: string | null): Layout | undefined => {
   try {
     const { tabs, tab } = JSON.parse(text ?? "") as Layout;
@@ -84,6 +84,6 @@ export const keepLayout = (agent: string, layout: Layout | undefined): void => {
     if (layout) localStorage.setItem(PREFIX + agent, JSON.stringify(layout));
     else localStorage.removeItem(PREFIX + agent);
   } catch {
-    // A full or forbidden store costs the way back, not the terminal.
+    // If storage is full or forbidden, only the restored layout is lost, not the terminal.
   }
 };

@@ -1,4 +1,4 @@
-// One terminal of the page: its bar, its screen, and where files can be dropped.
+// One terminal of the page: its header, its screen, and the drop target for files.
 import { useSignal } from "@preact/signals";
 import { Button, IconButton } from "../../parts/button.tsx";
 import { into, sets } from "../../parts/handlers.ts";

@@ -1,4 +1,4 @@
-// What the page of terminals knows and does: which are open, which one is looked at, the size of its letters.
+// The state and actions of the terminals page: open terminals, the current one, and the font size.
 import { type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import { newId } from "../../parts/terminal/terminal.tsx";
 import type { Modifier } from "../../parts/terminal/terminal-keys.ts";
@@ -12,20 +12,20 @@ export const SIZES = [10, 11, 12, 13, 14, 16, 18, 20];
 
 export class Terminals {
   readonly agent: string;
-  /** The sessions of what was drawn, by terminal. */
+  /** Sessions of the rendered terminals, by terminal ID. */
   readonly sessions = new Map<string, TerminalSession>();
   readonly searches = signal(false);
   readonly modifier: Signal<Modifier | undefined> = signal(undefined);
-  /** Columns and rows of the one that was sized last. */
+  /** Columns and rows of the most recently resized terminal. */
   readonly size = signal("");
   readonly titles = signal<Readonly<Record<string, string>>>({});
   readonly fontSize = signal(Number(localStorage.getItem(FONT)) || FONT_SIZE);
-  /** A command that one terminal begins with. */
+  /** The initial command of one terminal. */
   readonly begins: { readonly id: string; readonly command: string } | undefined;
   readonly #layout: Signal<layouts.Layout>;
   readonly #isOver: () => void;
 
-  /** `isOver` is called when the last terminal was closed. */
+  /** `isOver` is called when the last terminal is closed. */
   constructor(agent: string, command: string | undefined, isOver: () => void) {
     this.agent = agent;
     this.#isOver = isOver;
@@ -40,7 +40,7 @@ export class Terminals {
     return this.#layout;
   }
 
-  /** The one that is looked at, once it is drawn. */
+  /** The current terminal, once it is rendered. */
   get current(): TerminalSession | undefined {
     return this.sessions.get(this.#layout.value.pane);
   }
@@ -56,7 +56,7 @@ export class Terminals {
     this.#set(layouts.closed(this.#layout.value, id));
   }
 
-  /** In the place of one that has ended. */
+  /** Replaces a terminal that has ended with a new one. */
   again(id: string): void {
     this.#set(layouts.replaced(this.#layout.value, id, newId()));
   }
@@ -65,12 +65,12 @@ export class Terminals {
     this.#set(layouts.atTab(this.#layout.value, at));
   }
 
-  /** `pane` has the keyboard now. */
+  /** Called when `pane` receives the focus. */
   look(pane: string): void {
     if (this.#layout.value.pane !== pane) this.#layout.value = layouts.atPane(this.#layout.value, pane);
   }
 
-  /** The next or the one before in this tab. */
+  /** Moves to the next or previous terminal in this tab. */
   step(by: 1 | -1): void {
     const { tabs, tab, pane } = this.#layout.value;
     const panes = layouts.listPanes(tabs[tab] ?? { columns: [] });
@@ -87,7 +87,7 @@ export class Terminals {
     for (const session of this.sessions.values()) session.fontSize = pixels;
   }
 
-  /** Takes the page's own keys: false when it did. What a shell may need itself stays with it. */
+  /** Handles the page's shortcuts; returns false if it did. Keys that a shell may need are not intercepted. */
   readonly key = (event: KeyboardEvent): boolean => {
     const act = event.type === "keydown" ? this.#actOf(event) : undefined;
     if (!act) return true;

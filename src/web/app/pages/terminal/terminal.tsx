@@ -1,4 +1,5 @@
-// The terminals of an agent: tabs and splits, kept by the browser, so that a reload or another day returns to what still runs.
+// The terminals of an agent, in tabs and splits. The browser stores the layout, so that running terminals are shown again after a reload or
+// on another day.
 import { useComputed, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { useLocation, useRoute } from "preact-iso/router";
@@ -26,7 +27,9 @@ export default function TerminalPage() {
   return <OneAgent key={agent} agent={agent} />;
 }
 
-/** With `?app=SLUG` a new terminal begins with that app's command. The address names no command: a link could make people run anything. */
+/**
+ * `?app=SLUG` starts a new terminal with that app's command. The address never contains a command: a link could make users run anything.
+ */
 const OneAgent = ({ agent }: { agent: string }) => {
   const { query, route, path } = useLocation();
   const app = useRef(query.app).current;
@@ -34,7 +37,7 @@ const OneAgent = ({ agent }: { agent: string }) => {
   const isReady = useSignal(!app);
   useEffect(() => {
     if (!app) return;
-    // The command was for one terminal; a reload would run it again.
+    // The command was for one terminal. A reload must not run it again.
     route(path, true);
     call("GET /workspaceagents/:workspaceagent", { path: { workspaceagent: agent } })
       .then(({ apps }) => {
@@ -168,7 +171,7 @@ const Bar = ({ all, here }: { all: Terminals; here: WorkspaceSummary | undefined
 
 const formatTitle = ({ titles }: Terminals, tab: Tab): string => titles.value[listPanes(tab)[0] ?? ""] ?? "";
 
-/** What was looked at stays drawn, so that coming back shows all it has written in the meantime. */
+/** Visited tabs stay mounted, so that returning shows their complete output. */
 const Tabs = ({ all }: { all: Terminals }) => {
   const { tabs, tab, pane } = all.layout.value;
   const seen = useRef(new Set<string>());

@@ -1,4 +1,4 @@
-// Where terminals can be opened: the agents of what runs, and how many terminals this browser has open in each.
+// The list of running agents in which a terminal can be opened, with the number of terminals this browser has open in each.
 import { workspaceState } from "../../data/states.ts";
 import { workspacesByUse, workspacesLoaded } from "../../data/workspaces.ts";
 import { ButtonLink } from "../../parts/button.tsx";
@@ -11,7 +11,7 @@ import { allPanes, keptLayout } from "../terminal/layout.ts";
 
 const SHOWN = 100;
 
-/** How many are open in an agent, in words. */
+/** Describes how many terminals are open in an agent. */
 const openIn = (agent: string): string => {
   const layout = keptLayout(agent);
   const count = layout ? allPanes(layout).length : 0;

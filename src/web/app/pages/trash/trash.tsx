@@ -1,4 +1,4 @@
-// The trash: deleted workspaces whose files are still there, to restore or to delete for good.
+// The trash: deleted workspaces whose files still exist, to restore or delete permanently.
 import type { Trash } from "#schema/workspaces/trash.ts";
 import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";

@@ -1,4 +1,4 @@
-// Why and when a workspace stops: what moved its deadline, what the server did on its own, and what it will do next.
+// The activity of a workspace: what changed its deadline, what the server did automatically, and what it will do next.
 import type { WorkspaceActivity } from "#schema/workspaces/schedule.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { call } from "../../data/api.ts";
@@ -40,7 +40,7 @@ export const Activity = ({ workspace }: { workspace: Workspace }) => {
   const { state, again } = useResource(`activity ${id}`, () =>
     call("GET /workspaces/:workspace/activity", { path: { workspace: id } }),
   );
-  // The stream of the workspace tells when there is something new.
+  // The workspace's stream shows when there is something new.
   useChange([latest_build.status, latest_build.deadline, workspace.dormant_at].join(" "), again);
   const { data } = state.value;
   return (

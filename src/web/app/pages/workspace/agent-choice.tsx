@@ -1,4 +1,5 @@
-// Which agent a terminal or the files are of, where a workspace has several. The address says it, so that a link leads to the same one.
+// Selects the agent of a terminal or file page, if the workspace has several. The choice is in the address, so that a link leads to the
+// same agent.
 import { useLocation } from "preact-iso/router";
 import type { WorkspaceAgent } from "#schema/agents/agent.ts";
 import { Button } from "../../parts/button.tsx";

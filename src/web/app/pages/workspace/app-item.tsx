@@ -1,4 +1,4 @@
-// One app of a workspace: its picture, what it says of itself, and how it is opened.
+// One app of a workspace: its icon, its status, and its link.
 import type { App } from "#schema/workspaces/app.ts";
 import type { ShareLevel } from "#schema/workspaces/port-share.ts";
 import { findOpening, type Place } from "../../data/open.ts";
@@ -13,7 +13,7 @@ type AppItemProps = {
   readonly place: Place;
   readonly app: App;
   readonly host: string;
-  /** The name of the group that begins with this one; empty inside of a group. */
+  /** The name of the group that starts with this app; otherwise empty. */
   readonly heading: string;
 };
 
@@ -39,7 +39,7 @@ export const AppItem = ({ place, app, host, heading }: AppItemProps) => {
     </>
   );
   const inWindow = (event: MouseEvent): void => {
-    // With a key held the person says how it is to be opened.
+    // With a modifier key, the user chooses how the browser opens the link.
     if (opening?.way !== "window" || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
     event.preventDefault();
     window.open(opening.href, "_blank", WINDOW);

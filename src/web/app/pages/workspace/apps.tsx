@@ -1,4 +1,4 @@
-// What one opens in a workspace: terminal, editors, its apps, and what listens on its ports.
+// What can be opened in a workspace: terminal, editors, apps, and listening ports.
 import { useSignal } from "@preact/signals";
 import { Fragment } from "preact";
 import type { WorkspaceAgent } from "#schema/agents/agent.ts";
@@ -71,7 +71,7 @@ export const Apps = ({ workspace }: { workspace: Workspace }) => {
   );
 };
 
-/** Which agent what follows belongs to, and what is wrong with it. */
+/** The heading for an agent, with its problems. */
 const AgentItem = ({ agent }: { agent: WorkspaceAgent }) => (
   <li class="item">
     <span class="line">
@@ -94,7 +94,7 @@ const AgentItem = ({ agent }: { agent: WorkspaceAgent }) => (
 
 type WaysProps = { readonly workspace: Workspace; readonly agent: WorkspaceAgent; readonly isOneOfSeveral: boolean };
 
-/** The terminal, the editors of one's own machine, and ssh, as far as the template shows them. */
+/** The terminal, local editors and SSH, if the template shows them. */
 const Ways = ({ workspace, agent, isOneOfSeveral }: WaysProps) => {
   const name = `${workspace.name}${isOneOfSeveral ? `.${agent.name}` : ""}`;
   const items = (): MenuItem[] => [

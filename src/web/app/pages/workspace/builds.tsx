@@ -1,4 +1,4 @@
-// The builds of a workspace, the newest first, each with its log.
+// The builds of a workspace, newest first, each with its log.
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import type { Build } from "#schema/workspaces/build.ts";

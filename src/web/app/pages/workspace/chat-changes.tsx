@@ -1,4 +1,4 @@
-// What the chat that was used last in a workspace has changed in its repositories, live.
+// The changes that the most recently used chat of a workspace made in its repositories, live.
 import { useEffect } from "preact/hooks";
 import { chats } from "../../data/chats.ts";
 import { me } from "../../data/session.ts";
@@ -7,7 +7,7 @@ import { parseFiles } from "../../parts/diff/diff-lines.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { followGit, repositories } from "../chat/git.ts";
 
-/** Files that are open on their own. */
+/** Number of files that are expanded by default. */
 const OPEN = 3;
 
 export const ChatChanges = ({ workspace }: { workspace: string }) => {

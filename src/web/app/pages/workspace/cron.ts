@@ -1,4 +1,4 @@
-// The schedule of a start as the form has it, and as the API writes it: CRON_TZ=Europe/Berlin 0 9 * * 1-5. Pure.
+// Converts the autostart schedule between the form and the API's format: CRON_TZ=Europe/Berlin 0 9 * * 1-5. Pure.
 
 export const DAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"] as const;
 
@@ -20,7 +20,7 @@ const readDays = (text: string): number[] => {
   return [...new Set(found)].sort();
 };
 
-/** Undefined when none exists, or one that this form cannot show. */
+/** Returns undefined if there is no schedule or the form cannot show it. */
 export const readCron = (schedule: string | undefined): Start | undefined => {
   const [, zone = "UTC", minute = "", hour = "", days = ""] =
     schedule?.match(/^(?:CRON_TZ=(\S+) )?(\d{1,2}) (\d{1,2}) \* \* (\S+)$/) ?? [];

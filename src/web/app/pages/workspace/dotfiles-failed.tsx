@@ -1,4 +1,4 @@
-// Says in a workspace's page that the owner's dotfiles could not be installed.
+// A notice on a workspace's page that the owner's dotfiles could not be installed.
 import type { WorkspaceAgent } from "#schema/agents/agent.ts";
 import { Icon } from "../../parts/icon.tsx";
 

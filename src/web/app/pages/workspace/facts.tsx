@@ -1,4 +1,4 @@
-// What a workspace is made of: its resources with what they say of themselves.
+// The resources of a workspace and their metadata.
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { Time } from "../../parts/time.tsx";
 

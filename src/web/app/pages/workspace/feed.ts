@@ -1,10 +1,10 @@
-// The lines that a workspace's page follows.
+// The logs that a workspace's page follows.
 import { useEffect, useMemo } from "preact/hooks";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { LogFeed } from "../../data/logs.ts";
 import { listAgents } from "../../data/one-workspace.ts";
 
-/** The logs of the latest build and of its agents; a new build begins a new one. */
+/** Returns the logs of the latest build and its agents. A new build starts a new feed. */
 export const useFeed = (workspace: Workspace): LogFeed => {
   const { id } = workspace.latest_build;
   const feed = useMemo(() => new LogFeed(), [id]);

@@ -1,4 +1,4 @@
-// What is in one file, as far as it is text; all of it can be downloaded.
+// The content of one file, if it is text; the whole file can be downloaded.
 import { useResource } from "../../data/resource.ts";
 import { ButtonLink } from "../../parts/button.tsx";
 import { Failed } from "../../parts/empty.tsx";
@@ -6,9 +6,9 @@ import { Skeleton } from "../../parts/skeleton.tsx";
 import { formatSize } from "../../parts/words-of-time.ts";
 import { Code } from "../chat/code.tsx";
 
-/** Bytes that are shown. */
+/** Maximum number of bytes shown. */
 const SHOWN = 256 * 1024;
-/** Colored only where that takes no time. */
+/** Maximum size for highlighting, which must not block. */
 const COLOURED = 64 * 1024;
 
 const contentAddress = (agent: string, path: string, limit?: number): string => {
@@ -26,7 +26,7 @@ const read = async (agent: string, path: string): Promise<Read> => {
   }
   const size = Number(response.headers.get("x-file-size"));
   const bytes = new Uint8Array(await response.arrayBuffer());
-  // What holds a zero byte is no text; a character that is cut at the end is.
+  // A zero byte marks a binary file. A character cut off at the end does not.
   if (bytes.includes(0)) return { size, text: undefined };
   return { size, text: new TextDecoder().decode(bytes) };
 };

@@ -1,4 +1,4 @@
-// The files of a workspace that runs: its folders, what is in a file, bringing files by drop, and what chats have changed, live.
+// The file browser of a running workspace: folders, file contents, upload by drop, and changes made by chats, live.
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { useLocation } from "preact-iso/router";
@@ -129,7 +129,7 @@ const Folder = ({ agent, listing, to, again }: FolderProps) => {
   );
 };
 
-/** The way to a folder, each step of it a link. */
+/** The breadcrumbs of a folder, each a link. */
 const Crumbs = ({ path, to }: { path: string; to: FolderProps["to"] }) => {
   const steps = path.split("/").filter(Boolean);
   return (

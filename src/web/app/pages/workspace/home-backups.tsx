@@ -1,4 +1,4 @@
-// The home backups of a workspace: copies of its files away from the machine, which one makes, brings back and deletes.
+// The home backups of a workspace: copies of its files on another machine, to create, restore and delete.
 import { useEffect } from "preact/hooks";
 import type { HomeBackup, HomeBackupStatus, HomeBackups } from "#schema/workspaces/home-backup.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
@@ -29,12 +29,12 @@ export const HomeBackupList = ({ workspace }: { workspace: Workspace }) => {
     ]);
     return { ...listed, mayReplace };
   });
-  // The end of a backup is news of its workspace, whose snapshot goes then.
+  // The workspace's stream reports when a backup has ended, because its snapshot is removed then.
   useEffect(() => void again(), [workspace]);
   const { data, error } = state.value;
   if (error && !data) return <Failed what="Can't load the backups" error={error} again={again} />;
   if (!data) return <Skeleton lines={3} />;
-  // Nothing that people of the workspace could do about it: the server's owners see it in the administration.
+  // The workspace's users cannot fix this. Owners of the server see it in the administration.
   if (data.unsupported !== "" && data.backups.length === 0) return null;
   const isBusy = data.backups.some(({ status }) => status === "creating");
   const create = async (): Promise<void> => {

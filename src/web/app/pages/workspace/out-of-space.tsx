@@ -1,10 +1,10 @@
-// Says in a workspace's page what it has run out of: the disk of its home, or memory that the kernel took from a process.
+// A notice on a workspace's page about a shortage: a full home disk, or a process that the kernel killed for lack of memory.
 import type { WorkspaceAgent } from "#schema/agents/agent.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { now, Time } from "../../parts/time.tsx";
 import { formatSize } from "../../parts/words-of-time.ts";
 
-/** How long it is said that a process was ended. */
+/** How long the notice about a killed process is shown. */
 const KILLS_MS = 3_600_000;
 
 export const OutOfSpace = ({ agents }: { agents: readonly WorkspaceAgent[] }) => (

@@ -1,4 +1,4 @@
-// The parameters of a workspace: what they are, what a change would be, and the build that brings it.
+// The parameters of a workspace: the current values, a preview of a change, and the build that applies it.
 import { type Signal, useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { DynamicParameter } from "#schema/workspaces/dynamic-parameters.ts";
@@ -21,7 +21,7 @@ export const Parameters = ({ workspace, row }: { workspace: Workspace; row: Work
     call("GET /workspacebuilds/:workspacebuild/parameters", { path: { workspacebuild: latest_build.id } }),
   );
   const { data, error } = state.value;
-  // While those of another build are read, the form stays.
+  // The form stays visible while the parameters of another build are loaded.
   const last = useRef(data);
   last.current = data ?? last.current;
   const values = useSignal<Values>({});
@@ -43,7 +43,7 @@ export const Parameters = ({ workspace, row }: { workspace: Workspace; row: Work
 const toValues = (all: readonly { readonly name: string; readonly value: string }[]): Values =>
   Object.fromEntries(all.map(({ name, value }) => [name, value]));
 
-/** As the newest build has them in this moment. */
+/** Returns the parameters of the newest build. */
 const readNow = async (workspace: Workspace): Promise<Values> => {
   const { latest_build } = await callNow("GET /workspaces/:workspace", { path: { workspace: workspace.id } });
   return toValues(
@@ -58,20 +58,20 @@ type Change = { readonly name: string; readonly from: string | undefined; readon
 type FormProps = {
   readonly workspace: Workspace;
   readonly row: WorkspaceSummary;
-  /** As the newest build has them; another build may change them while one types. */
+  /** The values of the newest build; another build may change them while the user edits. */
   readonly before: Values;
-  /** What was typed, which outlives a new build and a new version of the template. */
+  /** The edited values, which are kept across new builds and template versions. */
   readonly values: Signal<Values>;
   readonly touched: Signal<ReadonlySet<string>>;
 };
 
 const Form = ({ workspace, row, before, values, touched }: FormProps) => {
-  // Always of the newest version: that is what an update would ask.
+  // Always uses the active version, as an update would.
   const form = useMemo(() => new FormSocket(row.template_active_version_id, { ...before, ...values.value }), []);
   useEffect(() => () => form.end(), []);
   const known = useRef(before);
   const others = useSignal<readonly Change[]>([]);
-  /** Stores the current values; true if someone else changed an edited one, which is shown first. */
+  /** Stores the current values. Returns true if someone else changed an edited value, which is shown first. */
   const meet = (now: Values): boolean => {
     const was = known.current;
     known.current = now;

@@ -1,4 +1,4 @@
-// What listens on a workspace's ports, and who may open it.
+// The listening ports of a workspace, and who can open them.
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
@@ -26,13 +26,13 @@ export const LEVELS: Record<ShareLevel, string> = {
 
 type PortsProps = {
   readonly place: Place;
-  /** The wildcard host of apps; empty for none. */
+  /** The wildcard hostname of apps, or empty. */
   readonly host: string;
   readonly shares: readonly PortShare[];
   readonly changed: () => Promise<void>;
 };
 
-/** What listens now, and what is shared though nothing listens there yet. Looked at when one comes to the page. */
+/** Shows listening ports and shared ports without a listener. Scanned when the page is opened. */
 export const Ports = ({ place, host, shares, changed }: PortsProps) => {
   const { workspace, agent } = place;
   const { state, again } = useResource(`ports ${agent.id}`, () =>
@@ -56,7 +56,7 @@ export const Ports = ({ place, host, shares, changed }: PortsProps) => {
       .filter(({ port }) => !open.some((one) => one.port === port))
       .map((share) => ({ port: share.port, name: "not listening", is_own: true, share })),
   ].sort((a, b) => a.port - b.port);
-  // One of the machine's that was shared is as much the workspace's as its own.
+  // A shared port of the host machine is treated like the workspace's own.
   const own = all.filter(({ is_own, share }) => is_own || share);
   const others = all.filter((one) => !own.includes(one));
   const setLevel = async (port: number, share_level: ShareLevel, protocol: "http" | "https"): Promise<void> => {

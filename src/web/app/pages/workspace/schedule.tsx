@@ -1,9 +1,9 @@
-// When a workspace stops and starts on its own.
+// The autostart and autostop schedule of a workspace.
 import { useSignal } from "@preact/signals";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
 import { call, callNow } from "../../data/api.ts";
-import { useMeanwhile } from "../../data/meanwhile.ts";
+import { useConflictCheck } from "../../data/meanwhile.ts";
 import * as actions from "../../data/workspace-actions.ts";
 import { Button } from "../../parts/button.tsx";
 import { Field, Switch } from "../../parts/field.tsx";
@@ -21,7 +21,7 @@ export const Schedule = ({ workspace, row }: { workspace: Workspace; row: Worksp
   </div>
 );
 
-/** What the server has in this moment. */
+/** Loads the current state from the server. */
 const readNow = ({ id }: Workspace): Promise<Workspace> =>
   callNow("GET /workspaces/:workspace", { path: { workspace: id } });
 
@@ -29,7 +29,7 @@ const Stop = ({ workspace, row }: { workspace: Workspace; row: WorkspaceSummary 
   const on = useSignal(workspace.ttl_ms !== undefined);
   const hours = useSignal(String((workspace.ttl_ms ?? 8 * HOUR_MS) / HOUR_MS));
   const typed = on.value ? Number(hours.value) * HOUR_MS : undefined;
-  const meanwhile = useMeanwhile({
+  const meanwhile = useConflictCheck({
     now: workspace.ttl_ms,
     typed,
     read: async () => (await readNow(workspace)).ttl_ms,
@@ -85,7 +85,7 @@ const Stop = ({ workspace, row }: { workspace: Workspace; row: WorkspaceSummary 
   );
 };
 
-/** As this form would write it, so that what means the same is the same. */
+/** Formats a schedule as this form would write it, so that equivalent schedules compare equal. */
 const written = (schedule = ""): string => {
   const known = readCron(schedule);
   return known ? toCron(known) : schedule;
@@ -104,7 +104,7 @@ const Start = ({ workspace }: { workspace: Workspace }) => {
   const days = useSignal<readonly number[]>(known?.days ?? [1, 2, 3, 4, 5]);
   const zone = useSignal(known?.zone ?? Intl.DateTimeFormat().resolvedOptions().timeZone);
   const schedule = on.value ? toCron({ time: time.value, days: days.value, zone: zone.value }) : "";
-  const meanwhile = useMeanwhile({
+  const meanwhile = useConflictCheck({
     now: written(workspace.autostart_schedule),
     typed: schedule,
     read: async () => written((await readNow(workspace)).autostart_schedule),

@@ -1,4 +1,4 @@
-// With whom a workspace is shared: people and groups of its organization.
+// The users and groups of the organization with whom a workspace is shared.
 import { useSignal } from "@preact/signals";
 import type { WorkspaceAcl } from "#schema/workspaces/acl.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
@@ -25,7 +25,7 @@ const toSubjects = ({ users, groups }: WorkspaceAcl): Subject[] => [
 export const Sharing = ({ workspace, row }: { workspace: Workspace; row: WorkspaceSummary }) => {
   const { id } = workspace;
   const build_id = workspace.latest_build.id;
-  /** Who lost access last, and the build whose token they may have copied. */
+  /** The most recently removed user, and the build whose token they may have copied. */
   const revoked = useSignal({ name: "", build_id: "" });
   const path = { workspace: id };
   const { state, again } = useResource(`acl ${id}`, () => call("GET /workspaces/:workspace/acl", { path }));

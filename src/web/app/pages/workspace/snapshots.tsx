@@ -1,4 +1,4 @@
-// The snapshots of a workspace: copies of its files, which one makes, restores and deletes.
+// The snapshots of a workspace: copies of its files, to create, restore and delete.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { Snapshot, SnapshotMethod, SnapshotStatus } from "#schema/workspaces/snapshot.ts";
@@ -44,7 +44,7 @@ export const SnapshotList = ({ workspace }: { workspace: Workspace }) => {
     return { ...listed, mayReplace };
   });
   const isNaming = useSignal(false);
-  // Whatever happens to a snapshot is news of its workspace.
+  // The workspace's stream reports every change to a snapshot.
   useEffect(() => void again(), [workspace]);
   const { data, error } = state.value;
   if (error && !data) return <Failed what="Can't load the snapshots" error={error} again={again} />;
@@ -133,7 +133,7 @@ export const SnapshotList = ({ workspace }: { workspace: Workspace }) => {
   );
 };
 
-/** The size of what a template has copied is not known. */
+/** The size of a snapshot made by a template is unknown. */
 const hasSize = ({ status, method }: Snapshot): boolean =>
   method !== "module" && (status === "ready" || status === "restoring");
 

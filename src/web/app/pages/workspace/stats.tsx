@@ -1,4 +1,4 @@
-// What a workspace does now, in figures: its state and why, when it stops, what its agents measure.
+// The workspace's current state in figures: status and reason, deadline, and resource usage from its agents.
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
 import { listAgents } from "../../data/one-workspace.ts";
@@ -7,7 +7,7 @@ import { State } from "../../parts/state.tsx";
 import { now } from "../../parts/time.tsx";
 import { formatDuration, formatSize, shortTime } from "../../parts/words-of-time.ts";
 
-/** The number in front large, its unit and the rest small; without a share in brackets, for which there is no room. */
+/** Shows the number large, and its unit and the rest small. A share in parentheses is omitted for lack of space. */
 const Figure = ({ text }: { text: string }) => {
   const [, number, rest] = text.match(/^([\d.,]+)\s*(.*?)(?: \(\d+ %\))?$/s) ?? [];
   if (number === undefined) return <>{text || "–"}</>;
@@ -18,7 +18,7 @@ const Figure = ({ text }: { text: string }) => {
   );
 };
 
-/** What is used of what is there. */
+/** Used and total amount. */
 const Use = ({
   label,
   used,
@@ -45,7 +45,8 @@ export const Stats = ({ row, workspace }: { row: WorkspaceSummary; workspace: Wo
   const [agent] = listAgents(workspace);
   const latency = Object.values(agent?.latency ?? {}).find(({ preferred }) => preferred);
   const { home, memory } = (agent?.status === "connected" && agent.resources) || {};
-  // What the template measures is the workspace's own; a workspace that shares its machine reports that of the machine.
+  // A metric of the template takes precedence: it is the workspace's own, while the agent of a workspace that shares its machine reports
+  // the machine's.
   const isMeasured = (name: string): boolean =>
     measured.some(({ description }) => (description.display_name || description.key).toLowerCase() === name);
   const left = row.deadline && row.status === "running" ? Date.parse(row.deadline) - now.value : undefined;

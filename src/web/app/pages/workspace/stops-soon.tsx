@@ -1,4 +1,4 @@
-// Asks the person who looks at a workspace that is about to stop whether it should keep running.
+// Asks the user whether a workspace that is about to stop should keep running.
 import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
 import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
@@ -8,7 +8,7 @@ import { Icon } from "../../parts/icon.tsx";
 import { now } from "../../parts/time.tsx";
 import { formatDuration } from "../../parts/words-of-time.ts";
 
-/** Time enough to notice the banner and decide. */
+/** Leaves enough time to notice the banner and decide. */
 const SOON_MS = 15 * 60_000;
 
 export const StopsSoon = ({ row }: { row: WorkspaceSummary }) => {

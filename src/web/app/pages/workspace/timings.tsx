@@ -14,7 +14,7 @@ type Step = {
 
 const GROUPS = ["Build", "Agent"];
 
-/** Times in milliseconds since 1970. */
+/** Converts the timings to steps, with times in milliseconds since 1970. */
 const toSteps = (timings: BuildTimings): Step[] => {
   const span = ({ started_at, ended_at }: { started_at: string; ended_at: string }) => ({
     from: Date.parse(started_at),

@@ -1,4 +1,4 @@
-// One workspace: its state and why, its logs live, apps and ports, terminal, parameters, schedule, builds.
+// One workspace: its state and reason, live logs, apps and ports, terminal, parameters, schedule, builds.
 
 import { useEffect } from "preact/hooks";
 import { useLocation, useRoute } from "preact-iso/router";
@@ -66,7 +66,7 @@ const OneWorkspace = ({ id, tab }: { id: string; tab: string }) => {
   const { shown, again } = useWorkspace(id);
   const { workspace, error } = shown.value;
   const listed = workspaces.value.get(id);
-  // The page does not wait for the list: it may be long.
+  // The page does not wait for the list, which may be long.
   const row = listed ?? (workspace && !workspacesLoaded.value ? toSummary(workspace) : undefined);
   if (error instanceof Problem && (error.status === 410 || error.status === 404 || error.status === 400)) {
     return (
@@ -124,7 +124,7 @@ const Loaded = ({ workspace, row, tab }: { workspace: Workspace; row: WorkspaceS
     () => onKeys("s", () => void (row.status === "running" ? actions.stop(row) : mayStart(row) && actions.start(row))),
     [row],
   );
-  // Only who comes to the terminal wants it: one that stops while this is open stays stopped.
+  // Starts the workspace only when the user opens the terminal; one that stops while the page is open stays stopped.
   useEffect(() => {
     const isLookedAt = document.visibilityState === "visible";
     if (tab === "terminal" && row.status === "stopped" && isLookedAt) actions.wakeOnConnect(row).catch(failed);

@@ -1,4 +1,4 @@
-// What is done to all that are selected.
+// Actions on all selected workspaces.
 import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
 import { isPassing, mayStart, mayStop } from "../../data/states.ts";
 import * as actions from "../../data/workspace-actions.ts";

@@ -1,5 +1,5 @@
-// The search text of the list, evaluated in the page where a row has all it takes, so that a key is answered in the same frame. The
-// language is that of the API's `q`; what only the server can answer is left to it. Pure.
+// Evaluates the search of the workspace list in the browser, so that results update in the same frame. Uses the language of the API's `q`;
+// terms that only the server can evaluate are sent to it. Pure.
 import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
 import { parse } from "../../parts/query.ts";
 
@@ -11,7 +11,7 @@ const flag =
   (row) =>
     of(row) === /^(1|t|true)$/.test(value);
 
-/** The keys that a row answers. */
+/** The keys that can be evaluated from a row. */
 const LOCAL: Record<string, (value: string) => Test> = {
   owner: (value) => (row, viewer) =>
     row.owner_name.toLowerCase() === (value === "me" ? viewer.username.toLowerCase() : value),
@@ -29,15 +29,15 @@ const LOCAL: Record<string, (value: string) => Test> = {
   last_used_before: (value) => (row) => row.last_used_at.toLowerCase() < value,
 };
 
-/** The keys that only the server can answer. */
+/** The keys that only the server can evaluate. */
 const REMOTE = ["has-ai-task", "has_external_agent", "shared_with_user", "shared_with_group", "param"];
 
 export const KEYS = [...Object.keys(LOCAL), ...REMOTE];
 
-/** True when the server has to be asked. */
+/** True if the query must be sent to the server. */
 export const isRemote = (q: string): boolean => parse(q).terms.some(({ key }) => LOCAL[key] === undefined);
 
-/** The rows that fit, in their order. */
+/** Returns the matching rows in their order. */
 export const matching = (rows: readonly WorkspaceSummary[], q: string, viewer: Viewer): readonly WorkspaceSummary[] => {
   const { terms, words } = parse(q.toLowerCase());
   const tests = terms.flatMap(({ key, value }) => LOCAL[key]?.(value) ?? []);
@@ -52,7 +52,7 @@ export const matching = (rows: readonly WorkspaceSummary[], q: string, viewer: V
   return rows.filter((row) => tests.every((test) => test(row, viewer)) && fits(row));
 };
 
-/** Values that are offered behind a key, from what there is. */
+/** Returns the suggested values for a key, from the current rows. */
 export const listValues = (key: string, rows: Iterable<WorkspaceSummary>): string[] => {
   const fixed: Record<string, string[]> = {
     status: ["running", "stopped", "failed", "starting", "stopping", "pending", "canceled", "deleting"],

@@ -1,4 +1,4 @@
-// The dialog that forks a workspace: workspaces that begin with its files, and with copies of one's chats in it.
+// The dialog that forks a workspace: new workspaces start with its files and with copies of the user's chats in it.
 import { signal, useSignal } from "@preact/signals";
 import { useLocation } from "preact-iso/router";
 import { MAX_COPIES } from "#schema/workspaces/fork.ts";
@@ -14,13 +14,13 @@ type Source = Pick<WorkspaceSummary, "id" | "name" | "owner_name">;
 
 const opened = signal<Source | undefined>(undefined);
 
-/** Opens the dialog, on pages that draw it. */
+/** Opens the dialog. The page must render ForkDialog. */
 export const openFork = (source: Source): void => {
   nameFor(source.id, `${source.owner_name}/${source.name}`);
   opened.value = source;
 };
 
-/** Nothing until it is opened. */
+/** Renders nothing until the dialog is opened. */
 export const ForkDialog = () => (opened.value ? <OpenDialog key={opened.value.id} source={opened.value} /> : null);
 
 const OpenDialog = ({ source }: { source: Source }) => {
@@ -33,7 +33,7 @@ const OpenDialog = ({ source }: { source: Source }) => {
     const { copies } = await call("POST /workspaces/:workspace/forks", { path: { workspace: source.id }, body });
     const [first, ...more] = copies.map(({ name }) => name);
     const words = more.length === 0 ? `Creating ${first}` : `Creating ${copies.length} workspaces`;
-    // Until its files are copied a new workspace has no page of its own.
+    // A new workspace has no page until its files are copied.
     say(words, { label: "Show", act: () => route("/workspaces") });
   };
   return (

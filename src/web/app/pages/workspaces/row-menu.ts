@@ -1,4 +1,4 @@
-// What one can do with a workspace, as its row and its page offer it.
+// The menu of a workspace, on its row and its page.
 import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
 import { call } from "../../data/api.ts";
 import { listAgents } from "../../data/one-workspace.ts";
@@ -9,7 +9,7 @@ import type { MenuItem } from "../../parts/menu.tsx";
 import { hasPage } from "../../shell/places.ts";
 import { openFork } from "./fork.tsx";
 
-/** Everything one can do with it, as far as its state lets one. */
+/** Returns every action that the workspace's state allows. */
 export const makeMenu = (row: WorkspaceSummary): MenuItem[] => [
   ...(mayStart(row) ? [{ icon: "play" as const, label: "Start", act: () => actions.start(row) }] : []),
   ...(mayStop(row) ? [{ icon: "stop" as const, label: "Stop", act: () => actions.stop(row) }] : []),
@@ -39,7 +39,10 @@ export const makeMenu = (row: WorkspaceSummary): MenuItem[] => [
   { icon: "trash", label: "Delete…", isDanger: true, act: () => actions.remove([row]) },
 ];
 
-/** Its apps, and the editor that was used last: read when the menu opens, because a list of thousands does not bring them. */
+/**
+ * Returns the workspace's apps and the most recently used editor. Loaded when the menu opens, because a list of thousands does not include
+ * them.
+ */
 export const waysIn = async (row: WorkspaceSummary): Promise<readonly MenuItem[]> => {
   if (row.status !== "running") return [];
   const [workspace, { host }] = await Promise.all([

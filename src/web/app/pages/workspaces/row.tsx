@@ -13,7 +13,7 @@ import { makeMenu, waysIn } from "./row-menu.ts";
 
 const SOON_MS = 30 * 60_000;
 
-/** When it stops or starts on its own, in words; what comes soon is marked. */
+/** Shows when the workspace stops or starts automatically; imminent times are highlighted. */
 export const Schedule = ({ row }: { row: WorkspaceSummary }) => {
   const at = now.value;
   if (row.deleting_at) return <span class="t-attn">Deleted {shortTime(Date.parse(row.deleting_at), at)}</span>;
@@ -33,7 +33,7 @@ type RowProps = {
   readonly index: number;
   readonly selected: boolean;
   readonly showsOwner: boolean;
-  /** Being scrolled past: without what one could press only when it stands still, which is half of a row's elements. */
+  /** The list is scrolling: interactive elements, which are half of a row, are omitted. */
   readonly isPassing: boolean;
   readonly onSelect: (row: WorkspaceSummary, on: boolean, range: boolean) => void;
 };

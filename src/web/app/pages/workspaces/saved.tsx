@@ -35,7 +35,7 @@ const keep = (filters: readonly Filter[]): void => {
 
 const naming = signal(false);
 
-/** How many fit each filter; counted again only when the list or the filters change, not with every key. */
+/** The number of matches of each filter, recomputed only when the list or the filters change, not on every keystroke. */
 const counts = computed(() => {
   const viewer = { username: me.value?.username ?? "" };
   return new Map([...READY, ...own.value].map(({ q }) => [q, matching(workspacesByUse.value, q, viewer).length]));

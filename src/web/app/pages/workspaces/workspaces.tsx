@@ -1,4 +1,4 @@
-// The list of workspaces: live, searched as one types, with actions for one and for many. The page that shows how pages are made
+// The list of workspaces: live, filtered while the user types, with actions for one and many. The reference example of a page
 // (src/web/app/README.md).
 import { signal, useComputed, useSignal } from "@preact/signals";
 import type { VNode } from "preact";
@@ -23,7 +23,7 @@ import { Row } from "./row.tsx";
 import { Saved } from "./saved.tsx";
 
 const ROW_PX = 36;
-/** There rows have two lines, which are measured. */
+/** On these screens rows have two lines and are measured. */
 const narrow = matchMedia("(width < 60rem), (pointer: coarse)");
 const isNarrow = signal(narrow.matches);
 narrow.addEventListener("change", () => {
@@ -31,9 +31,9 @@ narrow.addEventListener("change", () => {
 });
 
 type Drawn = { readonly key: string; readonly isPassing: boolean; readonly node: VNode };
-/** Rows that the server may name for a search that only it can answer. */
+/** Maximum number of results for a search on the server. */
 const REMOTE_LIMIT = 1_000;
-/** One who has typed nothing for so long has stopped for a moment. */
+/** Debounce delay for input. */
 const REST_MS = 200;
 
 export default function WorkspacesPage() {
@@ -42,7 +42,7 @@ export default function WorkspacesPage() {
     route(`${path}?${new URLSearchParams({ q: next })}`, true),
   );
   const { terms, words } = parse(q);
-  // What is being typed has blanks at its end that the address has not.
+  // The input may end with spaces that the address omits.
   const typed = useSignal(words.join(" "));
   const search = useSignal(q);
   search.value = q;
@@ -66,13 +66,13 @@ export default function WorkspacesPage() {
   };
   const showsOwner = !terms.some(({ key, value }) => key === "owner" && value === "me");
   const cells = useMemo(() => new WeakMap<WorkspaceSummary, Drawn>(), []);
-  /** A row that has not changed is the same node, which is not compared again while one scrolls. */
+  /** Reuses the node of an unchanged row, which the renderer then does not compare again during scrolling. */
   const drawn = (row: WorkspaceSummary | undefined, index: number, isPassing: boolean): VNode | undefined => {
     if (!row) return undefined;
     const isSelected = selected.value.has(row.id);
     const key = `${index} ${isSelected} ${showsOwner}`;
     const known = cells.get(row);
-    // What is whole already stays so.
+    // A complete row is not replaced by a reduced one.
     if (known?.key === key && (isPassing || !known.isPassing)) return known.node;
     const choice = { selected: isSelected, onSelect: select };
     const node = <Row row={row} index={index} {...choice} showsOwner={showsOwner} isPassing={isPassing} />;
@@ -111,7 +111,7 @@ export default function WorkspacesPage() {
           valuesOf={(key) => listValues(key, workspacesByUse.value)}
           onChange={(nextTerms, nextWords) => {
             typed.value = nextWords;
-            // A key without its value is not asked yet.
+            // A key without a value is not evaluated yet.
             const whole = nextWords
               .split(/\s+/)
               .filter((word) => word !== "" && !/:$/.test(word) && !word.includes(":"));
@@ -152,7 +152,7 @@ export default function WorkspacesPage() {
             </span>
           </div>
           <VirtualList
-            // Heights of the one kind of rows say nothing about the other.
+            // The heights of one kind of row do not apply to the other.
             key={isNarrow.value ? "measured" : "fixed"}
             role="rowgroup"
             count={list.length}
@@ -178,9 +178,9 @@ export default function WorkspacesPage() {
 }
 
 /**
- * The text that the list is searched for. What is typed counts immediately (`filter`) and is written into the address when one stops for a
- * moment, which has the whole app drawn again; `go` writes it immediately. `address` is what stands there. `isTyping`: rows come and go with
- * each key, so that what one could press in them can wait.
+ * The search text of the list. Input applies immediately (`filter`) and is written to the address after a pause, since that redraws the
+ * whole app; `go` writes it immediately. `address` is the text in the address. `isTyping`: rows change with every keystroke, so their
+ * interactive elements can be omitted.
  */
 const useSearchText = (address: string, write: (next: string) => void) => {
   const typed = useSignal<string | undefined>(undefined);
@@ -216,14 +216,14 @@ const useSearchText = (address: string, write: (next: string) => void) => {
   };
 };
 
-/** The ids that the server finds for a search that rows cannot answer; undefined when it need not be asked. */
+/** Returns the IDs that the server finds for a query; undefined if the rows can answer it. */
 const useRemote = (q: string) => {
   const found = useSignal<ReadonlySet<string> | undefined>(undefined);
   useEffect(() => {
     found.value = undefined;
     if (!isRemote(q)) return;
     let isOver = false;
-    // What one types is asked when one stops for a moment.
+    // The server is asked after a pause in typing.
     const timer = setTimeout(() => {
       call("GET /workspaces", { query: { q, limit: REMOTE_LIMIT } }).then(
         ({ workspaces }) => {

@@ -1,10 +1,10 @@
-// One file of a diff, which opens and closes.
+// One file of a diff, which can be collapsed.
 import { type Signal, useSignal } from "@preact/signals";
 import { Icon } from "../icon.tsx";
 import { Diff } from "./diff.tsx";
 import type { FileDiff } from "./diff-lines.ts";
 
-/** What opens and closes the lines of a file: its name, what happened to it, how many lines. */
+/** The button that expands a file: its name, the kind of change, and the number of lines. */
 export const FileHead = ({ file, open }: { file: FileDiff; open: Signal<boolean> }) => {
   const { path, kind, added, removed } = file;
   return (

@@ -1,12 +1,12 @@
-// A unified diff as lines with their numbers. Pure.
+// Parses a unified diff into numbered lines. Pure.
 
 export type DiffLine = {
   readonly kind: "add" | "del" | "same" | "hunk";
-  /** Its number before and after. */
+  /** The line's number before and after the change. */
   readonly before?: number;
   readonly after?: number;
   readonly text: string;
-  /** What differs from the line it stands for, when one line stands for one: from and to in `text`. */
+  /** The range in `text` that differs from the line it replaces, if lines correspond one to one. */
   readonly mark?: readonly [from: number, to: number];
 };
 
@@ -18,12 +18,12 @@ export type FileDiff = {
   readonly lines: readonly DiffLine[];
 };
 
-/** One entry for each file of a diff as git writes it, with or without its `diff --git` lines. */
+/** Returns one entry for each file of a diff in git's format, with or without its `diff --git` lines. */
 export const parseFiles = (diff: string): readonly FileDiff[] => {
   const files: { head: string[]; lines: DiffLine[] }[] = [];
   let before = 0;
   let after = 0;
-  // Lines of the hunk that are still to come: what looks like a head in them is none.
+  // Remaining lines of the hunk: lines within it that look like a file header are content.
   let [oldLeft, newLeft] = [0, 0];
   for (const line of diff.split("\n")) {
     let file = files.at(-1);
@@ -76,7 +76,7 @@ const toFile = (head: readonly string[], lines: readonly DiffLine[]): FileDiff =
   };
 };
 
-/** Where runs of removed and added lines are equally long, line stands for line, and what differs within is marked. */
+/** If runs of removed and added lines are equally long, pairs the lines and marks the differences within each pair. */
 const marked = (lines: readonly DiffLine[]): readonly DiffLine[] => {
   const out = [...lines];
   for (let at = 0; at < out.length; ) {
@@ -102,7 +102,7 @@ const markPair = (lines: DiffLine[], from: number, to: number): void => {
   while (start < shortest && a[start] === b[start]) start += 1;
   let end = 0;
   while (end < shortest - start && a[a.length - 1 - end] === b[b.length - 1 - end]) end += 1;
-  // Lines that have nearly nothing in common are not versions of each other.
+  // Lines with almost nothing in common are not versions of each other.
   if ((start + end) * 3 < shortest) return;
   lines[from] = { ...one, mark: [start, a.length - end] };
   lines[to] = { ...other, mark: [start, b.length - end] };

@@ -1,4 +1,4 @@
-// A file's diff as a table of lines. A line may be commented on where `note` draws what belongs below it.
+// The diff of a file as a table of lines. Lines can be commented on if `note` is set.
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import type { DiffLine } from "./diff-lines.ts";
@@ -9,7 +9,7 @@ const SIGNS = { add: "+", del: "-", same: " ", hunk: "" } as const;
 type DiffProps = {
   readonly label: string;
   readonly lines: readonly DiffLine[];
-  /** What stands below a line, such as a comment. */
+  /** Content below a line, such as a comment. */
   readonly note?: (line: DiffLine) => ComponentChildren;
   readonly onPick?: (line: DiffLine) => void;
 };

@@ -1,4 +1,4 @@
-// Markdown within a line, as descriptions have it: read into pieces, never into HTML. What is not understood stays the text it is. Pure.
+// Parses the inline Markdown of descriptions into pieces, never into HTML. Unknown syntax stays literal text. Pure.
 
 type Mark = "strong" | "em" | "s";
 export type Piece =
@@ -7,10 +7,10 @@ export type Piece =
   | { readonly kind: Mark; readonly inside: readonly Piece[] }
   | { readonly kind: "link"; readonly href: string; readonly inside: readonly Piece[] };
 
-/** A longer one is no description, and is shown as it is. */
-const LONGEST = 4_000;
+/** Longer texts are shown unformatted. */
+const MAX_LENGTH = 4_000;
 
-/** In the order in which they count, each with what it makes of its groups. */
+/** In order of precedence, each with a function that builds a piece from its groups. */
 const RULES: readonly (readonly [RegExp, (groups: readonly string[]) => Piece])[] = [
   [/\\([!-/:-@[-`{-~])/y, ([text = ""]) => text],
   [/`([^`]+)`/y, ([text = ""]) => ({ kind: "code", text: text.trim() })],
@@ -35,7 +35,7 @@ function marked(kind: Mark) {
   return ([text = ""]: readonly string[]): Piece => ({ kind, inside: read(text) });
 }
 
-/** Only what leads to the web or to a mailbox is one. */
+/** Only web and mail addresses become links. */
 const link = (href: string, text: string): Piece =>
   /^(https?|mailto):/i.test(href) ? { kind: "link", href, inside: text === href ? [text] : read(text) } : text;
 
@@ -65,4 +65,4 @@ const read = (text: string): readonly Piece[] => {
   return pieces;
 };
 
-export const readInline = (text: string): readonly Piece[] => (text.length > LONGEST ? [text] : read(text));
+export const readInline = (text: string): readonly Piece[] => (text.length > MAX_LENGTH ? [text] : read(text));

@@ -1,8 +1,8 @@
-// A description as its author wrote it: Markdown within a line becomes elements, never HTML.
+// Renders the inline Markdown of a description as elements, never as HTML.
 import type { ComponentChildren } from "preact";
 import { type Piece, readInline } from "./inline-reader.ts";
 
-/** `plainLinks`: it stands in a link or a label already, where links are only their words. */
+/** `plainLinks`: the text is inside a link or label, so links are shown as text. */
 export const Inline = ({ text, plainLinks = false }: { text: string; plainLinks?: boolean }) => (
   <>{drawn(readInline(text), !plainLinks)}</>
 );
@@ -25,7 +25,7 @@ const one = (piece: Piece, key: number, mayLink: boolean): ComponentChildren => 
   return <Tag key={key}>{drawn(piece.inside, mayLink)}</Tag>;
 };
 
-/** An empty line between two of them. */
+/** Paragraphs are separated by an empty line. */
 const paragraphs = (text: string): ComponentChildren =>
   text
     .split(/\n\s*\n/)

@@ -1,11 +1,11 @@
-// What a plot counts: how it is said, and where its axis may have marks. Pure.
+// The unit of a plot: how values are formatted and where the axis can have marks. Pure.
 export type Measure = {
-  /** A number with its unit. */
+  /** Formats a value with its unit. */
   readonly format: (value: number) => string;
-  /** Between two marks, the least first. */
+  /** Possible distances between marks, in ascending order. */
   readonly steps: readonly number[];
-  /** How a mark of an axis is written when marks are `step` apart, so that two neighbours differ; by default as `format` writes it. */
+  /** Formats an axis mark when marks are `step` apart, so that neighboring labels differ. Defaults to `format`. */
   readonly mark?: (value: number, step: number) => string;
-  /** What the axis reaches when there is nothing. */
+  /** The minimum extent of the axis. */
   readonly least: number;
 };

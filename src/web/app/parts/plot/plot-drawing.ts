@@ -1,4 +1,4 @@
-// The picture of a plot: uPlot on a canvas, in the colors of the page, as wide as its box.
+// Draws a plot with uPlot on a canvas, in the page's colors and as wide as its box.
 import UPlot from "uplot";
 import rules from "uplot/dist/uPlot.min.css" with { type: "text" };
 import { adoptSheet } from "../adopt-sheet.ts";
@@ -9,7 +9,7 @@ const HEIGHT_PX = 200;
 
 export type PlotLine = {
   readonly label: string;
-  /** One for each day; null where there is nothing to say. */
+  /** One value per day; null for no data. */
   readonly values: readonly (number | null)[];
 };
 
@@ -21,7 +21,7 @@ type Options = {
   readonly pointed: (day: number) => void;
 };
 
-/** A color of the page as the canvas knows it: custom properties may hold what only style sheets understand. */
+/** Resolves a color of the page for the canvas: custom properties may use syntax that only style sheets understand. */
 const readColor = (box: HTMLElement, name: string): string => {
   const probe = document.createElement("span");
   probe.style.color = `var(${name})`;
@@ -31,7 +31,7 @@ const readColor = (box: HTMLElement, name: string): string => {
   return color;
 };
 
-/** The same color, nearly clear. */
+/** The same color, almost transparent. */
 const faint = (colour: string): string => colour.replace(/^rgb\((.*)\)$/, "rgba($1, 0.1)");
 
 export class Drawing {
@@ -84,7 +84,7 @@ export class Drawing {
             stroke: colour(index),
             width: 1.5,
             ...(index === 0 ? { fill: () => faint(colour(index)()) } : {}),
-            // A line of one day would not be seen.
+            // A line with a single day would be invisible.
             points: { show: values.filter((value) => value !== null).length < 3, size: 6, fill: colour(index) },
           })),
         ],
@@ -102,7 +102,7 @@ export class Drawing {
     this.#dark.addEventListener("change", this.#repaint);
   }
 
-  /** Puts the cursor on a day, as the keyboard does. */
+  /** Moves the cursor to a day, for keyboard control. */
   point(day: number): void {
     this.#plot.setCursor({ left: this.#plot.valToPos(day, "x"), top: HEIGHT_PX / 2 });
   }

@@ -1,5 +1,5 @@
-// Lines over days, with what each was on the day one points at. uPlot draws; it is loaded with the first plot. The arrow keys move from
-// day to day, and what is there is told.
+// A line chart over days, with the values of the selected day. Drawn by uPlot, which is loaded with the first plot. The arrow keys move
+// between days, and the values are announced.
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { Measure } from "./measure.ts";
@@ -7,12 +7,12 @@ import type { Drawing, PlotLine } from "./plot-drawing.ts";
 
 type PlotProps = {
   readonly title: string;
-  /** What the numbers are, alongside the title. */
+  /** The unit, shown next to the title. */
   readonly unit?: string;
-  /** Days in short words, for the axis, and in longer ones. */
+  /** The days in short form for the axis, and in long form. */
   readonly days: readonly string[];
   readonly longDays: readonly string[];
-  /** At most four. */
+  /** At most four lines. */
   readonly lines: readonly PlotLine[];
   readonly measure: Measure;
 };
@@ -25,7 +25,7 @@ export const Plot = ({ title, unit, days, longDays, lines, measure }: PlotProps)
   const known = useRef(days.length);
   useEffect(() => {
     let isOver = false;
-    // The same days, reread: one still points at the same.
+    // If the number of days is unchanged, the selected day stays.
     if (days.length !== known.current) at.value = days.length - 1;
     known.current = days.length;
     void import("./plot-drawing.ts").then(({ Drawing }) => {

@@ -1,9 +1,9 @@
-// Long input to a terminal, such as a paste, in pieces that fit into messages: a socket takes no message above 1 MiB. Pure.
+// Splits long terminal input, such as a paste, into pieces that fit into messages: the socket limits messages to 1 MiB. Pure.
 
-/** Small enough that a slow line is seen to move. */
+/** Small enough to show progress on a slow connection. */
 const PIECE = 16 * 1024;
 
-/** Returns the text in pieces; none begins or ends inside a character. */
+/** Returns the pieces of the text. No piece splits a character. */
 export const splitPieces = (text: string): string[] => {
   const pieces: string[] = [];
   for (let from = 0; from < text.length; ) {

@@ -1,4 +1,4 @@
-// The letters of terminals: fetched when someone has chosen them, and known to the page from then on.
+// Terminal fonts, downloaded when the user has chosen one.
 import type { TerminalFont } from "../../data/looks.ts";
 
 declare const SLIPWAY_FONTS: Readonly<Record<string, Readonly<Record<string, string>>>>;
@@ -12,7 +12,7 @@ const load = (font: string): Promise<unknown> =>
     }),
   );
 
-/** The family to draw with, once it can be; `usual` where none was chosen. Throws when it cannot be fetched. */
+/** Loads the font and returns its family; `usual` if none was chosen. Throws if it cannot be loaded. */
 export const loadFont = async (font: TerminalFont, usual: string): Promise<string> => {
   if (font === "") return usual;
   let known = loaded.get(font);

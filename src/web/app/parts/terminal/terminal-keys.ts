@@ -1,8 +1,8 @@
-// Keys that a phone's keyboard lacks: what they type, and what Ctrl or Alt makes of the next character. Pure.
+// Keys that a phone's keyboard lacks: the input they send, and the effect of Ctrl or Alt on the next character. Pure.
 
 export type Modifier = "ctrl" | "alt";
 
-/** What a character is with the key held: Ctrl and a letter is a control character, Alt puts an escape before it. */
+/** Applies a modifier: Ctrl and a letter give a control character, Alt adds an escape before it. */
 export const withModifier = (data: string, modifier: Modifier | undefined): string => {
   if (modifier === "alt") return `\x1b${data}`;
   if (modifier !== "ctrl" || data.length !== 1) return data;
@@ -16,13 +16,13 @@ export type RowKey = { readonly label: string; readonly name: string; readonly d
 
 const arrow = (label: string, name: string, letter: string): RowKey => ({ label, name, data: `\x1b[${letter}` });
 
-/** Before the keys that are held. */
+/** Shown before the modifier keys. */
 export const ROW: readonly RowKey[] = [
   { label: "Esc", name: "Escape", data: "\x1b" },
   { label: "Tab", name: "Tab", data: "\t" },
 ];
 
-/** Behind them. */
+/** Shown after the modifier keys. */
 export const ROW_END: readonly RowKey[] = [
   ...["|", "/", "-", "~"].map((label) => ({ label, name: label, data: label })),
   arrow("\u2191", "Up", "A"),
@@ -31,6 +31,6 @@ export const ROW_END: readonly RowKey[] = [
   arrow("\u2192", "Right", "C"),
 ];
 
-/** Programs that asked for it get arrows in the other of their two forms. */
-export const asAsked = (data: string, isApplication: boolean): string =>
+/** Sends arrow keys in application mode to programs that requested it. */
+export const toCursorKeys = (data: string, isApplication: boolean): string =>
   isApplication && data.length === 3 && data.startsWith("\x1b[") ? data.replace("[", "O") : data;

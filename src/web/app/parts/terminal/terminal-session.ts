@@ -1,4 +1,5 @@
-// A terminal of a workspace in the page: xterm, and a socket that returns to the same terminal after a cut. Loaded with the first one.
+// A terminal of a workspace in the page: xterm, and a socket that reconnects to the same terminal after a disconnect. Loaded with the first
+// terminal.
 import { effect } from "@preact/signals";
 import { FitAddon } from "@xterm/addon-fit";
 import type { SearchAddon } from "@xterm/addon-search";
@@ -12,7 +13,7 @@ import { adoptSheet } from "../adopt-sheet.ts";
 import { copy } from "../as-command.tsx";
 import { splitPieces } from "./pieces.ts";
 import { loadFont } from "./terminal-font.ts";
-import { asAsked, type Modifier, withModifier } from "./terminal-keys.ts";
+import { type Modifier, toCursorKeys, withModifier } from "./terminal-keys.ts";
 import { styleLettersByObject, withAdoptedStyles } from "./terminal-styles.ts";
 
 export type TerminalState = "connecting" | "open" | "cut" | "ended";
@@ -20,7 +21,7 @@ export type TerminalState = "connecting" | "open" | "cut" | "ended";
 type Options = {
   readonly box: HTMLElement;
   readonly agent_id: string;
-  /** Names the terminal: the same id joins the one that runs. A UUID. */
+  /** ID of the terminal (a UUID). The same ID attaches to the running terminal. */
   readonly reconnect: string;
   readonly command?: string;
   readonly onState: (state: TerminalState, why: string) => void;
@@ -28,29 +29,28 @@ type Options = {
   readonly onModifier?: (modifier: Modifier | undefined) => void;
   readonly onSize?: (columns: number, rows: number) => void;
   readonly onFocus?: () => void;
-  /** Keys that the page takes for itself: false keeps one from the program. */
+  /** Handles the page's shortcuts: false keeps a key from the program. */
   readonly onKey?: (event: KeyboardEvent) => boolean;
-  /** Pixels of the letters. */
+  /** Font size in pixels. */
   readonly fontSize?: number;
 };
 
 const FIRST_WAIT_MS = 300;
-/** Of letters on their ground, whatever colors a program asks for. */
+/** Minimum contrast of text, whatever colors a program uses. */
 const CONTRAST = 4.5;
 const MAX_WAIT_MS = 10_000;
-/** An attempt that takes longer is given up for the next. */
-/** While the browser holds so much that the line has not taken, input waits; and it looks again after this. */
+/** Backpressure: input waits while the socket has more unsent bytes than this, and is checked again after this delay. */
 const LINE_BYTES = 64 * 1024;
 const LINE_MS = 10;
-const PATIENCE_MS = 15_000;
-/** What lies around the letters is as their ground: the package has it black. */
+const CONNECT_TIMEOUT_MS = 15_000;
+/** The margin around the text has the terminal's background. The package makes it black. */
 const GROUND = ".xterm .xterm-viewport { background-color: var(--bg-inset); }";
-/** The server says so when there is nothing to return to. */
+/** The close codes for a terminal that no longer exists. */
 const ENDED = [1000, 1008];
 
 const value = (name: string): string => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-/** A color of the tokens as the browser computes it now, in light or dark. */
+/** Returns a design token's color as the browser computes it now, in light or dark mode. */
 const colour = (box: HTMLElement, name: string): string => {
   const probe = document.createElement("span");
   probe.style.color = `var(${name})`;
@@ -102,7 +102,7 @@ export class TerminalSession {
   #tries = 0;
   #over = false;
   #modifier: Modifier | undefined;
-  /** What waits to be sent. */
+  /** Input that waits to be sent. */
   readonly #typed: string[] = [];
   #typing: ReturnType<typeof setTimeout> | undefined;
   #search: Promise<SearchAddon> | undefined;
@@ -117,7 +117,7 @@ export class TerminalSession {
         fontFamily: value("--font-mono"),
         fontSize: options.fontSize ?? 13,
         lineHeight: 1.25,
-        // One that blinks has the browser make sixty pictures a second, and a key waits for the next of them.
+        // A blinking cursor makes the browser render 60 frames a second, and each keystroke waits for the next one.
         cursorBlink: false,
         scrollback: 10_000,
         theme: readTheme(box),
@@ -158,15 +158,15 @@ export class TerminalSession {
     this.#open();
   }
 
-  /** Types text, as from the keyboard: keys of the row on phones. */
+  /** Types text as if from the keyboard; used by the key row on phones. */
   type(data: string): void {
-    const asked = asAsked(data, this.terminal.modes.applicationCursorKeysMode);
+    const asked = toCursorKeys(data, this.terminal.modes.applicationCursorKeysMode);
     this.#send({ data: withModifier(asked, this.#modifier) });
     this.modify(undefined);
     this.terminal.focus();
   }
 
-  /** What searches in it; loaded with the first search. */
+  /** Returns the search addon, loaded on first use. */
   search(): Promise<SearchAddon> {
     this.#search ??= import("@xterm/addon-search").then(({ SearchAddon }) => {
       const addon = new SearchAddon();
@@ -176,7 +176,7 @@ export class TerminalSession {
     return this.#search;
   }
 
-  /** The next character is typed as if this key were held; for keyboards that have none. */
+  /** Applies a modifier to the next character, for keyboards without modifiers. */
   modify(modifier: Modifier | undefined): void {
     if (this.#modifier === modifier) return;
     this.#modifier = modifier;
@@ -188,7 +188,7 @@ export class TerminalSession {
     this.#fit.fit();
   }
 
-  /** Ctrl-C copies what is selected, and interrupts where nothing is; Ctrl-Shift-C always copies. */
+  /** Ctrl-C copies the selection, or interrupts if nothing is selected. Ctrl-Shift-C always copies. */
   #copies(event: KeyboardEvent): boolean {
     if (event.type !== "keydown" || event.key.toLowerCase() !== "c" || !event.ctrlKey || event.altKey) return true;
     const selected = this.terminal.getSelection();
@@ -214,7 +214,7 @@ export class TerminalSession {
     this.terminal.dispose();
   }
 
-  /** Draws with the letters that the person has chosen. */
+  /** Applies the user's font. */
   async #letter(font: TerminalFont): Promise<void> {
     const family = await loadFont(font, value("--font-mono"));
     if (this.#over || font !== terminalFont.value) return;
@@ -222,7 +222,7 @@ export class TerminalSession {
     this.#fit.fit();
   }
 
-  /** On the graphics card where there is one; the DOM otherwise, and when the card is taken away. */
+  /** Renders with WebGL if available, otherwise with the DOM, also after the GPU context is lost. */
   async #draw(): Promise<void> {
     if (!document.createElement("canvas").getContext("webgl2")) return;
     const { WebglAddon } = await import("@xterm/addon-webgl");
@@ -243,7 +243,7 @@ export class TerminalSession {
     else this.#type(data);
   }
 
-  /** Types in order, and a paste of any size in pieces: the next one goes when the line has taken those before. */
+  /** Sends input in order, and large pastes in pieces: the next piece is sent when the socket has sent the previous ones. */
   #type(data: string): void {
     this.#typed.push(...splitPieces(data));
     if (this.#typing === undefined) this.#typeNext(this.#socket);
@@ -252,7 +252,7 @@ export class TerminalSession {
   #typeNext(socket: WebSocket | undefined): void {
     this.#typing = undefined;
     if (socket?.readyState !== WebSocket.OPEN) {
-      // A new connection does not go on in the middle of what the old one was given.
+      // A new connection does not continue the input of the old one.
       this.#typed.length = 0;
       return;
     }
@@ -273,10 +273,10 @@ export class TerminalSession {
     socket.binaryType = "arraybuffer";
     this.#socket = socket;
     if (this.#tries === 0) onState("connecting", "");
-    this.#timer = setTimeout(() => this.#renew(), PATIENCE_MS);
+    this.#timer = setTimeout(() => this.#renew(), CONNECT_TIMEOUT_MS);
     socket.onopen = () => {
       clearTimeout(this.#timer);
-      // The server shows the last of the terminal again: what is here already would be there twice.
+      // The server replays the end of the terminal's output, which would appear twice.
       if (this.#tries > 0) this.terminal.reset();
       this.#tries = 0;
       onState("open", "");

@@ -1,5 +1,5 @@
-// xterm writes its rules into <style> elements, which the policy of the page forbids. While it is made, what it takes for such an element
-// fills a sheet that the page has adopted: the object model may do what markup may not.
+// Makes xterm's styles work under the page's policy, which forbids the <style> elements it creates. While xterm is created, such elements
+// write to an adopted style sheet instead, which the policy allows.
 
 const fake = (made: HTMLElement): HTMLElement => {
   const sheet = new CSSStyleSheet();
@@ -25,7 +25,7 @@ const fake = (made: HTMLElement): HTMLElement => {
   return made;
 };
 
-/** Does `work`, in which every style element that is made is one that fills an adopted sheet. */
+/** Runs `work`; style elements created in it fill an adopted sheet. */
 export const withAdoptedStyles = <T>(work: () => T): T => {
   const create = document.createElement;
   document.createElement = ((name: string, options?: ElementCreationOptions) =>
@@ -39,9 +39,7 @@ export const withAdoptedStyles = <T>(work: () => T): T => {
   }
 };
 
-/**
- * Colors of 24 bits and selections are style attributes of its letters, which the policy forbids as well: the same by the object model.
- */
+/** xterm sets 24-bit colors and selections through style attributes, which the policy also forbids. Sets them through the object model. */
 export const styleLettersByObject = (): void => {
   HTMLSpanElement.prototype.setAttribute = function (this: HTMLSpanElement, name: string, value: string) {
     if (name === "style") this.style.cssText = value;

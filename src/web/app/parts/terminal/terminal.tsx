@@ -1,4 +1,4 @@
-// A terminal as a part of a page. The same `reconnect` returns to the same terminal, also after the page was closed.
+// A terminal component. The same `reconnect` ID attaches to the same terminal, even after the page was closed.
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
@@ -14,7 +14,7 @@ type TerminalProps = {
   readonly command?: string;
   readonly label: string;
   readonly onTitle?: (title: string) => void;
-  /** The session, for searching and typing. */
+  /** Receives the session, for search and input. */
   readonly onSession?: (session: TerminalSession | undefined) => void;
   readonly onState?: (state: TerminalState) => void;
   readonly onSize?: (columns: number, rows: number) => void;
@@ -22,13 +22,13 @@ type TerminalProps = {
   readonly onKey?: (event: KeyboardEvent) => boolean;
   readonly onModifier?: (modifier: Modifier | undefined) => void;
   readonly fontSize?: number;
-  /** The page around it says itself which key leads out. */
+  /** The surrounding page explains which key leaves the terminal. */
   readonly isToldToLeave?: boolean;
-  /** What can be done when it has ended. */
+  /** Actions shown when the terminal has ended. */
   readonly ended?: ComponentChildren;
 };
 
-/** Also where a page came without https from another machine, and the browser keeps its own function back. */
+/** Returns a UUID. Works without HTTPS, where browsers lack crypto.randomUUID. */
 export const newId = (): string => {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   bytes[6] = ((bytes[6] ?? 0) & 15) | 64;
@@ -37,7 +37,7 @@ export const newId = (): string => {
   return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
 };
 
-/** The id of the terminal this browser has last opened in the agent, or a new one. */
+/** Returns the ID of the terminal that this browser last opened in the agent, or a new one. */
 export const lastTerminal = (agent_id: string): string => {
   const key = `terminal ${agent_id}`;
   const known = sessionStorage.getItem(key) ?? newId();
@@ -45,17 +45,17 @@ export const lastTerminal = (agent_id: string): string => {
   return known;
 };
 
-/** `gone`: nothing is there to connect to. */
+/** `gone`: there is nothing to connect to. */
 type Shown = TerminalState | "gone";
 
-/** A WebSocket that is refused does not say why. */
+/** A separate request, because a refused WebSocket does not report why. */
 const isGone = async (agent_id: string): Promise<boolean> => {
   const path = { workspaceagent: agent_id };
   const error: unknown = await call("GET /workspaceagents/:workspaceagent", { path }).catch((error) => error);
   return error instanceof Problem && [400, 403, 404, 410].includes(error.status);
 };
 
-/** Tab and Escape belong to the program. Alt-Shift-Up and Alt-Shift-Down lead to what is before and behind the terminal in the page. */
+/** Tab and Escape go to the program. Alt-Shift-Up and Alt-Shift-Down move the focus to the elements before and after the terminal. */
 const leaves = ({ type, altKey, shiftKey, ctrlKey, key }: KeyboardEvent, box: HTMLElement): boolean => {
   const isUp = key === "ArrowUp";
   if (type !== "keydown" || !altKey || !shiftKey || ctrlKey || !(isUp || key === "ArrowDown")) return false;
@@ -66,7 +66,7 @@ const leaves = ({ type, altKey, shiftKey, ctrlKey, key }: KeyboardEvent, box: HT
   return true;
 };
 
-/** Anyone who sees the terminal must see how to get out of it. */
+/** Shown because Tab does not move the focus out of the terminal. */
 const LEAVING = "Press Alt+Shift+Up or Down to leave the terminal.";
 
 const WORDS: Partial<Record<Shown, string>> = {
@@ -101,7 +101,7 @@ export const TerminalBox = (props: TerminalProps) => {
         onKey: (event) => !leaves(event, place) && (onKey?.(event) ?? true),
         onModifier,
         onState: (next, reason) => {
-          // Also the last attempt has come to nothing.
+          // The latest attempt has failed as well.
           if (next === "cut" && state.value !== "open") void isGone(agent_id).then((is) => is && end());
           state.value = next;
           why.value = reason;

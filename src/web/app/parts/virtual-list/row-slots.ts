@@ -1,12 +1,12 @@
-// Which element shows which row of a long list. A row that comes into view takes the element of one that has gone, so that scrolling
-// and typing change texts instead of making and throwing away elements. Pure.
+// Assigns elements to the rows of a long list. A row that comes into view reuses the element of a row that left it, so that scrolling and
+// filtering change texts instead of creating and removing elements. Pure.
 
 type Key = string | number;
 
 export type RowSlots = {
   /**
-   * The element's number for each of these rows, which are all that are drawn now. A row keeps its number while it is drawn. Without
-   * `reuse` a new row gets a new element.
+   * Returns the element number of each row to be rendered. A row keeps its number while it is rendered. Without `reuse`, a new row gets a
+   * new element.
    */
   readonly assign: (keys: readonly Key[], reuse: boolean) => readonly number[];
 };
@@ -18,7 +18,7 @@ export const rowSlots = (): RowSlots => {
     assign(keys, reuse) {
       const kept = new Set(keys);
       const free = reuse ? [...taken].filter(([key]) => !kept.has(key)).map(([, slot]) => slot) : [];
-      // From the end: the lowest numbers go first.
+      // Reversed, so that the lowest numbers are taken first.
       free.sort((a, b) => b - a);
       const now = new Map<Key, number>();
       for (const key of keys) now.set(key, taken.get(key) ?? free.pop() ?? next++);

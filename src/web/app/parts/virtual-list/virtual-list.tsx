@@ -1,5 +1,5 @@
-// A window over a long list: only the rows one can see are in the page, and the page scrolls as if all were. Rows keep their element
-// while they are in view, and where allowed, new rows reuse the elements of removed ones.
+// A virtual list: only visible rows are in the page, and the page scrolls as if all were. Rows keep their element while they are in view.
+// Where allowed, new rows reuse the elements of removed ones.
 import { useSignal } from "@preact/signals";
 import {
   elementScroll,
@@ -16,36 +16,36 @@ import { rowSlots } from "./row-slots.ts";
 
 type VirtualListProps = {
   readonly count: number;
-  /** Pixels of a row before it is measured. */
+  /** Estimated height of a row in pixels, before it is measured. */
   readonly size: number;
-  /** Rows of one height need not be measured. */
+  /** All rows have the same height and are not measured. */
   readonly fixed?: boolean;
-  /** What scrolls; the window without it. */
+  /** The scrolling element; defaults to the window. */
   readonly scroller?: RefObject<HTMLElement | null>;
   readonly keyOf?: (index: number) => string | number;
-  /** `isPassing`: the list is being scrolled, so that the row may be gone in the next frame; it is asked for again when it rests. */
+  /** `isPassing`: the list is scrolling, so the row may disappear in the next frame. It is rendered again when scrolling stops. */
   readonly row: (index: number, isPassing: boolean) => ComponentChildren;
   readonly class?: string;
-  /** Row to have in view, such as a hit of a search. */
+  /** Row to scroll into view, such as a search result. */
   readonly shown?: number;
-  /** Starts at its end, which is drawn immediately: a screen's height of it before the real one is known. */
+  /** Starts at the end, which is rendered immediately with an estimated screen height. */
   readonly fromEnd?: boolean;
-  /** Everything is another with each change, as while one types a filter: only what one sees is drawn. */
+  /** The whole content changes at once, as with a filter, so only visible rows are rendered. */
   readonly narrow?: boolean;
   /**
-   * New rows reuse the elements of removed ones. For rows of one height without a state of their own; what has one is given a key
-   * in the row.
+   * New rows reuse the elements of removed ones. Only for rows of one height without internal state; stateful parts need a key within the
+   * row.
    */
   readonly recycled?: boolean;
-  /** Role of the box around the rows, such as rowgroup. */
+  /** ARIA role of the box around the rows. */
   readonly role?: "rowgroup" | "presentation";
 };
 
-/** Rows beyond the edges, for scrolling. */
+/** Number of extra rows rendered beyond the edges. */
 const OVERSCAN = 12;
 const NARROW = 2;
 
-/** Someone has the focus or selected words in it: these stay with their row. */
+/** True if the focus or a text selection is inside: these rows keep their elements. */
 const isHeld = (box: HTMLElement | null): boolean => {
   const selection = getSelection();
   const words = selection?.isCollapsed === false ? selection.anchorNode : null;
@@ -69,7 +69,7 @@ export const VirtualList = ({
   const box = useRef<HTMLDivElement>(null);
   const drawn = useSignal(0);
   const list = useMemo(() => new Virtualizer<never, HTMLElement>({} as never), []);
-  // One function for all rows and drawings: a new one would have each row measured again with every step of the wheel.
+  // A stable function: a new one would remeasure every row on each scroll event.
   const measure = useRef((element: HTMLElement | null) => list.measureElement(element as never)).current;
   const options = {
     count,
@@ -79,7 +79,7 @@ export const VirtualList = ({
     onChange: () => {
       drawn.value += 1;
     },
-    // The library asks for the key of each row there is; where all are of one height it need not know them.
+    // The library calls this for every row, which is unnecessary if all have the same height.
     ...(keyOf && !fixed ? { getItemKey: keyOf } : {}),
   };
   const way = scroller
@@ -109,7 +109,7 @@ export const VirtualList = ({
   useLayoutEffect(() => {
     if (shown !== undefined && shown >= 0) list.scrollToIndex(shown, { align: "center" });
   }, [shown]);
-  // Read, so that a change of the window draws again.
+  // Subscribes, so that a change of the window redraws.
   void drawn.value;
   const items = list.getVirtualItems();
   const slots = useMemo(rowSlots, []);
@@ -117,7 +117,7 @@ export const VirtualList = ({
   const mayReuse = recycled && fixed;
   const slotOf = mayReuse ? slots.assign(keys, !isHeld(box.current)) : keys;
   const drawnRows = items.map((item, at) => ({ item, key: slotOf[at] as string | number }));
-  // While rows come and go they stay where they are in the document; at rest they stand in their order, for keys and readers of the screen.
+  // While rows change, they keep their document position. At rest, they are sorted for the keyboard and screen readers.
   if (mayReuse && (list.isScrolling || narrow)) drawnRows.sort((a, b) => Number(a.key) - Number(b.key));
   const margin = scroller ? 0 : (box.current?.offsetTop ?? 0);
   return (

@@ -1,5 +1,5 @@
-// Applications that may ask people for access: made and changed here with their secrets, or registered on their own; deleted with all
-// they were granted.
+// OAuth applications that may request access to users' accounts: created and changed here with their secrets, or self-registered. Deleting
+// one revokes all its grants.
 import { useSignal } from "@preact/signals";
 import type { OAuth2App } from "#schema/oauth2/app.ts";
 import { call } from "../../../data/api.ts";
@@ -17,7 +17,7 @@ import { ApplicationForm } from "./form.tsx";
 import { ApplicationSecrets, makeSecret, NewSecret } from "./secrets.tsx";
 
 type Made = { readonly app: OAuth2App; readonly text: string };
-/** What is open: the form of a new application or of one, or the secrets of one. */
+/** What is open: the form (of a new or existing application), or an application's secrets. */
 type Open = { readonly form: OAuth2App | undefined } | { readonly secrets: OAuth2App };
 
 export const Applications = () => {
@@ -50,7 +50,7 @@ export const Applications = () => {
     await again();
   };
   const close = (): void => {
-    // It may be the one that was deleted there.
+    // The secret shown may have been deleted there.
     if (open.value && "secrets" in open.value) made.value = undefined;
     open.value = undefined;
   };

@@ -1,11 +1,11 @@
-// What is asked for when an application is made or changed.
+// The form for creating or changing an application.
 import type { OAuth2App } from "#schema/oauth2/app.ts";
 import { call } from "../../../data/api.ts";
 import { Field } from "../../../parts/field.tsx";
 import { FormDialog } from "../../../parts/form-dialog.tsx";
 
 type FormProps = {
-  /** Undefined: a new one. */
+  /** Undefined for a new application. */
   readonly app: OAuth2App | undefined;
   readonly onSaved: (app: OAuth2App) => Promise<void>;
   readonly onClose: () => void;

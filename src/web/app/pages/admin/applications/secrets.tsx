@@ -1,4 +1,4 @@
-// The secrets that an application proves itself with: several may count at a time, so that one takes the place of another without a gap.
+// The client secrets of an application. Several can be valid at a time, so that a secret can be rotated without downtime.
 import { useSignal } from "@preact/signals";
 import type { OAuth2App, OAuth2Secret } from "#schema/oauth2/app.ts";
 import { call } from "../../../data/api.ts";
@@ -11,7 +11,7 @@ import { Skeleton } from "../../../parts/skeleton.tsx";
 import { Time } from "../../../parts/time.tsx";
 import { failed, say } from "../../../shell/toasts.tsx";
 
-/** Makes one; its text is shown this once. */
+/** Creates a secret; its text is shown only once. */
 export const makeSecret = async (app: OAuth2App): Promise<string> => {
   const path = { oauth2_app: app.id };
   return (await call("POST /oauth2-provider/apps/:oauth2_app/secrets", { path })).client_secret_full;

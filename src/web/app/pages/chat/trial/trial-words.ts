@@ -1,4 +1,4 @@
-// Describes a trial and its ways for people. Pure.
+// Texts for a trial and its ways. Pure.
 import type { Trial, TrialWay } from "#schema/chats/trial.ts";
 import type { StateKind } from "../../../data/states.ts";
 
@@ -14,11 +14,11 @@ const STATES: Readonly<Record<TrialWay["status"], readonly [kind: StateKind, wor
   error: ["failed", "Error"],
 };
 
-/** The state of a way: its glyph and its label. */
+/** Returns the glyph and label of a way's state. */
 export const wayState = ({ status }: Pick<TrialWay, "status">): readonly [kind: StateKind, words: string] =>
   STATES[status];
 
-/** The heading of the panel. */
+/** Returns the heading of the panel. */
 export const trialTitle = ({ status, ways, kept_way }: Pick<Trial, "status" | "ways" | "kept_way">): string => {
   switch (status) {
     case "running":
@@ -36,11 +36,11 @@ export const trialTitle = ({ status, ways, kept_way }: Pick<Trial, "status" | "w
   }
 };
 
-/** True while a way has something to do. */
+/** True while a way is still running or waiting. */
 export const isUnderWay = ({ status }: Pick<TrialWay, "status">): boolean =>
   status === "waiting" || status === "working" || status === "needs_you" || status === "checking";
 
-/** How the check ended. */
+/** Describes the result of the check. */
 export const checkWords = ({ exit_code, timed_out }: NonNullable<TrialWay["check"]>): string =>
   timed_out ? "Check timed out" : exit_code === null ? "Check stopped" : `Check exited with ${exit_code}`;
 

@@ -1,4 +1,4 @@
-// The ways that a chat's prompt is tried in, live: what each does, has changed and has cost, and what its check says; one is kept, or none.
+// The ways of a trial, live: the status, changes, cost and check result of each. The user keeps one or none.
 import { useSignal } from "@preact/signals";
 import type { Trial, TrialWay } from "#schema/chats/trial.ts";
 import { call } from "../../../data/api.ts";
@@ -21,10 +21,10 @@ import { useAgents, useModels } from "../choices.tsx";
 import type { LiveChat } from "../live-chat.ts";
 import { checkWords, isUnderWay, trialTitle, wayState, wayTime } from "./trial-words.ts";
 
-/** Files that are open on their own. */
+/** Number of files that are expanded by default. */
 const OPEN = 4;
 
-/** The newest trial of the chat; nothing in a chat without one. */
+/** Shows the newest trial of the chat, or nothing. */
 export const NewestTrial = ({ chat }: { chat: LiveChat }) => {
   const { id } = chat;
   const { state, again } = useResource(`trials ${id}`, () => call("GET /chats/:chat/trials", { path: { chat: id } }));
@@ -166,7 +166,7 @@ const dollars = (micros: number): string => {
   return money.format(micros / 1_000_000);
 };
 
-/** The model or the coding agent of a way, where it has one of its own. */
+/** Returns the model or coding agent of a way, if it differs from the chat's. */
 const useEngine = ({ model_config_id, coding_agent }: TrialWay): string | undefined => {
   const model = useModels().find(({ id }) => id === model_config_id);
   const agent = useAgents(coding_agent !== undefined).find(({ name }) => name === coding_agent);

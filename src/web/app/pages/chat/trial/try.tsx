@@ -1,4 +1,4 @@
-// The dialog that tries a prompt in several ways: how many, what they are asked, by which model, and what checks them.
+// The dialog that starts a trial: the number of ways, their prompts, their models, and the check command.
 import { signal, useSignal } from "@preact/signals";
 import type { Chat } from "#schema/chats/chat.ts";
 import type { CreateTrialWay } from "#schema/chats/trial.ts";
@@ -9,18 +9,18 @@ import { into, sets, textInto } from "../../../parts/handlers.ts";
 import { say } from "../../../shell/toasts.tsx";
 import { useAgents, useModels } from "../choices.tsx";
 
-/** As many as src/schema/chats/trial.ts allows. */
+/** The maximum comes from src/schema/chats/trial.ts. */
 const COUNTS = ["2", "3", "4", "5", "6", "7", "8"].map((value) => ({ value, label: `${value} ways` }));
 const [MODEL, AGENT] = ["model ", "agent "];
 
 const opened = signal<Chat | undefined>(undefined);
 
-/** Opens the dialog, on pages that draw it. */
+/** Opens the dialog. The page must render TryDialog. */
 export const openTry = (chat: Chat): void => {
   opened.value = chat;
 };
 
-/** Nothing until it is opened. */
+/** Renders nothing until the dialog is opened. */
 export const TryDialog = () => (opened.value ? <OpenDialog key={opened.value.id} chat={opened.value} /> : null);
 
 const OpenDialog = ({ chat }: { chat: Chat }) => {
