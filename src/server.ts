@@ -6,18 +6,20 @@ import type { AnyElysia } from "elysia";
 import { accessUrl, allowedHosts } from "#base/config.ts";
 import { AppError } from "#base/errors.ts";
 import "#schema/formats.ts";
+import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { MISDIRECTED, readHere } from "#base/network/read-here.ts";
-import { within } from "#base/retry.ts";
+import { pause, within } from "#base/retry.ts";
 import { readTls, TlsError } from "#base/tls.ts";
 import { tracing } from "#base/trace.ts";
+import type { Membership } from "#src/cluster/membership.ts";
 import { AiGateway, isGatewayPath } from "./api/ai/gateway.ts";
 import { AppProxy } from "./api/applications/proxy.ts";
 import { onBehalf } from "./api/audit/origin.ts";
 import { alive } from "./api/health.ts";
 import { AgentTokens } from "./api/http/agent-tokens.ts";
 import { checkAnswer } from "./api/http/answers/answer-check.ts";
-import { checkDeclaredLength } from "./api/http/body/declared-length.ts";
+import { ALWAYS_FITS, bodyLimit, tooLarge } from "./api/http/body/body.ts";
 import { refuseNulIn } from "./api/http/body/nul.ts";
 import { remember } from "./api/http/caller.ts";
 import { compressed } from "./api/http/encoding.ts";
@@ -33,10 +35,29 @@ import { registerFigures } from "./api/metrics/figures.ts";
 import { listenForScrapes } from "./api/metrics/listen.ts";
 import { countRequests, traceRequests } from "./api/metrics/requests.ts";
 import type { TakeNamed } from "./cluster/passed-on.ts";
-import { closeDoor } from "./context/close-door.ts";
 import type { Context } from "./context/context.ts";
 import { DescriptorGuard } from "./context/descriptor-guard.ts";
 import { isAppPath } from "./domain/applications/names.ts";
+
+/** Grace period for requests on existing or nearly established connections. */
+const ON_ITS_WAY_MS = 250;
+
+/**
+ * Stops accepting connections: new ones are forwarded to the next node and wait for it. Requests on existing connections are still
+ * answered, after which the connections end. `connections` resolves when the last one is closed. Returns undefined if there is no next
+ * node; this one then reports that it is stopping, like a server without a cluster.
+ */
+const closeDoor = async (
+  server: Server<never>,
+  ctx: Context,
+  { clock, standAside }: Membership,
+): Promise<{ clock: Clock; connections: Promise<void> } | undefined> => {
+  ctx.handingOver = true;
+  ctx.handingOver = await standAside(server.port as number, ctx.encryption);
+  if (!ctx.handingOver) return undefined;
+  await pause(clock, ON_ITS_WAY_MS);
+  return { clock, connections: server.stop() };
+};
 
 export interface RunningServer {
   readonly url: URL;
@@ -350,3 +371,15 @@ const isAskedAlive = ({ method, url }: Request): boolean => method === "GET" && 
 
 const listeningUrl = (scheme: string, host: string, port: number): URL =>
   new URL(`${scheme}://${host.includes(":") && !host.startsWith("[") ? `[${host}]` : host}:${port}/`);
+
+/** Rejects a body that exceeds its route's limit before reading any of it, including on routes that take no body. */
+const checkDeclaredLength = ({ method, url, headers }: Request, operations: Operations): void => {
+  if (method === "GET" || method === "HEAD") {
+    if (!headers.has("transfer-encoding")) return;
+    throw new AppError("invalid", `A ${method} request has no body.`);
+  }
+  const length = Number(headers.get("content-length"));
+  if (length <= ALWAYS_FITS) return;
+  const limit = bodyLimit(operations.find(method, getPath(url))?.declared);
+  if (length > limit) throw tooLarge(limit);
+};

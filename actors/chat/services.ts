@@ -9,8 +9,8 @@ import { readChatSetting } from "#db/chats/settings.ts";
 import type { Store } from "#db/engine/store.ts";
 import type { Attachments } from "#src/llm/attachments.ts";
 import type { LanguageModels } from "#src/llm/model.ts";
+import type { Fetch } from "#src/mcp/answer-cost.ts";
 import type { CallLimits } from "#src/mcp/connection.ts";
-import type { Fetch } from "#src/mcp/http.ts";
 import { McpPool } from "#src/mcp/pool.ts";
 import type { ServicesOf, ToolServices } from "#src/tools/services.ts";
 import type { AgentHttp } from "#src/wire/index.ts";
@@ -29,7 +29,6 @@ import { Recorder } from "./background/recorder.ts";
 import { chatRetention } from "./background/retention.ts";
 import { SearchUpkeep } from "./background/search-upkeep.ts";
 import { Titles } from "./background/titles.ts";
-import { ChatUpkeep } from "./background/upkeep.ts";
 import type { ChatEffects } from "./effects.ts";
 import { chatSkills, contextBlocks } from "./prompt/context-blocks.ts";
 import { modeBlocks } from "./prompt/mode-prompt.ts";
@@ -42,6 +41,27 @@ import { ChatMcp, type McpAccess } from "./turn/mcp.ts";
 import { toPromptOf } from "./turn/offer.ts";
 import { Generations, type Slots } from "./turn/runner.ts";
 import { ChatWarnings } from "./turn/warnings.ts";
+
+// Combines the maintenance jobs of chats: the scheduler's sweep runs them, and shutdown waits for them.
+class ChatUpkeep implements Chore {
+  readonly #chores: readonly Chore[];
+
+  constructor(chores: readonly Chore[]) {
+    this.#chores = chores;
+  }
+
+  sweep(): void {
+    for (const chore of this.#chores) chore.sweep();
+  }
+
+  async idle(): Promise<void> {
+    await Promise.all(this.#chores.map((chore) => chore.idle()));
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.#chores.map((chore) => chore.stop()));
+  }
+}
 
 export type ChatServices = {
   readonly chats: Directory<ChatActor>;

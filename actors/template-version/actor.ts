@@ -15,17 +15,17 @@ import {
   insertTemplateVersion,
   updateTemplateVersion,
 } from "#db/templates/versions.ts";
+import type { JobRow } from "#db/workspaces/jobs.ts";
 import { findJob, insertJob } from "#db/workspaces/jobs.ts";
 import { schedulePrebuildCheck } from "#db/workspaces/prebuilds.ts";
 import { jobStatus } from "#schema/workspaces/job.ts";
 import type { Said } from "../job/report.ts";
 import { SaidOnce } from "../job/said-once.ts";
-import { isOfRun, type OfRun, reapDue } from "../job/state.ts";
+import { isOfRun, type OfRun, PENDING, reapDue } from "../job/state.ts";
 import { Actor, type Outcome } from "../runtime/actor.ts";
 import type { Events } from "../runtime/events.ts";
 import { templateActivated, templateMade, versionEntries } from "./audit.ts";
 import type { ImportFailure } from "./import.ts";
-import { type NewTemplateVersion, newJob } from "./new-job.ts";
 import {
   ACTOR,
   type Imported,
@@ -353,3 +353,37 @@ const templateNameTaken = (error: unknown): never => {
   if (!isConstraint(error)) throw error;
   throw conflict("A template of this name exists already.", [{ field: "name", detail: "must be unique" }]);
 };
+
+// Builds a new template version and the row of its import job. Used by the actor.
+type NewTemplateVersion = {
+  readonly job_id: string;
+  readonly organization_id: string;
+  readonly template_id: string | null;
+  readonly name: string;
+  readonly message: string;
+  readonly file_id: string;
+  readonly tags: Readonly<Record<string, string>>;
+  /** As returned by `sealVariables`. */
+  readonly sealed_variable_values: string;
+  readonly created_by: string;
+};
+
+/** Returns the job in the state `pending`. */
+const newJob = (
+  input: NewTemplateVersion,
+  { version_id, key, now }: { version_id: string; key: number; now: number },
+): JobRow => ({
+  id: input.job_id,
+  key,
+  created_at: now,
+  updated_at: now,
+  organization_id: input.organization_id,
+  initiator_id: input.created_by,
+  type: "template_version_import",
+  provisioner: "",
+  file_id: input.file_id,
+  input: { template_version_id: version_id },
+  tags: { ...input.tags },
+  ...PENDING,
+  timings: [],
+});

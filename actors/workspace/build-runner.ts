@@ -9,6 +9,7 @@ import { beginSpan, currentSpan, errorType, inOwnSpan, inSpan } from "#base/span
 import { sealState } from "#db/workspaces/build-state.ts";
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import { describeTags } from "#src/provisioners/external/tags.ts";
+import type { BuildReport } from "#src/provisioners/provisioner.ts";
 import {
   ProvisionError,
   type Provisioned,
@@ -24,9 +25,29 @@ import type { Directory } from "../runtime/directory.ts";
 import type { JobQueue, Worker } from "../runtime/job-queue.ts";
 import type { Tags } from "../runtime/other-queues.ts";
 import type { StartedJob, WorkspaceActor } from "./actor.ts";
-import { WorkspaceBuildReport } from "./build-report.ts";
 import type { Builds, SubmittedBuild } from "./effects.ts";
 import type { Late } from "./outcome.ts";
+
+// The report of a build: the job's output, and the build's cost.
+class WorkspaceBuildReport extends JobReport implements BuildReport {
+  readonly #charge: (daily_cost: number) => Promise<unknown>;
+
+  constructor(
+    clock: Clock,
+    workspaces: Directory<WorkspaceActor>,
+    workspace_id: string,
+    run: RunOf,
+    signal: AbortSignal,
+  ) {
+    super(clock, (said) => workspaces.ask(workspace_id, "say", { ...run, ...said }));
+    const ask = (daily_cost: number) => workspaces.ask(workspace_id, "chargeJob", { ...run, daily_cost });
+    this.#charge = (daily_cost) => askWithRetries(clock, signal, () => ask(daily_cost));
+  }
+
+  async charge(daily_cost: number): Promise<void> {
+    await this.#charge(daily_cost);
+  }
+}
 
 export type Provisioners = ReadonlyMap<string, Provisioner>;
 

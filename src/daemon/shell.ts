@@ -1,5 +1,5 @@
 // Finds the user's shell for terminals, sessions and scripts (SHELL).
-import { findSystemUser, isUsableShell } from "#base/system-user.ts";
+import { findSystemUser, isUsableShell } from "#base/system/system-user.ts";
 
 /** Returns the shell from the environment, else from the password file, else an installed one. */
 export const findShell = (env: { readonly SHELL?: string | undefined }): string => {

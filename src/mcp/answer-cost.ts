@@ -1,7 +1,8 @@
 // Refuses answers of MCP servers that would take long to parse and to look through: 16 MiB are allowed, for pictures and documents, and could be
 // five million objects. An answer is looked at as a whole, an event stream event by event.
 import { tooCostly } from "#base/json-cost.ts";
-import type { Fetch } from "./http.ts";
+
+export type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
 
 /** The same `fetch`, whose answers break off where they have too many values. */
 export const bounded =

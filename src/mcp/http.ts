@@ -2,11 +2,9 @@
 // workspace's is not.
 import type { Transport } from "@modelcontextprotocol/client";
 import type { Clock } from "#base/clock.ts";
-import { bounded } from "./answer-cost.ts";
+import { bounded, type Fetch } from "./answer-cost.ts";
 import { McpConnection, type OpenOptions } from "./connection.ts";
 import { McpError } from "./failure.ts";
-
-export type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
 
 export type HttpWay = {
   readonly url: URL;

@@ -1,10 +1,15 @@
 // Checks that the schema of a manifest cannot express: names that must differ, placeholders that must exist, defaults and presets that must
 // pass validation, patterns and cron expressions that must compile, keys that belong to one provisioner (rules TP-10 to TP-12).
 import { isZone, scriptCronProblem } from "#base/schedule/cron.ts";
-import type { Manifest, ManifestAgent, ManifestParameter, ManifestPreset } from "#schema/templates/manifest.ts";
+import type {
+  Manifest,
+  ManifestAgent,
+  ManifestCondition,
+  ManifestParameter,
+  ManifestPreset,
+} from "#schema/templates/manifest.ts";
 import { REPOSITORY_FORM } from "#schema/templates/repository.ts";
 import { isUnsafeLink } from "#schema/text.ts";
-import { checkConditions } from "./conditions-check.ts";
 import { effectiveProvisioner } from "./effective.ts";
 import type { Finding } from "./finding.ts";
 import { checkProvisioner } from "./manifest-provisioner.ts";
@@ -246,3 +251,35 @@ const checkPlaceholders = (manifest: Manifest): Finding[] => {
   walk(manifest.resources, "/resources");
   return findings;
 };
+
+// Checks the conditions of a manifest: they may depend only on parameters further up, for values those can have, and conditional defaults
+// must pass their parameter's validation (rule DY-4).
+const checkConditions = ({ parameters = [] }: Manifest): Finding[] =>
+  parameters.flatMap((parameter, i) => {
+    const above = new Map(parameters.slice(0, i).map((one) => [one.name, one]));
+    const at = `/parameters/${i}`;
+    return [
+      ...checkOne(parameter.when, above, `${at}/when`),
+      ...(parameter.options ?? []).flatMap(({ when }, n) => checkOne(when, above, `${at}/options/${n}/when`)),
+      ...(parameter.defaults ?? []).flatMap(({ when, value }, n) => {
+        const reason = checkValue(parameter, String(value));
+        return [
+          ...checkOne(when, above, `${at}/defaults/${n}/when`),
+          ...(reason ? [{ pointer: `${at}/defaults/${n}/value`, reason }] : []),
+        ];
+      }),
+    ];
+  });
+
+const checkOne = (
+  condition: ManifestCondition | undefined,
+  above: ReadonlyMap<string, ManifestParameter>,
+  at: string,
+): Finding[] =>
+  Object.entries(condition ?? {}).flatMap(([name, wanted]) => {
+    const parameter = above.get(name);
+    const pointer = `${at}/${name}`;
+    if (!parameter) return [{ pointer, reason: "is no parameter further up" }];
+    const reasons = [wanted].flat().map((value) => checkValue(parameter, String(value)));
+    return reasons.flatMap((reason) => (reason ? [{ pointer, reason: `can never be: ${reason}` }] : []));
+  });

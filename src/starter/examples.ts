@@ -10,7 +10,6 @@ import dockerReadme from "./docker/README.md" with { type: "text" };
 import dockerManifest from "./docker/template.yaml" with { type: "text" };
 import goReadme from "./go/README.md" with { type: "text" };
 import goManifest from "./go/template.yaml" with { type: "text" };
-import { inContainer } from "./in-container.ts";
 import jupyterlabReadme from "./jupyterlab/README.md" with { type: "text" };
 import jupyterlabManifest from "./jupyterlab/template.yaml" with { type: "text" };
 import localReadme from "./local/README.md" with { type: "text" };
@@ -31,6 +30,26 @@ import hetznerMain from "./terraform-hetzner/main.tf" with { type: "text" };
 import hetznerReadme from "./terraform-hetzner/README.md" with { type: "text" };
 import kubernetesMain from "./terraform-kubernetes/main.tf" with { type: "text" };
 import kubernetesReadme from "./terraform-kubernetes/README.md" with { type: "text" };
+
+// Derives the container variant of an example template: the same parameters, scripts and apps, in an image for development. Pure.
+
+const container = (image: string): string => `    type: docker_container
+    docker:
+      image: ${image}
+      env: { LANG: C.UTF-8 }
+      volumes:
+        - { name: home, path: /home }
+`;
+const PROVISIONER = /^provisioner: local$/m;
+const TYPE = /^ {4}type: local_process\n/m;
+
+/** Throws if the manifest does not have the expected layout. */
+const inContainer = (manifest: string, image: string): string => {
+  for (const line of [PROVISIONER, TYPE]) {
+    if (!line.test(manifest)) throw new Error(`the template has no line ${line.source}`);
+  }
+  return manifest.replace(PROVISIONER, "provisioner: docker").replace(TYPE, container(image));
+};
 
 /** The templates that a new installation creates; each name is also its example_id and its provisioner. */
 export const LOCAL = "local";

@@ -2,7 +2,6 @@
 import { join } from "node:path";
 import { Glob } from "bun";
 import { sha256 } from "#base/ids.ts";
-import { makeSlugs } from "./app/pages/docs/slugs.ts";
 import type { WebFile } from "./files.ts";
 
 const DOCS = join(import.meta.dirname, "../../docs");
@@ -41,4 +40,24 @@ export const docsPages = async (): Promise<{ pages: DocsPage[]; files: WebFile[]
   const first = ({ name }: DocsPage): number => (name === "README" ? 0 : 1);
   found.sort((a, b) => first(a.page) - first(b.page) || a.page.title.localeCompare(b.page.title));
   return { pages: found.map(({ page }) => page), files: found.map(({ file }) => file) };
+};
+
+// The anchors of headings, in GitHub's format, so that links in the files work on GitHub and here. Pure; used by the build and the page.
+
+const slug = (text: string): string =>
+  text
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}\s_-]/gu, "")
+    .trim()
+    .replace(/\s/g, "-");
+
+/** Returns one slug per heading, in order. Repeated headings get a number. */
+const makeSlugs = (headings: readonly string[]): string[] => {
+  const taken = new Map<string, number>();
+  return headings.map((text) => {
+    const base = slug(text);
+    const count = taken.get(base) ?? 0;
+    taken.set(base, count + 1);
+    return count === 0 ? base : `${base}-${count}`;
+  });
 };

@@ -202,34 +202,31 @@ testInside("[WL-4] a search returns exactly the workspaces that match its terms"
   }
 });
 
-testInside(
-  "[WL-6] of a cached page only workspaces whose agents have written since are reread",
-  async () => {
-    const { client } = people.owner;
-    const { store } = contextOf(world.server);
-    const q = "owner:owner-7";
-    const before = await search(client, q, 5);
-    const { id = "", latest_build } = before.workspaces.find((one) => one.latest_build.resources.length > 0) ?? {};
-    const agent_id = latest_build?.resources[0]?.agents[0]?.id ?? "";
-    using scans = spyOn(store, "scan");
-    const read = (): string[] => scans.mock.calls.splice(0).flatMap(([{ params }]) => params.map(String));
-    await store.commit([updateAgent(agent_id, { lifecycle_state: "off" })], id);
-    const { workspaces, count } = await search(client, q, 5);
-    const stateOf = (list: readonly Workspace[]) =>
-      list.map(({ latest_build: { resources } }) => resources[0]?.agents[0]?.lifecycle_state);
-    expect([idsOf(workspaces), count]).toEqual([idsOf(before.workspaces), before.count]);
-    expect(stateOf(workspaces)).toEqual(
-      stateOf(before.workspaces).map((state, i) => (workspaces[i]?.id === id ? "off" : state)),
-    );
-    expect(read().slice(0, 2)).toEqual([JSON.stringify([id]), JSON.stringify([id])]);
-    await search(client, q, 5);
-    expect(read()).toEqual([]);
-    // The batch does not say whose agents they are: any workspace may have changed.
-    await store.commit([updateAgent(agent_id, { lifecycle_state: "ready" })]);
-    expect(stateOf((await search(client, q, 5)).workspaces)).toContain("ready");
-    expect(read().some((param) => param === JSON.stringify(idsOf(workspaces)))).toBe(true);
-  },
-);
+testInside("[WL-6] of a cached page only workspaces whose agents have written since are reread", async () => {
+  const { client } = people.owner;
+  const { store } = contextOf(world.server);
+  const q = "owner:owner-7";
+  const before = await search(client, q, 5);
+  const { id = "", latest_build } = before.workspaces.find((one) => one.latest_build.resources.length > 0) ?? {};
+  const agent_id = latest_build?.resources[0]?.agents[0]?.id ?? "";
+  using scans = spyOn(store, "scan");
+  const read = (): string[] => scans.mock.calls.splice(0).flatMap(([{ params }]) => params.map(String));
+  await store.commit([updateAgent(agent_id, { lifecycle_state: "off" })], id);
+  const { workspaces, count } = await search(client, q, 5);
+  const stateOf = (list: readonly Workspace[]) =>
+    list.map(({ latest_build: { resources } }) => resources[0]?.agents[0]?.lifecycle_state);
+  expect([idsOf(workspaces), count]).toEqual([idsOf(before.workspaces), before.count]);
+  expect(stateOf(workspaces)).toEqual(
+    stateOf(before.workspaces).map((state, i) => (workspaces[i]?.id === id ? "off" : state)),
+  );
+  expect(read().slice(0, 2)).toEqual([JSON.stringify([id]), JSON.stringify([id])]);
+  await search(client, q, 5);
+  expect(read()).toEqual([]);
+  // The batch does not say whose agents they are: any workspace may have changed.
+  await store.commit([updateAgent(agent_id, { lifecycle_state: "ready" })]);
+  expect(stateOf((await search(client, q, 5)).workspaces)).toContain("ready");
+  expect(read().some((param) => param === JSON.stringify(idsOf(workspaces)))).toBe(true);
+});
 
 testInside("[WL-5] a cached page is not reused once anything in it has changed", async () => {
   const { client } = people.owner;

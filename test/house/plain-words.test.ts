@@ -29,7 +29,7 @@ const CEILINGS: Readonly<Record<string, number>> = {
   "src/tools": 0,
   "src/web": 29,
   "src/wire": 0,
-  test: 1_299,
+  test: 1_310,
 };
 
 /** Functions of the product named `xOf` instead of by what they do. */

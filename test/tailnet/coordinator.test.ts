@@ -133,25 +133,22 @@ describeInside("finding each other", () => {
     },
   );
 
-  testInside(
-    "[TL-14] a peer's new stream replaces the old one and is shown the same nodes",
-    async () => {
-      await using clientSide = await client();
-      const atClient = await coordinate(clientSide.tailnet);
-      await atClient.send({ ...update(uuid(), { id: 2n }), ...tunnel(seeded.agent_id) });
-      await using agentSide = await agent();
-      const first = await coordinate(agentSide.tailnet);
-      await first.send(update(seeded.agent_id, { id: 1n }));
-      expect(short(await atClient.next())).toEqual(["NODE", seeded.agent_id, 1]);
-      expect((await updateOf(first)).kind).toBe(Kind.NODE);
-      const second = await coordinate(agentSide.tailnet);
-      expect((await updateOf(second)).node?.id).toBe(2n);
-      expect(await first.next()).toBe("peer ID overwritten by new connection");
-      expect(await first.next()).toBe("end");
-      await second.send(update(seeded.agent_id, { id: 5n }));
-      expect(short(await atClient.next())).toEqual(["NODE", seeded.agent_id, 5]);
-    },
-  );
+  testInside("[TL-14] a peer's new stream replaces the old one and is shown the same nodes", async () => {
+    await using clientSide = await client();
+    const atClient = await coordinate(clientSide.tailnet);
+    await atClient.send({ ...update(uuid(), { id: 2n }), ...tunnel(seeded.agent_id) });
+    await using agentSide = await agent();
+    const first = await coordinate(agentSide.tailnet);
+    await first.send(update(seeded.agent_id, { id: 1n }));
+    expect(short(await atClient.next())).toEqual(["NODE", seeded.agent_id, 1]);
+    expect((await updateOf(first)).kind).toBe(Kind.NODE);
+    const second = await coordinate(agentSide.tailnet);
+    expect((await updateOf(second)).node?.id).toBe(2n);
+    expect(await first.next()).toBe("peer ID overwritten by new connection");
+    expect(await first.next()).toBe("end");
+    await second.send(update(seeded.agent_id, { id: 5n }));
+    expect(short(await atClient.next())).toEqual(["NODE", seeded.agent_id, 5]);
+  });
 });
 
 describeInside("what peers may", () => {

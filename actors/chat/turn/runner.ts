@@ -7,19 +7,24 @@ import { pause } from "#base/retry.ts";
 import { beginSpan, currentSpan, errorType, inOwnSpan, type Span, type SpanOptions } from "#base/spans.ts";
 import type { Restored } from "#schema/agents/checkpoint.ts";
 import type { CallPreview } from "#src/tools/preview.ts";
+import { execute } from "#src/tools/processes/execute.ts";
+import { endProcess } from "#src/tools/processes/processes.ts";
+import { waitAgent } from "#src/tools/subagents/wait-agent.ts";
 import { INTERRUPTED } from "#src/tools/tool.ts";
 import { Capacity, type Claimant, type Pool } from "../../runtime/capacity.ts";
 import type { Begun, Interrupted } from "../effects.ts";
 import type { NewMessage, PendingCall } from "../machine/decision.ts";
 import type { CompactionCounts } from "../prompt/compactor.ts";
 import { untilAnswered } from "../until-answered.ts";
+import { agentOfCall } from "./agent-choice.ts";
 import { type CopiedMessages, copyFiles, forgetFiles, restoreCheckpoint } from "./checkpoints.ts";
 import type { TurnDeps } from "./deps.ts";
-import { endRuns } from "./end-runs.ts";
 import type { Engines, RunningTurn } from "./engine.ts";
 import { type PreviewOf, previewCalls } from "./previews.ts";
 import type { Slot } from "./slot.ts";
 import type { PartBatch } from "./stream-buffer.ts";
+import { type AgentDeps, type ReachDeps, WorkspaceAgent } from "./tool-agent.ts";
+import { toRunId } from "./tool-step.ts";
 
 /** Maximum concurrent turns (facts/chats 1.12). */
 export type Slots = Readonly<Record<Pool, number>>;
@@ -278,3 +283,21 @@ const turnSpan = (chat_id: string, { began, coding_agent }: Job): SpanOptions =>
 /** The chat stays `interrupting` for this long, so that a server that crashes in between ends the commands at its next start. */
 const ENDING_MS = 1_000;
 const LEAVING = new Error("the server is stopping");
+
+type Deps = ReachDeps & Pick<AgentDeps, "subagents">;
+
+/** Resolves when all have ended, or have been unreachable for too long. Never rejects. */
+const endRuns = (parts: Deps, { id: chat_id, pending_calls, about }: Interrupted): Promise<unknown> =>
+  Promise.all(
+    pending_calls.map(async (call) => {
+      const of = { chat_id, run_id: toRunId(chat_id, call) };
+      if (call.tool_name === execute.name) {
+        const agent = new WorkspaceAgent(parts, { ...about, ...of }, true, { name: agentOfCall(call).agent });
+        await endProcess({ agent, clock: parts.clock }, of.run_id);
+      }
+      if (call.tool_name !== waitAgent.name) return;
+      const { chat_id: child } = (call.args ?? {}) as { chat_id?: unknown };
+      const agents = parts.subagents({ ...of, call });
+      if (typeof child === "string") await agents.interrupt(child).catch(() => {});
+    }),
+  );

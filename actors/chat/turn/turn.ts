@@ -11,6 +11,7 @@ import type { Begun } from "../effects.ts";
 import { TurnHooks } from "../hooks/turn-hooks.ts";
 import type { NewMessage, RetryState } from "../machine/decision.ts";
 import type { Reported, StartedAttempt } from "../messages.ts";
+import { type HistoryRow, measureFullness } from "../prompt/compact.ts";
 import { Compactor } from "../prompt/compactor.ts";
 import { readHistory } from "../prompt/prompt-history.ts";
 import { untilAnswered } from "../until-answered.ts";
@@ -25,13 +26,28 @@ import { type McpOffer, NO_MCP } from "./mcp.ts";
 import { offeredTo } from "./mcp-turn.ts";
 import { callModel } from "./model-call.ts";
 import { Opening } from "./opening.ts";
-import { mayBeTooLong } from "./overflow.ts";
 import { Reporter } from "./reporter.ts";
 import { type Slot, type TurnOf, yieldSlot } from "./slot.ts";
 import { reportAnswer, saidSoFar } from "./step-end.ts";
 import { StreamBuffer } from "./stream-buffer.ts";
 import { runCalls } from "./tool-calls.ts";
 import { ToolStep } from "./tool-step.ts";
+
+/** Percent of the context from which the prompt may have been too long: token counts are estimates, and exclude instructions and tools. */
+const NEAR = 70;
+/** Characters per token in code and tool output. */
+const PER_TOKEN = 3;
+
+/** Returns whether a request was rejected without a known reason and its history is near the model's context limit. */
+const mayBeTooLong = (failure: unknown, history: readonly HistoryRow[], context_limit: number): boolean => {
+  if (!(failure instanceof ModelError) || failure.reason !== undefined || failure.retryable) return false;
+  const { kind, status_code = 0 } = failure;
+  const isUnclear = (kind === "generic" || kind === "config") && [400, 413, 422].includes(status_code);
+  if (!isUnclear || context_limit <= 0) return false;
+  const characters = history.reduce((sum, { content }) => sum + JSON.stringify(content).length, 0);
+  const tokens = Math.max(characters / PER_TOKEN, measureFullness(history, context_limit).tokens);
+  return tokens >= (context_limit * NEAR) / 100;
+};
 
 type Then = "none" | "again" | "over";
 

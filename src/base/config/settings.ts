@@ -2,7 +2,6 @@
 // from it (rules CF-1, CF-2). Every entry must be used somewhere.
 
 import { EMAIL_PATTERN } from "../email-address.ts";
-import { CLUSTER_SETTINGS } from "./cluster-settings.ts";
 import { DOCKER_SETTINGS } from "./docker-settings.ts";
 import { EXTERNAL_AUTH_SETTINGS } from "./external-auth-settings.ts";
 import { HOME_BACKUP_SETTINGS } from "./home-backup-settings.ts";
@@ -10,6 +9,7 @@ import { HOOK_SETTINGS } from "./hook-settings.ts";
 import {
   address,
   baseUrl,
+  choice,
   duration,
   flag,
   hosts,
@@ -30,6 +30,45 @@ import { SIGN_IN_SETTINGS } from "./sign-in-settings.ts";
 import { STORAGE_SETTINGS } from "./storage-settings.ts";
 import { TERRAFORM_SERVER_SETTINGS, TERRAFORM_SETTINGS } from "./terraform-settings.ts";
 import { TRACE_SETTINGS } from "./trace-settings.ts";
+
+// Settings of a server in a cluster, with PostgreSQL in place of the file in the data directory (docs/cluster.md).
+const postgresUrl = matching(
+  /^postgres(ql)?:\/\/[^/?\s]+\/[^/?\s]+(\?\S*)?$/,
+  "an address such as postgres://user:password@host:5432/database; several hosts are separated by commas",
+  "URL",
+);
+
+const CLUSTER_SETTINGS = {
+  database_url: optional(postgresUrl, {
+    group: "Cluster",
+    help: "A PostgreSQL database that stores everything instead of the data directory, so that several nodes can form a cluster. Prefer a file, because the URL contains a password.",
+    absent: "a single server with its data directory",
+    secret: true,
+  }),
+  encryption_key: optional(text, {
+    group: "Cluster",
+    help: "The key that encrypts secrets in the database: 64 hexadecimal digits, the same on all nodes. Create one with `openssl rand -hex 32`. Prefer a file.",
+    absent: "encryption.key in the data directory, created at the first start",
+    secret: true,
+  }),
+  node_address: optional(address, {
+    group: "Cluster",
+    help: "The address where other nodes of the cluster reach this one. It is also the node's name.",
+    absent: "the name of this machine and the port of address",
+  }),
+  cluster_lease: setting(duration(2000, 60_000), 6000, {
+    group: "Cluster",
+    help: "How long other nodes wait before they take over from a node that crashed or hangs. The same on all nodes.",
+  }),
+  cluster_active: setting(choice("one", "every"), "one", {
+    group: "Cluster",
+    help: "Whether one node is active while the others stand by, or all nodes share the work. The same on all nodes.",
+  }),
+  cluster_reads: setting(choice("active", "every"), "active", {
+    group: "Cluster",
+    help: "Which nodes serve read-only requests: the active one, or every node, even while none is active. Other requests are forwarded to the active node.",
+  }),
+};
 
 /** Default addresses of Ollama, LM Studio, vLLM and llama.cpp. */
 const LOCAL_MODEL_SERVERS = [11_434, 1_234, 8_000, 8_080].map((port) => `http://127.0.0.1:${port}`);

@@ -1,8 +1,9 @@
 // A program on a terminal: one of this machine on a local pseudo-terminal, or one inside a container (terminal-container.ts).
+
+import { readFileSync, readlinkSync } from "node:fs";
 import type { Clock } from "#base/clock.ts";
 import type { ProcessGroups } from "../scripts/groups.ts";
 import { endSession } from "./end.ts";
-import { findForegroundFolder } from "./foreground.ts";
 import { type OutputGate, spawnWithGate } from "./gate.ts";
 
 export type TerminalSize = { height: number; width: number };
@@ -89,4 +90,27 @@ export const startProgram = (options: LocalProgramOptions, events: ProgramEvents
       void endSession(child.pid, clock);
     },
   };
+};
+
+/** `leader` is the terminal's first process. Returns undefined if the system does not report the folder. */
+const findForegroundFolder = (leader: number): string | undefined =>
+  findFolder(findForeground(leader) ?? leader) ?? findFolder(leader);
+
+/** Returns the leader of the foreground group; the name in `stat` may contain spaces and parentheses. */
+const findForeground = (pid: number): number | undefined => {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
+    const [, , , , , group] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    return Number(group) > 0 ? Number(group) : undefined;
+  } catch {
+    return undefined;
+  }
+};
+
+const findFolder = (pid: number): string | undefined => {
+  try {
+    return readlinkSync(`/proc/${pid}/cwd`);
+  } catch {
+    return undefined;
+  }
 };

@@ -1,15 +1,16 @@
 // Presents chats, messages, queued messages and parts. All internal data is stripped here.
 import type { Message, Queued } from "#actors/chat/machine/decision.ts";
-import { rfc3339 } from "#base/clock.ts";
+import { rfc3339, rfc3339OrAbsent } from "#base/clock.ts";
+import type { ShownDiff } from "#db/chats/diffs.ts";
 import type { ChatFileRow } from "#db/chats/files.ts";
 import type { ChatView } from "#db/chats/views.ts";
 import type { AgentOption, AgentSessionState } from "#schema/chats/agent-option.ts";
 import type { Chat, ChatMessage, ChildChat, QueuedMessage } from "#schema/chats/chat.ts";
 import type { ChatContext, StoredResource } from "#schema/chats/chat-context.ts";
+import type { DiffStatus } from "#schema/chats/chat-diff.ts";
 import { type MessagePart, presentPart, type ShownPart } from "#schema/chats/chat-part.ts";
 import { shownStatus } from "#schema/chats/chat-status.ts";
 import { toPermissionMode } from "#src/tools/permission-mode.ts";
-import { presentDiffStatus } from "./diff-status.ts";
 
 /** Omits members that are null or an empty string. */
 const present = <T extends Record<string, unknown>>(members: T): { [K in keyof T]?: NonNullable<T[K]> } =>
@@ -149,3 +150,26 @@ export const presentQueued = (chat_id: string, queued: Queued, compat: boolean):
 /** What hooks add for the model is hidden from everyone else (rule HK-10). */
 const shownContent = (content: readonly MessagePart[], compat: boolean): ShownPart[] =>
   content.filter(({ type }) => type !== "hook-context").map((part) => presentPart(part, compat));
+
+// Presents the pull request status of a chat.
+const presentDiffStatus = (chat_id: string, diff: ShownDiff): DiffStatus => ({
+  chat_id,
+  ...(diff.url ? { url: diff.url } : {}),
+  ...(diff.pr_state ? { pull_request_state: diff.pr_state } : {}),
+  pull_request_title: diff.pr_title,
+  pull_request_draft: diff.pr_draft,
+  ...(diff.pr_number === null ? {} : { pr_number: diff.pr_number }),
+  changes_requested: diff.changes_requested,
+  approved: diff.approved,
+  reviewer_count: diff.reviewer_count,
+  additions: diff.additions,
+  deletions: diff.deletions,
+  changed_files: diff.changed_files,
+  commits: diff.commits,
+  ...(diff.author_login ? { author_login: diff.author_login } : {}),
+  ...(diff.author_avatar_url ? { author_avatar_url: diff.author_avatar_url } : {}),
+  ...(diff.base_branch ? { base_branch: diff.base_branch } : {}),
+  head_branch: diff.head_branch || diff.branch,
+  ...(diff.refreshed_at === null ? {} : { refreshed_at: rfc3339OrAbsent(diff.refreshed_at) }),
+  stale_at: rfc3339(diff.stale_at),
+});

@@ -3,10 +3,11 @@
 import { accessSync, constants, existsSync, readdirSync, statfsSync, statSync } from "node:fs";
 import { createServer } from "node:net";
 import { join, resolve } from "node:path";
-import { type Clock, rfc3339 } from "#base/clock.ts";
+import { makeConsumer } from "#actors/hooks/open.ts";
+import { type Clock, rfc3339, systemClock } from "#base/clock.ts";
 import { imageRegistry } from "#base/config/docker-settings.ts";
 import { type Address, address } from "#base/config/kinds.ts";
-import { type Config, findContainerAccessProblem, listensOnLoopback } from "#base/config.ts";
+import { accessUrl, type Config, findContainerAccessProblem, listensOnLoopback } from "#base/config.ts";
 import { EncryptionKeyError, keyFile, openEncryption } from "#base/encryption.ts";
 import { carriedConnections, openFilesLimit } from "#base/system/open-files.ts";
 import { readTls, TlsError } from "#base/tls.ts";
@@ -15,15 +16,41 @@ import { backupFolder } from "#db/backup/schedule.ts";
 import { isDamage, NEXT_STEP } from "#db/engine/damage.ts";
 import { describeUndecryptableSecrets, inspectDatabase, isInUse, quickCheck } from "#db/engine/inspect.ts";
 import { unfinishedMove } from "#db/engine/moving.ts";
+import { probeConsumer } from "#src/hooks/probe.ts";
 import { DockerProvisioner } from "#src/provisioners/docker/docker.ts";
-import { hostsOfApps } from "./app-hosts.ts";
-import { bucket } from "./bucket.ts";
+import { appHosts } from "../applications/names.ts";
 import type { Finding } from "./finding.ts";
 import { homeBackupPlace } from "./home-backups.ts";
-import { hookConsumer } from "./hooks.ts";
 import { localWorkspaces, localWorkspaceUser } from "./local.ts";
 import { postgres } from "./postgres.ts";
 import { terraformProgram } from "./terraform.ts";
+
+const WAIT_MS = 3000;
+
+/** Returns no finding when uploads are in the database and belong there. */
+const bucket = async (config: Config & { database_url: string }): Promise<Finding[]> => {
+  const name = "uploads";
+  // Imported lazily, because a single server does not need it.
+  const [{ makeBucket: bucketOf, describeBucketMismatch: strangeBucket }, { keptObjects }] = await Promise.all([
+    import("#db/pg/uploads.ts"),
+    import("#db/pg/kept-objects.ts"),
+  ]);
+  const found = bucketOf(config, systemClock);
+  try {
+    await found?.check();
+    // A database that does not respond is reported separately.
+    const kept = await keptObjects(config.database_url, { wait_ms: WAIT_MS }).catch(() => []);
+    const problem = await strangeBucket(found, kept);
+    if (problem !== undefined) return [{ name, status: "wrong", detail: problem }];
+  } catch (error) {
+    return [{ name, status: "wrong", detail: (error as Error).message }];
+  }
+  if (!found) return [];
+  if (config.s3_endpoint?.protocol === "http:" && !/^(127\.|localhost$|\[::1\]$)/.test(config.s3_endpoint.hostname)) {
+    return [{ name, status: "warn", detail: `in ${found.name}, which uploads reach unencrypted` }];
+  }
+  return [{ name, status: "ok", detail: `in ${found.name}; written, read and removed there` }];
+};
 
 const MB = 1024 * 1024;
 /** Below this, the next growth of the write-ahead log may fail. */
@@ -286,4 +313,47 @@ const exposure = (config: Config): Finding[] => {
   if (metrics !== undefined && !/^(127\.|localhost$|::1$)/.test(metrics))
     warn("metrics are served to other machines without authentication");
   return found;
+};
+
+// Checks whether apps and ports have their own hosts: without them, most apps stay blank, and people should know before they try.
+const hostsOfApps = (config: Config): Finding => {
+  const name = "app hosts";
+  const hosts = appHosts({ config, accessUrl: accessUrl(config, config.address.port) });
+  if (hosts.exist) return { name, status: "ok", detail: `apps open at ${hosts.wildcard}` };
+  const remedy =
+    "set wildcard_access_url, such as *.apps.example.com, with a DNS entry and a certificate for these names";
+  if (config.disable_path_apps) {
+    return {
+      name,
+      status: "warn",
+      detail: `apps cannot be opened: disable_path_apps is set and they have no hosts; ${remedy}`,
+    };
+  }
+  if (config.path_apps_same_origin) {
+    return {
+      name,
+      status: "warn",
+      detail: `apps have no hosts and can act as their viewer (path_apps_same_origin); ${remedy}`,
+    };
+  }
+  return {
+    name,
+    status: "warn",
+    detail: `apps have no hosts, and most of them stay blank below the access URL; ${remedy}`,
+  };
+};
+
+/** Calls the lifecycle hook consumer as the server would. */
+const hookConsumer = async (config: Config, clock: Clock): Promise<Finding[]> => {
+  const name = "hooks";
+  const consumer = makeConsumer(config);
+  if (!consumer) return [];
+  if (!config.hook_enabled) return [{ name, status: "warn", detail: "turned off by hook_enabled" }];
+  const problem = await probeConsumer(clock, consumer);
+  if (problem !== undefined)
+    return [{ name, status: "wrong", detail: `the consumer did not return a valid response: ${problem}` }];
+  if (config.hook_mode === "observe") {
+    return [{ name, status: "warn", detail: "the consumer responds; hook_mode observe enforces nothing" }];
+  }
+  return [{ name, status: "ok", detail: "the consumer responds" }];
 };

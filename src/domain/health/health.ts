@@ -1,6 +1,6 @@
 // The deployment's health as seen by the running server: the checks of `slipway doctor`, and whether it can reach itself. Checked at most
 // once a minute; dismissed warnings are a setting (rules DP-5, DP-6).
-import type { ModelSettings } from "#actors/models/model-settings.ts";
+import type { ModelConfigRow, ModelProviderRow, ModelSettings } from "#actors/models/model-settings.ts";
 import type { PrebuildKeeper } from "#actors/prebuilds/keeper.ts";
 import { type Clock, rfc3339 } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
@@ -13,8 +13,8 @@ import type { HomeBackupReport } from "#schema/workspaces/home-backup.ts";
 import type { Workers } from "#src/provisioners/external/workers.ts";
 import type { Network } from "../tailnet/network.ts";
 import { examine } from "./checks.ts";
+import type { Finding } from "./finding.ts";
 import { homesBackedUp } from "./home-backups.ts";
-import { checkDefaultModel } from "./models.ts";
 import { presetsKeptReady } from "./prebuilds.ts";
 import { makeReport, type Seen } from "./report.ts";
 
@@ -164,4 +164,16 @@ export const changeHealthSettings = async (
     }),
   ]);
   return true;
+};
+
+type Everything = { readonly providers: readonly ModelProviderRow[]; readonly models: readonly ModelConfigRow[] };
+
+/** Returns a warning when models exist and none of them is an enabled default. */
+const checkDefaultModel = ({ providers, models }: Everything): Finding[] => {
+  const isOn = (one: ModelConfigRow): boolean =>
+    one.enabled && providers.some(({ id, enabled }) => id === one.provider_id && enabled);
+  if (models.length === 0 || models.some((one) => one.is_default && isOn(one))) return [];
+  const detail =
+    "There is no default model. New chats use the first enabled model, which may not respond. Choose a default in Administration > Models.";
+  return [{ name: "models", status: "warn", detail }];
 };

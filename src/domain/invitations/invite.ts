@@ -1,10 +1,13 @@
 // Invites people and manages pending invitations: list, resend, revoke (rules IV-1 to IV-6).
+
+import { rfc3339, rfc3339OrAbsent } from "#base/clock.ts";
 import { emailKey } from "#base/email-address.ts";
 import { conflict, forbidden, invalidField, notFound } from "#base/errors.ts";
 import { isUuid, uuid } from "#base/ids.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { CommitError } from "#db/engine/store.ts";
 import { type AuditEntry, type AuditedChange, audited } from "#db/reports/audit/audit.ts";
+import { listTemplatesByOrganization } from "#db/templates/templates.ts";
 import { findGroup } from "#db/users/groups.ts";
 import {
   countInvitations,
@@ -19,17 +22,17 @@ import {
 } from "#db/users/invitations.ts";
 import { findOrganization, type OrganizationRow } from "#db/users/organizations.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
-import type { Invitations, Invited, InviteRequest, NewInvitation } from "#schema/users/invitation.ts";
+import type { Invitation, Invitations, Invited, InviteRequest, NewInvitation } from "#schema/users/invitation.ts";
 import { mayCreateUsers, maySeeOrganization } from "../access.ts";
+import { LOCAL_PROVISIONER, mayHaveLocal, whyNoLocal } from "../builds/local-rule.ts";
 import type { DomainContext } from "../context.ts";
 import { isEveryone } from "../groups/find.ts";
+import { getGroupAcl } from "../templates/access-list.ts";
 import { findAccountByEmail, storedEmail } from "../users/email.ts";
 import { defaultOrganization } from "../users/first-user.ts";
 import { organizationRoles, siteRoles } from "../users/site-roles.ts";
 import { INVITATION_MS, linkTo, newLink, type Outgoing, sendLinks } from "./links.ts";
-import { presentInvitation } from "./present.ts";
 import { type Gift, mayInvite, requireGrantable } from "./rights.ts";
-import { hasTemplateForMembers } from "./templates.ts";
 
 const MAX_PENDING = 1_000;
 /** Expired invitations are shown for this long, so that they can be resent. */
@@ -223,4 +226,41 @@ export const revokeInvitation = async (ctx: DomainContext, caller: UserCaller, i
     if (!(error instanceof CommitError) || error.reason !== "stale") throw error;
     throw notFound();
   });
+};
+
+// Presents invitations to administrators.
+const presentInvitation = (
+  row: InvitationRow,
+  { inviter, organization }: { readonly inviter: string; readonly organization: string },
+  now: number,
+): Invitation => ({
+  id: row.id,
+  email: row.email,
+  name: row.name,
+  roles: row.roles,
+  organization_id: row.organization_id,
+  organization_name: organization,
+  organization_roles: row.organization_roles,
+  group_ids: row.group_ids,
+  invited_by: inviter,
+  created_at: rfc3339(row.created_at),
+  expires_at: rfc3339(row.expires_at),
+  expired: row.expires_at <= now,
+  sent_at: rfc3339OrAbsent(row.sent_at),
+  send_problem: row.send_problem,
+});
+
+/** Returns whether at least one template is shared with all members and can be started by them. */
+const hasTemplateForMembers = async (
+  { store, config }: Pick<DomainContext, "store" | "config">,
+  organization_id: string,
+): Promise<boolean> => {
+  const membersHaveLocal = whyNoLocal(config) === undefined && mayHaveLocal(config, []);
+  const rows = await store.scan(listTemplatesByOrganization({ organization_id }));
+  return rows.some(
+    (template) =>
+      template.deprecation_message === "" &&
+      getGroupAcl(template)[organization_id] !== undefined &&
+      (template.provisioner !== LOCAL_PROVISIONER || membersHaveLocal),
+  );
 };

@@ -2,6 +2,7 @@
 // read, and must be entered again when a server's URL changes.
 import { AppError, forbidden, invalidField, notFound } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
+import type { Outbound } from "#base/outbound.ts";
 import { CommitError } from "#db/engine/store.ts";
 import {
   deleteMcpServer,
@@ -20,7 +21,6 @@ import type { DomainContext } from "../context.ts";
 import { organizationAt } from "../organizations/find.ts";
 import { type McpSecrets, openSecrets, sealSecrets, toProviderId } from "./access.ts";
 import { parseHeaders, parseSecret, parseSlug, toColumns } from "./input.ts";
-import { checkReachable } from "./reachable.ts";
 
 const MOST = 200;
 const ADMINISTRATORS = "Only administrators of the organization can do this.";
@@ -198,4 +198,17 @@ const secretsAfter = (
     return secret ? { client_secret: secret } : {};
   }
   return {};
+};
+
+type Deps = { readonly mcpOutbound: Outbound; readonly outbound: Outbound };
+
+/** Rejects with 400 and names the field. A hostname that does not resolve now is accepted, because it may later. */
+const checkReachable = async (
+  { mcpOutbound, outbound }: Deps,
+  { url, oauth2 }: Pick<McpServerRow, "url" | "oauth2">,
+): Promise<void> => {
+  const refused = await mcpOutbound.refusalOf(new URL(url));
+  if (refused !== undefined) throw invalidField("url", refused);
+  const unsigned = oauth2 && (await outbound.refusalOf(new URL(oauth2.token_url)));
+  if (unsigned) throw invalidField("oauth2.token_url", unsigned);
 };

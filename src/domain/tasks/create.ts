@@ -8,6 +8,7 @@ import { insertTask, type TaskRow } from "#db/tasks/tasks.ts";
 import type { TemplateRow } from "#db/templates/templates.ts";
 import { findWorkspacePlace } from "#db/workspaces/workspaces.ts";
 import type { CreateTask, Task } from "#schema/tasks/task.ts";
+import { asLine } from "#schema/text.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import { mayCreateChat } from "../access.ts";
 import { checkAgent, findDefaultAgent } from "../ai/coding-agents.ts";
@@ -19,8 +20,21 @@ import type { DomainContext } from "../context.ts";
 import type { KnownUser } from "../users/find.ts";
 import { createWorkspace } from "../workspaces/create.ts";
 import { auditTask } from "./audit.ts";
-import { nameFor, titleFor } from "./name.ts";
 import { presentTask } from "./present.ts";
+
+// Default names of tasks. The name appears in the audit log, in URLs and in the workspace's name, where others see it, so it contains
+// nothing of the prompt. The title, visible only to users who can see the task, is the prompt's first line. Pure.
+const TAIL = 8;
+const MAX_TITLE_LENGTH = 64;
+
+/** Returns a name that is valid for workspaces; `salt` is letters and digits that differ between tasks. */
+const nameFor = (salt: string): string => `task-${salt.toLowerCase().slice(0, TAIL)}`;
+
+/** Returns the first line of the prompt, truncated. */
+const titleFor = (prompt: string): string => {
+  const line = asLine(prompt.trim().split("\n", 1)[0] ?? "");
+  return line.length <= MAX_TITLE_LENGTH ? line : `${line.slice(0, MAX_TITLE_LENGTH - 1).trimEnd()}…`;
+};
 
 /** Returns the new task. Rejects with 400, 403, 404 and 409 like new workspaces and new chats. */
 export const createTask = async (

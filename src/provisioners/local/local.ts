@@ -7,7 +7,7 @@ import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { pause } from "#base/retry.ts";
 import { memoryFolder, removeMemoryFolder } from "#base/secrets/memory-folder.ts";
-import { findSystemUser, isUsableShell } from "#base/system-user.ts";
+import { findSystemUser, isUsableShell } from "#base/system/system-user.ts";
 import {
   ProvisionError,
   type Provisioned,

@@ -52,25 +52,30 @@ const ask = (base: string | undefined, token: string | undefined) =>
     body: JSON.stringify({ model: "test-model", max_tokens: 5, messages: [{ role: "user", content: "hello" }] }),
   });
 
-testInside("[GW-7] its programs find addresses and a working token, and the template's variables are kept", async () => {
-  await using world = await openWorkspace();
-  const found = await world.environment();
-  const token = found.ANTHROPIC_AUTH_TOKEN ?? "";
-  expect(token).toStartWith("slipway-ai.");
-  expect(found).toEqual({
-    ANTHROPIC_BASE_URL: `${world.base}/anthropic`,
-    ANTHROPIC_AUTH_TOKEN: token,
-    GOOGLE_GEMINI_BASE_URL: `${world.base}/google`,
-    GEMINI_API_KEY: token,
-    // Without a token, because the template's own address must not receive it.
-    OPENAI_BASE_URL: "https://own.example/v1",
-  });
-  const asked = ask(found.ANTHROPIC_BASE_URL, found.ANTHROPIC_AUTH_TOKEN);
-  (await world.upstream.next()).answer(200, { usage: { input_tokens: 1, output_tokens: 2 } });
-  expect((await asked).status).toBe(200);
-  expect(await gatewayCalls(world.owner)).toMatchObject([{ workspace_id: world.workspace.id, workspace_name: "dev" }]);
-  expect(await gatewayCalls(world.owner, `?workspace_id=${world.workspace.id}`)).toHaveLength(1);
-});
+testInside(
+  "[GW-7] its programs find addresses and a working token, and the template's variables are kept",
+  async () => {
+    await using world = await openWorkspace();
+    const found = await world.environment();
+    const token = found.ANTHROPIC_AUTH_TOKEN ?? "";
+    expect(token).toStartWith("slipway-ai.");
+    expect(found).toEqual({
+      ANTHROPIC_BASE_URL: `${world.base}/anthropic`,
+      ANTHROPIC_AUTH_TOKEN: token,
+      GOOGLE_GEMINI_BASE_URL: `${world.base}/google`,
+      GEMINI_API_KEY: token,
+      // Without a token, because the template's own address must not receive it.
+      OPENAI_BASE_URL: "https://own.example/v1",
+    });
+    const asked = ask(found.ANTHROPIC_BASE_URL, found.ANTHROPIC_AUTH_TOKEN);
+    (await world.upstream.next()).answer(200, { usage: { input_tokens: 1, output_tokens: 2 } });
+    expect((await asked).status).toBe(200);
+    expect(await gatewayCalls(world.owner)).toMatchObject([
+      { workspace_id: world.workspace.id, workspace_name: "dev" },
+    ]);
+    expect(await gatewayCalls(world.owner, `?workspace_id=${world.workspace.id}`)).toHaveLength(1);
+  },
+);
 
 testInside("[GW-7] the token is revoked with the build; it is not stored and is hidden from chats", async () => {
   await using world = await openWorkspace();

@@ -38,38 +38,32 @@ const openPlace = () => {
   };
 };
 
-testInside(
-  "[AU-4] actions on the machine are recorded without an account, with how they were done",
-  async () => {
-    await using world = openPlace();
-    const { place, clock, store, eyes } = world;
-    await prepareIdentity(
-      { store, clock, passwords: new Passwords(clock) },
-      testConfig(place.path, { env: NOBODY_YET }),
-    );
-    const accounts = new MachineAccounts(store, clock);
-    await accounts.setUp({ username: "root", email: "root@example.com", password: "correct-horse-battery" });
-    await accounts.create({ username: "ann", email: "ann@example.com", password: "correct-horse-battery", roles: [] });
-    await accounts.setSuspended("ann", true);
-    await accounts.setPassword("ann", "another-long-Secret");
-    const made = await accounts.createToken("root", { name: "ci" });
-    await accounts.revokeToken(made.id);
-    const rows = eyes.query("select action, resource_type, resource_target from audit_logs order by key").values();
-    expect(rows).toEqual([
-      ["create", "user", "root"],
-      ["create", "user", "ann"],
-      ["write", "user", "ann"],
-      ["write", "user", "ann"],
-      ["create", "api_key", "ci"],
-      ["delete", "api_key", "ci"],
-    ]);
-    const how = "select distinct user_id, ip, user_agent, json_extract(additional_fields, '$.by') from audit_logs";
-    expect(eyes.query(how).values()).toEqual([[null, null, "slipway", "command line"]]);
-    const all = JSON.stringify(eyes.query("select * from audit_logs").all());
-    for (const secret of ["correct-horse", "another-long", "$argon2", made.token.slice(11)])
-      expect(all).not.toContain(secret);
-  },
-);
+testInside("[AU-4] actions on the machine are recorded without an account, with how they were done", async () => {
+  await using world = openPlace();
+  const { place, clock, store, eyes } = world;
+  await prepareIdentity({ store, clock, passwords: new Passwords(clock) }, testConfig(place.path, { env: NOBODY_YET }));
+  const accounts = new MachineAccounts(store, clock);
+  await accounts.setUp({ username: "root", email: "root@example.com", password: "correct-horse-battery" });
+  await accounts.create({ username: "ann", email: "ann@example.com", password: "correct-horse-battery", roles: [] });
+  await accounts.setSuspended("ann", true);
+  await accounts.setPassword("ann", "another-long-Secret");
+  const made = await accounts.createToken("root", { name: "ci" });
+  await accounts.revokeToken(made.id);
+  const rows = eyes.query("select action, resource_type, resource_target from audit_logs order by key").values();
+  expect(rows).toEqual([
+    ["create", "user", "root"],
+    ["create", "user", "ann"],
+    ["write", "user", "ann"],
+    ["write", "user", "ann"],
+    ["create", "api_key", "ci"],
+    ["delete", "api_key", "ci"],
+  ]);
+  const how = "select distinct user_id, ip, user_agent, json_extract(additional_fields, '$.by') from audit_logs";
+  expect(eyes.query(how).values()).toEqual([[null, null, "slipway", "command line"]]);
+  const all = JSON.stringify(eyes.query("select * from audit_logs").all());
+  for (const secret of ["correct-horse", "another-long", "$argon2", made.token.slice(11)])
+    expect(all).not.toContain(secret);
+});
 
 testInside(
   "[AU-13] the export reads page by page as it is consumed, and ends when its reader's token is revoked",

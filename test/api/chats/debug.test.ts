@@ -59,58 +59,55 @@ testInside("[RM-1] nothing is recorded unless the deployment, or an administrato
   expect((await settled(forced, await turn(forced, "forced"), 1)).length).toBe(1);
 });
 
-testInside(
-  "[RM-2] a run shows the model's requests and answers, step by step; newest runs first",
-  async () => {
-    await using world = await openChatWorld(FORCED);
-    const unsafe_dynamic_tools = [{ name: "ask", description: "asks", input_schema: {} }];
-    const { id } = await createChat(world, "first", { unsafe_dynamic_tools });
-    using follower = await Follower.open(world.owner, id);
-    (await world.models.next()).fail("auth", { status_code: 401 });
-    await follower.until(({ status }) => status === "error");
-    await settled(world, id, 1);
-    const { message } = await sendMessage(world, id, "second");
-    const call = await world.models.next();
-    call
-      .callTool("c", "unknown")
-      .push({ type: "usage", usage: { input_tokens: 3, output_tokens: 4 } })
-      .finish("tool_calls");
-    (await world.models.next()).say("done").finish();
-    await follower.until(({ status }) => status === "waiting");
-    const [newest, oldest] = await settled(world, id, 2);
-    expect(newest).toMatchObject({
-      chat_id: id,
-      kind: "chat_turn",
-      status: "completed",
-      provider: "scripted",
-      summary: "2 model calls",
-      trigger_message_id: message?.id as number,
-      history_tip_message_id: message?.id as number,
-    });
-    expect(oldest).toMatchObject({ status: "error", summary: "1 model call" });
-    const { steps, ...run } = await runOf(world.owner, id, newest?.id as string);
-    expect(run).toEqual(newest as ChatRun);
-    expect(steps.map(({ step_number, operation, status }) => [step_number, operation, status])).toEqual([
-      [1, "stream", "completed"],
-      [2, "stream", "completed"],
-    ]);
-    const [one, two] = steps;
-    expect(one?.usage).toEqual({ input_tokens: 3, output_tokens: 4 });
-    expect(one?.request).toMatchObject({
-      tools: expect.arrayContaining([expect.objectContaining({ name: "ask", description: "asks" })]),
-    });
-    expect(JSON.stringify(one?.request)).toContain("second");
-    expect(one?.response).toMatchObject({
-      content: [{ type: "tool-call", tool_name: "unknown" }],
-      finish: "tool_calls",
-    });
-    expect(two?.response).toMatchObject({ content: [{ type: "text", text: "done" }], finish: "stop" });
-    const failed = await runOf(world.owner, id, oldest?.id as string);
-    expect(failed.steps).toMatchObject([{ status: "error", error: { kind: "auth", status_code: 401 } }]);
-    const older = await world.owner.get<ChatRun[]>(`/api/experimental/chats/${id}/debug/runs`);
-    expect(older.map((found) => found.id)).toEqual([newest?.id as string, oldest?.id as string]);
-  },
-);
+testInside("[RM-2] a run shows the model's requests and answers, step by step; newest runs first", async () => {
+  await using world = await openChatWorld(FORCED);
+  const unsafe_dynamic_tools = [{ name: "ask", description: "asks", input_schema: {} }];
+  const { id } = await createChat(world, "first", { unsafe_dynamic_tools });
+  using follower = await Follower.open(world.owner, id);
+  (await world.models.next()).fail("auth", { status_code: 401 });
+  await follower.until(({ status }) => status === "error");
+  await settled(world, id, 1);
+  const { message } = await sendMessage(world, id, "second");
+  const call = await world.models.next();
+  call
+    .callTool("c", "unknown")
+    .push({ type: "usage", usage: { input_tokens: 3, output_tokens: 4 } })
+    .finish("tool_calls");
+  (await world.models.next()).say("done").finish();
+  await follower.until(({ status }) => status === "waiting");
+  const [newest, oldest] = await settled(world, id, 2);
+  expect(newest).toMatchObject({
+    chat_id: id,
+    kind: "chat_turn",
+    status: "completed",
+    provider: "scripted",
+    summary: "2 model calls",
+    trigger_message_id: message?.id as number,
+    history_tip_message_id: message?.id as number,
+  });
+  expect(oldest).toMatchObject({ status: "error", summary: "1 model call" });
+  const { steps, ...run } = await runOf(world.owner, id, newest?.id as string);
+  expect(run).toEqual(newest as ChatRun);
+  expect(steps.map(({ step_number, operation, status }) => [step_number, operation, status])).toEqual([
+    [1, "stream", "completed"],
+    [2, "stream", "completed"],
+  ]);
+  const [one, two] = steps;
+  expect(one?.usage).toEqual({ input_tokens: 3, output_tokens: 4 });
+  expect(one?.request).toMatchObject({
+    tools: expect.arrayContaining([expect.objectContaining({ name: "ask", description: "asks" })]),
+  });
+  expect(JSON.stringify(one?.request)).toContain("second");
+  expect(one?.response).toMatchObject({
+    content: [{ type: "tool-call", tool_name: "unknown" }],
+    finish: "tool_calls",
+  });
+  expect(two?.response).toMatchObject({ content: [{ type: "text", text: "done" }], finish: "stop" });
+  const failed = await runOf(world.owner, id, oldest?.id as string);
+  expect(failed.steps).toMatchObject([{ status: "error", error: { kind: "auth", status_code: 401 } }]);
+  const older = await world.owner.get<ChatRun[]>(`/api/experimental/chats/${id}/debug/runs`);
+  expect(older.map((found) => found.id)).toEqual([newest?.id as string, oldest?.id as string]);
+});
 
 testInside("[RM-9] model calls in addition to the turns are recorded by kind", async () => {
   const models = new ScriptedModels(true);
@@ -218,48 +215,45 @@ testInside(
   180_000,
 );
 
-testInside(
-  "[RM-6] credentials are not recorded, nor data that a provider stores with its messages",
-  async () => {
-    const secrets = [
-      "Authorization: Bearer abcdefghijklmnop",
-      "sk-proj-abcdefghijklmnopqrstu",
-      "eyJhbGciOiJIUzI1.eyJzdWIiOiIxMjM0.abcdefgh",
-      "https://ada:hunter22@example.com/x",
-      "ghp_abcdefghijklmnopqrstuvwxyz0123456789",
-      "AKIAIOSFODNN7EXAMPLE",
-      "-----BEGIN RSA PRIVATE KEY-----\nMIIEabc\n-----END RSA PRIVATE KEY-----",
-      "abcdefghij-abcdefghijklmnopqrstuv",
-    ];
-    for (const secret of secrets)
-      expect([secret, withoutSecrets(`a ${secret} b`)]).toEqual([secret, expect.stringContaining("[redacted]")]);
-    const plain = "The token count is 12; see https://example.com/a:b and task-force.";
-    expect(withoutSecrets(plain)).toBe(plain);
-    expect(
-      recordable({ api_key: "x", "X-Api-Key": "y", input_tokens: 3, session_token: "t", nested: { password: "z" } }),
-    ).toEqual({
-      api_key: "[redacted]",
-      "X-Api-Key": "[redacted]",
-      input_tokens: 3,
-      session_token: "[redacted]",
-      nested: { password: "[redacted]" },
-    });
-    await using world = await openChatWorld(FORCED);
-    const { id } = await createChat(world, `my key is ${secrets[1]}`);
-    using follower = await Follower.open(world.owner, id);
-    (await world.models.next())
-      .push({ type: "text", delta: "hm", metadata: { p: { signature: "of-the-provider" } } })
-      .finish();
-    await follower.until(({ status }) => status === "waiting");
-    const [run] = await settled(world, id, 1);
-    const text = JSON.stringify(await runOf(world.owner, id, run?.id as string));
-    expect([
-      text.includes("abcdefghijklmnopqrstu"),
-      text.includes("of-the-provider"),
-      text.includes("my key is"),
-    ]).toEqual([false, false, true]);
-  },
-);
+testInside("[RM-6] credentials are not recorded, nor data that a provider stores with its messages", async () => {
+  const secrets = [
+    "Authorization: Bearer abcdefghijklmnop",
+    "sk-proj-abcdefghijklmnopqrstu",
+    "eyJhbGciOiJIUzI1.eyJzdWIiOiIxMjM0.abcdefgh",
+    "https://ada:hunter22@example.com/x",
+    "ghp_abcdefghijklmnopqrstuvwxyz0123456789",
+    "AKIAIOSFODNN7EXAMPLE",
+    "-----BEGIN RSA PRIVATE KEY-----\nMIIEabc\n-----END RSA PRIVATE KEY-----",
+    "abcdefghij-abcdefghijklmnopqrstuv",
+  ];
+  for (const secret of secrets)
+    expect([secret, withoutSecrets(`a ${secret} b`)]).toEqual([secret, expect.stringContaining("[redacted]")]);
+  const plain = "The token count is 12; see https://example.com/a:b and task-force.";
+  expect(withoutSecrets(plain)).toBe(plain);
+  expect(
+    recordable({ api_key: "x", "X-Api-Key": "y", input_tokens: 3, session_token: "t", nested: { password: "z" } }),
+  ).toEqual({
+    api_key: "[redacted]",
+    "X-Api-Key": "[redacted]",
+    input_tokens: 3,
+    session_token: "[redacted]",
+    nested: { password: "[redacted]" },
+  });
+  await using world = await openChatWorld(FORCED);
+  const { id } = await createChat(world, `my key is ${secrets[1]}`);
+  using follower = await Follower.open(world.owner, id);
+  (await world.models.next())
+    .push({ type: "text", delta: "hm", metadata: { p: { signature: "of-the-provider" } } })
+    .finish();
+  await follower.until(({ status }) => status === "waiting");
+  const [run] = await settled(world, id, 1);
+  const text = JSON.stringify(await runOf(world.owner, id, run?.id as string));
+  expect([
+    text.includes("abcdefghijklmnopqrstu"),
+    text.includes("of-the-provider"),
+    text.includes("my key is"),
+  ]).toEqual([false, false, true]);
+});
 
 testInside("[RM-7] a turn continues when its record cannot be written", async () => {
   await using world = await openChatWorld(FORCED);

@@ -144,46 +144,43 @@ testInside("[CH-41] an edit races the commit of a step: before or after it, no o
   }
 });
 
-testInside(
-  "[CH-41] the deadline races the results: one of them answers the calls, the other is too late",
-  async () => {
-    const clock = new ManualClock();
-    await using world = await openChatWorld({ clock });
-    const { chats, scheduler } = contextOf(world.server);
-    const unsafe_dynamic_tools = [{ name: "ask", description: "asks", input_schema: {} }];
-    for (const first of ["results", "deadline"] as const) {
-      const { id } = await createChat(world, "go", { unsafe_dynamic_tools });
-      using follower = await Follower.open(world.owner, id);
-      (await world.models.next()).callTool("c", "ask").finish("tool_calls");
-      await follower.until(({ status }) => status === "requires_action");
-      const one = { tool_call_id: "c", output: "an answer" };
-      const gate = hold(world, storesMessages);
-      let outcome: Promise<unknown>;
-      if (first === "results") {
-        // Not as a request, which would time out.
-        outcome = chats.ask(id, "completeAction", { results: [{ ...one, is_error: false }] });
-        await gate.reached;
-        clock.leap(DEADLINE_MS + 1);
-      } else {
-        clock.leap(DEADLINE_MS + 1);
-        await gate.reached;
-        outcome = world.owner
-          .fetch("POST", `${pathOf(id)}/tool-results`, { results: [one] })
-          .then(({ status }) => status);
-      }
-      await aRound(world, id);
-      gate.release();
-      expect(await outcome).toBe(first === "results" ? null : 409);
-      await scheduler.tick();
-      const call = await world.models.next();
-      const answers = call.request.messages.filter(({ role }) => role === "tool");
-      expect(answers.length).toBe(1);
-      expect(JSON.stringify(answers).includes("an answer")).toBe(first === "results");
-      call.finish();
-      await follower.until(({ status }) => status === "waiting");
+testInside("[CH-41] the deadline races the results: one of them answers the calls, the other is too late", async () => {
+  const clock = new ManualClock();
+  await using world = await openChatWorld({ clock });
+  const { chats, scheduler } = contextOf(world.server);
+  const unsafe_dynamic_tools = [{ name: "ask", description: "asks", input_schema: {} }];
+  for (const first of ["results", "deadline"] as const) {
+    const { id } = await createChat(world, "go", { unsafe_dynamic_tools });
+    using follower = await Follower.open(world.owner, id);
+    (await world.models.next()).callTool("c", "ask").finish("tool_calls");
+    await follower.until(({ status }) => status === "requires_action");
+    const one = { tool_call_id: "c", output: "an answer" };
+    const gate = hold(world, storesMessages);
+    let outcome: Promise<unknown>;
+    if (first === "results") {
+      // Not as a request, which would time out.
+      outcome = chats.ask(id, "completeAction", { results: [{ ...one, is_error: false }] });
+      await gate.reached;
+      clock.leap(DEADLINE_MS + 1);
+    } else {
+      clock.leap(DEADLINE_MS + 1);
+      await gate.reached;
+      outcome = world.owner
+        .fetch("POST", `${pathOf(id)}/tool-results`, { results: [one] })
+        .then(({ status }) => status);
     }
-  },
-);
+    await aRound(world, id);
+    gate.release();
+    expect(await outcome).toBe(first === "results" ? null : 409);
+    await scheduler.tick();
+    const call = await world.models.next();
+    const answers = call.request.messages.filter(({ role }) => role === "tool");
+    expect(answers.length).toBe(1);
+    expect(JSON.stringify(answers).includes("an answer")).toBe(first === "results");
+    call.finish();
+    await follower.until(({ status }) => status === "waiting");
+  }
+});
 
 testInside.each(["promote", "finish"])(
   "[CH-41] promote against the end of the turn, %s first: every queued message is sent once",

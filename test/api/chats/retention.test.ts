@@ -67,39 +67,36 @@ const answered = async (world: ChatWorld, text: string, more = {}): Promise<stri
 };
 const archivedOf = (chat: Chat | number) => (typeof chat === "number" ? chat : chat.archived);
 
-testInside(
-  "[RT-1] inactive chats are archived, unless pinned, active, or with an active sub-chat",
-  async () => {
-    await using services = await openAged();
-    const { world, store, pass, look, set } = services;
-    const silent = await answered(world, "silent");
-    const pinned = await answered(world, "pinned");
-    await world.owner.patch(`/api/v2/chats/${pinned}`, { pin_order: 1 });
-    const root = await answered(world, "root");
-    const child = await answered(world, "child");
-    await store.commit([updateChat(child, { parent_chat_id: root, root_chat_id: root })]);
-    const { id: running } = await createChat(world, "running");
-    await world.models.next();
-    await pass(2 * DAY);
-    expect(archivedOf(await look(silent))).toBe(false);
-    await set("auto_archive_days", 3);
-    // The sub-chat gets a message in the name of its owner, whose session has expired.
-    const said = { content: [{ type: "text" as const, text: "more" }], created_by: world.user_id, patch: {} };
-    const send = { ...said, model_config_id: null, reasoning_effort: "", behavior: "queue" as const };
-    await contextOf(world.server).chats.ask(child, "send", send);
-    // The running one has also been inactive for days, and is retried.
-    let call = await world.models.next();
-    while (call.prompt !== "more") call = await world.models.next();
-    call.finish();
-    using follower = await Follower.open(await services.admin(), child);
-    await follower.until(({ status, history }) => status === "waiting" && history.length === 4);
-    await pass(DAY + EVERY);
-    const now = await Promise.all([silent, pinned, root, running].map(look));
-    expect(now.map(archivedOf)).toEqual([true, false, false, false]);
-    await pass(3 * DAY);
-    expect([archivedOf(await look(root)), archivedOf(await look(child))]).toEqual([true, true]);
-  },
-);
+testInside("[RT-1] inactive chats are archived, unless pinned, active, or with an active sub-chat", async () => {
+  await using services = await openAged();
+  const { world, store, pass, look, set } = services;
+  const silent = await answered(world, "silent");
+  const pinned = await answered(world, "pinned");
+  await world.owner.patch(`/api/v2/chats/${pinned}`, { pin_order: 1 });
+  const root = await answered(world, "root");
+  const child = await answered(world, "child");
+  await store.commit([updateChat(child, { parent_chat_id: root, root_chat_id: root })]);
+  const { id: running } = await createChat(world, "running");
+  await world.models.next();
+  await pass(2 * DAY);
+  expect(archivedOf(await look(silent))).toBe(false);
+  await set("auto_archive_days", 3);
+  // The sub-chat gets a message in the name of its owner, whose session has expired.
+  const said = { content: [{ type: "text" as const, text: "more" }], created_by: world.user_id, patch: {} };
+  const send = { ...said, model_config_id: null, reasoning_effort: "", behavior: "queue" as const };
+  await contextOf(world.server).chats.ask(child, "send", send);
+  // The running one has also been inactive for days, and is retried.
+  let call = await world.models.next();
+  while (call.prompt !== "more") call = await world.models.next();
+  call.finish();
+  using follower = await Follower.open(await services.admin(), child);
+  await follower.until(({ status, history }) => status === "waiting" && history.length === 4);
+  await pass(DAY + EVERY);
+  const now = await Promise.all([silent, pinned, root, running].map(look));
+  expect(now.map(archivedOf)).toEqual([true, false, false, false]);
+  await pass(3 * DAY);
+  expect([archivedOf(await look(root)), archivedOf(await look(child))]).toEqual([true, true]);
+});
 
 testInside("[RT-2] at most 1,000 chats are archived in one run, the longest inactive first", async () => {
   await using services = await openAged();
@@ -122,92 +119,95 @@ testInside("[RT-2] at most 1,000 chats are archived in one run, the longest inac
   expect(await count("chats", "archived = 0")).toBe(0);
 });
 
-testInsideOne("[RT-3] chats archived long ago are deleted with all their data, in batches; followers are notified", async () => {
-  await using services = await openAged();
-  const { world, store, pass, look, set, count, admin } = services;
-  const headers = { "Content-Type": "text/plain", "Content-Disposition": 'attachment; filename="a.txt"' };
-  const to = `/api/v2/chats/files?organization=${world.organization_id}`;
-  const { id: file } = await world.owner.post<{ id: string }>(to, "words", { headers });
-  const root = await answered(world, "mangoes", { content: [{ type: "file", file_id: file }] });
-  const child = await answered(world, "papayas");
-  await store.commit([updateChat(child, { parent_chat_id: root, root_chat_id: root })]);
-  const kept = await answered(world, "mangoes as well");
-  const key = (await store.get(findChatPlace({ id: root })))?.key as number;
-  const first = 1_000_000;
-  const text = JSON.stringify([{ type: "text", text: "word" }]);
-  const many = Array.from({ length: 2_500 }, (_, index) => [first + index, key, text]);
-  await store.commit([
-    {
-      sql: "insert into messages (id, chat, revision, role, visibility, content, created_at) values (?1, ?2, 1, 'user', 'both', ?3, 1)",
-      rows: many,
-    },
-    {
-      sql: "insert into message_search (rowid, words) values ((?2 << 32) | ?1, 'word')",
-      rows: many.map(([id, chat]) => [id, chat] as number[]),
-    },
-    insertRun({
-      key: 1,
-      id: crypto.randomUUID(),
-      chat: key,
-      kind: "chat_turn",
-      status: "completed",
-      provider: "",
-      model: "",
-      started_at: 1,
-      updated_at: 1,
-    }),
-    insertStep({
-      run: 1,
-      number: 1,
-      operation: "stream",
-      status: "completed",
-      request: {},
-      started_at: 1,
-      finished_at: 1,
-    }),
-  ]);
-  await world.owner.post(
-    `/api/v2/chats/${root}/messages`,
-    { content: [{ type: "text", text: "x" }] },
-    { headers: { "Idempotency-Key": "k" } },
-  );
-  (await world.models.next()).finish();
-  using mine = await Follower.open(world.owner, root);
-  await mine.until(({ status }) => status === "waiting");
-  mine.close();
-  await world.owner.patch(`/api/v2/chats/${root}/acl`, { group_roles: { [world.organization_id]: "read" } });
-  await world.owner.patch(`/api/v2/chats/${root}`, { archived: true });
-  await set("retention_days", 2);
-  await pass(DAY + EVERY);
-  expect(archivedOf(await look(root))).toBe(true);
-  using follower = await Follower.open(await admin(), root);
-  await follower.until(({ status }) => status === "waiting");
-  const sizes: number[] = [];
-  const commit = store.commit.bind(store);
-  store.commit = (async (batch, ...more) => {
-    const deletes = batch.filter(({ sql }) => sql.startsWith("delete from messages "));
-    for (const { rows } of deletes) sizes.push(await count("messages", `chat = ${key} and id <= ${rows[0]?.[1]}`));
-    return commit(batch, ...more);
-  }) as typeof store.commit;
-  await pass(DAY);
-  expect([await look(root), await look(child)]).toEqual([404, 404]);
-  expect((await follower.closed).code).toBe(1008);
-  expect(sizes.length).toBeGreaterThan(10);
-  expect(Math.max(...sizes)).toBeLessThanOrEqual(1_000);
-  for (const table of ["messages", "queued_messages", "chat_requests", "chat_files", "chat_shares", "chat_runs"]) {
-    expect([table, await count(table, `chat = ${key}`)]).toEqual([table, 0]);
-  }
-  expect(await count("chat_run_steps")).toBe(0);
-  const found = async (table: string, word: string): Promise<number> => {
-    const sql = `select count(*) from ${table} where ${table} match ?`;
-    return (await store.get({ sql, params: [word], map: ([value]) => Number(value) })) ?? 0;
-  };
-  expect(await found("message_search", "word")).toBe(0);
-  expect(await found("title_search", "mangoes")).toBe(1);
-  expect(archivedOf(await look(kept))).toBe(false);
-  expect(await store.get(findChatFile({ id: file }))).toBeUndefined();
-  expect((await (await admin()).fetch("PATCH", `/api/v2/chats/${root}`, { title: "again" })).status).toBe(404);
-});
+testInsideOne(
+  "[RT-3] chats archived long ago are deleted with all their data, in batches; followers are notified",
+  async () => {
+    await using services = await openAged();
+    const { world, store, pass, look, set, count, admin } = services;
+    const headers = { "Content-Type": "text/plain", "Content-Disposition": 'attachment; filename="a.txt"' };
+    const to = `/api/v2/chats/files?organization=${world.organization_id}`;
+    const { id: file } = await world.owner.post<{ id: string }>(to, "words", { headers });
+    const root = await answered(world, "mangoes", { content: [{ type: "file", file_id: file }] });
+    const child = await answered(world, "papayas");
+    await store.commit([updateChat(child, { parent_chat_id: root, root_chat_id: root })]);
+    const kept = await answered(world, "mangoes as well");
+    const key = (await store.get(findChatPlace({ id: root })))?.key as number;
+    const first = 1_000_000;
+    const text = JSON.stringify([{ type: "text", text: "word" }]);
+    const many = Array.from({ length: 2_500 }, (_, index) => [first + index, key, text]);
+    await store.commit([
+      {
+        sql: "insert into messages (id, chat, revision, role, visibility, content, created_at) values (?1, ?2, 1, 'user', 'both', ?3, 1)",
+        rows: many,
+      },
+      {
+        sql: "insert into message_search (rowid, words) values ((?2 << 32) | ?1, 'word')",
+        rows: many.map(([id, chat]) => [id, chat] as number[]),
+      },
+      insertRun({
+        key: 1,
+        id: crypto.randomUUID(),
+        chat: key,
+        kind: "chat_turn",
+        status: "completed",
+        provider: "",
+        model: "",
+        started_at: 1,
+        updated_at: 1,
+      }),
+      insertStep({
+        run: 1,
+        number: 1,
+        operation: "stream",
+        status: "completed",
+        request: {},
+        started_at: 1,
+        finished_at: 1,
+      }),
+    ]);
+    await world.owner.post(
+      `/api/v2/chats/${root}/messages`,
+      { content: [{ type: "text", text: "x" }] },
+      { headers: { "Idempotency-Key": "k" } },
+    );
+    (await world.models.next()).finish();
+    using mine = await Follower.open(world.owner, root);
+    await mine.until(({ status }) => status === "waiting");
+    mine.close();
+    await world.owner.patch(`/api/v2/chats/${root}/acl`, { group_roles: { [world.organization_id]: "read" } });
+    await world.owner.patch(`/api/v2/chats/${root}`, { archived: true });
+    await set("retention_days", 2);
+    await pass(DAY + EVERY);
+    expect(archivedOf(await look(root))).toBe(true);
+    using follower = await Follower.open(await admin(), root);
+    await follower.until(({ status }) => status === "waiting");
+    const sizes: number[] = [];
+    const commit = store.commit.bind(store);
+    store.commit = (async (batch, ...more) => {
+      const deletes = batch.filter(({ sql }) => sql.startsWith("delete from messages "));
+      for (const { rows } of deletes) sizes.push(await count("messages", `chat = ${key} and id <= ${rows[0]?.[1]}`));
+      return commit(batch, ...more);
+    }) as typeof store.commit;
+    await pass(DAY);
+    expect([await look(root), await look(child)]).toEqual([404, 404]);
+    expect((await follower.closed).code).toBe(1008);
+    expect(sizes.length).toBeGreaterThan(10);
+    expect(Math.max(...sizes)).toBeLessThanOrEqual(1_000);
+    for (const table of ["messages", "queued_messages", "chat_requests", "chat_files", "chat_shares", "chat_runs"]) {
+      expect([table, await count(table, `chat = ${key}`)]).toEqual([table, 0]);
+    }
+    expect(await count("chat_run_steps")).toBe(0);
+    const found = async (table: string, word: string): Promise<number> => {
+      const sql = `select count(*) from ${table} where ${table} match ?`;
+      return (await store.get({ sql, params: [word], map: ([value]) => Number(value) })) ?? 0;
+    };
+    expect(await found("message_search", "word")).toBe(0);
+    expect(await found("title_search", "mangoes")).toBe(1);
+    expect(archivedOf(await look(kept))).toBe(false);
+    expect(await store.get(findChatFile({ id: file }))).toBeUndefined();
+    expect((await (await admin()).fetch("PATCH", `/api/v2/chats/${root}`, { title: "again" })).status).toBe(404);
+  },
+);
 
 testInside(
   "[RT-3] recently restored or rearchived chats are kept, and the bytes of deleted files are removed",
@@ -262,41 +262,44 @@ testInsideOne("[RT-4] an interrupted deletion continues with the next run and re
   expect(archivedOf(await look(kept))).toBe(false);
 });
 
-testInside("[RT-5] recorded model calls are deleted after a separate period, the chat is kept; 0 days is never", async () => {
-  await using services = await openAged();
-  const { world, store, clock, pass, look, set, count } = services;
-  const id = await answered(world, "recorded");
-  const chat = (await store.get(findChatPlace({ id })))?.key as number;
-  const run = (key: number, started_at: number) => [
-    insertRun({
-      key,
-      id: crypto.randomUUID(),
-      chat,
-      kind: "chat_turn",
-      status: "completed",
-      provider: "",
-      model: "",
-      started_at,
-      updated_at: started_at,
-    }),
-    ...Array.from({ length: 150 }, (_, index) =>
-      insertStep({
-        run: key,
-        number: index + 1,
-        operation: "stream",
+testInside(
+  "[RT-5] recorded model calls are deleted after a separate period, the chat is kept; 0 days is never",
+  async () => {
+    await using services = await openAged();
+    const { world, store, clock, pass, look, set, count } = services;
+    const id = await answered(world, "recorded");
+    const chat = (await store.get(findChatPlace({ id })))?.key as number;
+    const run = (key: number, started_at: number) => [
+      insertRun({
+        key,
+        id: crypto.randomUUID(),
+        chat,
+        kind: "chat_turn",
         status: "completed",
-        request: {},
+        provider: "",
+        model: "",
         started_at,
-        finished_at: started_at,
+        updated_at: started_at,
       }),
-    ),
-  ];
-  await store.commit([...run(1, clock.now()), ...run(2, clock.now() + DAY)]);
-  await set("debug_retention_days", 0);
-  await pass(DAY + EVERY);
-  expect(await count("chat_runs")).toBe(2);
-  await set("debug_retention_days", 1);
-  await pass(EVERY);
-  expect([await count("chat_runs"), await count("chat_run_steps")]).toEqual([1, 150]);
-  expect(archivedOf(await look(id))).toBe(false);
-});
+      ...Array.from({ length: 150 }, (_, index) =>
+        insertStep({
+          run: key,
+          number: index + 1,
+          operation: "stream",
+          status: "completed",
+          request: {},
+          started_at,
+          finished_at: started_at,
+        }),
+      ),
+    ];
+    await store.commit([...run(1, clock.now()), ...run(2, clock.now() + DAY)]);
+    await set("debug_retention_days", 0);
+    await pass(DAY + EVERY);
+    expect(await count("chat_runs")).toBe(2);
+    await set("debug_retention_days", 1);
+    await pass(EVERY);
+    expect([await count("chat_runs"), await count("chat_run_steps")]).toEqual([1, 150]);
+    expect(archivedOf(await look(id))).toBe(false);
+  },
+);

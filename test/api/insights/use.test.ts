@@ -117,21 +117,18 @@ testInside(
   },
 );
 
-testInside(
-  "[IN-3] a terminal user gets its agent's current latency, whatever the agent reports",
-  async () => {
-    await using world = await openInsights();
-    const { server, admin, clock, seeded } = world;
-    const { workspace_id, agent_id } = seeded;
-    const { workspaces, usage, clock: now } = contextOf(server);
-    const dialer = { roundTrip: (id: string) => (id === agent_id ? 0.4 : undefined) };
-    const used = trackUse({ clock: now, workspaces, usage, dialer }, workspace_id, { reason: "terminal", agent_id });
-    used();
-    clock.advance(MINUTE);
-    const { latency } = await readAll(admin);
-    expect(latency.report.users[0]?.latency_ms).toEqual({ p50: 1, p95: 1 });
-  },
-);
+testInside("[IN-3] a terminal user gets its agent's current latency, whatever the agent reports", async () => {
+  await using world = await openInsights();
+  const { server, admin, clock, seeded } = world;
+  const { workspace_id, agent_id } = seeded;
+  const { workspaces, usage, clock: now } = contextOf(server);
+  const dialer = { roundTrip: (id: string) => (id === agent_id ? 0.4 : undefined) };
+  const used = trackUse({ clock: now, workspaces, usage, dialer }, workspace_id, { reason: "terminal", agent_id });
+  used();
+  clock.advance(MINUTE);
+  const { latency } = await readAll(admin);
+  expect(latency.report.users[0]?.latency_ms).toEqual({ p50: 1, p95: 1 });
+});
 
 testInside("[IN-4] anonymous visitors and prebuilt workspaces are not counted", async () => {
   await using world = await openInsights();

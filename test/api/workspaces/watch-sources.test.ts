@@ -226,26 +226,23 @@ for (const [member, stories] of Object.entries(STORIES)) {
   }
 }
 
-testInside(
-  "[WK-28] watchers are notified when a person it is shared with is renamed or deleted",
-  async () => {
-    await using world = await open();
-    const { admin, owner, id, server, running } = world;
-    const { user_id } = await seedUser(server, { username: "guest", organization_id: running.organization_id });
-    await owner.patch(`/api/v2/workspaces/${id}/acl`, { user_roles: { [user_id]: "use" } });
-    const names = ({ shared_with }: Shown): string => shared_with.map(({ name }) => name).join();
-    await heard(
-      world,
-      () => rename("guest", "ghost")(world),
-      (shown) => names(shown) === "ghost",
-    );
-    await heard(
-      world,
-      () => admin.delete(`/api/v2/users/${user_id}`),
-      (shown) => names(shown) === "",
-    );
-  },
-);
+testInside("[WK-28] watchers are notified when a person it is shared with is renamed or deleted", async () => {
+  await using world = await open();
+  const { admin, owner, id, server, running } = world;
+  const { user_id } = await seedUser(server, { username: "guest", organization_id: running.organization_id });
+  await owner.patch(`/api/v2/workspaces/${id}/acl`, { user_roles: { [user_id]: "use" } });
+  const names = ({ shared_with }: Shown): string => shared_with.map(({ name }) => name).join();
+  await heard(
+    world,
+    () => rename("guest", "ghost")(world),
+    (shown) => names(shown) === "ghost",
+  );
+  await heard(
+    world,
+    () => admin.delete(`/api/v2/users/${user_id}`),
+    (shown) => names(shown) === "",
+  );
+});
 
 test("[WK-28] a waiting workspace shows its queue position and new workers, and its watchers are notified of both", async () => {
   await using world = await openWorld({ env: { SLIPWAY_PROVISIONER_SLOTS: "1" } });

@@ -24,51 +24,39 @@ const asked = (inputs: Record<string, string>): Promise<DynamicParameters> =>
   world.admin.post<DynamicParameters>(`${path()}/evaluate`, { id: 7, inputs });
 const named = ({ parameters }: DynamicParameters, name: string) => parameters.find((one) => one.name === name);
 
-testNeeding(
-  wanted,
-  "[TF-15] the parameters, options and defaults depend on earlier answers",
-  async () => {
-    const first = await asked({});
-    expect(first.id).toBe(7);
-    expect(first.parameters.map(({ name }) => name)).toEqual([
-      ...["notes", "required_one", "region", "cpus", "project", "gpu", "tools", "Zones of interest", "reset"],
-    ]);
-    expect(named(first, "notes")?.styling).toEqual({ placeholder: "anything" });
-    expect(named(first, "required_one")?.diagnostics[0]?.extra.code).toBe("required");
-    const near = await asked({ gpu: "true", required_one: "x" });
-    expect(named(near, "gpu_kind")?.default_value).toEqual({ value: "small", valid: true });
-    const far = await asked({ gpu: "true", region: "us", required_one: "x" });
-    expect(named(far, "gpu_kind")?.default_value).toEqual({ value: "large", valid: true });
-    // A value for a parameter that is no longer shown is not an error; a name that the template does not have is one.
-    expect((await asked({ gpu: "false", gpu_kind: "large", required_one: "x" })).diagnostics).toEqual([]);
-    expect((await asked({ nobody: "x" })).diagnostics.map(({ detail }) => detail)).toEqual(["nobody"]);
-  },
-);
+testNeeding(wanted, "[TF-15] the parameters, options and defaults depend on earlier answers", async () => {
+  const first = await asked({});
+  expect(first.id).toBe(7);
+  expect(first.parameters.map(({ name }) => name)).toEqual([
+    ...["notes", "required_one", "region", "cpus", "project", "gpu", "tools", "Zones of interest", "reset"],
+  ]);
+  expect(named(first, "notes")?.styling).toEqual({ placeholder: "anything" });
+  expect(named(first, "required_one")?.diagnostics[0]?.extra.code).toBe("required");
+  const near = await asked({ gpu: "true", required_one: "x" });
+  expect(named(near, "gpu_kind")?.default_value).toEqual({ value: "small", valid: true });
+  const far = await asked({ gpu: "true", region: "us", required_one: "x" });
+  expect(named(far, "gpu_kind")?.default_value).toEqual({ value: "large", valid: true });
+  // A value for a parameter that is no longer shown is not an error; a name that the template does not have is one.
+  expect((await asked({ gpu: "false", gpu_kind: "large", required_one: "x" })).diagnostics).toEqual([]);
+  expect((await asked({ nobody: "x" })).diagnostics.map(({ detail }) => detail)).toEqual(["nobody"]);
+});
 
-testNeeding(
-  wanted,
-  "[TF-15] the template's refusals are shown next to their parameter, in its own words",
-  async () => {
-    const wrong = await asked({ cpus: "99", project: "NOT GOOD", required_one: "x" });
-    expect(wrong.parameters.map(({ name }) => name)).toContain("cpus");
-    expect(JSON.stringify(named(wrong, "cpus")?.diagnostics)).toContain("99 is not between 1 and 16");
-    expect(JSON.stringify(named(wrong, "project")?.diagnostics)).toContain("small letters, digits and hyphens");
-    expect(named(wrong, "region")?.diagnostics).toEqual([]);
-  },
-);
+testNeeding(wanted, "[TF-15] the template's refusals are shown next to their parameter, in its own words", async () => {
+  const wrong = await asked({ cpus: "99", project: "NOT GOOD", required_one: "x" });
+  expect(wrong.parameters.map(({ name }) => name)).toContain("cpus");
+  expect(JSON.stringify(named(wrong, "cpus")?.diagnostics)).toContain("99 is not between 1 and 16");
+  expect(JSON.stringify(named(wrong, "project")?.diagnostics)).toContain("small letters, digits and hyphens");
+  expect(named(wrong, "region")?.diagnostics).toEqual([]);
+});
 
-testNeeding(
-  wanted,
-  "[TF-15] on the socket the newest request wins, and its response is for its values",
-  async () => {
-    using socket = await world.admin.socket(path());
-    expect((await socket.json<DynamicParameters>()).id).toBe(-1);
-    for (const id of [1, 2, 3]) socket.send(JSON.stringify({ id, inputs: { gpu: "true", cpus: String(id) } }));
-    let answer = await socket.json<DynamicParameters>();
-    while (answer.id !== 3) answer = await socket.json<DynamicParameters>();
-    expect(named(answer, "cpus")?.value.value).toBe("3");
-  },
-);
+testNeeding(wanted, "[TF-15] on the socket the newest request wins, and its response is for its values", async () => {
+  using socket = await world.admin.socket(path());
+  expect((await socket.json<DynamicParameters>()).id).toBe(-1);
+  for (const id of [1, 2, 3]) socket.send(JSON.stringify({ id, inputs: { gpu: "true", cpus: String(id) } }));
+  let answer = await socket.json<DynamicParameters>();
+  while (answer.id !== 3) answer = await socket.json<DynamicParameters>();
+  expect(named(answer, "cpus")?.value.value).toBe("3");
+});
 
 testNeeding(
   wanted,
@@ -102,19 +90,15 @@ testNeeding(
   },
 );
 
-testNeeding(
-  wanted,
-  "[TF-15] a template without dependent parameters is answered without a plan",
-  async () => {
-    const { version } = await makeTerraformTemplate(world.admin, filesOf("presets-prebuilds"), "plain");
-    const answer = await world.admin.post<DynamicParameters>(
-      `/api/v2/templateversions/${version.id}/dynamic-parameters/evaluate`,
-      { inputs: { region: "us" } },
-    );
-    expect(named(answer, "region")?.value.value).toBe("us");
-    expect(existsSync(`${world.server.directory}/terraform/forms/${version.id}`)).toBe(false);
-  },
-);
+testNeeding(wanted, "[TF-15] a template without dependent parameters is answered without a plan", async () => {
+  const { version } = await makeTerraformTemplate(world.admin, filesOf("presets-prebuilds"), "plain");
+  const answer = await world.admin.post<DynamicParameters>(
+    `/api/v2/templateversions/${version.id}/dynamic-parameters/evaluate`,
+    { inputs: { region: "us" } },
+  );
+  expect(named(answer, "region")?.value.value).toBe("us");
+  expect(existsSync(`${world.server.directory}/terraform/forms/${version.id}`)).toBe(false);
+});
 
 testNeeding(
   wanted,

@@ -104,32 +104,28 @@ const deleted = async (client: Client, id: string, more: object = {}): Promise<W
   return client.get<Workspace>(`/api/v2/workspaces/${id}?include_deleted=true`);
 };
 
-testNeeding(
-  wanted,
-  "[TF-8] a failed apply keeps its resources, encrypted, and the delete removes them",
-  async () => {
-    using place = tempPlace();
-    place.put("open");
-    place.put("fail");
-    const { admin } = world;
-    const { id } = await createWorkspace(admin, await templateOf(admin, partsIn(place.path)), "fails");
-    const failed = await awaitBuild(admin, id);
-    expect(failed.latest_build.status).toBe("failed");
-    expect(failed.latest_build.job.error).toContain("local-exec provisioner error");
-    expect(namesIn(await stateOf(admin, failed))).toEqual(["first", "second"]);
-    const { store } = contextOf(world.server);
-    const row = await store.get(findBuild({ id: failed.latest_build.id }));
-    expect(row?.state).toStartWith('{"sealed":"v1.');
-    // None of it is left unencrypted.
-    await until(() => !existsSync(join(world.server.directory, "terraform", "builds", id)));
-    place.drop("fail");
-    const gone = await deleted(admin, id);
-    expect(gone.latest_build.status).toBe("deleted");
-    expect(place.has("first")).toBe(false);
-    // Terraform runs no provisioner for a resource that was never finished, but reports that it is removed.
-    expect(await outputs(admin, gone)).toContain("2 destroyed");
-  },
-);
+testNeeding(wanted, "[TF-8] a failed apply keeps its resources, encrypted, and the delete removes them", async () => {
+  using place = tempPlace();
+  place.put("open");
+  place.put("fail");
+  const { admin } = world;
+  const { id } = await createWorkspace(admin, await templateOf(admin, partsIn(place.path)), "fails");
+  const failed = await awaitBuild(admin, id);
+  expect(failed.latest_build.status).toBe("failed");
+  expect(failed.latest_build.job.error).toContain("local-exec provisioner error");
+  expect(namesIn(await stateOf(admin, failed))).toEqual(["first", "second"]);
+  const { store } = contextOf(world.server);
+  const row = await store.get(findBuild({ id: failed.latest_build.id }));
+  expect(row?.state).toStartWith('{"sealed":"v1.');
+  // None of it is left unencrypted.
+  await until(() => !existsSync(join(world.server.directory, "terraform", "builds", id)));
+  place.drop("fail");
+  const gone = await deleted(admin, id);
+  expect(gone.latest_build.status).toBe("deleted");
+  expect(place.has("first")).toBe(false);
+  // Terraform runs no provisioner for a resource that was never finished, but reports that it is removed.
+  expect(await outputs(admin, gone)).toContain("2 destroyed");
+});
 
 testNeeding(
   wanted,

@@ -73,18 +73,14 @@ testNeeding(
   },
 );
 
-testNeeding(
-  wanted,
-  "[TF-6] template errors are reported with file and line, and as the job's error",
-  async () => {
-    const files = { "main.tf": 'resource "terraform_data" "x" {\n  input = local.nothing\n}\n' };
-    const version = await importVersion(world.admin, files);
-    expect(version.job.status).toBe("failed");
-    expect(version.job.error).toContain("Reference to undeclared local value");
-    const { lines } = await followImport(world.admin, version.id);
-    expect(lines.map(({ output }) => output).join("\n")).toContain("on main.tf line 2");
-  },
-);
+testNeeding(wanted, "[TF-6] template errors are reported with file and line, and as the job's error", async () => {
+  const files = { "main.tf": 'resource "terraform_data" "x" {\n  input = local.nothing\n}\n' };
+  const version = await importVersion(world.admin, files);
+  expect(version.job.status).toBe("failed");
+  expect(version.job.error).toContain("Reference to undeclared local value");
+  const { lines } = await followImport(world.admin, version.id);
+  expect(lines.map(({ output }) => output).join("\n")).toContain("on main.tf line 2");
+});
 
 testNeeding(
   wanted,

@@ -3,11 +3,30 @@
 import { PieceCount } from "#base/body-pieces.ts";
 import { AppError } from "#base/errors.ts";
 import { CHEAP_BYTES, tooCostly } from "#base/json-cost.ts";
-import { mustBeKnown } from "../caller.ts";
+import { requireKnownCaller } from "../caller.ts";
 import { getPath } from "../errors.ts";
 import type { Declared } from "../operation.ts";
-import { keepAsText } from "./as-text.ts";
 import { refuseNul } from "./nul.ts";
+
+// Handles objects in a body that have a member called `toString`. The validator puts the value into its message, which throws for these
+// objects, and the caller would not learn what is wrong.
+
+/** A letter of `toString` written as an escape. Common escapes, such as those of colors in a log, do not match. */
+const ESCAPED_LETTER = /\\u00(?:53|6[79ef]|7[24])/i;
+
+const asText = { value: () => "[object Object]" };
+
+/** Makes every object in `value` convertible to text without a visible change. `text`: the JSON it was parsed from. */
+const keepAsText = (text: string, value: unknown): void => {
+  if (!text.includes("toString") && !(text.includes("\\u00") && ESCAPED_LETTER.test(text))) return;
+  const left: unknown[] = [value];
+  // Iterative, because a sender can nest a body arbitrarily deep.
+  for (let one = left.pop(); one !== undefined; one = left.pop()) {
+    if (typeof one !== "object" || one === null) continue;
+    if (Object.hasOwn(one, "toString")) Object.defineProperty(one, Symbol.toPrimitive, asText);
+    for (const member of Object.values(one)) if (typeof member === "object" && member !== null) left.push(member);
+  }
+};
 
 /** The default of the specification. */
 const DEFAULT_LIMIT = 4_194_304;

@@ -2,9 +2,11 @@
 // `--stdio`, the connection itself, for OpenSSH and for editors that start it (rules CN-2, CN-3, CN-7).
 import { usageError } from "#base/usage-error.ts";
 import type { WorkspaceAgent } from "#schema/agents/agent.ts";
-import { ConnectionUse } from "#src/wire/index.ts";
+import type { NetworkPeer } from "#src/tailnet/index.ts";
+import { AGENT_PORT, ConnectionUse } from "#src/wire/index.ts";
 import { type Arguments, readArguments } from "../../arguments.ts";
 import { oneWord, promptIfMissing } from "../../asked.ts";
+import { getStreams } from "../../streams.ts";
 import { EXIT, type RunVerb, type VerbInput } from "../../verb.ts";
 import { type Remote, withServer } from "../remote.ts";
 import { ownWorkspaces } from "../workspaces/find.ts";
@@ -12,7 +14,6 @@ import { NetworkInfo, proxyLog, Traffic } from "./editor-files.ts";
 import { workspaceOfHost } from "./host-names.ts";
 import { awaitScripts, scriptsWait } from "./scripts.ts";
 import { sshLibrary, sshSession } from "./ssh-session.ts";
-import { passStdio } from "./ssh-stdio.ts";
 import { withAgent } from "./target.ts";
 import { reportUsage, usageApp } from "./usage.ts";
 
@@ -113,4 +114,29 @@ const containerIn = ({ container, "container-user": user }: Readonly<Record<stri
     ...(container === undefined ? [] : [`SLIPWAY_CONTAINER=${container}`]),
     ...(user === undefined ? [] : [`SLIPWAY_CONTAINER_USER=${user}`]),
   ];
+};
+
+/** Copies bytes in both directions until the workspace closes its side, and counts them. */
+const passStdio = async (
+  input: VerbInput,
+  peer: NetworkPeer,
+  agent_id: string,
+  traffic = new Traffic(),
+): Promise<number> => {
+  const streams = getStreams(input);
+  const connection = await peer.dial(agent_id, AGENT_PORT.ssh, input.signal);
+  const there = (async () => {
+    for await (const chunk of streams.input()) {
+      traffic.up(chunk.byteLength);
+      await connection.write(chunk);
+    }
+    await connection.end();
+  })();
+  // A reader that stops is detected in the other direction.
+  there.catch(() => {});
+  for await (const chunk of connection) {
+    traffic.down(chunk.byteLength);
+    await streams.write(chunk);
+  }
+  return EXIT.ok;
 };

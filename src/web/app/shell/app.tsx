@@ -1,19 +1,22 @@
 // The root of the app: session, live lists, and the frame around every page.
 
-import { useEffect } from "preact/hooks";
+import { signal, useSignal } from "@preact/signals";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { ErrorBoundary } from "preact-iso/lazy";
 import { LocationProvider, Route, Router, useLocation } from "preact-iso/router";
-import { followAppearance } from "../data/face.ts";
+import type { Banner } from "#schema/deployment/appearance.ts";
+import { banners, followAppearance } from "../data/face.ts";
 import { followInbox } from "../data/inbox.ts";
+import { line, tryNow } from "../data/live-socket.ts";
 import { readLooks } from "../data/looks.ts";
 import { me, mustEnroll, watchSession } from "../data/session.ts";
 import { CommandPanel } from "../parts/as-command.tsx";
-import { ButtonLink } from "../parts/button.tsx";
+import { Button, ButtonLink, IconButton } from "../parts/button.tsx";
 import { Questions } from "../parts/dialog.tsx";
 import { Empty } from "../parts/empty.tsx";
+import { Icon } from "../parts/icon.tsx";
+import { inkOn } from "../parts/ink.ts";
 import { lookAhead } from "./ahead.ts";
-import { Announcements } from "./announcements.tsx";
-import { CutBanner } from "./banner.tsx";
 import { beginSession } from "./begin.ts";
 import { Frame } from "./frame.tsx";
 import { Inbox } from "./inbox.tsx";
@@ -26,6 +29,82 @@ import { onRepositoryPaste } from "./repository-link.ts";
 import { doors, routes } from "./routes.ts";
 import { openShortcuts, Shortcuts } from "./shortcuts.tsx";
 import { failed, Toasts } from "./toasts.tsx";
+
+// A banner that the connection to the server is lost, since when, and when the next retry is. The content of the page stays.
+
+/** Short interruptions are not shown. */
+const AFTER_MS = 1_500;
+
+const clock = (at: number): string => new Date(at).toTimeString().slice(0, 8);
+
+const CutBanner = () => {
+  const cut = line.value.state === "cut" ? line.value : undefined;
+  const now = useSignal(Date.now());
+  useEffect(() => {
+    if (!cut) return;
+    const timer = setInterval(() => {
+      now.value = Date.now();
+    }, 500);
+    return () => clearInterval(timer);
+  }, [cut === undefined]);
+  if (!cut || now.value - cut.since < AFTER_MS) return null;
+  const seconds = Math.max(0, Math.ceil((cut.next - now.value) / 1000));
+  return (
+    <div class="banner bad" role="status">
+      <span class="t-bad">
+        <Icon name="warn" />
+      </span>
+      <span>
+        The server is not responding. Last updated {clock(cut.since)}.{" "}
+        {seconds > 0 ? `Retrying in ${seconds} s.` : "Retrying now."}
+      </span>
+      <span class="push line">
+        <Button small onPress={tryNow}>
+          Retry now
+        </Button>
+      </span>
+    </div>
+  );
+};
+
+// The administrators' announcements, shown above each page until dismissed in this browser.
+const PUT_AWAY = "banners-put-away";
+
+/** Identified by text, so that a repeated announcement appears again. */
+const putAway = signal<readonly string[]>(localStorage.getItem(PUT_AWAY)?.split("\n").map(decodeURIComponent) ?? []);
+
+const dismiss = (message: string): void => {
+  // Forgets dismissals of announcements that have been removed.
+  const said = new Set(banners.value.map((one) => one.message));
+  putAway.value = [...putAway.value.filter((one) => said.has(one)), message];
+  localStorage.setItem(PUT_AWAY, putAway.value.map(encodeURIComponent).join("\n"));
+};
+
+const Announcement = ({ banner: { message, background_color } }: { banner: Banner }) => {
+  const box = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => {
+    const style = box.current?.style;
+    if (!style) return;
+    style.backgroundColor = background_color;
+    style.color = background_color && inkOn(background_color);
+  }, [background_color]);
+  return (
+    <div class="banner announcement" ref={box} role="note" aria-label="Announcement">
+      <span>{message}</span>
+      <IconButton class="push" icon="x" label="Dismiss announcement" onPress={() => dismiss(message)} />
+    </div>
+  );
+};
+
+const Announcements = () => (
+  <>
+    {banners.value
+      .filter(({ message }) => !putAway.value.includes(message))
+      .map((banner) => (
+        <Announcement key={banner.message} banner={banner} />
+      ))}
+  </>
+);
 
 listenForKeys();
 addEventListener("keydown", () => void import("./keep-focus.ts"), { once: true });

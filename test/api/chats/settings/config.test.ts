@@ -138,36 +138,33 @@ const openModels = async (): Promise<{ models: string[] }> => {
   return { models: [(await make("one")).id, (await make("two")).id] };
 };
 
-testInside(
-  "[CC-7] a model gets the current prompts of the deployment, its owner and the mode",
-  async () => {
-    await using world = await openChatWorld();
-    const boss = await new Client(world.server.url).signIn(ADMIN.email, ADMIN.password);
-    const told = async (act: () => Promise<unknown>): Promise<string> => {
-      await act();
-      const call = await world.models.next();
-      call.say("ok");
-      call.finish();
-      const [system] = call.request.messages;
-      return system?.role === "system" ? system.content.map(({ text }) => text ?? "").join("") : "";
-    };
-    const chat = { id: "" };
-    const first = await told(async () => Object.assign(chat, await createChat(world)));
-    expect(first).toContain("Slipway");
-    expect(first).toContain("not bound to a workspace");
-    await settled(world, chat.id);
-    await boss.put(`${CONFIG}/system-prompt`, { system_prompt: "House rule: be kind." });
-    await boss.put(`${CONFIG}/plan-mode-instructions`, { plan_mode_instructions: "Plans have three steps." });
-    await world.owner.put(`${CONFIG}/user-prompt`, { custom_prompt: "Speak Welsh." });
-    const second = await told(() => sendMessage(world, chat.id, "again"));
-    expect(second).toStartWith("House rule: be kind.");
-    expect(second).toContain("Speak Welsh.");
-    expect(second).not.toContain("three steps");
-    await settled(world, chat.id);
-    await world.owner.patch(`/api/v2/chats/${chat.id}`, { plan_mode: "plan" });
-    expect(await told(() => sendMessage(world, chat.id, "plan"))).toEndWith("Plans have three steps.");
-  },
-);
+testInside("[CC-7] a model gets the current prompts of the deployment, its owner and the mode", async () => {
+  await using world = await openChatWorld();
+  const boss = await new Client(world.server.url).signIn(ADMIN.email, ADMIN.password);
+  const told = async (act: () => Promise<unknown>): Promise<string> => {
+    await act();
+    const call = await world.models.next();
+    call.say("ok");
+    call.finish();
+    const [system] = call.request.messages;
+    return system?.role === "system" ? system.content.map(({ text }) => text ?? "").join("") : "";
+  };
+  const chat = { id: "" };
+  const first = await told(async () => Object.assign(chat, await createChat(world)));
+  expect(first).toContain("Slipway");
+  expect(first).toContain("not bound to a workspace");
+  await settled(world, chat.id);
+  await boss.put(`${CONFIG}/system-prompt`, { system_prompt: "House rule: be kind." });
+  await boss.put(`${CONFIG}/plan-mode-instructions`, { plan_mode_instructions: "Plans have three steps." });
+  await world.owner.put(`${CONFIG}/user-prompt`, { custom_prompt: "Speak Welsh." });
+  const second = await told(() => sendMessage(world, chat.id, "again"));
+  expect(second).toStartWith("House rule: be kind.");
+  expect(second).toContain("Speak Welsh.");
+  expect(second).not.toContain("three steps");
+  await settled(world, chat.id);
+  await world.owner.patch(`/api/v2/chats/${chat.id}`, { plan_mode: "plan" });
+  expect(await told(() => sendMessage(world, chat.id, "plan"))).toEndWith("Plans have three steps.");
+});
 
 /** Waits for the end of the turn. */
 const settled = async (world: ChatWorld, id: string): Promise<void> => {

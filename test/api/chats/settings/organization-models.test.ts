@@ -15,63 +15,60 @@ setDefaultTimeout(scaled(30_000));
 const finish = (call: ModelCall, text: string, input = 10): void =>
   call.say({ text }, { finish: "stop", usage: { input, output: 5 } }).end();
 
-testInside(
-  "[MW-3] titles and compactions use the organization's models; a disabled one gives no title",
-  async () => {
-    await using world = await openModelWorld({ env: { SLIPWAY_CHAT_TITLES: "true" } });
-    const { provider } = await addModel(world, "openai-compat", { context_limit: 1_000, compression_threshold: 50 });
-    const other = await world.owner.post<ModelConfig>("/api/v2/chats/model-configs", {
-      provider_id: provider.id,
-      model: "small",
-      context_limit: 64_000,
-    });
-    const path = `/api/v2/organizations/${world.organization_id}/chats/model-overrides`;
-    const wish = { mode: "model", model_config_id: other.id };
-    const statusOf = async (context: string, body: unknown) =>
-      (await world.owner.fetch("PUT", `${path}/${context}`, body)).status;
-    expect([
-      await statusOf("root", wish),
-      await statusOf("compaction", { mode: "model" }),
-      await statusOf("compaction", { mode: "deployment_default" }),
-      await statusOf("compaction", wish),
-      await statusOf("title_generation", { ...wish, reasoning_effort: "low" }),
-    ]).toEqual([400, 400, 400, 204, 204]);
-    const { overrides } = await world.owner.get<{ overrides: unknown[] }>(path);
-    expect(overrides).toEqual([
-      { context: "general", mode: "chat_default" },
-      { context: "explore", mode: "chat_default" },
-      { context: "title_generation", ...wish, reasoning_effort: "low" },
-      { context: "compaction", ...wish },
-    ]);
+testInside("[MW-3] titles and compactions use the organization's models; a disabled one gives no title", async () => {
+  await using world = await openModelWorld({ env: { SLIPWAY_CHAT_TITLES: "true" } });
+  const { provider } = await addModel(world, "openai-compat", { context_limit: 1_000, compression_threshold: 50 });
+  const other = await world.owner.post<ModelConfig>("/api/v2/chats/model-configs", {
+    provider_id: provider.id,
+    model: "small",
+    context_limit: 64_000,
+  });
+  const path = `/api/v2/organizations/${world.organization_id}/chats/model-overrides`;
+  const wish = { mode: "model", model_config_id: other.id };
+  const statusOf = async (context: string, body: unknown) =>
+    (await world.owner.fetch("PUT", `${path}/${context}`, body)).status;
+  expect([
+    await statusOf("root", wish),
+    await statusOf("compaction", { mode: "model" }),
+    await statusOf("compaction", { mode: "deployment_default" }),
+    await statusOf("compaction", wish),
+    await statusOf("title_generation", { ...wish, reasoning_effort: "low" }),
+  ]).toEqual([400, 400, 400, 204, 204]);
+  const { overrides } = await world.owner.get<{ overrides: unknown[] }>(path);
+  expect(overrides).toEqual([
+    { context: "general", mode: "chat_default" },
+    { context: "explore", mode: "chat_default" },
+    { context: "title_generation", ...wish, reasoning_effort: "low" },
+    { context: "compaction", ...wish },
+  ]);
 
-    const asked = async (text: string, input?: number): Promise<unknown> => {
-      const call = await world.upstream.next();
-      finish(call, text, input);
-      return call.body.model;
-    };
-    const idle = () => contextOf(world.server).titles.idle();
-    const chat = await createChat(world, "a first message of more than six words");
-    const both = [await world.upstream.next(), await world.upstream.next()];
-    const isTitle = ({ body }: ModelCall) => JSON.stringify(body).includes("Give this conversation a title");
-    const [title, turn] = [both.find(isTitle), both.find((call) => !isTitle(call))];
-    if (!title || !turn) throw new Error("the title was not asked for beside the turn");
-    expect([title.body.model, turn.body.model]).toEqual(["small", "test-model"]);
-    finish(title, "A title");
-    await until(async () => (await world.owner.get<Chat>(`/api/v2/chats/${chat.id}`)).title === "A title");
-    finish(turn, "an answer", 600);
-    expect(await asked("said hello")).toBe("test-model");
-    await idle();
-    await sendMessage(world, chat.id, "second");
-    expect([await asked("SUMMARY"), await asked("another")]).toEqual(["small", "test-model"]);
-    expect(await asked("said more")).toBe("test-model");
-    await idle();
-    await world.owner.patch(`/api/v2/chats/model-configs/${other.id}`, { enabled: false });
-    const untitled = await createChat(world, "a message that also has more than six words");
-    using follower = await Follower.open(world.owner, untitled.id);
-    expect(await asked("an answer")).toBe("test-model");
-    const label = await world.upstream.next();
-    expect(JSON.stringify(label.body)).toContain("two to five words");
-    finish(label, "said hello");
-    await follower.until(({ status }) => status === "waiting");
-  },
-);
+  const asked = async (text: string, input?: number): Promise<unknown> => {
+    const call = await world.upstream.next();
+    finish(call, text, input);
+    return call.body.model;
+  };
+  const idle = () => contextOf(world.server).titles.idle();
+  const chat = await createChat(world, "a first message of more than six words");
+  const both = [await world.upstream.next(), await world.upstream.next()];
+  const isTitle = ({ body }: ModelCall) => JSON.stringify(body).includes("Give this conversation a title");
+  const [title, turn] = [both.find(isTitle), both.find((call) => !isTitle(call))];
+  if (!title || !turn) throw new Error("the title was not asked for beside the turn");
+  expect([title.body.model, turn.body.model]).toEqual(["small", "test-model"]);
+  finish(title, "A title");
+  await until(async () => (await world.owner.get<Chat>(`/api/v2/chats/${chat.id}`)).title === "A title");
+  finish(turn, "an answer", 600);
+  expect(await asked("said hello")).toBe("test-model");
+  await idle();
+  await sendMessage(world, chat.id, "second");
+  expect([await asked("SUMMARY"), await asked("another")]).toEqual(["small", "test-model"]);
+  expect(await asked("said more")).toBe("test-model");
+  await idle();
+  await world.owner.patch(`/api/v2/chats/model-configs/${other.id}`, { enabled: false });
+  const untitled = await createChat(world, "a message that also has more than six words");
+  using follower = await Follower.open(world.owner, untitled.id);
+  expect(await asked("an answer")).toBe("test-model");
+  const label = await world.upstream.next();
+  expect(JSON.stringify(label.body)).toContain("two to five words");
+  finish(label, "said hello");
+  await follower.until(({ status }) => status === "waiting");
+});

@@ -188,36 +188,33 @@ testInside(
   },
 );
 
-testInside(
-  "[SP-6] while the amount spent cannot be read, messages are refused and no calls are made",
-  async () => {
-    await using world = await openWorld();
-    const { owner, admin, models, server } = world;
-    await setAll(admin, 1_000);
-    const { id } = await createChat(world, "one");
-    using follower = await Follower.open(owner, id);
-    const call = await models.next();
-    const { store } = contextOf(server);
-    const scan = store.scan.bind(store);
-    let failures = 0;
-    store.scan = (async (asked) => {
-      if (failures < 2 && asked.sql.includes("model_spend")) {
-        failures += 1;
-        throw new Error("the disk is gone");
-      }
-      return scan(asked);
-    }) as typeof store.scan;
-    await expect(sendMessage(world, id, "two")).rejects.toMatchObject({ status: 500 });
-    call
-      .callTool("c1", "no_such_tool")
-      .push({ type: "usage", usage: { input_tokens: 1 } })
-      .finish("tool_calls");
-    // The second call comes from the second attempt: the first could not read the amount spent.
-    await answer(world, "at last", 1);
-    await follower.until(({ status }) => status === "waiting");
-    expect({ failures, calls: models.calls.length }).toEqual({ failures: 2, calls: 2 });
-  },
-);
+testInside("[SP-6] while the amount spent cannot be read, messages are refused and no calls are made", async () => {
+  await using world = await openWorld();
+  const { owner, admin, models, server } = world;
+  await setAll(admin, 1_000);
+  const { id } = await createChat(world, "one");
+  using follower = await Follower.open(owner, id);
+  const call = await models.next();
+  const { store } = contextOf(server);
+  const scan = store.scan.bind(store);
+  let failures = 0;
+  store.scan = (async (asked) => {
+    if (failures < 2 && asked.sql.includes("model_spend")) {
+      failures += 1;
+      throw new Error("the disk is gone");
+    }
+    return scan(asked);
+  }) as typeof store.scan;
+  await expect(sendMessage(world, id, "two")).rejects.toMatchObject({ status: 500 });
+  call
+    .callTool("c1", "no_such_tool")
+    .push({ type: "usage", usage: { input_tokens: 1 } })
+    .finish("tool_calls");
+  // The second call comes from the second attempt: the first could not read the amount spent.
+  await answer(world, "at last", 1);
+  await follower.until(({ status }) => status === "waiting");
+  expect({ failures, calls: models.calls.length }).toEqual({ failures: 2, calls: 2 });
+});
 
 testInside("[SP-5] administrators manage others' limits; users see their own", async () => {
   await using world = await openWorld();

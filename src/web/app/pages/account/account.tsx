@@ -1,15 +1,19 @@
 // The account pages: profile, sign-in methods, keys, and chat defaults.
 import lazy from "preact-iso/lazy";
 import { useRoute } from "preact-iso/router";
+import { call } from "../../data/api.ts";
+import { useResource } from "../../data/resource.ts";
 import { mustEnroll } from "../../data/session.ts";
+import { Failed } from "../../parts/empty.tsx";
+import { PermissionsEditor } from "../../parts/permissions-editor.tsx";
 import { type Section, Sections } from "../../parts/sections.tsx";
+import { Skeleton } from "../../parts/skeleton.tsx";
 import { Frame } from "../../shell/frame.tsx";
 import { Accounts } from "./accounts.tsx";
 import { Applications } from "./applications.tsx";
 import { Confirmations } from "./confirm.tsx";
 import { Dotfiles } from "./dotfiles.tsx";
 import { Notifications } from "./notifications.tsx";
-import { Permissions } from "./permissions.tsx";
 import { Profile } from "./profile.tsx";
 import { QuietHours } from "./quiet-hours.tsx";
 import { Secrets } from "./secrets.tsx";
@@ -18,6 +22,27 @@ import { SessionList } from "./sessions.tsx";
 import { Skills } from "./skills.tsx";
 import { Tokens } from "./tokens.tsx";
 import { WorkspacePreferences } from "./workspaces.tsx";
+
+// The default permissions of the user's new chats.
+const Permissions = () => {
+  const { state, again } = useResource("permissions", () => call("GET /chats/config/user-permissions"));
+  const { data, error } = state.value;
+  if (error) return <Failed what="Can't load your permissions" error={error} again={again} />;
+  if (!data) return <Skeleton lines={6} />;
+  return (
+    <PermissionsEditor
+      key={JSON.stringify(data)}
+      title="Permissions for new chats"
+      kept={data.permissions}
+      none="Server default"
+      asks="Ask me"
+      save={async (permissions) => {
+        await call("PUT /chats/config/user-permissions", { body: { permissions } });
+        await again();
+      }}
+    />
+  );
+};
 
 const OwnAiUsage = lazy(() => import("./ai-usage.tsx"));
 

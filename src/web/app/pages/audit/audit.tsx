@@ -3,22 +3,24 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { useLocation } from "preact-iso/router";
-import type { AuditLog } from "#schema/audit.ts";
+import type { AuditLog, AuditRetention } from "#schema/audit.ts";
 import { call } from "../../data/api.ts";
 import { LiveSocket } from "../../data/live-socket.ts";
 import { useResource } from "../../data/resource.ts";
 import { Button, ButtonLink } from "../../parts/button.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
-import { Switch } from "../../parts/field.tsx";
+import { Field, Switch } from "../../parts/field.tsx";
+import { FormDialog } from "../../parts/form-dialog.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { Menu } from "../../parts/menu.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
+import { Time } from "../../parts/time.tsx";
 import { Frame } from "../../shell/frame.tsx";
+import { DaysField } from "./days-field.tsx";
 import { Detail } from "./detail.tsx";
-import { Entry } from "./entry.tsx";
 import { LogHead } from "./log-head.tsx";
-import { Retention } from "./retention.tsx";
 import { KEYS, listValues } from "./search.ts";
+import { formatActor, formatChange, formatVerb, isRefused, toTarget } from "./words.ts";
 
 const PAGE = 50;
 /** Maximum number of entries received while the page is open. Older ones reappear when the list is reloaded. */
@@ -154,3 +156,67 @@ export default function AuditPage() {
     </Frame>
   );
 }
+
+// One entry of the audit log in the list.
+type EntryProps = {
+  readonly entry: AuditLog;
+  readonly href: string;
+  readonly chosen: boolean;
+};
+
+const Entry = ({ entry, href, chosen }: EntryProps) => {
+  const isBad = isRefused(entry) || entry.action === "delete";
+  const { kind, name } = toTarget(entry);
+  return (
+    <li>
+      <a class="entry" href={href} aria-current={chosen ? "true" : undefined}>
+        <Time class="dim small" at={entry.time} />
+        <span class="avatar" aria-hidden="true">
+          {entry.user ? (
+            entry.user.username.slice(0, 2).toUpperCase()
+          ) : (
+            <Icon name={entry.ip ? "warn" : "clock"} small />
+          )}
+        </span>
+        <span class="clip">
+          <b class="med">{formatActor(entry)}</b> <span class={isBad ? "t-bad" : "mut"}>{formatVerb(entry)}</span>{" "}
+          <span class="dim">{kind}</span> {name}
+        </span>
+        <span class="dim small clip x">{isRefused(entry) ? entry.status_code : formatChange(entry)}</span>
+      </a>
+    </li>
+  );
+};
+
+// Retention of all audit entries, and of sign-in and sign-out entries.
+const Retention = ({ kept, onClose }: { kept: AuditRetention; onClose: () => void }) => (
+  <FormDialog
+    title="Retention"
+    submit="Save retention"
+    onClose={onClose}
+    act={async ({ days = "", sign_in_days = "" }) => {
+      const sign_in = sign_in_days.trim() === "" ? null : Number(sign_in_days);
+      await call("PUT /audit/retention", { body: { ...kept, days: Number(days), sign_in_days: sign_in } });
+    }}
+  >
+    {(problems) => (
+      <>
+        <DaysField
+          kept={kept.days}
+          hint="0 keeps entries forever. Older entries are permanently deleted within an hour."
+          error={problems.days}
+        />
+        <Field
+          label="Days for sign-ins and sign-outs"
+          name="sign_in_days"
+          type="number"
+          min={0}
+          max={36_500}
+          defaultValue={kept.sign_in_days ?? ""}
+          hint="Defaults to the value above."
+          error={problems.sign_in_days}
+        />
+      </>
+    )}
+  </FormDialog>
+);

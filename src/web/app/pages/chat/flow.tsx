@@ -1,14 +1,51 @@
 // The list of messages, with the newest in view. Older ones load on scroll. Messages far out of view are replaced by empty boxes of the
 // same height.
 import { useSignal } from "@preact/signals";
-import type { ComponentChildren } from "preact";
+import type { ComponentChildren, RefObject } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { Button } from "../../parts/button.tsx";
 import { failed } from "../../shell/toasts.tsx";
 import type { LiveChat } from "./live-chat.ts";
 import { PAGE } from "./live-chat.ts";
 import { Live, Message } from "./message.tsx";
-import { Near } from "./near.ts";
+
+// Detects which rows of a long conversation are near the viewport, with one observer for all of them.
+
+/** Distance from the viewport up to which a message is rendered. */
+const MARGIN = "1200px 0px";
+
+type Hear = (entry: IntersectionObserverEntry) => void;
+
+class Near {
+  readonly #scroller: RefObject<HTMLElement | null>;
+  readonly #heard = new Map<Element, Hear>();
+  #eye: IntersectionObserver | undefined;
+
+  constructor(scroller: RefObject<HTMLElement | null>) {
+    this.#scroller = scroller;
+  }
+
+  /** Calls back when the element comes near or moves away, and once initially. Returns a function that stops. */
+  observe(element: Element, hear: Hear): () => void {
+    this.#eye ??= new IntersectionObserver(
+      (entries) => {
+        for (const entry of entries) this.#heard.get(entry.target)?.(entry);
+      },
+      { root: this.#scroller.current, rootMargin: MARGIN },
+    );
+    this.#heard.set(element, hear);
+    this.#eye.observe(element);
+    return () => {
+      this.#heard.delete(element);
+      this.#eye?.unobserve(element);
+    };
+  }
+
+  end(): void {
+    this.#eye?.disconnect();
+    this.#eye = undefined;
+  }
+}
 
 /** Rendered first: more than fit on a screen. The rest follows after the first paint. */
 const FIRST_RENDERED = 12;

@@ -2,16 +2,17 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { useLocation } from "preact-iso/router";
-import type { ConnectionLog } from "#schema/connections.ts";
+import type { ConnectionLog, ConnectionRetention } from "#schema/connections.ts";
 import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
 import { Button, ButtonLink } from "../../parts/button.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
+import { FormDialog } from "../../parts/form-dialog.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { Frame } from "../../shell/frame.tsx";
+import { DaysField } from "../audit/days-field.tsx";
 import { LogHead } from "../audit/log-head.tsx";
 import { Entry } from "./entry.tsx";
-import { Retention } from "./retention.tsx";
 import { KEYS, listValues } from "./search.ts";
 
 const PAGE = 50;
@@ -90,3 +91,23 @@ export default function ConnectionsPage() {
     </Frame>
   );
 }
+
+// The dialog for the connection log's retention period.
+const Retention = ({ kept, onClose }: { kept: ConnectionRetention; onClose: () => void }) => (
+  <FormDialog
+    title="Retention"
+    submit="Save retention"
+    onClose={onClose}
+    act={async ({ days = "" }) => {
+      await call("PUT /connectionlog/retention", { body: { days: Number(days) } });
+    }}
+  >
+    {(problems) => (
+      <DaysField
+        kept={kept.days}
+        hint="0 keeps entries forever. Older entries are permanently deleted within minutes."
+        error={problems.days}
+      />
+    )}
+  </FormDialog>
+);

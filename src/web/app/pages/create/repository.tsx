@@ -5,6 +5,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { useLocation } from "preact-iso/router";
 import { holdsCredentials, NO_CREDENTIALS, parseRepositoryAddress } from "#base/links/repository-address.ts";
 import type { RepositoryAsked, RepositoryFound, RepositoryPlan } from "#schema/templates/repository.ts";
+import type { DeployKey } from "#schema/users/deploy-key.ts";
 import { call, formatError, Problem } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
 import { Button } from "../../parts/button.tsx";
@@ -14,11 +15,11 @@ import { into, submits } from "../../parts/handlers.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { LinkAccount } from "../../parts/link-account.tsx";
 import { RepositoryFields, toRepository } from "../../parts/repository-fields.tsx";
+import { Secret } from "../../parts/secret.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { Frame } from "../../shell/frame.tsx";
 import { onKeys } from "../../shell/keys.ts";
 import { failed } from "../../shell/toasts.tsx";
-import { NewDeployKey } from "./deploy-key.tsx";
 import { freeWorkspaceName } from "./free-name.ts";
 import { repositoryLink } from "./link.ts";
 
@@ -351,3 +352,38 @@ const Facts = ({ plan, provisioner }: { plan: RepositoryPlan; provisioner: Repos
     </aside>
   );
 };
+
+// A deploy key that is not registered at the host yet: its public key, where to add it, and a retry button.
+type Props = { readonly deployKey: DeployKey; readonly again: () => Promise<void> };
+
+const NewDeployKey = ({ deployKey: { url, settings_url, public_key }, again }: Props) => (
+  <section class="panel" aria-labelledby="deploy-key">
+    <header>
+      <h2 id="deploy-key">Deploy key</h2>
+    </header>
+    <div class="body stack">
+      <p>
+        Add this public key to the deploy keys{" "}
+        {settings_url ? (
+          <>
+            in{" "}
+            <a href={settings_url} target="_blank" rel="noreferrer">
+              the repository's settings
+            </a>
+          </>
+        ) : (
+          <>
+            in the settings of <span class="mono">{url}</span>
+          </>
+        )}
+        , then try again. Give it write access if you want to push from workspaces.
+      </p>
+      <Secret label="Public key" text={public_key} />
+    </div>
+    <footer>
+      <Button look="primary" onPress={again}>
+        Try again
+      </Button>
+    </footer>
+  </section>
+);

@@ -1,19 +1,58 @@
 // Tasks: prompts, each with its own workspace. The live lists of workspaces and chats trigger a reload.
 import { useComputed, useSignal } from "@preact/signals";
+import { NOTICE_KINDS } from "#schema/notifications/kinds.ts";
 import type { Task } from "#schema/tasks/task.ts";
 import { call } from "../../data/api.ts";
 import { chats } from "../../data/chats.ts";
 import { useChange, useResource } from "../../data/resource.ts";
 import { workspaces } from "../../data/workspaces.ts";
-import { Button } from "../../parts/button.tsx";
+import { Button, ButtonLink } from "../../parts/button.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
 import { sets } from "../../parts/handlers.ts";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { Frame } from "../../shell/frame.tsx";
 import { NewTask } from "./new-task.tsx";
 import { TaskItem } from "./task-item.tsx";
-import { Unheard } from "./unheard.tsx";
 import { toId } from "./words.ts";
+
+// A notice above the tasks that notifications are off, until the user dismisses it permanently.
+const path = { user: "me" };
+/** The kinds of notification that report on a task. */
+const KINDS: readonly string[] = [NOTICE_KINDS.chat_needs_you.id, NOTICE_KINDS.chat_done.id];
+
+const read = async (): Promise<boolean> => {
+  const [preferences, { task_notification_alert_dismissed }] = await Promise.all([
+    call("GET /users/me/notifications/preferences"),
+    call("GET /users/:user/preferences", { path }),
+  ]);
+  const off = preferences.filter(({ disabled }) => disabled).map(({ id }) => id);
+  return !task_notification_alert_dismissed && KINDS.some((id) => off.includes(id));
+};
+
+const Unheard = () => {
+  const { state, again } = useResource("unheard tasks", read);
+  if (!state.value.data) return null;
+  return (
+    <section class="panel" aria-labelledby="unheard">
+      <div class="body stack">
+        <h2 id="unheard">Some notifications are off</h2>
+        <p>You won't be notified when a chat needs you or is done.</p>
+        <div class="line">
+          <ButtonLink href="/account/notifications">Notifications</ButtonLink>
+          <Button
+            look="ghost"
+            onPress={async () => {
+              await call("PUT /users/:user/preferences", { path, body: { task_notification_alert_dismissed: true } });
+              await again();
+            }}
+          >
+            Don't show again
+          </Button>
+        </div>
+      </div>
+    </section>
+  );
+};
 
 const SHOWN = 100;
 

@@ -1,11 +1,12 @@
 // One workspace: its state and reason, live logs, apps and ports, terminal, parameters, schedule, builds.
 
-import { useEffect } from "preact/hooks";
+import { useEffect, useMemo } from "preact/hooks";
 import { useLocation, useRoute } from "preact-iso/router";
 import type { WorkspaceAgent } from "#schema/agents/agent.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
 import { Problem } from "../../data/api.ts";
+import { LogFeed } from "../../data/logs.ts";
 import { nameFor } from "../../data/names.ts";
 import { listAgents, toSummary, useWorkspace } from "../../data/one-workspace.ts";
 import { isPassing, mayStart } from "../../data/states.ts";
@@ -25,12 +26,9 @@ import { failed } from "../../shell/toasts.tsx";
 import { ForkDialog } from "../workspaces/fork.tsx";
 import { makeMenu, waysIn } from "../workspaces/row-menu.ts";
 import { Activity } from "./activity.tsx";
-import { AgentChoice } from "./agent-choice.tsx";
 import { Apps } from "./apps.tsx";
 import { Builds } from "./builds.tsx";
-import { DotfilesFailed } from "./dotfiles-failed.tsx";
 import { Facts } from "./facts.tsx";
-import { useFeed } from "./feed.ts";
 import { Files, NoFiles } from "./files.tsx";
 import { HomeBackupList } from "./home-backups.tsx";
 import { OutOfSpace } from "./out-of-space.tsx";
@@ -41,6 +39,38 @@ import { SnapshotList } from "./snapshots.tsx";
 import { Stats } from "./stats.tsx";
 import { StopsSoon } from "./stops-soon.tsx";
 import { Timings } from "./timings.tsx";
+
+// A notice on a workspace's page that the owner's dotfiles could not be installed.
+type Script = WorkspaceAgent["scripts"][number];
+
+const MINUTE_NS = 60e9;
+
+const DotfilesFailed = ({ agents, logs }: { agents: readonly WorkspaceAgent[]; logs: string }) => (
+  <>
+    {agents.flatMap(({ id, scripts }) =>
+      scripts
+        .filter(({ is_dotfiles, status }) => is_dotfiles && (status === "exit_failure" || status === "timed_out"))
+        .map((script) => (
+          <div key={id} class="banner" role="status">
+            <span class="t-attn">
+              <Icon name="warn" />
+            </span>
+            <span>
+              The owner's dotfiles were not installed: {describe(script)}. The workspace started without them.
+            </span>
+            <a class="btn sm ghost push" href={logs}>
+              Show log
+            </a>
+          </div>
+        )),
+    )}
+  </>
+);
+
+const describe = ({ status, exit_code, timeout }: Script): string =>
+  status === "timed_out"
+    ? `they took longer than ${timeout / MINUTE_NS} minutes`
+    : `the script failed with exit code ${exit_code}`;
 
 const TABS = [
   ["", "Overview"],
@@ -309,4 +339,46 @@ const MainAction = ({ row }: { row: WorkspaceSummary }) => {
       )}
     </>
   );
+};
+
+// Selects the agent of a terminal or file page, if the workspace has several. The choice is in the address, so that a link leads to the
+// same agent.
+type AgentChoiceProps = { readonly agents: readonly WorkspaceAgent[]; readonly agent: WorkspaceAgent | undefined };
+
+const AgentChoice = ({ agents, agent }: AgentChoiceProps) => {
+  const { path, route } = useLocation();
+  if (agents.length < 2) return null;
+  return (
+    <div class="group of-agents" role="group" aria-label="Agent">
+      {agents.map((one) => (
+        <Button
+          key={one.id}
+          small
+          pressed={one === agent}
+          onPress={() => route(`${path}?${new URLSearchParams({ agent: one.name })}`)}
+        >
+          {one.name}
+        </Button>
+      ))}
+    </div>
+  );
+};
+
+/** Returns the logs of the latest build and its agents. A new build starts a new feed. */
+const useFeed = (workspace: Workspace): LogFeed => {
+  const { id } = workspace.latest_build;
+  const feed = useMemo(() => new LogFeed(), [id]);
+  useEffect(() => () => feed.end(), [feed]);
+  useEffect(() => {
+    feed.follow({ source: "build", path: `/workspacebuilds/${id}/logs` });
+    for (const agent of listAgents(workspace)) {
+      feed.follow({ source: agent.name, path: `/workspaceagents/${agent.id}/logs` });
+    }
+  }, [
+    feed,
+    listAgents(workspace)
+      .map((agent) => agent.id)
+      .join(" "),
+  ]);
+  return feed;
 };

@@ -12,9 +12,34 @@ import { failed } from "../../shell/toasts.tsx";
 import { adoptSheet } from "../adopt-sheet.ts";
 import { copy } from "../as-command.tsx";
 import { splitPieces } from "./pieces.ts";
-import { loadFont } from "./terminal-font.ts";
 import { type Modifier, toCursorKeys, withModifier } from "./terminal-keys.ts";
 import { styleLettersByObject, withAdoptedStyles } from "./terminal-styles.ts";
+
+declare const SLIPWAY_FONTS: Readonly<Record<string, Readonly<Record<string, string>>>>;
+
+const loaded = new Map<string, Promise<unknown>>();
+
+const load = (font: string): Promise<unknown> =>
+  Promise.all(
+    Object.entries(SLIPWAY_FONTS[font] ?? {}).map(async ([weight, address]) => {
+      document.fonts.add(await new FontFace(font, `url(${address})`, { weight }).load());
+    }),
+  );
+
+/** Loads the font and returns its family; `usual` if none was chosen. Throws if it cannot be loaded. */
+const loadFont = async (font: TerminalFont, usual: string): Promise<string> => {
+  if (font === "") return usual;
+  let known = loaded.get(font);
+  if (!known) {
+    known = load(font).catch((error) => {
+      loaded.delete(font);
+      throw error;
+    });
+    loaded.set(font, known);
+  }
+  await known;
+  return `${font}, ${usual}`;
+};
 
 export type TerminalState = "connecting" | "open" | "cut" | "ended";
 
