@@ -2,14 +2,16 @@
 // of thousands of different names holds the event loop for a quarter of a second, and what is nested a hundred thousand deep cannot be
 // written again. Bodies of requests (rule HT-6), and answers of workspaces and of MCP servers that are such, are refused.
 
-/** Shorter texts cannot contain enough to matter. */
-export const CHEAP_BYTES = 64 * 1024;
-/** Maximum members of one object; the largest maps that callers send have some hundreds. */
+/** Texts shorter than this cannot hold enough to matter, however deep it is. */
+export const CHEAP_BYTES = 1024;
+/** Members of one object; the largest maps that callers send have some hundreds. */
 export const MAX_MEMBERS = 10_000;
 /** Maximum values in all lists and objects together. Validating each blocks the event loop, even when a list may only have a hundred. */
 export const MAX_VALUES = 100_000;
 /** Maximum nesting depth. */
 export const MAX_DEPTH = 1_000;
+/** The levels at which the values stand, added up: a body that does not fit is written out with as many spaces for a message. */
+export const MAX_LEVELS = 2_000_000;
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
@@ -28,6 +30,7 @@ export const tooCostly = (text: Uint8Array): string | undefined => {
   let lists = 0;
   let members = 0;
   let values = 0;
+  let levels = 0;
   const end = text.length;
   for (let i = 0; i < end; i++) {
     switch (text[i]) {
@@ -36,6 +39,7 @@ export const tooCostly = (text: Uint8Array): string | undefined => {
         break;
       case COMMA:
         if (++values > MAX_VALUES) return `has more than ${MAX_VALUES} values.`;
+        levels += outer.length + lists;
         break;
       case COLON:
         if (++members > MAX_MEMBERS) return `has an object with more than ${MAX_MEMBERS} members.`;
@@ -43,21 +47,25 @@ export const tooCostly = (text: Uint8Array): string | undefined => {
       case OPEN_OBJECT:
         outer.push(members);
         members = 0;
+        levels += outer.length + lists;
         if (outer.length + lists > MAX_DEPTH) return TOO_DEEP;
         break;
       case CLOSE_OBJECT:
         members = outer.pop() ?? 0;
         break;
       case OPEN_LIST:
-        if (outer.length + ++lists > MAX_DEPTH) return TOO_DEEP;
+        levels += outer.length + ++lists;
+        if (outer.length + lists > MAX_DEPTH) return TOO_DEEP;
         break;
       case CLOSE_LIST:
         if (lists > 0) lists--;
     }
+    if (levels > MAX_LEVELS) return TOO_NESTED;
   }
   return undefined;
 };
 
+const TOO_NESTED = "has too many values that are nested deep.";
 const TOO_DEEP = `is nested more than ${MAX_DEPTH} deep.`;
 
 /** Returns the position of the quote that ends the string beginning at `from`. */

@@ -63,6 +63,12 @@ describe("one body", () => {
     ["lists 100,000 deep", `{"a":${"[".repeat(100_000)}${"]".repeat(100_000)}}`, `nested more than ${MAX_DEPTH} deep`],
     ["objects 100,000 deep", `${'{"a":'.repeat(100_000)}1${"}".repeat(100_000)}`, `nested more than ${MAX_DEPTH} deep`],
     ["2 million opening brackets", `{"a":${"[".repeat(2_000_000)}`, `nested more than ${MAX_DEPTH} deep`],
+    [
+      "lists 30,000 deep, which is short",
+      `{"a":${"[".repeat(30_000)}${"]".repeat(30_000)}}`,
+      `nested more than ${MAX_DEPTH} deep`,
+    ],
+    ["many lists 900 deep", `{"a":[${`${"[".repeat(900)}${"]".repeat(900)},`.repeat(2_000)}1]}`, "nested deep"],
     ["a million quotes", `{"a":"${'\\"'.repeat(1_000_000)}"}`, "Validation failed."],
     ["a million empty lists", `{"a":[${"[],".repeat(1_000_000)}1]}`, `has more than ${MAX_VALUES} values`],
     ["a long run of backslashes", `{"a":"${"\\\\".repeat(1_500_000)}"}`, "Validation failed."],
@@ -138,6 +144,19 @@ describe("the check before parsing", () => {
     expect(tooCostly(bytes(deep(MAX_DEPTH - 1)))).toBeUndefined();
     expect(tooCostly(bytes(deep(MAX_DEPTH)))).toContain("deep");
   });
+});
+
+test("[HT-6] a deep body of strangers and of members is refused before it is compared with what the route takes", async () => {
+  const body = `{"x":${"[".repeat(32_000)}${"]".repeat(32_000)}}`;
+  const headers = { "content-type": "application/json", "service-session-token": admin.token ?? "" };
+  for (const path of ["/api/v2/users/login/passkey", "/api/v2/authcheck", "/api/v2/chats"]) {
+    let text = "";
+    const longest = await longestWait(async () => {
+      text = await (await fetch(new URL(path, serve.url), { method: "POST", headers, body })).text();
+    });
+    expect(text).toContain(`nested more than ${MAX_DEPTH} deep`);
+    expect(longest).toBeLessThan(BOUND_MS);
+  }
 });
 
 test("[HT-6] a body in chunks of one byte is refused after a thousand of them, one in larger chunks is taken", async () => {
