@@ -5,6 +5,7 @@ import type { Manifest, ManifestParameter } from "#schema/templates/manifest.ts"
 import type { Diagnostic, DynamicParameter, DynamicParameters } from "#schema/workspaces/dynamic-parameters.ts";
 import { applyConditions } from "./conditions.ts";
 import { checkValue, formatDefault, getFormType, getType } from "./parameters.ts";
+import { sharingEffort } from "./pattern.ts";
 
 const fault = (summary: string, detail: string, code = ""): Diagnostic => ({
   severity: "error",
@@ -13,11 +14,11 @@ const fault = (summary: string, detail: string, code = ""): Diagnostic => ({
   extra: { code },
 });
 
-/** `inputs` by parameter name; missing ones use their default. */
-export const evaluate = (
-  manifest: Manifest,
-  inputs: Readonly<Record<string, string>>,
-): Omit<DynamicParameters, "id"> => {
+/** `inputs` by parameter name; what is left out takes its default. */
+export const evaluate = (manifest: Manifest, inputs: Readonly<Record<string, string>>): Omit<DynamicParameters, "id"> =>
+  sharingEffort(() => evaluated(manifest, inputs));
+
+const evaluated = (manifest: Manifest, inputs: Readonly<Record<string, string>>): Omit<DynamicParameters, "id"> => {
   const values: Record<string, string> = {};
   const parameters: DynamicParameter[] = [];
   for (const whole of manifest.parameters ?? []) {

@@ -14,8 +14,8 @@ import { effectiveProvisioner } from "./effective.ts";
 import type { Finding } from "./finding.ts";
 import { checkProvisioner } from "./manifest-provisioner.ts";
 import { checkValue, formatDefault, getType } from "./parameters.ts";
-import { compilePattern } from "./pattern.ts";
-import { environmentName, knownNames, listPlaceholders, parseSinglePlaceholder } from "./placeholders.ts";
+import { compilePattern, sharingEffort } from "./pattern.ts";
+import { environmentName, knownNames, onlyPlaceholder, placeholdersIn } from "./placeholders.ts";
 
 const FORM_TYPES: Record<string, readonly string[]> = {
   string: ["input", "textarea", "dropdown", "radio", REPOSITORY_FORM],
@@ -24,8 +24,10 @@ const FORM_TYPES: Record<string, readonly string[]> = {
   "list(string)": ["tag-select", "multi-select", "radio"],
 };
 
-/** Returns all problems of a manifest that matches the schema; empty if it is valid. */
-export const checkManifest = (manifest: Manifest): Finding[] => [
+/** Everything wrong with a manifest that fits the schema; empty when it can be built from. */
+export const checkManifest = (manifest: Manifest): Finding[] => sharingEffort(() => findAll(manifest));
+
+const findAll = (manifest: Manifest): Finding[] => [
   ...checkParameters(manifest),
   ...checkConditions(manifest),
   ...checkVariables(manifest),

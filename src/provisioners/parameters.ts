@@ -2,8 +2,8 @@
 // Pure; used by the import (defaults, presets) and wherever a build is created.
 import { AppError, type Validation } from "#base/errors.ts";
 import type { Manifest, ManifestParameter, ManifestPreset, ManifestVariable } from "#schema/templates/manifest.ts";
-import { applyConditions } from "./conditions.ts";
-import { tryCompilePattern } from "./pattern.ts";
+import { parameterFor } from "./conditions.ts";
+import { fitsPattern, sharingEffort } from "./pattern.ts";
 
 /** Maximum characters of a value. */
 const VALUE_LIMIT = 65_536;
@@ -101,9 +101,10 @@ const checkValidation = (parameter: ManifestParameter, value: string, previous?:
   if (!validation) return undefined;
   if (validation.regex !== undefined) {
     if (value.length > PATTERN_VALUE_LIMIT) return `must be at most ${PATTERN_VALUE_LIMIT} characters long`;
-    // If a Terraform template has a pattern that cannot be compiled here, the plan has checked it.
-    if (tryCompilePattern(validation.regex)?.test(value) === false)
-      return validation.error ?? `must match ${validation.regex}`;
+    // A template of Terraform with a pattern that cannot be read here has been planned, which checks it.
+    const isMatch = fitsPattern(validation.regex, value);
+    if (isMatch === undefined) return `can't be compared with ${validation.regex}: that takes too long`;
+    if (!isMatch) return validation.error ?? `must match ${validation.regex}`;
   }
   const { min, max, monotonic } = validation;
   const number = parseWhole(value);
@@ -137,7 +138,9 @@ export type ParameterInput = {
  * Returns all values of a build, by parameter name. A value that is not given is taken from the previous build (unless ephemeral), else
  * from the default. Throws 400 with one validation entry for each unknown, missing, repeated, immutable or invalid value.
  */
-export const resolveParameters = ({ manifest, given, previous, preset }: ParameterInput): Record<string, string> => {
+export const resolveParameters = (input: ParameterInput): Record<string, string> => sharingEffort(() => resolve(input));
+
+const resolve = ({ manifest, given, previous, preset }: ParameterInput): Record<string, string> => {
   const parameters = manifest.parameters ?? [];
   const known = new Set(parameters.map(({ name }) => name));
   const validations: Validation[] = [];

@@ -3,8 +3,10 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { AppError } from "#base/errors.ts";
 import type { Manifest, ManifestParameter } from "#schema/templates/manifest.ts";
+import { evaluate } from "#src/provisioners/dynamic.ts";
 import { checkValue, keptParameters, resolveParameters, resolveVariables } from "#src/provisioners/parameters.ts";
 import { compilePattern } from "#src/provisioners/pattern.ts";
+import { scaled } from "#test/support/pace.ts";
 
 const of = (...parameters: ManifestParameter[]): Manifest => ({
   provisioner: "echo",
@@ -170,7 +172,7 @@ describe("patterns", () => {
   });
 
   test("[TP-12] classes have names inside of a set, as in RE2", () => {
-    const fits = (pattern: string, value: string): boolean => compilePattern(pattern).test(value);
+    const fits = (pattern: string, value: string): boolean | undefined => compilePattern(pattern).test(value);
     expect(["a-b", "a b", "-"].map((value) => fits("^[[:alpha:]-]+$", value))).toEqual([true, false, true]);
     expect(["07f", "0x"].map((value) => fits("^[[:xdigit:]]+$", value))).toEqual([true, false]);
     expect(["a1", "a!"].map((value) => fits("^[^[:punct:]]+$", value))).toEqual([true, false]);
@@ -181,6 +183,24 @@ describe("patterns", () => {
     const hostile = ["^(a+)+$", "^(a|a)*$", "(.*)*(.*)*(.*)*x", "^(([a-z])+.)+[A-Z]([a-z])+$", "(a?){50}a{50}"];
     for (const pattern of hostile)
       expect(compilePattern(pattern).test(`${"a".repeat(4096)}!`)).toBe(pattern.startsWith("(a?)"));
+  });
+
+  test("[TP-12] all patterns of a request take no more than one may", () => {
+    const regex = "^(?:[ab]*a*){400}$";
+    const parameters = Array.from({ length: 128 }, (_, i) => ({ name: `p${i}`, validation: { regex } }));
+    const value = `${"ab".repeat(2_000)}!`;
+    const given = parameters.map(({ name }) => ({ name, value }));
+    const manifest = { parameters } as unknown as Manifest;
+    const begun = performance.now();
+    expect(() => resolveParameters({ manifest, given })).toThrow("Parameter values are invalid.");
+    const { parameters: shown } = evaluate(manifest, Object.fromEntries(given.map((one) => [one.name, one.value])));
+    expect(shown[127]?.diagnostics[0]?.detail).toContain("takes too long");
+    // Without a bound it was more than half a minute each.
+    expect(performance.now() - begun).toBeLessThan(scaled(5_000));
+    const fine = { parameters: [{ name: "a", validation: { regex: "^[a-z0-9-]{1,63}$" } }] } as unknown as Manifest;
+    expect(resolveParameters({ manifest: fine, given: [{ name: "a", value: "x".repeat(63) }] })).toEqual({
+      a: "x".repeat(63),
+    });
   });
 
   test.each([
