@@ -95,12 +95,28 @@ export const markDirty = (workspace_id: string, hash: string, now: number): Stat
   rows: [[workspace_id, hash, now]],
 });
 
-/** Pins the workspace's current context, unless the chat has pinned one or the workspace has none yet. */
+/**
+ * That the owner of a chat `ch` may use a workspace `ws`, as mayUseWorkspace of src/domain/access.ts says: its owner, an owner of the deployment, and
+ * members of its organization with whom it is shared.
+ */
+const MAY_USE = `(ws.owner_id = ch.owner_id
+  or exists (select 1 from users u, json_each(u.roles) r where u.id = ch.owner_id and r.value = 'owner')
+  or exists (select 1 from organization_members m where m.organization_id = ws.organization_id and m.user_id = ch.owner_id
+    and (exists (select 1 from json_each(ws.user_acl) a where a.key = ch.owner_id)
+      or exists (select 1 from json_each(ws.group_acl) a where a.key = ws.organization_id
+        or a.key in (select g.group_id from group_members g where g.user_id = ch.owner_id)))))`;
+
+/**
+ * Pins what the workspace tells now, unless the chat has pinned something, the workspace has told nothing yet, or the chat's owner may no longer use
+ * it: what is written there later is not theirs.
+ */
 export const pinContextOnce = (chat: number, workspace_id: string, now: number): Statement => ({
   touches: [],
   alone: "contexts",
   sql: `insert into chat_contexts (chat, agent_id, snapshot, pinned_at, dirty_since)
-    select ?1, w.agent_id, w.snapshot, ?3, null from workspace_contexts w where w.workspace_id = ?2
+    select ch.key, w.agent_id, w.snapshot, ?3, null from chats ch
+      join workspaces ws on ws.id = ?2 join workspace_contexts w on w.workspace_id = ws.id
+      where ch.key = ?1 and ${MAY_USE}
     on conflict do nothing`,
   rows: [[chat, workspace_id, now]],
 });

@@ -5,10 +5,13 @@ import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { build, query } from "#db/engine/sql.ts";
 import { context_snapshots } from "#db/schema/context.ts";
+import { updateWorkspace } from "#db/workspaces/workspaces.ts";
 import type { Chat } from "#schema/chats/chat.ts";
 import type { UserSkill } from "#schema/users/user-skill.ts";
+import type { Acl } from "#schema/workspaces/acl.ts";
+import { Client } from "#src/client.ts";
 import { forFile } from "#test/support/for-file.ts";
-import { contextOf } from "#test/support/seed.ts";
+import { contextOf, seedUser } from "#test/support/seed.ts";
 import { until } from "#test/support/until.ts";
 import { callTools, openChat, openToolWorld } from "../tools/world.ts";
 
@@ -162,7 +165,30 @@ test("[CX-7] [CX-8] [CX-10] another workspace is pinned again, and an unreferenc
   expect(await store.scan(countSnapshots())).toHaveLength(1);
 }, 30_000);
 
-test("[CX-11] [CX-13] personal skills are in every chat of their owner, with a prefix if the workspace has the same name", async () => {
+test("[CX-8] who may no longer use a workspace is told nothing of it that is new", async () => {
+  const { store } = contextOf(world.server);
+  const { workspace_id, organization_id } = world.seeded;
+  const guest = await seedUser(world.server, { organization_id });
+  const share = (user_acl: Acl): Promise<void> => store.commit([updateWorkspace(workspace_id, { user_acl })]);
+  await share({ [guest.user_id]: "use" });
+  const as = Object.assign(Object.create(world), { owner: new Client(world.server.url, guest.token) }) as typeof world;
+  const { id, call } = await openChat(as);
+  call.finish("stop");
+  const chat = (of: string): Promise<Chat> => as.owner.get<Chat>(`/api/v2/chats/${of}`);
+  await until(async () => (await chat(id)).status === "waiting");
+  expect((await chat(id)).context).toBeDefined();
+  await share({});
+  const refused = await as.owner.fetch("PUT", `/api/v2/chats/${id}/context`, {});
+  expect([refused.status, await refused.text()]).toEqual([403, expect.stringContaining("no longer use the workspace")]);
+  const copy = await as.owner.post<Chat>(`/api/v2/chats/${id}/fork`, {});
+  expect((await chat(copy.id)).context).toBeUndefined();
+  await share({ [guest.user_id]: "use" });
+  expect((await as.owner.fetch("PUT", `/api/v2/chats/${copy.id}/context`, {})).status).toBe(200);
+  expect((await chat(copy.id)).context).toBeDefined();
+  await share({});
+}, 30_000);
+
+test("[CX-11] [CX-13] personal skills are in every chat of their owner, and called by their side where the workspace has the same name", async () => {
   const path = "/api/v2/users/me/skills";
   const write = (body: object) => world.owner.fetch("POST", path, body);
   const made = (await (await write({ name: "deploy", description: "my way", content: "Mine." })).json()) as UserSkill;

@@ -1,6 +1,9 @@
-// Refreshes a chat's pinned context: the workspace's current context replaces the pinned one (facts/chats 5.5, rule CX-8).
-import { AppError } from "#base/errors.ts";
+// Pinning again what a chat goes by: what its workspace tells now takes the place of what it told when the chat was pinned (facts/chats
+// 5.5, rule CX-8).
+import { AppError, forbidden } from "#base/errors.ts";
 import { findWorkspaceContext } from "#db/chats/context.ts";
+import { findWorkspacePlace } from "#db/workspaces/workspaces.ts";
+import { mayUseWorkspace } from "#domain/access.ts";
 import { ownChat, readChat } from "#domain/chats/find.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
@@ -16,6 +19,10 @@ export const chatContext = (ctx: ApiContext) =>
       async ({ caller, params }) => {
         const { id, workspace_id } = await ownChat(ctx, params.chat, caller);
         if (workspace_id === null) throw new AppError("invalid", "The chat is not bound to a workspace.");
+        const workspace = await ctx.store.get(findWorkspacePlace({ id: workspace_id }));
+        if (!workspace || !mayUseWorkspace(caller, workspace)) {
+          throw forbidden("You may no longer use the workspace of this chat.");
+        }
         if (!(await ctx.store.get(findWorkspaceContext({ workspace_id })))) {
           throw new AppError("conflict", "The workspace has no context yet: its agent must connect first.");
         }
