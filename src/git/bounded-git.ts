@@ -12,7 +12,10 @@ export class RepositoryError extends Error {
   }
 }
 
-/** Git's error output. */
+export const tooManyFiles = (): RepositoryError =>
+  new RepositoryError("too_large", "The repository has too many files to be read here.");
+
+/** What git has said as it failed. */
 export class GitFailure extends Error {
   override readonly name = "GitFailure";
 }
@@ -66,7 +69,7 @@ export class BoundedGit {
     ]);
     const code = await child.exited;
     signal.throwIfAborted();
-    if (out.isOver) throw new RepositoryError("too_large", "The repository has too many files to be read here.");
+    if (out.isOver) throw tooManyFiles();
     if (code === 0) return out.text;
     if (child.signalCode === "SIGXFSZ" || /file size limit exceeded|file too large|signal 25/i.test(words.text)) {
       const size = `${Math.floor(max_bytes / MIB)} MiB`;

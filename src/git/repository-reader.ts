@@ -7,7 +7,14 @@ import type { RefToTry } from "#base/links/repository-address.ts";
 import { onActiveNode } from "#base/network/read-here.ts";
 import { markSideEffect } from "#base/network/request-part.ts";
 import { type Outbound, OutboundError } from "#base/outbound.ts";
-import { BoundedGit, type GitCredential, GitFailure, RepositoryError, type SshAccess } from "./bounded-git.ts";
+import {
+  BoundedGit,
+  type GitCredential,
+  GitFailure,
+  RepositoryError,
+  type SshAccess,
+  tooManyFiles,
+} from "./bounded-git.ts";
 
 export type ReaderOptions = {
   readonly outbound: Outbound;
@@ -40,6 +47,8 @@ export type Wanted = {
 const TIMEOUT_MS = 25_000;
 const MAX_BYTES = 128 * 1024 * 1024;
 const MAX_LISTING = 24 * 1024 * 1024;
+/** Each name becomes a text that is looked at several times, while everyone else waits: about 0.3 s for so many. */
+const MAX_FILES = 200_000;
 const MAX_REDIRECTS = 3;
 const KNOWN_HOSTS = "known_hosts";
 const NO_SSH =
@@ -85,6 +94,7 @@ export class RepositoryReader {
       const ref = await fetched(run, remote, refs, isWhole);
       const commit = (await run.text(["rev-parse", "FETCH_HEAD^{commit}"])).trim();
       const listing = await run.text(["ls-tree", "-r", "-z", "--full-tree", "--name-only", commit], MAX_LISTING);
+      if (countNames(listing) > MAX_FILES) throw tooManyFiles();
       const files = listing.split("\0").filter((path) => path !== "");
       return new OpenRepository(run, { url: found, ref, commit, files }, { folder, limit });
     } catch (error) {
@@ -246,6 +256,12 @@ const lastLine = (words: string): string =>
   (words.split("\n").findLast((line) => line.trim() !== "") ?? "no reason given")
     .replace(/^(?:fatal|error): /, "")
     .slice(0, 300);
+
+const countNames = (listing: string): number => {
+  let count = 0;
+  for (let at = listing.indexOf("\0"); at !== -1; at = listing.indexOf("\0", at + 1)) count += 1;
+  return count;
+};
 
 type Found = {
   readonly url: string;

@@ -271,3 +271,18 @@ test("[RW-21] someone who is not in the default organization opens repositories 
   const refused = await bob.fetch("POST", "/api/v2/users/me/workspaces", { name: "third", repository: { url } });
   expect([refused.status, await refused.text()]).toEqual([400, expect.stringContaining("is not shared with you")]);
 }, 60_000);
+
+test("[RW-23] a repository of more than 200,000 files is not read, however few bytes they are", async () => {
+  const many = await open.publish("many", { "a.txt": "a" });
+  const blob = many.git("rev-parse", "HEAD:a.txt").trim();
+  /** The hash of a tree of so many entries that are the same. */
+  const tree = (count: number, entry: string): string => {
+    const lines = Array.from({ length: count }, (_, i) => `${entry}\t${i}\n`).join("");
+    return Bun.spawnSync(["git", "mktree"], { cwd: many.root, stdin: Buffer.from(lines) })
+      .stdout.toString()
+      .trim();
+  };
+  const root = tree(201, `040000 tree ${tree(1_000, `100644 blob ${blob}`)}`);
+  many.git("push", "-q", "-f", "hosted", `${many.git("commit-tree", "-m", "many", root).trim()}:refs/heads/main`);
+  expect((await read({ url: open.link("many") })).problem).toBe("The repository has too many files to be read here.");
+}, 60_000);
