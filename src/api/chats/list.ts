@@ -82,7 +82,7 @@ const parseFilter = (text: string, labels: readonly string[], caller: UserCaller
     has_unread: search.flag("has_unread"),
     title: search.text("title"),
     search: toSearch(search),
-    labels: labels.map(parseLabel),
+    labels: parseLabels(labels),
     pull,
   };
   search.end("Invalid chat search query.");
@@ -104,6 +104,14 @@ const findAddress = (search: SearchQuery): string | undefined => {
     search.refuse("diff_url", `"${address}" is not an http or https URL.`);
   }
   return address;
+};
+
+/** As many as a chat has at most. */
+const MAX_LABELS = 50;
+
+const parseLabels = (labels: readonly string[]): { key: string; value: string }[] => {
+  if (labels.length > MAX_LABELS) throw invalidField("label", `must be given at most ${MAX_LABELS} times`);
+  return labels.map(parseLabel);
 };
 
 const parseLabel = (text: string): { key: string; value: string } => {

@@ -3,6 +3,9 @@ import { invalidField } from "#base/errors.ts";
 
 const DAY_MS = 86_400_000;
 const DEFAULT_DAYS = 30;
+/** A later time has a year of five digits, which no RFC 3339 time has. */
+const MAX_TIME = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
+const FIRST_MONTH = "1970-01";
 const TIME = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2}))?$/;
 
 /** Milliseconds since 1970; `to` is not included. */
@@ -35,12 +38,15 @@ export const clockOffset = (text: string | undefined): number => {
 
 const parseMonth = (text: string): CostRange => {
   const [, year = "", month = ""] = /^(\d{4})-(0[1-9]|1[0-2])$/.exec(text) ?? [];
-  if (month === "") throw invalidField("month", "must be a month, such as 2026-11");
-  return { from: Date.UTC(Number(year), Number(month) - 1), to: Date.UTC(Number(year), Number(month)) };
+  if (month === "" || text < FIRST_MONTH) throw invalidField("month", "must be a month, such as 2026-11");
+  const to = Date.UTC(Number(year), Number(month));
+  if (to > MAX_TIME) throw invalidField("month", "must end before the year 10000");
+  return { from: Date.UTC(Number(year), Number(month) - 1), to };
 };
 
 const parseTime = (field: string, text: string): number => {
   const ms = TIME.test(text) ? Date.parse(text) : Number.NaN;
-  if (Number.isNaN(ms)) throw invalidField(field, "must be a date (UTC) or an RFC 3339 time with its offset");
+  if (Number.isNaN(ms) || ms > MAX_TIME)
+    throw invalidField(field, "must be a date (UTC) or an RFC 3339 time with its offset");
   return ms;
 };

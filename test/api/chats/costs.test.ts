@@ -137,6 +137,8 @@ testInside(
     expect((await of("start_date=2020-01-01&end_date=2099-01-01T00:00:00Z")).request_count).toBe(4);
     for (const wrong of [
       "month=2020-13",
+      "month=9999-12",
+      "month=0001-01",
       "month=2020-01&end_date=2020-02-01",
       "start_date=x",
       "start_date=2020-02-01&end_date=2020-01-01",

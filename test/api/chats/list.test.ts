@@ -82,6 +82,7 @@ test("[CH-32] filters: title, archived, unread, source and labels; errors are na
     ["q=diff_url:word", "diff_url"],
     ["label=word", "label"],
     ["label=:word", "label"],
+    [Array(51).fill("label=a:b").join("&"), "label"],
   ]) {
     const response = await world.owner.fetch("GET", `/api/v2/chats?${query}`);
     const body = (await response.json()) as Generic;
