@@ -54,7 +54,7 @@ export const isFullPage = (rows: readonly { readonly bytes: number }[]): boolean
 
 const limit = sql`limit ${sql.placeholder("limit")}`;
 const between = and(forPeople, gt(messages.id, sql.placeholder("after")), lt(messages.id, sql.placeholder("before")));
-const upToRevision = and(between, lte(messages.revision, sql.placeholder("revision")));
+const atRevision = and(between, lte(messages.revision, sql.placeholder("revision")));
 
 /**
  * Messages people can see with `after` < id < `before`, ascending, as they stood at `revision`, as far as they fit into a page:
@@ -64,7 +64,7 @@ export const listMessages = query(
   build
     .select(sized)
     .from(messages)
-    .where(fits(upToRevision, { order: "asc", limit, most: PAGE_BYTES }))
+    .where(fits(atRevision, { order: "asc", limit, most: PAGE_BYTES }))
     .orderBy(asc(messages.id)),
 );
 

@@ -1,9 +1,9 @@
 // Uploads that templates are created from. The body is streamed to disk and rejected as soon as it exceeds the limit. A response means the
 // file is on disk (rules TP-1 to TP-4).
 import { t } from "elysia";
-import { PieceCount } from "#base/body-pieces.ts";
 import { AppError, forbidden, invalidField } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
+import { PieceCount } from "#base/network/body-pieces.ts";
 import { fileAt, mayUpload, remember } from "#domain/templates/uploads.ts";
 import { ARCHIVE_TYPES, type ArchiveType, UploadedFile } from "#schema/templates/file.ts";
 import { streamZip } from "#src/provisioners/archive-convert.ts";

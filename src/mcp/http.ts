@@ -6,6 +6,8 @@ import { bounded, type Fetch } from "./answer-cost.ts";
 import { McpConnection, type OpenOptions } from "./connection.ts";
 import { McpError } from "./failure.ts";
 
+export type { Fetch };
+
 export type HttpWay = {
   readonly url: URL;
   /** `sse`: the older protocol, with a stream and a URL for messages. */

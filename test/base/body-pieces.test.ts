@@ -1,6 +1,6 @@
 // Bodies that come in small pieces.
 import { expect, test } from "bun:test";
-import { unhurried } from "#base/body-pieces.ts";
+import { unhurried } from "#base/network/body-pieces.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { until } from "#test/support/until.ts";
 

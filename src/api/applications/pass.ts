@@ -1,9 +1,10 @@
 // One request on its way to an app and its answer on the way back: bodies stream as fast as the slower side takes them, and everything
 // ends when the client, the app, the caller's right or the server does (rules AX-6, AX-9, AX-15).
-import { unhurried } from "#base/body-pieces.ts";
+
 import type { Clock, Timer } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
+import { unhurried } from "#base/network/body-pieces.ts";
 import { type HttpResponse, WebSocketFrames, WireError } from "#src/wire/index.ts";
 import type { ApiContext } from "../context.ts";
 import { AppBridge } from "./bridge.ts";

@@ -1,9 +1,10 @@
 // Reading request bodies: JSON only, an object, and never more than the route's limit, also when the client does not say how much
 // it will send. A body is read only after its sender is known (rules HT-5 to HT-7, HT-24).
-import { PieceCount } from "#base/body-pieces.ts";
+
 import { AppError } from "#base/errors.ts";
 import { CHEAP_BYTES, tooCostly } from "#base/json-cost.ts";
-import { requireKnownCaller } from "../caller.ts";
+import { PieceCount } from "#base/network/body-pieces.ts";
+import { mustBeKnown } from "../caller.ts";
 import { getPath } from "../errors.ts";
 import type { Declared } from "../operation.ts";
 import { refuseNul } from "./nul.ts";

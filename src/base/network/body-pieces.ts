@@ -1,7 +1,7 @@
 // Bodies that come in very small pieces: an HTTP chunk of one byte costs the event loop as much as one of 64 KiB. What is not asked for in the meantime
 // comes as one piece.
-import type { Clock } from "./clock.ts";
-import { pause } from "./retry.ts";
+import type { Clock } from "../clock.ts";
+import { pause } from "../retry.ts";
 
 /** Pieces of any size that a body may have. */
 const FREE_PIECES = 1_000;
