@@ -20,10 +20,10 @@ const registry = isReady ? await forFile(GenuineRegistry.start()) : undefined;
 const engine = new Engine(needs.docker.file || "unix:///nowhere", systemClock);
 if (isReady) await engine.connect();
 
-/** A new repository with a Dockerfile. */
-const newRepository = () => {
+/** A repository with a Dockerfile, other than any before. */
+const newRepository = (run = "true", args: Readonly<Record<string, string>> = {}) => {
   const tree = crypto.randomUUID().replaceAll("-", "").padEnd(40, "0");
-  const dockerfile = `FROM slipway-test:1\nRUN echo ${tree} >/tmp/word\n`;
+  const dockerfile = `FROM slipway-test:1\nARG WORD\nRUN echo ${tree} >/tmp/word && ${run}\n`;
   let opened = 0;
   const sources: RepositorySources = {
     open: async () => {
@@ -38,7 +38,7 @@ const newRepository = () => {
     },
     feature: () => Promise.reject(new Error("there are no features")),
   };
-  const build = { dockerfile: "Dockerfile", context: "", args: {}, tree, dockerfile_id: tree };
+  const build = { dockerfile: "Dockerfile", context: "", args, tree, dockerfile_id: tree };
   const plan = { url: "http://git.example.com/app", commit: tree, build, features: [] } as unknown as RepositoryPlan;
   return { sources, plan, opened: () => opened };
 };
@@ -70,8 +70,8 @@ const forget = async (image: string): Promise<void> => {
 
 const { signal } = new AbortController();
 
-const openWorld = (given: { password?: string } = {}) => {
-  const repository = newRepository();
+const openWorld = (given: { password?: string; repository?: ReturnType<typeof newRepository> } = {}) => {
+  const { repository = newRepository() } = given;
   const { password = PUSHER.password } = given;
   const name = `${registry?.host}/${NAME}`;
   const provisioner = new DockerProvisioner({
@@ -105,6 +105,19 @@ testNeeding(
       const built = world.provisioner.images.build(forged, "", new Lines(), signal);
       await expect(built).rejects.toThrow("names other files than the repository's commit has");
     }
+  },
+);
+
+testNeeding(
+  [needs.docker],
+  "[RW-23] no step of a build gets a repository's proxies, which the engine would leave out of the key of its layers",
+  async () => {
+    const args = { WORD: "given", http_proxy: "http://evil.test:1", HTTPS_PROXY: "http://evil.test:1" };
+    const repository = newRepository('test "$WORD" = given -a -z "$http_proxy$HTTPS_PROXY"', args);
+    using world = openWorld({ repository });
+    const { text } = await world.build();
+    expect(text).toContain("Ignored build argument http_proxy: proxies are set in the Docker Engine.");
+    expect(text).toContain("Ignored build argument HTTPS_PROXY");
   },
 );
 

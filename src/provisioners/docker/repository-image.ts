@@ -17,6 +17,7 @@ import {
   withoutVersion,
 } from "../repository/features.ts";
 import type { RepositorySource, RepositorySources } from "../repository/sources.ts";
+import { splitArguments } from "./build-arguments.ts";
 import { parseBytes } from "./container.ts";
 import { type Engine, EngineError } from "./engine.ts";
 import { checkDockerfile, checkImageName, REPOSITORY_IMAGE } from "./image-name.ts";
@@ -93,18 +94,22 @@ const dockerfileImage = (build: ImageBuild, wanted: NonNullable<RepositoryPlan["
   const isInside = wanted.context === "" || wanted.dockerfile.startsWith(`${wanted.context}/`);
   const key = keyOf(["dockerfile", wanted, isInside]);
   return kept(build, key, docker.pull === "always", async (name) => {
+    const { given, dropped } = splitArguments(wanted.args);
+    for (const one of dropped) {
+      build.report.log("warn", build.stage, `Ignored build argument ${one}: proxies are set in the Docker Engine.`);
+    }
     using source = await opened(build);
     await checkIds(source, wanted);
     const inContext = wanted.context === "" ? wanted.dockerfile : wanted.dockerfile.slice(wanted.context.length + 1);
     const query = {
       dockerfile: isInside ? inContext : OUTSIDE,
-      buildargs: JSON.stringify(wanted.args),
+      buildargs: JSON.stringify(given),
       ...(wanted.target === undefined ? {} : { target: wanted.target }),
     };
     const text = await source.read(wanted.dockerfile);
     if (text === undefined) throw new ProvisionError(`${wanted.dockerfile} cannot be read at ${plan.commit}.`);
-    checkDockerfile(text, wanted.args, build.registry?.name);
-    // The copy must exist until the engine has read it.
+    checkDockerfile(text, given, build.registry?.name);
+    // The copy is there until the engine has read it.
     if (isInside) return await buildImage(build, name, source.archive(wanted.tree), query);
     const dockerfile = tarEntry(OUTSIDE, new TextEncoder().encode(text));
     await buildImage(build, name, joinStreams([dockerfile, source.archive(wanted.tree)]), query);
