@@ -7,6 +7,9 @@ import {
   createApp,
   createAppSecret,
   findApp,
+  findAppToChange,
+  mustChangeApps,
+  mustManageApps,
   removeApp,
   removeAppSecret,
   requireAppManager,
@@ -82,7 +85,7 @@ export const oauth2Apps = (ctx: ApiContext) => {
     .post(
       "",
       async ({ caller, body, status }) => {
-        requireAppManager(caller);
+        await mustChangeApps(ctx, caller);
         return status(201, present(await createApp(ctx, body)));
       },
       {
@@ -115,7 +118,7 @@ export const oauth2Apps = (ctx: ApiContext) => {
     .put(
       "/:oauth2_app",
       async ({ caller, params, body }) =>
-        present(await changeApp(ctx, await findApp(ctx, params.oauth2_app, caller), body)),
+        present(await changeApp(ctx, await findAppToChange(ctx, params.oauth2_app, caller), body)),
       {
         user,
         params,
@@ -136,7 +139,7 @@ export const oauth2Apps = (ctx: ApiContext) => {
     .delete(
       "/:oauth2_app",
       async ({ caller, params, status }) => {
-        await removeApp(ctx, await findApp(ctx, params.oauth2_app, caller));
+        await removeApp(ctx, await findAppToChange(ctx, params.oauth2_app, caller));
         return status(204, undefined);
       },
       {
@@ -176,7 +179,7 @@ export const oauth2Apps = (ctx: ApiContext) => {
     .post(
       "/:oauth2_app/secrets",
       async ({ caller, params, status }) => {
-        const { id, text } = await createAppSecret(ctx, await findApp(ctx, params.oauth2_app, caller));
+        const { id, text } = await createAppSecret(ctx, await findAppToChange(ctx, params.oauth2_app, caller));
         return status(201, { id, client_secret_full: text });
       },
       {
@@ -196,7 +199,7 @@ export const oauth2Apps = (ctx: ApiContext) => {
     .delete(
       "/:oauth2_app/secrets/:oauth2_secret",
       async ({ caller, params, status }) => {
-        await removeAppSecret(ctx, await findApp(ctx, params.oauth2_app, caller), params.oauth2_secret);
+        await removeAppSecret(ctx, await findAppToChange(ctx, params.oauth2_app, caller), params.oauth2_secret);
         return status(204, undefined);
       },
       {

@@ -27,12 +27,16 @@ export const ownAccountAt = async (ctx: DomainContext, text: string, caller: Use
 };
 
 /**
- * Rejects with 403 for keys of applications: sign-in settings can only be changed by the user, whatever an application was granted (rule
- * OA-17).
+ * Rejects with 403 for an application, whatever it was granted (rules OA-17, OA-21): how people sign in is theirs to change, and what gives access
+ * to others would outlive the grant. `action` completes "An application cannot ...".
  */
-export const requireOwnKey = async ({ store }: Pick<DomainContext, "store">, { key_id }: UserCaller): Promise<void> => {
+export const mustBeOwnKey = async (
+  { store }: Pick<DomainContext, "store">,
+  { key_id }: UserCaller,
+  action = "change how people sign in",
+): Promise<void> => {
   const key = await store.get(findKey({ id: key_id }));
-  if (key?.login_type === GRANTED) throw forbidden("An application cannot change how people sign in.");
+  if (key?.login_type === GRANTED) throw forbidden(`An application cannot ${action}.`);
 };
 
 type Given = { readonly password: string; readonly code?: string | undefined };

@@ -21,6 +21,7 @@ import { type CreateOAuth2App, MAX_REDIRECTS, type UpdateOAuth2App } from "#sche
 import type { UserCaller } from "#schema/users/caller.ts";
 import { isOwner } from "../access.ts";
 import type { DomainContext } from "../context.ts";
+import { mustBeOwnKey } from "../factors/proof.ts";
 import { scopesNamed } from "../users/api-key.ts";
 import { toTakenConflict } from "../users/taken.ts";
 import { redirectProblem } from "./redirects.ts";
@@ -34,7 +35,19 @@ export const requireAppManager = (caller: UserCaller): void => {
   if (!isOwner(caller)) throw forbidden("Only an owner may manage applications.");
 };
 
-/** Rejects with 403 or 404. */
+/** 403 for everyone but owners, and for applications: another one would outlive what this one was granted. */
+export const mustChangeApps = async (ctx: DomainContext, caller: UserCaller): Promise<void> => {
+  mustManageApps(caller);
+  await mustBeOwnKey(ctx, caller, "create or change applications");
+};
+
+/** An application that the caller may change. 403, 404. */
+export const findAppToChange = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<OAuth2AppRow> => {
+  await mustChangeApps(ctx, caller);
+  return findApp(ctx, id, caller);
+};
+
+/** 403, 404. */
 export const findApp = async ({ store }: DomainContext, id: string, caller: UserCaller): Promise<OAuth2AppRow> => {
   requireAppManager(caller);
   const row = isUuid(id) ? await store.get(findOAuth2App({ id: id.toLowerCase() })) : undefined;

@@ -11,6 +11,7 @@ import type { UserCaller } from "#schema/users/caller.ts";
 import type { CreateUserRequest } from "#schema/users/user.ts";
 import { mayCreateUsers, mayGiveSiteRoles, maySeeOrganization } from "../access.ts";
 import type { DomainContext } from "../context.ts";
+import { mustBeOwnKey } from "../factors/proof.ts";
 import { userMade } from "./audit.ts";
 import { storedEmail } from "./email.ts";
 import { defaultOrganization } from "./first-user.ts";
@@ -21,19 +22,22 @@ import { checkUsername } from "./usernames.ts";
 
 /** Rejects with 400, 403, or 409 for names that are taken. */
 export const createUser = async (
-  { store, clock, accounts, topics }: DomainContext,
+  ctx: DomainContext,
   caller: UserCaller,
   input: Static<typeof CreateUserRequest>,
 ): Promise<{ readonly user: User; readonly organizations: readonly string[] }> => {
+  const { store, clock, accounts, topics } = ctx;
   if (!mayCreateUsers(caller)) throw forbidden("To create users you need the role user-admin or owner.");
   checkUsername(input.username);
   const { login_type, email } = toSignIn(input);
+  if (login_type === "password") await mustBeOwnKey(ctx, caller, "create users with a password");
   if (login_type === "password") await accounts.passwords.check(input.password ?? "", input);
   if (login_type !== "password" && input.password) {
     throw invalidField("password", "A password goes only with login_type password.");
   }
   const roles = siteRoles(input.roles ?? []);
   if (roles.length > 0 && !mayGiveSiteRoles(caller)) throw forbidden("Only an owner may give site roles.");
+  if (roles.length > 0) await mustBeOwnKey(ctx, caller, "give roles");
   const organizations = await organizationsFor(store, input.organization_ids, caller);
   const id = uuid();
   const password_hash = login_type === "password" ? await accounts.passwords.hash(input.password ?? "") : "";

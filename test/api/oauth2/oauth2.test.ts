@@ -350,3 +350,32 @@ test("[OA-17] an application changes no password or second factor and confirms n
   expect(await statusOf(session, "PUT", "/users/me/password", changes)).toBe(204);
   expect(await works(whole.token ?? "")).toBe(401);
 });
+
+test("[OA-21] an owner's application leaves nobody with access behind that outlives its grant", async () => {
+  const { access_token } = await granted(asking({ scope: "coder:all" }), admin);
+  const program = admin.as(access_token);
+  const dan = await newPerson(admin, "dan");
+  const [{ id: organization } = { id: "" }] = await admin.get<{ id: string }[]>("/api/v2/users/me/organizations");
+  const app = await admin.post<{ id: string }>(APPS, { name: "Left", callback_url: BOARD });
+  const user = { email: "eve@example.com", username: "eve", password: PASSWORD };
+  const invited = { people: [{ email: "eve@example.com" }] };
+  const refused: [method: string, path: string, body?: object][] = [
+    ["POST", "/users", user],
+    ["POST", "/users", { username: "robot", service_account: true, roles: ["owner"] }],
+    ["PUT", "/users/dan/roles", { roles: ["owner"] }],
+    ["PUT", `/organizations/${organization}/members/dan/roles`, { roles: ["organization-admin"] }],
+    ["POST", "/invitations", invited],
+    ["POST", "/oauth2-provider/apps", { name: "More", callback_url: BOARD }],
+    ["PUT", `/oauth2-provider/apps/${app.id}`, { name: "Other" }],
+    ["POST", `/oauth2-provider/apps/${app.id}/secrets`],
+    ["DELETE", `/oauth2-provider/apps/${app.id}`],
+  ];
+  for (const [method, path, body] of refused) {
+    expect([method, path, await statusOf(program, method, path, body)]).toEqual([method, path, 403]);
+  }
+  expect(await statusOf(program, "GET", `/oauth2-provider/apps/${app.id}`)).toBe(200);
+  expect(await statusOf(program, "POST", "/users", { username: "robot", service_account: true })).toBe(201);
+  expect(await statusOf(dan.client, "GET", "/oauth2-provider/apps")).toBe(403);
+  expect(await statusOf(admin, "POST", "/invitations", invited)).toBe(201);
+  expect(await statusOf(admin, "DELETE", `/oauth2-provider/apps/${app.id}`)).toBe(204);
+});
