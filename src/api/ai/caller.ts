@@ -11,13 +11,14 @@ import { isChatToken, isTokenOf, namesInChatToken } from "#domain/ai/chat-token.
 import type { Payer } from "#domain/ai/ledger.ts";
 import type { Asker } from "#domain/ai/names.ts";
 import { agentOfToken } from "#domain/ai/workspace-token.ts";
+import type { Access } from "#domain/live-access.ts";
 import { asCaller } from "#domain/users/as-caller.ts";
 import { allows } from "#schema/users/scopes.ts";
 import type { Dialect } from "#src/llm/gateway/endpoint.ts";
 import type { Refusal } from "#src/llm/gateway/refusal.ts";
 import type { ApiContext } from "../context.ts";
 import { identify, type Who } from "../http/identify.ts";
-import { whenKeyGone } from "../http/revocation.ts";
+import { whenAccessLost } from "../http/revocation.ts";
 import { presentedToken } from "./headers.ts";
 
 /** The scope that an API key needs. */
@@ -90,6 +91,13 @@ const NO_MEMBER: Refusal = {
   status: 403,
   code: "permission_denied",
   message: "The owner of this token is not a member of the organization.",
+};
+
+/** What they spent would count for no organization and for no group's budget. */
+const NO_ORGANIZATION: Refusal = {
+  status: 403,
+  code: "permission_denied",
+  message: "The owner of this token is not a member of any organization.",
 };
 
 const workspaceCaller = async (token: string, who: Who): Promise<GatewayCaller | Refusal> => {
@@ -174,6 +182,13 @@ const TOKEN_ENDED = unknown(
   "The token of this chat is no longer valid. It is valid until the chat or its workspace ends.",
 );
 
+const anyMembership = (user_id: string): Access => ({
+  key: "any membership",
+  topic: user_id,
+  holds: async ({ organizations }) => Object.keys(organizations).length > 0,
+  lost: ENDED,
+});
+
 const personCaller = async (token: string, request: Request, who: Who): Promise<GatewayCaller | Refusal> => {
   const identity = await identify({ token, place: "header", compat: false }, request, who);
   if (identity instanceof AppError) {
@@ -188,16 +203,17 @@ const personCaller = async (token: string, request: Request, who: Who): Promise<
     return { status: 403, code: "permission_denied", message };
   }
   const home = await who.store.get(findHomeOrganization({ user_id: identity.user_id }));
+  if (!home) return NO_ORGANIZATION;
   return {
     payer: {
       ...NO_CHAT,
       user_id: identity.user_id,
       workspace_id: "",
       key_id: identity.key_id,
-      organization_id: home?.id ?? "",
+      organization_id: home.id,
       template_id: "",
     },
     asker: { groups: identity.groups, template_id: undefined },
-    whenLost: (ctx, _who, end) => whenKeyGone(ctx, identity, end),
+    whenLost: (ctx, _who, end) => whenAccessLost(ctx, identity, anyMembership(identity.user_id), end),
   };
 };

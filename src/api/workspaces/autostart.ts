@@ -1,4 +1,5 @@
-// Autostart schedule of a workspace (facts/platform 2.7 and 3.4).
+// When a workspace starts on its own (facts/platform 2.7 and 3.4).
+import { checkOwnerBelongs } from "#domain/builds/new-build.ts";
 import { changeableAt, workspacePath } from "#domain/workspaces/find.ts";
 import { UpdateAutostart } from "#schema/workspaces/schedule.ts";
 import * as target from "../audit/targets.ts";
@@ -15,7 +16,9 @@ export const autostart = (ctx: ApiContext) =>
       "/:workspace/autostart",
       async ({ caller, params, body, status }) => {
         const place = await changeableAt(ctx, params.workspace, caller);
-        await ctx.workspaces.ask(place.id, "setAutostart", { schedule: body.schedule?.trim() || null });
+        const schedule = body.schedule?.trim() || null;
+        if (schedule !== null) await checkOwnerBelongs(ctx.store, place);
+        await ctx.workspaces.ask(place.id, "setAutostart", { schedule });
         return status(204, undefined);
       },
       {

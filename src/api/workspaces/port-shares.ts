@@ -3,6 +3,7 @@ import { forbidden } from "#base/errors.ts";
 import { listPortShares } from "#db/workspaces/port-shares.ts";
 import type { WorkspacePlace } from "#db/workspaces/workspaces.ts";
 import { mayUpdateWorkspace, mayUseWorkspace } from "#domain/access.ts";
+import { checkOwnerBelongs } from "#domain/builds/new-build.ts";
 import { livingWorkspaceAt, workspacePath } from "#domain/workspaces/find.ts";
 import { DeletePortShare, PortShare, PortShares, UpsertPortShare } from "#schema/workspaces/port-share.ts";
 import * as target from "../audit/targets.ts";
@@ -50,6 +51,7 @@ export const portShares = (ctx: ApiContext) => {
         const place = await changeable(params.workspace, caller);
         // Sharing a port gives access to it, so administrators without access to the workspace can only unshare.
         if (!mayUseWorkspace(caller, place)) throw forbidden("You may not share ports of this workspace.");
+        await checkOwnerBelongs(ctx.store, place);
         const { id } = place;
         const { agent_name, port, protocol, share_level } = body;
         await ctx.workspaces.ask(id, "sharePort", { agent_name, port, protocol, share_level });

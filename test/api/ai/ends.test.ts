@@ -132,7 +132,7 @@ test("[GW-3] no provider header leaks its key or redirects elsewhere, and a redi
   expect(JSON.stringify(await gatewayCalls(world.owner))).not.toContain(MODEL_KEY);
 });
 
-test("[GW-13] a stream ends with its token, before its first byte and after", async () => {
+test("[GW-13] [GW-16] a stream ends with the token that asked for it or its person's last membership, before its first byte and after", async () => {
   await using world = await openGatewayWorld();
   await addModel(world, "openai", PRICE);
   const token = await gatewayToken(world.owner);
@@ -165,6 +165,14 @@ test("[GW-13] a stream ends with its token, before its first byte and after", as
   };
   const { id } = await world.owner.post<{ id: string }>("/api/v2/users", mia);
   const hers = await gatewayToken(await new Client(world.server.url).signIn(mia.email, mia.password));
+  const membership = `/api/v2/organizations/${world.organization_id}/members/mia`;
+  const removed = ask(world, { token: hers });
+  const before = await world.upstream.next();
+  await world.owner.delete(membership);
+  await before.gone;
+  expect((await removed).status).toBe(401);
+  expect((await ask(world, { token: hers })).status).toBe(403);
+  await world.owner.post(membership);
   const suspended = ask(world, { token: hers });
   const last = await world.upstream.next();
   await world.owner.put(`/api/v2/users/${id}/status/suspend`);

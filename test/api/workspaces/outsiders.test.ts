@@ -105,7 +105,14 @@ test("[WK-34] the workspace of a user who was removed from its organization can 
   for (const way of ["restart", "wake"]) {
     expect((await bob.fetch("POST", `/api/v2/workspaces/${id}/${way}`, {})).status).toBe(403);
   }
+  const change = async (method: "PUT" | "POST", path: string, body: object): Promise<number> =>
+    (await bob.fetch(method, `/api/v2/workspaces/${id}/${path}`, body)).status;
+  const share = { agent_name: "dev", port: 3000, protocol: "http", share_level: "public" };
+  const schedule = { schedule: "CRON_TZ=UTC 30 9 * * 1-5" };
+  expect([await change("POST", "port-share", share), await change("PUT", "autostart", schedule)]).toEqual([403, 403]);
+  expect(await change("PUT", "autostart", { schedule: "" })).toBe(204);
   await site.post(`/api/v2/organizations/default/members/${cast.idOf("bob")}`);
+  expect(await change("PUT", "autostart", schedule)).toBe(204);
   await createBuild(bob, id, "start");
   await awaitBuild(bob, id);
   await site.delete(`/api/v2/organizations/default/members/${cast.idOf("bob")}`);
