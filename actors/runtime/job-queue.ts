@@ -7,8 +7,11 @@ import { FIRST_PART } from "#base/parts.ts";
 import type { NamedJob, OtherQueues, PlaceInQueue, PresentWorker, QueueView, Tags } from "./other-queues.ts";
 
 export type QueuedJob = NamedJob & {
-  /** Runs the job and reports to its owner. Must not reject. */
-  run(signal: AbortSignal, worker: Worker): Promise<void>;
+  /**
+   * Does the work and reports to the job's owner on its own; must not reject. `yieldSlot` lets another job begin in the place of this one, which goes
+   * on: places of its own must bound what it does then. Slots of other workers are kept until the end.
+   */
+  run(signal: AbortSignal, worker: Worker, yieldSlot: () => void): Promise<void>;
 };
 
 /** `places`: where its resources are located, by provisioner; absent for the built-in worker. */
@@ -270,13 +273,23 @@ export class JobQueue {
   #start(job: QueuedJob, worker: Worker): void {
     const abort = new AbortController();
     const isBuiltIn = worker === this.worker;
+    let hasSlot = isBuiltIn;
     if (isBuiltIn) this.#builtIn += 1;
-    const done = job.run(abort.signal, worker).finally(() => {
+    const leaveSlot = (): void => {
+      if (hasSlot) this.#builtIn -= 1;
+      hasSlot = false;
+    };
+    const yieldSlot = (): void => {
+      leaveSlot();
+      this.#fill();
+      this.#changed();
+    };
+    const done = job.run(abort.signal, worker, yieldSlot).finally(() => {
       const again = this.#running.get(job.id)?.again;
       this.#running.delete(job.id);
       if (again) this.#place(again);
-      if (isBuiltIn) this.#builtIn -= 1;
-      else this.#pool?.release(job.id);
+      leaveSlot();
+      if (!isBuiltIn) this.#pool?.release(job.id);
       this.#fill();
       this.#changed();
     });

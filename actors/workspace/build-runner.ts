@@ -38,6 +38,7 @@ class WorkspaceBuildReport extends JobReport implements BuildReport {
     workspace_id: string,
     run: RunOf,
     signal: AbortSignal,
+    readonly yieldSlot: () => void,
   ) {
     super(clock, (said) => workspaces.ask(workspace_id, "say", { ...run, ...said }));
     const ask = (daily_cost: number) => workspaces.ask(workspace_id, "chargeJob", { ...run, daily_cost });
@@ -74,6 +75,9 @@ const WITHHELD =
   "Someone who may not enter this workspace asked for it, so it gets no secrets, accounts or keys of its owner. Its agents get them after the owner starts it from its page or with `slipway start`.";
 const HEARTBEAT_MS = 60_000;
 
+/** A job that has its turn. */
+type Taken = { readonly job_id: string; readonly worker: Worker; readonly yieldSlot: () => void };
+
 export class BuildRunner implements Builds {
   readonly #deps: Deps;
   /** Jobs whose worker was lost, and that are being requeued. */
@@ -102,7 +106,7 @@ export class BuildRunner implements Builds {
       urgency,
       tags,
       part,
-      run: (signal, worker) => {
+      run: (signal, worker, yieldSlot) => {
         const attributes = {
           "slipway.workspace.id": workspace_id,
           "slipway.job.id": job_id,
@@ -113,7 +117,7 @@ export class BuildRunner implements Builds {
           reason,
           () => {
             beginSpan({ name: "queue", began })?.end();
-            return this.#run(workspace_id, job_id, signal, worker);
+            return this.#run(workspace_id, { job_id, worker, yieldSlot }, signal);
           },
         );
       },
@@ -131,12 +135,13 @@ export class BuildRunner implements Builds {
     this.#deps.jobs.cancel(job_id, "the build was cancelled");
   }
 
-  /** Runs a job from start to end. Never rejects. */
-  async #run(workspace_id: string, job_id: string, signal: AbortSignal, worker: Worker): Promise<void> {
+  /** One job from start to end; never rejects. */
+  async #run(workspace_id: string, taken: Taken, signal: AbortSignal): Promise<void> {
+    const { job_id, worker } = taken;
     try {
       const plan = () => this.#start(workspace_id, job_id, signal, worker);
       const started = await inSpan(() => ({ name: "plan" }), plan);
-      if (started !== "stale") await this.#work({ ...started, worker }, workspace_id, job_id, signal);
+      if (started !== "stale") await this.#work({ ...started, ...taken }, workspace_id, signal);
     } catch (error) {
       // The job stays open on disk. The next start resumes it, or the reaper ends it.
       if (!stopped(signal)) log("builds").error("job {job_id} cannot be reported: {error}", { job_id, error });
@@ -160,9 +165,8 @@ export class BuildRunner implements Builds {
   }
 
   async #work(
-    { request: asked, orphan, verbose, worker, attempt }: Exclude<StartedJob, "stale"> & { readonly worker: Worker },
+    { request: asked, orphan, verbose, attempt, job_id, worker, yieldSlot }: Exclude<StartedJob, "stale"> & Taken,
     workspace_id: string,
-    job_id: string,
     signal: AbortSignal,
   ): Promise<void> {
     const { clock, equip } = this.#deps;
@@ -177,7 +181,7 @@ export class BuildRunner implements Builds {
     let request = verbose ? { ...asked, verbose } : asked;
     /** The state that remains even if the report fails. */
     let left: { readonly state: string | null } | undefined;
-    const report = new WorkspaceBuildReport(clock, workspaces, workspace_id, run, signal);
+    const report = new WorkspaceBuildReport(clock, workspaces, workspace_id, run, signal, yieldSlot);
     const alive = clock.every(HEARTBEAT_MS, () => {
       workspaces.ask(workspace_id, "touchJob", run).catch(() => {});
     });

@@ -71,6 +71,8 @@ export interface Report {
   log(level: LogLevel, stage: string, output: string): void;
   /** Records a finished step for the build timings; times in milliseconds since 1970. */
   timing(timing: JobTiming): void;
+  /** Lets another build take this one's slot: what follows takes long, and places of its own bound it. */
+  yieldSlot?(): void;
 }
 
 /** Progress of a build, whose cost may be limited. */

@@ -18,6 +18,7 @@ import {
 } from "../repository/features.ts";
 import type { RepositorySource, RepositorySources } from "../repository/sources.ts";
 import { splitArguments } from "./build-arguments.ts";
+import { BuildPlaces } from "./build-places.ts";
 import { parseBytes } from "./container.ts";
 import { type Engine, EngineError } from "./engine.ts";
 import { checkDockerfile, checkImageName, REPOSITORY_IMAGE } from "./image-name.ts";
@@ -34,6 +35,8 @@ const LABEL = "slipway.repository_image";
 const MAX_AGE_MS = 30 * 86_400_000;
 /** Milliseconds without progress after which a build is aborted. */
 const SILENCE_MS = 15 * 60_000;
+/** Milliseconds that one build may take, whatever it prints. */
+const BUILD_MS = 60 * 60_000;
 const MAX_LINES = 5_000;
 const MAX_FEATURES = 32;
 const MAX_METADATA = 256 * 1024;
@@ -57,7 +60,9 @@ export type BuiltImage = Image & { readonly image: string };
 /** One build per key at a time; concurrent callers find its image. */
 const building = new Map<string, Promise<unknown>>();
 
-/** Returns true if the plan's image has to be built. */
+const places = new BuildPlaces(2);
+
+/** Whether the image of the plan has to be built. */
 export const needsBuild = ({ build, features }: RepositoryPlan): boolean => build !== undefined || features.length > 0;
 
 /** Returns the image for a container's plan and builds it if necessary. Rejects with ProvisionError, or with the signal's reason. */
@@ -141,7 +146,8 @@ const kept = async (
   const { report, stage, signal } = build;
   const image = `${REPOSITORY_IMAGE}:${key}`;
   build.used?.(image);
-  // Waits for a running build of the same key, to find its image afterwards.
+  if (building.has(key)) report.yieldSlot?.();
+  // In turn: the second one finds what the first one has built.
   while (building.has(key)) await building.get(key)?.catch(() => {});
   signal.throwIfAborted();
   const known = await findImage(build, image);
@@ -186,7 +192,11 @@ const pulledOrMade = async (
   { key, image, isKnown, isFresh }: Needed,
   make: (name: string) => Promise<void>,
 ): Promise<void> => {
-  const { engine, registry, report, stage, signal, clock } = build;
+  const { engine, registry, report, stage, signal, clock, owner_id } = build;
+  report.yieldSlot?.();
+  using _ = await places.take(owner_id, signal, () => {
+    report.log("info", stage, "Waiting for other image builds: two run at the same time, one for each person.");
+  });
   const remote = isFresh ? undefined : await registry?.pull(build, key);
   const pulled = remote === undefined ? undefined : await findImage(build, remote);
   if (remote !== undefined && pulled && clock.now() - pulled.created_at <= MAX_AGE_MS) {
@@ -219,7 +229,7 @@ const opened = async ({ sources, plan, owner_id, signal }: ImageBuild): Promise<
 type BuildLine = { readonly stream?: string; readonly status?: string; readonly error?: string };
 
 const buildImage = async (
-  { engine, report, stage, signal, docker, plan }: ImageBuild,
+  { engine, clock, report, stage, signal, docker, plan }: ImageBuild,
   name: string,
   tar: ReadableStream<Uint8Array>,
   query: Readonly<Record<string, string>>,
@@ -240,7 +250,18 @@ const buildImage = async (
   const labels = { [LABEL]: "1", "slipway.repository": plan.url };
   const memory = docker.memory ? { memory: String(parseBytes(docker.memory)), memswap: "-1" } : {};
   const all = Object.assign({ t: name, rm: "1", forcerm: "1", labels: JSON.stringify(labels) }, memory, query);
-  await engine.lines("build the image", "POST", "/build", { query: all, tar, signal, timeout: SILENCE_MS }, each);
+  const late = new AbortController();
+  const timer = clock.after(BUILD_MS, () => late.abort());
+  const call = { query: all, tar, signal: AbortSignal.any([signal, late.signal]), timeout: SILENCE_MS };
+  try {
+    await engine.lines("build the image", "POST", "/build", call, each);
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!late.signal.aborted) throw error;
+    throw new ProvisionError(`The build of the image was ended: it took more than ${BUILD_MS / 60_000} minutes.`);
+  } finally {
+    timer.cancel();
+  }
 };
 
 type Fetched = { readonly feature: Feature; readonly archive: Uint8Array };

@@ -5,6 +5,7 @@ import { JobReport, type Said } from "#actors/job/report.ts";
 import { JobQueue, type QueuedJob, ServerStopping } from "#actors/runtime/job-queue.ts";
 import type { Urgency } from "#actors/runtime/other-queues.ts";
 import { systemClock } from "#base/clock.ts";
+import { until } from "#test/support/until.ts";
 
 const job = (id: string, created_at: number, run: QueuedJob["run"], urgency: Urgency = "person"): QueuedJob => ({
   id,
@@ -32,7 +33,30 @@ test("[JB-1] at most as many jobs run as there are slots; people's jobs first, t
   expect(order).toEqual(["old", "young", "spare"]);
 });
 
-test("[JB-2] canceling removes a waiting job and tells a running one to stop", async () => {
+test("[JB-13] a job that yields its slot lets the next one begin, once, and goes on", async () => {
+  const queue = new JobQueue(1);
+  const gate = Promise.withResolvers<void>();
+  const begun: string[] = [];
+  queue.submit(
+    job("image", 0, async (_signal, _worker, yieldSlot) => {
+      yieldSlot();
+      yieldSlot();
+      await gate.promise;
+    }),
+  );
+  const hold = (id: string) => async () => {
+    begun.push(id);
+    await gate.promise;
+  };
+  queue.submit(job("next", 1, hold("next")));
+  queue.submit(job("last", 2, hold("last")));
+  expect(begun).toEqual(["next"]);
+  expect(queue.position("last").queue_position).toBe(1);
+  gate.resolve();
+  await until(() => begun.length === 2 && !queue.holds("last"));
+});
+
+test("[JB-2] cancelling takes a waiting job out and tells a running one to end", async () => {
   const queue = new JobQueue(1);
   const told = Promise.withResolvers<unknown>();
   const ends = async (signal: AbortSignal) => {

@@ -1,0 +1,54 @@
+// Who may build an image now. Builds take long and are made of what a stranger wrote: a few at a time, one for each person, so that nobody's builds keep
+// those of others waiting.
+
+type Waiting = { readonly owner_id: string; readonly begin: () => void };
+
+export class BuildPlaces {
+  readonly #places: number;
+  /** Owners with a build under way. */
+  readonly #busy = new Set<string>();
+  #waiting: Waiting[] = [];
+
+  constructor(places: number) {
+    this.#places = places;
+  }
+
+  /** Waits for a place, calling `onWait` if there is none. Returns how to give it back. Rejects with the signal's reason. */
+  async take(owner_id: string, signal: AbortSignal, onWait: () => void): Promise<Disposable> {
+    signal.throwIfAborted();
+    if (!this.#isFree(owner_id)) {
+      onWait();
+      await this.#turn(owner_id, signal);
+    } else this.#busy.add(owner_id);
+    return { [Symbol.dispose]: () => this.#leave(owner_id) };
+  }
+
+  #isFree(owner_id: string): boolean {
+    return this.#busy.size < this.#places && !this.#busy.has(owner_id);
+  }
+
+  #turn(owner_id: string, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const giveUp = (): void => {
+        this.#waiting = this.#waiting.filter((other) => other !== one);
+        reject(signal.reason);
+      };
+      const begin = (): void => {
+        signal.removeEventListener("abort", giveUp);
+        this.#busy.add(owner_id);
+        resolve();
+      };
+      const one = { owner_id, begin };
+      this.#waiting.push(one);
+      signal.addEventListener("abort", giveUp, { once: true });
+    });
+  }
+
+  #leave(owner_id: string): void {
+    this.#busy.delete(owner_id);
+    const next = this.#waiting.find((one) => this.#isFree(one.owner_id));
+    if (!next) return;
+    this.#waiting = this.#waiting.filter((one) => one !== next);
+    next.begin();
+  }
+}

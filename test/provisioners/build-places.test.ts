@@ -1,0 +1,31 @@
+// Who may build an image now.
+import { expect, test } from "bun:test";
+import { BuildPlaces } from "#src/provisioners/docker/build-places.ts";
+
+test("[RW-24] two images are built at a time, one for each person, and those waiting keep their order", async () => {
+  const places = new BuildPlaces(2);
+  const { signal } = new AbortController();
+  const began: string[] = [];
+  const take = async (owner_id: string, as = owner_id, by = signal): Promise<Disposable> => {
+    const place = await places.take(owner_id, by, () => began.push(`${as} waits`));
+    began.push(as);
+    return place;
+  };
+  const ann = await take("ann");
+  const more = take("ann", "ann's second");
+  const gone = new AbortController();
+  const given = take("ann", "ann's third", gone.signal).catch((error: Error) => error.message);
+  const bob = await take("bob");
+  const cid = take("cid");
+  expect(began).toEqual(["ann", "ann's second waits", "ann's third waits", "bob", "cid waits"]);
+  gone.abort(new Error("cancelled"));
+  expect(await given).toBe("cancelled");
+  bob[Symbol.dispose]();
+  const last = await cid;
+  expect(began.at(-1)).toBe("cid");
+  ann[Symbol.dispose]();
+  (await more)[Symbol.dispose]();
+  last[Symbol.dispose]();
+  await expect(places.take("dan", gone.signal, () => {})).rejects.toThrow("cancelled");
+  (await take("dan"))[Symbol.dispose]();
+});
