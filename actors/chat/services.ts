@@ -11,6 +11,7 @@ import type { Attachments } from "#src/llm/attachments.ts";
 import type { LanguageModels } from "#src/llm/model.ts";
 import type { Fetch } from "#src/mcp/answer-cost.ts";
 import type { CallLimits } from "#src/mcp/connection.ts";
+import type { Fetch } from "#src/mcp/fetch.ts";
 import { McpPool } from "#src/mcp/pool.ts";
 import type { ServicesOf, ToolServices } from "#src/tools/services.ts";
 import type { AgentHttp } from "#src/wire/index.ts";

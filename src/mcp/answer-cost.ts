@@ -1,8 +1,7 @@
 // Refuses answers of MCP servers that would take long to parse and to look through: 16 MiB are allowed, for pictures and documents, and could be
 // five million objects. An answer is looked at as a whole, an event stream event by event.
 import { tooCostly } from "#base/json-cost.ts";
-
-export type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
+import type { Fetch } from "./fetch.ts";
 
 /** The same `fetch`, whose answers break off where they have too many values. */
 export const bounded =

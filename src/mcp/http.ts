@@ -5,8 +5,7 @@ import type { Clock } from "#base/clock.ts";
 import { bounded, type Fetch } from "./answer-cost.ts";
 import { McpConnection, type OpenOptions } from "./connection.ts";
 import { McpError } from "./failure.ts";
-
-export type { Fetch };
+import type { Fetch } from "./fetch.ts";
 
 export type HttpWay = {
   readonly url: URL;

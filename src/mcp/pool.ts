@@ -5,7 +5,8 @@ import type { Fetch } from "./answer-cost.ts";
 import { before, type CallLimits, type McpConnection } from "./connection.ts";
 import type { McpAnswer } from "./content.ts";
 import { McpError } from "./failure.ts";
-import { hideHeaders } from "./hidden.ts";
+import type { Fetch } from "./fetch.ts";
+import { hidesHeaders } from "./hidden.ts";
 import { openHttp } from "./http.ts";
 import { callWithRenewal } from "./renewal.ts";
 

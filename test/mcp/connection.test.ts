@@ -5,7 +5,7 @@ import { Outbound } from "#base/outbound.ts";
 import { bounded } from "#src/mcp/answer-cost.ts";
 import { CONNECT_MS } from "#src/mcp/connection.ts";
 import { toAnswer } from "#src/mcp/content.ts";
-import type { Fetch } from "#src/mcp/answer-cost.ts";
+import type { Fetch } from "#src/mcp/fetch.ts";
 import { openHttp } from "#src/mcp/http.ts";
 import { isAllowed, offeredName } from "#src/mcp/names.ts";
 import { McpPool, type McpTarget } from "#src/mcp/pool.ts";

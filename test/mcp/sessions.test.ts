@@ -1,7 +1,7 @@
 // Calls of MCP servers that restart, forget sessions, are slow or ask back, with real servers with sessions.
 import { expect, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
-import type { Fetch } from "#src/mcp/answer-cost.ts";
+import type { Fetch } from "#src/mcp/fetch.ts";
 import { McpPool } from "#src/mcp/pool.ts";
 import { until } from "#test/support/until.ts";
 import { type Refusal, startSessionHost } from "./session-host.ts";
