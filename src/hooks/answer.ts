@@ -1,5 +1,6 @@
-// Parses a consumer's response strictly, because a misread response could allow a call. Pure. Throws `AnswerProblem`; nothing is truncated
-// or ignored.
+// Reads a consumer's answer: strictly, because what is misread here would be allowed. Pure. Throws `AnswerProblem`; nothing is ever cut to
+// fit or left out.
+import { tooCostly } from "#base/json-cost.ts";
 import { AnswerProblem, CAPS, type HookAnswer, type HookEvent, NOTHING, type Permission } from "./protocol.ts";
 import { repeatedKey } from "./strict-json.ts";
 
@@ -18,6 +19,8 @@ export const parseAnswer = (event: HookEvent, bytes: Uint8Array): HookAnswer => 
 };
 
 const objectIn = (bytes: Uint8Array): Members => {
+  const costly = tooCostly(bytes);
+  if (costly !== undefined) throw new AnswerProblem(`the response ${costly.replace(/\.$/, "")}`);
   try {
     const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
     const value: unknown = JSON.parse(text);

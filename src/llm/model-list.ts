@@ -1,4 +1,5 @@
-// Lists the models of a provider through its API, so that an administrator picks a model instead of typing its name.
+// Asks a provider which models it has, by its own list. Used where a provider is set up, so that a model is picked and not typed.
+import { tooCostly } from "#base/json-cost.ts";
 import type { ProviderKind } from "#schema/chats/model-provider.ts";
 import type { GuardedFetch } from "./fetch.ts";
 
@@ -45,8 +46,9 @@ export const listModels = async (fetch: GuardedFetch, asked: Asked, signal: Abor
   // A self-hosted server may support chats and have no list.
   if (response.status === 404 || response.status === 405) return [];
   if (!response.ok) throw new ListProblem(`${url} answered ${response.status}.`);
-  const text = await response.text();
-  return text.length > MAX_BYTES ? [] : namesIn(text).slice(0, MAX_MODELS).sort();
+  const bytes = await response.bytes();
+  if (bytes.byteLength > MAX_BYTES || tooCostly(bytes) !== undefined) return [];
+  return namesIn(new TextDecoder().decode(bytes)).slice(0, MAX_MODELS).sort();
 };
 
 type Listed = { readonly id?: unknown; readonly name?: unknown };

@@ -45,6 +45,8 @@ test("[HK-5] caps are exact, and permissions are only where there is something t
   expect(read("pre_tool_use", { permission: { decision: "allow", input_override } }).permission).toMatchObject({
     input_override,
   });
+  // Looked at before it is parsed: two megabytes could be a million values.
+  expect(() => read("stop", `{"model_context":[${"0,".repeat(100_001)}0]}`)).toThrow("more than 100000 values");
   const longer = { text: `${input_override.text}x` };
   expect(() => read("pre_tool_use", { permission: { decision: "allow", input_override: longer } })).toThrow("too long");
 });

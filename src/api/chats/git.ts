@@ -1,6 +1,7 @@
 // `GET /chats/{chat}/stream/git`: the git repositories a chat works on, as reported by its workspace's daemon (facts/chats 2.11, rules GS-1
 // to GS-6). The caller must have access to the chat and its workspace.
 import { Value } from "@sinclair/typebox/value";
+import { tooCostly } from "#base/json-cost.ts";
 import { visibleChat } from "#domain/chats/find.ts";
 import { GitMessage, GitRequest } from "#schema/agents/git-message.ts";
 import { type WebSocketFrames, type WebSocketMessage, WireError } from "#src/wire/index.ts";
@@ -103,6 +104,8 @@ const parseKind = (data: string | Uint8Array): unknown => {
 /** A daemon's messages are untrusted and are validated before they are relayed. */
 const shown = (message: WebSocketMessage): string | undefined => {
   if (message.kind !== "text") return undefined;
+  const costly = tooCostly(new TextEncoder().encode(message.text));
+  if (costly !== undefined) throw new WireError("too_large", `The agent's message ${costly}`);
   let said: unknown;
   try {
     said = Value.Clean(GitMessage, JSON.parse(message.text));
