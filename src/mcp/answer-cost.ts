@@ -1,17 +1,19 @@
 // Refuses answers of MCP servers that would take long to parse and to look through: 16 MiB are allowed, for pictures and documents, and could be
 // five million objects. An answer is looked at as a whole, an event stream event by event.
+import type { Clock } from "#base/clock.ts";
 import { tooCostly } from "#base/json-cost.ts";
+import { pause } from "#base/retry.ts";
 import type { Fetch } from "./fetch.ts";
 
 /** The same `fetch`, whose answers break off where they have too many values. */
 export const bounded =
-  (fetch: Fetch): Fetch =>
+  (clock: Clock, fetch: Fetch): Fetch =>
   async (url, init) => {
     const response = await fetch(url, init);
     const { body, status, headers } = response;
     if (!body) return response;
     const isStream = headers.get("content-type")?.startsWith("text/event-stream") === true;
-    return new Response(body.pipeThrough(isStream ? events() : whole()), { status, headers });
+    return new Response(body.pipeThrough(isStream ? events(clock) : whole()), { status, headers });
   };
 
 const check = (bytes: Uint8Array): void => {
@@ -33,16 +35,21 @@ const whole = (): TransformStream<Uint8Array, Uint8Array> => {
   });
 };
 
+/** Events that took longer than this to read are followed by a pause, so that a stream without end takes a third of the event loop at most. */
+const LONG_MS = 5;
+const MAX_PAUSE_MS = 1_000;
+
 const NEWLINE = 10;
 const RETURN = 13;
 
 /** An event ends with an empty line, as `\n\n` or `\n\r\n`. What has none yet waits. */
-const events = (): TransformStream<Uint8Array, Uint8Array> => {
+const events = (clock: Clock): TransformStream<Uint8Array, Uint8Array> => {
   let open: Uint8Array[] = [];
   /** The last bytes of what came before. */
   let before: Uint8Array = new Uint8Array();
   return new TransformStream({
     async transform(bytes, controller) {
+      const began = clock.monotonic();
       const byteAt = (at: number): number | undefined => (at < 0 ? before.at(at) : bytes[at]);
       let from = 0;
       for (let at = bytes.indexOf(NEWLINE); at !== -1; at = bytes.indexOf(NEWLINE, at + 1)) {
@@ -58,6 +65,8 @@ const events = (): TransformStream<Uint8Array, Uint8Array> => {
       before = Buffer.concat([before, bytes.subarray(-2)]).subarray(-2);
       // Hundreds of events may come in one piece: others have their turn before the next.
       await new Promise<void>((resolve) => setImmediate(resolve));
+      const took = clock.monotonic() - began;
+      if (took > LONG_MS) await pause(clock, Math.min(2 * took, MAX_PAUSE_MS));
     },
     flush(controller) {
       const rest = Buffer.concat(open);

@@ -24,11 +24,11 @@ const OTHER_REASONS: readonly number[] = [401, 402, 403, 407, 408, 425, 429, 451
  */
 export const openHttp = async (clock: Clock, way: HttpWay, options: OpenOptions = {}): Promise<McpConnection> => {
   try {
-    return await McpConnection.open(clock, () => httpTransport(way), options);
+    return await McpConnection.open(clock, () => httpTransport(clock, way), options);
   } catch (error) {
     if (way.kind === "sse" || !(error instanceof McpError) || !mayBeOlder(error)) throw error;
     const older: HttpWay = { url: way.url, kind: "sse", headers: way.headers, fetch: way.fetch };
-    return McpConnection.open(clock, () => httpTransport(older), options).catch(() => {
+    return McpConnection.open(clock, () => httpTransport(clock, older), options).catch(() => {
       throw error;
     });
   }
@@ -38,8 +38,8 @@ const mayBeOlder = ({ status = 0 }: McpError): boolean =>
   status >= 400 && status < 500 && !OTHER_REASONS.includes(status);
 
 /** Redirects stay at the same origin or fail, so headers never reach another. */
-const httpTransport = async ({ url, kind, headers, fetch: open }: HttpWay): Promise<Transport> => {
-  const fetch = bounded(open);
+const httpTransport = async (clock: Clock, { url, kind, headers, fetch: open }: HttpWay): Promise<Transport> => {
+  const fetch = bounded(clock, open);
   const { SSEClientTransport, StreamableHTTPClientTransport } = await import("@modelcontextprotocol/client");
   const requestInit = { headers: { ...headers } };
   if (kind === "http") return new StreamableHTTPClientTransport(url, { requestInit, fetch: attributing(fetch) });

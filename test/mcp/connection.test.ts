@@ -1,6 +1,6 @@
 // Connections to real MCP servers, their pool, and the names and lists of their tools.
 import { expect, test } from "bun:test";
-import { systemClock } from "#base/clock.ts";
+import { type Clock, systemClock } from "#base/clock.ts";
 import { Outbound } from "#base/outbound.ts";
 import { bounded } from "#src/mcp/answer-cost.ts";
 import { CONNECT_MS } from "#src/mcp/connection.ts";
@@ -141,7 +141,7 @@ test("[MC-16] an answer with more values than are looked through at a time break
       },
     });
     const fetch: Fetch = async () => new Response(body, { headers: { "content-type": type } });
-    return bounded(fetch)("http://server").then((response) => response.text());
+    return bounded(systemClock, fetch)("http://server").then((response) => response.text());
   };
   const many = (count: number): string => `[${"{},".repeat(count)}0]`;
   expect(await answering("application/json", many(50_000))).toHaveLength(150_003);
@@ -158,6 +158,25 @@ test("[MC-16] an answer with more values than are looked through at a time break
     const long = [`data: ${many(60_000)}`, end, `data: ${many(60_000)}`, end, end];
     expect(await failure(answering("text/event-stream", ...long))).toContain("more than 100000 values");
   }
+});
+
+test("[MC-16] events that take long to read are followed by a pause, so that a stream without end leaves others their time", async () => {
+  const pauses: number[] = [];
+  let time = 0;
+  const slow: Clock = {
+    now: systemClock.now,
+    monotonic: () => (time += 10),
+    every: systemClock.every,
+    after: (ms, run) => {
+      pauses.push(ms);
+      return systemClock.after(0, run);
+    },
+  };
+  const fetch: Fetch = async () =>
+    new Response("data: {}\n\n".repeat(100), { headers: { "content-type": "text/event-stream" } });
+  const response = await bounded(slow, fetch)("http://server");
+  expect(await response.text()).toHaveLength(1_000);
+  expect(pauses).toEqual([20]);
 });
 
 test("[MC-2] names have the server's in front and what every provider takes; lists let tools through", () => {
