@@ -1,4 +1,4 @@
-// Chats: reads by key, and the statements of the chat actor. Messages and queues are in messages.ts, lists in views.ts.
+// Chats: reading by key, and the statements of the chat actor. Messages and queues are in messages.ts, lists in list.ts and views.ts.
 import { and, asc, eq, inArray, isNotNull, isNull, type SQL, sql } from "drizzle-orm";
 import {
   build,

@@ -126,18 +126,29 @@ const chatMatches = (key: SQL, { messages, titles }: Matching): SQL => {
   return ways.length === 0 ? sql`false` : sql`(${sql.join(ways, sql` or `)})`;
 };
 
-/**
- * Returns the keys of this owner's root chats where a message or title matches, in the chat or a sub-chat. Reads the matches of all owners,
- * which is fast (0.1 us each) unless the words are very frequent; in that case `rootMatches` has found enough before.
- */
-export const matchingRoots = (owner_id: string, { messages, titles }: Matching): SQL => {
-  const ways = [
-    ...(messages === null ? [] : [sql`select rowid >> 32 from message_search where message_search match ${messages}`]),
-    ...(titles === null ? [] : [sql`select abs(rowid) from title_search where title_search match ${titles}`]),
-  ];
-  if (ways.length === 0) return sql`select 0 where false`;
-  return sql`with hits (key) as materialized (${sql.join(ways, sql` union all `)})
-    select key from hits union all
-    select root.key from chats sub join chats root on root.id = sub.parent_chat_id
-    where sub.owner_id = ${owner_id} and sub.parent_chat_id is not null and sub.key in (select key from hits)`;
+/** The keys of chats that were hit, root chats and sub-chats of any owner, once for each hit; at most so many hits are read. */
+export const firstHits = (matching: Matching, most: number): SQL => {
+  const limit = sql.raw(String(most));
+  const ways = listHits(matching).map((way) => sql`select key from (${way} limit ${limit}) hit`);
+  return sql`${union(ways)} limit ${limit}`;
 };
+
+/**
+ * The keys of root chats of this owner where a message or the title matches, in the chat itself or in a sub-chat. Every hit of every
+ * owner is looked at (0.1 us each).
+ */
+export const matchingRoots = (owner_id: string, matching: Matching): SQL => sql`
+  with hits (key) as materialized (${union(listHits(matching))})
+  select key from hits union all
+  select root.key from chats sub join chats root on root.id = sub.parent_chat_id
+  where sub.owner_id = ${owner_id} and sub.parent_chat_id is not null and sub.key in (select key from hits)`;
+
+const listHits = ({ messages, titles }: Matching): SQL[] => [
+  ...(messages === null
+    ? []
+    : [sql`select rowid >> 32 as key from message_search where message_search match ${messages}`]),
+  ...(titles === null ? [] : [sql`select abs(rowid) as key from title_search where title_search match ${titles}`]),
+];
+
+const union = (ways: SQL[]): SQL =>
+  ways.length === 0 ? sql`select 0 as key where false` : sql.join(ways, sql` union all `);

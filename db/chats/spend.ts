@@ -1,6 +1,6 @@
 // Usage and cost of chats' model calls: rows are added and summed, never changed. Sums over many rows are for `store.scan`.
 import { and, desc, eq, gte, lt, type SQL, sql } from "drizzle-orm";
-import { build, given, type Query, query } from "../engine/sql.ts";
+import { build, given, type Query, query, queryNow } from "../engine/sql.ts";
 import { chats, messages } from "../schema/chats.ts";
 import { model_spend } from "../schema/model-spend.ts";
 import { model_configs, model_providers } from "../schema/models.ts";
@@ -87,11 +87,11 @@ export const sumCost = query(
 );
 
 export const sumSpend = (of: SpendOf): Query<SpendSums> =>
-  query(build.select(sums).from(model_spend).where(matching(of)))();
+  queryNow(build.select(sums).from(model_spend).where(matching(of)));
 
 /** One row per model, most expensive first. Deleted models keep their names. */
 export const sumSpendByModel = (of: SpendOf) =>
-  query(
+  queryNow(
     build
       .select({
         ...sums,
@@ -107,11 +107,11 @@ export const sumSpendByModel = (of: SpendOf) =>
       .groupBy(model_spend.model_config_id, model_configs.id, model_providers.id)
       .orderBy(desc(sql`total_cost_micros`), model_spend.model_config_id)
       .limit(LONGEST),
-  )();
+  );
 
 /** One row per root chat, most expensive first. Deleted chats have no title. */
 export const sumSpendByChat = (of: SpendOf) =>
-  query(
+  queryNow(
     build
       .select({
         ...sums,
@@ -124,11 +124,11 @@ export const sumSpendByChat = (of: SpendOf) =>
       .groupBy(model_spend.root_chat_id, chats.key)
       .orderBy(desc(sql`total_cost_micros`), model_spend.root_chat_id)
       .limit(LONGEST),
-  )();
+  );
 
 /** One row per month (UTC), oldest first. */
 export const sumSpendByMonth = (of: SpendOf) =>
-  query(
+  queryNow(
     build
       .select({
         ...sums,
@@ -139,7 +139,7 @@ export const sumSpendByMonth = (of: SpendOf) =>
       .groupBy(sql`month`)
       .orderBy(sql`month`)
       .limit(LONGEST),
-  )();
+  );
 
 type Everybody = { readonly from: number; readonly to: number; readonly search: string };
 
@@ -154,7 +154,7 @@ const everybody = ({ from, to, search }: Everybody) =>
 
 /** One row per user with any spending, most expensive first. */
 export const sumSpendByUser = (of: Everybody, page: { readonly limit: number; readonly offset: number }) =>
-  query(
+  queryNow(
     build
       .select({
         ...sums,
@@ -171,16 +171,16 @@ export const sumSpendByUser = (of: Everybody, page: { readonly limit: number; re
       .orderBy(desc(sql`total_cost_micros`), users.username)
       .limit(page.limit)
       .offset(page.offset),
-  )();
+  );
 
 export const countSpenders = (of: Everybody): Query<{ count: number }> =>
-  query(
+  queryNow(
     build
       .select({ count: sql<number>`count(distinct ${model_spend.user_id})`.as("count") })
       .from(model_spend)
       .innerJoin(users, eq(users.id, model_spend.user_id))
       .where(everybody(of)),
-  )();
+  );
 
 /** Sums over the calls of each turn; `turn` is the message that began it. */
 const ofTurns = {
@@ -192,7 +192,7 @@ const ofTurns = {
 
 /** The cost of each turn of a chat, newest first, including turns removed by edits: {chat, limit}. */
 export const listTurnCosts = (of: { chat: number; limit: number }) =>
-  query(
+  queryNow(
     build
       .select(ofTurns)
       .from(
@@ -205,11 +205,11 @@ export const listTurnCosts = (of: { chat: number; limit: number }) =>
       .groupBy(sql`turn`)
       .orderBy(desc(sql`turn`))
       .limit(of.limit),
-  )();
+  );
 
 /** The same for a chat that a coding agent runs: its calls go through the gateway, and each counts for the message before it. */
 export const listAgentTurnCosts = (of: { chat: number; chat_id: string; root: string; limit: number }) =>
-  query(
+  queryNow(
     build
       .select(ofTurns)
       .from(
@@ -222,7 +222,7 @@ export const listAgentTurnCosts = (of: { chat: number; chat_id: string; root: st
       .groupBy(sql`turn`)
       .orderBy(desc(sql`turn`))
       .limit(of.limit),
-  )();
+  );
 
 /** Maximum rows of a list. */
 const LONGEST = 1_000;

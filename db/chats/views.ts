@@ -1,26 +1,12 @@
 // Chats as callers see them: the row with its owner's names, by key and in lists. Lists run on a reader Worker.
-import {
-  aliasedTable,
-  and,
-  asc,
-  desc,
-  eq,
-  getTableColumns,
-  inArray,
-  isNull,
-  notExists,
-  or,
-  type SQL,
-  sql,
-} from "drizzle-orm";
-import { build, given, type Query, query } from "../engine/sql.ts";
+import { aliasedTable, and, desc, eq, inArray, notExists, or, type SQL, sql } from "drizzle-orm";
+import { build, given, type Query, query, queryNow } from "../engine/sql.ts";
 import { chat_diffs } from "../schema/chat-diffs.ts";
 import { chats } from "../schema/chats.ts";
 import { chat_contexts, context_snapshots } from "../schema/context.ts";
 import { users } from "../schema/users.ts";
 import type { ChatRow } from "./chats.ts";
-import { type PullFilter, pullConditions, type ShownDiff, shownDiff } from "./diffs.ts";
-import { type Matching, matchingRoots, rootMatches } from "./search.ts";
+import { type ShownDiff, shownDiff } from "./diffs.ts";
 
 export type ChatView = {
   readonly chat: ShownChat;
@@ -92,135 +78,20 @@ const cast = (made: unknown): Query<ChatView> => made as Query<ChatView>;
 const byId = query(select().where(given(chats.id)));
 export const findChatView = (id: string): Query<ChatView> => cast(byId({ id }));
 
-/** Returns the sub-chats of these root chats, newest first. */
+const isListed = (column: typeof chats.id | typeof chats.parent_chat_id): SQL =>
+  sql`${column} in (select value from json_each(${sql.placeholder("ids")}))`;
+
+const listedViews = query(select().where(isListed(chats.id)));
+/** Chats by their ids, in any order. Compiled once, as a list is too wide to compile for each request. */
+export const listChatViews = (ids: readonly string[]): Query<ChatView> =>
+  cast(listedViews({ ids: JSON.stringify(ids) }));
+
+const childViews = query(
+  select().where(isListed(chats.parent_chat_id)).orderBy(desc(chats.created_at), desc(chats.id)),
+);
+/** Sub-chats of these root chats, newest first. */
 export const listChildViews = (roots: readonly string[]): Query<ChatView> =>
-  cast(
-    query(
-      select()
-        .where(inArray(chats.parent_chat_id, [...roots]))
-        .orderBy(desc(chats.created_at), desc(chats.id)),
-    )(),
-  );
-
-export type ChatFilter = {
-  readonly owner_id: string;
-  /** The user's own chats, other people's that are shared with one of these (the user and their organizations), or both. */
-  readonly mine: boolean;
-  readonly shared_with: readonly string[];
-  readonly archived: boolean;
-  readonly has_unread?: boolean | undefined;
-  readonly title?: string | undefined;
-  readonly labels: readonly { readonly key: string; readonly value: string }[];
-  /** Search condition on messages and titles. */
-  readonly search?: Matching | undefined;
-  /** Conditions on the pull request. */
-  readonly pull: PullFilter;
-};
-
-/** Returns the user's pinned root chats in order, starting after `after`. */
-export const listPinnedViews = (filter: ChatFilter, after?: ShownChat | undefined): Query<ChatView> =>
-  cast(
-    query(
-      select()
-        .where(
-          and(
-            ...conditions({ ...filter, shared_with: [] }),
-            sql`${chats.pin_order} > ${sql.raw(String(after?.pin_order ?? 0))}`,
-          ),
-        )
-        .orderBy(asc(chats.pin_order), desc(chats.id)),
-    )(),
-  );
-
-/** Number of chats at the top of a list that a search checks one by one before it reads the whole index. */
-const WINDOW = 300;
-
-/**
- * Returns the same page of a search, but only from the first chats of the list; a full page is the final result. Finds frequent words in a
- * few milliseconds, where reading all their matches took half a second.
- */
-export const searchTopViews = (
-  filter: ChatFilter,
-  search: Matching,
-  { limit, offset, after }: { limit: number; offset: number; after?: ShownChat | undefined },
-): Query<ChatView> => {
-  const plain = [...conditions({ ...filter, search: undefined }), isUnpinned(filter)];
-  const top = build
-    .select({ key: chats.key })
-    .from(chats)
-    .where(and(...plain, after ? behind(after) : undefined))
-    .orderBy(desc(chats.updated_at), desc(chats.id))
-    .limit(WINDOW);
-  return cast(
-    query(
-      select()
-        .where(and(inArray(chats.key, top), rootMatches(search)))
-        .orderBy(desc(chats.updated_at), desc(chats.id))
-        .limit(limit)
-        .offset(offset),
-    )(),
-  );
-};
-
-/** Returns unpinned root chats, most recently active first, starting after `after`. Reads no more of the index than it returns. */
-export const listChatViews = (
-  filter: ChatFilter,
-  { limit, offset, after }: { limit: number; offset: number; after?: ShownChat | undefined },
-): Query<ChatView> =>
-  cast(
-    query(
-      select()
-        .where(and(...conditions(filter), isUnpinned(filter), after ? behind(after) : undefined))
-        .orderBy(desc(chats.updated_at), desc(chats.id))
-        .limit(limit)
-        .offset(offset),
-    )(),
-  );
-
-const conditions = (filter: ChatFilter): (SQL | undefined)[] => {
-  const { archived, has_unread, title, labels, search, pull } = filter;
-  return [
-    toSource(filter),
-    eq(chats.archived, archived),
-    isNull(chats.parent_chat_id),
-    has_unread === undefined
-      ? undefined
-      : sql`${sql.raw(has_unread ? "" : "not ")}(${chats.last_assistant_id} > ${chats.read_cursor})`,
-    title === undefined ? undefined : sql`instr(lower(${chats.title}), ${title}) > 0`,
-    ...labels.map(
-      ({ key, value }) =>
-        sql`exists (select 1 from json_each(${chats.labels}) l where l.key = ${key} and l.value = ${value})`,
-    ),
-    ...pullConditions(pull),
-    search === undefined ? undefined : found(filter, search),
-  ];
-};
-
-/** Finds other people's chats by their shares, and the user's own by the index of the list. */
-const toSource = ({ owner_id, mine, shared_with }: ChatFilter): SQL | undefined => {
-  const own = eq(chats.owner_id, owner_id);
-  if (mine && shared_with.length === 0) return own;
-  const shared = sql`(${chats.owner_id} <> ${owner_id} and ${chats.organization_id} in ${[...shared_with]} and ${chats.key} in
-    (select s.chat from chat_shares s where s.subject in ${[...shared_with]}))`;
-  return shared_with.length === 0 ? sql`false` : mine ? or(own, shared) : shared;
-};
-
-/** Ignores other people's pins. */
-const isUnpinned = ({ owner_id, shared_with }: ChatFilter): SQL =>
-  shared_with.length === 0
-    ? sql`${chats.pin_order} = 0`
-    : sql`(${chats.pin_order} = 0 or ${chats.owner_id} <> ${owner_id})`;
-
-const found = ({ owner_id, shared_with }: ChatFilter, search: Matching): SQL => {
-  // The unary plus makes SQLite walk the list in order and look up each key among the matches, never the other way round.
-  const own = sql`+${chats.key} in (${matchingRoots(owner_id, search)})`;
-  if (shared_with.length === 0) return own;
-  return sql`case when ${chats.owner_id} = ${owner_id} then ${own} else ${rootMatches(search)} end`;
-};
-
-/** Rows after this one in the order of the list. */
-const behind = ({ updated_at, id }: Pick<ShownChat, "updated_at" | "id">): SQL =>
-  sql`(${chats.updated_at}, ${chats.id}) < (${updated_at}, ${id})`;
+  cast(childViews({ ids: JSON.stringify(roots) }));
 
 const newer = aliasedTable(chats, "newer");
 
@@ -255,7 +126,7 @@ export const listChatsOfWorkspaces = (
         sql`(${newer.updated_at}, ${newer.id}) > (${chats.updated_at}, ${chats.id})`,
       ),
     );
-  return query(
+  return queryNow(
     build
       .select({ id: chats.id, workspace_id: chats.workspace_id })
       .from(chats)
@@ -267,5 +138,5 @@ export const listChatsOfWorkspaces = (
           notExists(laterOne),
         ),
       ),
-  )();
+  );
 };

@@ -19,6 +19,9 @@ type Order = {
   report?: ReportName;
 };
 
+/** Searches come back to the same pages of a large index; SQLite's own 2 MiB halve their speed. Filled by what is read. */
+const CACHE_KB = 16 * 1024;
+
 let db: Database | undefined;
 let parts: Deps | undefined;
 let file = "";
@@ -29,6 +32,7 @@ const connection = (): Database => {
     db = new Database(file, { readonly: true });
     db.run("pragma busy_timeout=1000");
     db.run("pragma query_only=on");
+    db.run(`pragma cache_size=-${CACHE_KB}`);
   }
   return db;
 };

@@ -13,7 +13,7 @@ import {
   sql,
   type Table,
 } from "drizzle-orm";
-import type { AnySQLiteColumn, SQLiteTable } from "drizzle-orm/sqlite-core";
+import { type AnySQLiteColumn, SQLiteSyncDialect, type SQLiteTable } from "drizzle-orm/sqlite-core";
 import { drizzle } from "drizzle-orm/sqlite-proxy";
 import { listTouches, type Touch } from "../schema/touching.ts";
 import type { Alone } from "./alone.ts";
@@ -208,20 +208,39 @@ export type RowOf<B> = Awaited<B> extends readonly (infer R)[] ? R : never;
 /** The row type of a compiled query. */
 export type RowOfQuery<Q> = Q extends (...values: never[]) => Query<infer R> ? R : never;
 
-/** Compiles a select with placeholders; the result binds values. Fields are flat or one level deep (joined tables). */
+const compileSelect = <B extends PromiseLike<unknown>>(builder: B) => {
+  const selecting = builder as unknown as Selecting;
+  const { sql: text, params } = selecting.toSQL();
+  return { text, encoders: makeEncoders(params), map: makeMapper<RowOf<B>>(selecting.config.fields) };
+};
+
+/**
+ * Compiles a select with placeholders; the result binds values. Fields are flat or one level deep (joined tables). For constants of a
+ * module: what is compiled is kept as long as the process runs.
+ */
 export const query = <B extends PromiseLike<unknown>>(builder: B): ((values?: Bindings) => Query<RowOf<B>>) => {
-  const compiled = lazily(() => {
-    const selecting = builder as unknown as Selecting;
-    const { sql: text, params } = selecting.toSQL();
-    return { text, encoders: makeEncoders(params), map: makeMapper<RowOf<B>>(selecting.config.fields) };
-  });
+  const compiled = lazily(() => compileSelect(builder));
   return (values = {}) => {
     const { text, encoders, map } = compiled();
     return { sql: text, params: encoders.map((encode) => encode(values)), map };
   };
 };
 
-/** Finds whole rows by these columns, with parameters of the same names: `findBy(agents, agents.id)` takes {id}. */
+/** Compiles a select for one use, for a text that depends on what a request asks for. Keeps nothing. */
+export const queryNow = <B extends PromiseLike<unknown>>(builder: B): Query<RowOf<B>> => {
+  const { text, encoders, map } = compileSelect(builder);
+  return { sql: text, params: encoders.map((encode) => encode({})), map };
+};
+
+const dialect = new SQLiteSyncDialect();
+
+/** A text for one use that no builder can express; the answer is its only column. */
+export const textNow = <T extends Value>(text: SQL): Query<T> => {
+  const { sql: compiled, params } = dialect.sqlToQuery(text);
+  return { sql: compiled, params: params as Value[], map: ([only]) => only as T };
+};
+
+/** Finds whole rows by the values of these columns, given under their names: `findBy(agents, agents.id)` takes {id}. */
 export const findBy = <T extends SQLiteTable>(
   table: T,
   ...columns: AnySQLiteColumn[]

@@ -1,6 +1,6 @@
 // Lists of users: filters, pages, and counts.
 import { and, count, eq, exists, getTableColumns, gte, inArray, lt, ne, or, type SQL, sql } from "drizzle-orm";
-import { build, type Query, query } from "../engine/sql.ts";
+import { build, type Query, queryNow } from "../engine/sql.ts";
 import { organization_members, users } from "../schema/users.ts";
 import { alive, type User } from "./users.ts";
 
@@ -72,7 +72,7 @@ export const searchUsers = (
   filter: UserFilter,
   page: { limit: number; offset: number; after?: string | undefined },
 ): Query<ListedUser> =>
-  query(
+  queryNow(
     build
       .select({
         ...getTableColumns(users),
@@ -89,7 +89,7 @@ export const searchUsers = (
       .orderBy(sql`lower(${users.username})`)
       .limit(page.limit)
       .offset(page.offset),
-  )();
+  );
 
 export const countUsers = (filter: UserFilter): Query<{ count: number }> =>
-  query(build.select({ count: count() }).from(users).where(matching(filter)))();
+  queryNow(build.select({ count: count() }).from(users).where(matching(filter)));

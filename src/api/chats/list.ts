@@ -1,19 +1,13 @@
 // Lists the caller's chats: parses the search text and labels into a filter (facts/chats 4.2). 400 names the invalid part.
 import { invalid, invalidField } from "#base/errors.ts";
 import { SearchQuery } from "#base/query.ts";
-import {
-  type ChatFilter,
-  type ChatView,
-  findChatView,
-  listChatViews,
-  listChildViews,
-  listPinnedViews,
-  type ShownChat,
-  searchTopViews,
-} from "#db/chats/views.ts";
+import type { ChatRow } from "#db/chats/chats.ts";
+import { type ChatFilter, listPage } from "#db/chats/list.ts";
+import type { Matching } from "#db/chats/search.ts";
+import { findChatView, listChatViews, listChildViews } from "#db/chats/views.ts";
 import { maySeeChat } from "#domain/chats/find.ts";
 import { presentChat } from "#domain/chats/present.ts";
-import { toSearch } from "#domain/chats/search.ts";
+import { searchChats, toSearch } from "#domain/chats/search.ts";
 import type { Chat } from "#schema/chats/chat.ts";
 import type { ApiContext } from "../context.ts";
 import type { UserCaller } from "../http/caller.ts";
@@ -27,30 +21,22 @@ export type ListQuery = { q?: string; after_id?: string; limit?: number; offset?
 
 export const listChats = async (ctx: ApiContext, caller: UserCaller, query: ListQuery): Promise<Chat[]> => {
   const { limit, offset } = toPage({ limit: query.limit || PAGE, offset: query.offset });
-  const filter = parseFilter(query.q ?? "", query.labels, caller);
+  const { filter, search } = parseFilter(query.q ?? "", query.labels, caller);
   const after = query.after_id === undefined ? undefined : await loadCursor(ctx, caller, query.after_id);
-  const views = await loadViews(ctx, filter, { limit, offset, after });
-  const roots = views.map(({ chat }) => chat.id);
-  const children = roots.length === 0 ? [] : await ctx.store.scan(listChildViews(roots));
-  return views.map((view) => presentChat(view, children));
-};
-
-/** Lists pinned chats first, then by last activity. Two queries, so that each part uses its own index. */
-const loadViews = async (
-  { store }: ApiContext,
-  filter: ChatFilter,
-  { limit, offset, after }: { limit: number; offset: number; after: ShownChat | undefined },
-): Promise<ChatView[]> => {
-  const pinned = after?.pin_order === 0 || !filter.mine ? [] : await store.scan(listPinnedViews(filter, after));
-  const first = pinned.slice(offset, offset + limit);
-  if (first.length === limit) return first;
-  const rest = { limit: limit - first.length, offset: Math.max(0, offset - pinned.length) };
-  const page = { ...rest, after: after?.pin_order === 0 ? after : undefined };
-  if (filter.search) {
-    const top = await store.scan(searchTopViews(filter, filter.search, page));
-    if (top.length === page.limit) return [...first, ...top];
-  }
-  return [...first, ...(await store.scan(listChatViews(filter, page)))];
+  const page = { limit, offset, after };
+  const ids = await (search ? searchChats(ctx, filter, search, page) : ctx.store.scan(listPage(filter, page)));
+  if (ids.length === 0) return [];
+  const [views, children] = await Promise.all([
+    ctx.store.scan(listChatViews(ids)),
+    ctx.store.scan(listChildViews(ids)),
+  ]);
+  const byId = new Map(views.map((view) => [view.chat.id, view]));
+  const byRoot = Map.groupBy(children, ({ chat }) => chat.parent_chat_id);
+  // A chat that was deleted since is in no answer.
+  return ids.flatMap((id) => {
+    const view = byId.get(id);
+    return view ? [presentChat(view, byRoot.get(id) ?? [])] : [];
+  });
 };
 
 const loadCursor = async (ctx: ApiContext, caller: UserCaller, id: string): Promise<ShownChat> => {
@@ -63,7 +49,9 @@ const loadCursor = async (ctx: ApiContext, caller: UserCaller, id: string): Prom
   throw unknown();
 };
 
-const parseFilter = (text: string, labels: readonly string[], caller: UserCaller): ChatFilter => {
+type Asked = { readonly filter: ChatFilter; readonly search: Matching | undefined };
+
+const parseFilter = (text: string, labels: readonly string[], caller: UserCaller): Asked => {
   const search = new SearchQuery(text);
   if (search.free !== "") search.refuse("q", "Bare words are not supported; write title:word.");
   const sources = search.choices("source", SOURCES);
@@ -81,12 +69,12 @@ const parseFilter = (text: string, labels: readonly string[], caller: UserCaller
     archived: search.flag("archived") ?? false,
     has_unread: search.flag("has_unread"),
     title: search.text("title"),
-    search: toSearch(search),
-    labels: parseLabels(labels),
+    labels: labels.map(parseLabel),
     pull,
   };
+  const wanted = toSearch(search);
   search.end("Invalid chat search query.");
-  return filter;
+  return { filter, search: wanted };
 };
 
 /** Returns the IDs that chats are shared with for this user to read them: their own and their groups' IDs. */

@@ -1,8 +1,18 @@
-// Parses `search:` in lists of chats (facts/chats 4.2): words that must all occur, phrases in double quotes, `or`, and `-word` for
-// exclusions. Every text is a valid search; one without words finds nothing. Used only by list.ts.
+// The language of `search:` in lists of chats (facts/chats 4.2): words that must all be there, phrases in double quotes, `or`, and
+// `-word` for what must not be there. Every text is a search; what has no words finds nothing. And how one is answered. Used by list.ts alone.
 import type { SearchQuery } from "#base/query.ts";
 import { splitWords } from "#base/words.ts";
+import {
+  type ChatFilter,
+  type ChatPage,
+  countHits,
+  listMatching,
+  listPage,
+  searchAllHits,
+  searchFewHits,
+} from "#db/chats/list.ts";
 import { type Alternative, type Matching, toMatching } from "#db/chats/search.ts";
+import type { Store } from "#db/engine/store.ts";
 
 /** More words than anyone types; the index accepts only bounded searches. */
 const WORDS_LIMIT = 100;
@@ -32,4 +42,52 @@ export const parseAlternatives = (text: string): Alternative[] => {
     (minus === "-" ? last?.unwanted : last?.wanted)?.push(phrase ?? word ?? "");
   }
   return alternatives;
+};
+
+/** So many chats at the top of a list are looked into one by one before every hit of words that have many is read. */
+const WINDOW = 256;
+/** So many of them tell how common the words are. */
+const SAMPLE = 16;
+/** Reading so many hits takes less time than looking into a window that has few of them. */
+const SOME_HITS = 30_000;
+
+/**
+ * The ids of a page of the list's chats that match. Few hits: only the chats that were hit are looked at. Words that are everywhere: the
+ * chats at the top of the list are looked into until the page is full. Otherwise every hit is read.
+ */
+export const searchChats = async (
+  { store }: { readonly store: Store },
+  filter: ChatFilter,
+  search: Matching,
+  page: ChatPage,
+): Promise<string[]> => {
+  const few = await store.scan(searchFewHits(filter, search, page));
+  if (few[0] !== null) return few as string[];
+  return (await searchTop(store, filter, search, page)) ?? store.scan(searchAllHits(filter, search, page));
+};
+
+/** The page, where the top of the list fills it or is the whole list; undefined where reading every hit is the shorter way. */
+const searchTop = async (
+  store: Store,
+  filter: ChatFilter,
+  search: Matching,
+  { limit, offset, after }: ChatPage,
+): Promise<string[] | undefined> => {
+  const wanted = offset + limit;
+  if (wanted > WINDOW) return undefined;
+  const top = await store.scan(listPage(filter, { limit: WINDOW, offset: 0, after }));
+  const found: string[] = [];
+  for (let seen = 0; seen < top.length && found.length < wanted; ) {
+    if (seen === SAMPLE && found.length < SAMPLE / 2) {
+      const [hits = 0] = await store.scan(countHits(search, SOME_HITS));
+      if (hits < SOME_HITS) return undefined;
+    }
+    // As many as fill the page if matches go on to be as frequent.
+    const step = Math.max(SAMPLE, Math.ceil(((wanted - found.length) * seen) / Math.max(1, found.length)));
+    const asked = top.slice(seen, seen === 0 ? SAMPLE : seen + step);
+    const matching = new Set(await store.scan(listMatching(asked, search)));
+    found.push(...asked.filter((id) => matching.has(id)));
+    seen += asked.length;
+  }
+  return found.length >= wanted || top.length < WINDOW ? found.slice(offset, wanted) : undefined;
 };

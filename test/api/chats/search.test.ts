@@ -1,8 +1,16 @@
-// Searching messages: the grammar, what is indexed and when, access, and a comparison with a naive in-memory search.
+// Searching what was said: the grammar, what is indexed and when, whose it is, and a comparison with a naive search in memory.
+import { Database } from "bun:sqlite";
 import { expect, setDefaultTimeout, test } from "bun:test";
+import { join } from "node:path";
 import fc from "fast-check";
+import { uuid } from "#base/ids.ts";
+import { partOf } from "#base/parts.ts";
 import { listStems, splitWords } from "#base/words.ts";
-import { mergeSearch, readPieces } from "#db/chats/search.ts";
+import { insertChat } from "#db/chats/chats.ts";
+import { countHits, listMatching, listPage, searchAllHits, searchFewHits } from "#db/chats/list.ts";
+import { indexMessages, indexTitle, mergeSearch, readPieces, toMatching } from "#db/chats/search.ts";
+import { listChatViews, listChildViews } from "#db/chats/views.ts";
+import type { Query, Statement } from "#db/engine/sql.ts";
 import type { Chat, MessagePage } from "#schema/chats/chat.ts";
 import { Client } from "#src/client.ts";
 import { type ChatWorld, createChat, Follower, openChatWorld, sendMessage } from "#test/support/chats.ts";
@@ -309,4 +317,152 @@ test("[FS-8] wildcards in a title are ordinary characters", async () => {
     (await world.owner.get<Chat[]>(`/api/v2/chats?q=${encodeURIComponent(q)}`)).map(({ title }) => title);
   expect(await titles("title:100%")).toEqual(["100% done_now"]);
   expect(await titles("title:done_now")).toEqual(["100% done_now"]);
+});
+
+/** More chats than are looked into one by one, and words that are in all of them, in the oldest alone, in other users' alone, in few. */
+const seedMany = async (world: ChatWorld) => {
+  const { store } = contextOf(world.server);
+  const stranger = await seedUser(world.server);
+  const COUNT = 300;
+  const OLDEST = 30;
+  const many = (word: string, count: number) => Array.from({ length: count }, () => word);
+  const made: { id: string; pin_order: number; updated_at: number; archived: boolean; texts: string[] }[] = [];
+  const statements: Statement[] = [];
+  const put = async (texts: readonly string[], more: Record<string, unknown> = {}): Promise<string> => {
+    const key = await store.reserve("chats", 1);
+    const chat = {
+      id: uuid(),
+      key,
+      organization_id: world.organization_id,
+      owner_id: world.user_id,
+      title: "Untitled",
+      client_type: "api" as const,
+      status: "waiting",
+      last_model_config_id: uuid(),
+      created_at: key,
+      // Two at a time moved in the same moment.
+      updated_at: 1_000 + (made.length >> 1),
+      snapshot_version: 1,
+      history_version: 1,
+      ...more,
+    };
+    const said = texts.map((text, index) => ({
+      id: index + 1,
+      role: "user",
+      visibility: "both",
+      content: [{ type: "text" as const, text }],
+    }));
+    statements.push(
+      insertChat({ ...chat, part: partOf(chat.owner_id) }),
+      ...indexMessages(key, said),
+      indexTitle(key, chat.title),
+    );
+    return chat.id;
+  };
+  for (let index = 0; index < COUNT; index++) {
+    const texts = [
+      ...many("everywhere", 7),
+      ...(index < OLDEST ? many("longago", 70) : []),
+      ...(index % 3 === 0 ? many("third", 30) : []),
+      ...(index % 97 === 5 ? ["seldom"] : []),
+    ];
+    const pin_order = index === 4 ? 2 : index === 102 ? 1 : 0;
+    const archived = index % 41 === 7;
+    const updated_at = 1_000 + (index >> 1);
+    const id = await put(texts, { pin_order, archived, updated_at });
+    if (index % 50 === 10) {
+      texts.push("seldom");
+      await put(["seldom"], { parent_chat_id: id, root_chat_id: id });
+    }
+    made.push({ id, pin_order, updated_at, archived, texts });
+  }
+  for (let index = 0; index < 3; index++) {
+    await put([...many("elsewhere", 700), "everywhere", "seldom"], { owner_id: stranger.user_id });
+  }
+  await store.commit(statements);
+  const order = made
+    .filter(({ archived }) => !archived)
+    .sort((a, b) => {
+      if (a.pin_order > 0 !== b.pin_order > 0) return a.pin_order > 0 ? -1 : 1;
+      return a.pin_order - b.pin_order || b.updated_at - a.updated_at || (a.id < b.id ? 1 : -1);
+    });
+  return (word: string) => order.filter(({ texts }) => word === "" || texts.includes(word)).map(({ id }) => id);
+};
+
+const filterOf = (owner_id: string) => ({
+  owner_id,
+  mine: true,
+  shared_with: [],
+  archived: false,
+  labels: [],
+  pull: { statuses: [] },
+});
+
+test("[FS-9] pages of the list and of searches follow each other in the same order, however many hits the words have", async () => {
+  await using world = await openChatWorld();
+  const expected = await seedMany(world);
+  const { store } = contextOf(world.server);
+  for (const word of ["", "everywhere", "longago", "third", "seldom", "elsewhere", "nowhere"]) {
+    const wanted = expected(word);
+    const q = word === "" ? "" : `q=search:${word}&`;
+    const page = async (more: string) =>
+      (await world.owner.get<Chat[]>(`/api/v2/chats?${q}${more}`)).map(({ id }) => id);
+    expect([word, await page("limit=1000")]).toEqual([word, wanted]);
+    const followed: string[] = [];
+    for (;;) {
+      const last = followed.at(-1);
+      const next = await page(last === undefined ? "" : `after_id=${last}`);
+      if (next.length === 0) break;
+      expect([word, next]).toEqual([word, wanted.slice(followed.length, followed.length + 50)]);
+      followed.push(...next);
+    }
+    expect([word, followed]).toEqual([word, wanted]);
+    for (const offset of [1, 2, 40, 150, 299]) {
+      expect([word, offset, await page(`limit=60&offset=${offset}`)]).toEqual([
+        word,
+        offset,
+        wanted.slice(offset, offset + 60),
+      ]);
+    }
+    // Both ways of a search that has many hits.
+    if (word === "") continue;
+    const search = toMatching([{ wanted: [word], unwanted: [] }]);
+    const filter = filterOf(world.user_id);
+    expect(await store.scan(searchAllHits(filter, search, { limit: 1_000, offset: 0 }))).toEqual(wanted);
+    const all = expected("");
+    const matching = new Set(await store.scan(listMatching(all, search)));
+    expect(all.filter((id) => matching.has(id))).toEqual(wanted);
+    const few = await store.scan(searchFewHits(filter, search, { limit: 1_000, offset: 0 }));
+    const [hits = 0] = await store.scan(countHits(search, 5_000));
+    expect([word, few]).toEqual([word, hits > 2_000 ? [null] : wanted]);
+  }
+}, 60_000);
+
+testOfOne("sqlite")("[FS-10] the list and its searches read no table and no index from end to end", async () => {
+  await using world = await openChatWorld();
+  using db = new Database(join(world.server.directory, "slipway.db"), { readonly: true });
+  const filter = filterOf(world.user_id);
+  const search = toMatching([{ wanted: ["word", "two words"], unwanted: [] }]);
+  const after = { id: uuid(), pin_order: 0, updated_at: 5 };
+  const planOf = ({ sql, params }: Query<unknown>): string[] =>
+    (db.query(`explain query plan ${sql}`).all(...(params as never[])) as { detail: string }[]).map(
+      ({ detail }) => detail,
+    );
+  const pages = [undefined, after, { ...after, pin_order: 2 }].map((after) => ({ limit: 50, offset: 0, after }));
+  const plans = {
+    list: pages.map((page) => planOf(listPage(filter, page))),
+    few: pages.map((page) => planOf(searchFewHits(filter, search, page))),
+    all: pages.map((page) => planOf(searchAllHits(filter, search, page))),
+    matching: [planOf(listMatching(["a", "b"], search))],
+    views: [planOf(listChatViews(["a"])), planOf(listChildViews(["a"]))],
+  };
+  for (const [name, steps] of Object.entries(plans)) {
+    const scans = steps.flat().filter((step) => /^SCAN (chats|sub|root|users|m|u|w|a|s|chat_\w+)\b/.test(step));
+    expect([name, scans]).toEqual([name, []]);
+  }
+  // The list comes in the order of its index; what is sorted is no more than the page. Few hits are looked up by their keys.
+  for (const steps of plans.list) expect(steps.filter((step) => step.includes("INDEX chats_owner")).length).toBe(1);
+  for (const steps of [...plans.list, ...plans.all])
+    expect(steps.filter((step) => step.includes("TEMP B-TREE")).length).toBeLessThan(2);
+  for (const steps of plans.few) expect(steps).toContain("SEARCH chats USING INTEGER PRIMARY KEY (rowid=?)");
 });
