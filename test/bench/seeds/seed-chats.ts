@@ -111,6 +111,7 @@ const chatOf = (member: { owner_id: string; organization_id: string }, place: Pl
       updated_at: at,
       snapshot_version: 1,
       history_version: 1,
+      last_assistant_id: rows.findLast(({ role }) => role === "assistant")?.id ?? 0,
     }),
     insertMessages(rows),
     ...indexMessages(key, rows),
