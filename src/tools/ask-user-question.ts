@@ -11,6 +11,7 @@ const text = (maxLength: number, words: string) =>
 export const askUserQuestion = tool({
   name: "ask_user_question",
   description,
+  changes_nothing: true,
   only_reads: true,
   ends_turn: true,
   input_schema: t.Object(

@@ -4,13 +4,6 @@ import type { ChatPermissions, PermissionAction, PermissionMode } from "#schema/
 import type { Use } from "./available.ts";
 import { findWriteReason } from "./processes/read-only-commands.ts";
 
-/** Tools that change nothing outside the chat itself. All others, including those of a client or an MCP server, require approval. */
-const LOOKS: ReadonlySet<string> = new Set([
-  ...["read_file", "attach_file", "process_output", "process_list", "read_skill", "read_skill_file"],
-  ...["list_templates", "read_template", "list_agents", "list_subagent_models", "wait_agent"],
-  ...["spawn_agent", "message_agent", "interrupt_agent"],
-  ...["propose_plan", "ask_user_question"],
-]);
 const EDITS: ReadonlySet<string> = new Set(["write_file", "edit_files"]);
 
 export const isEdit = (tool_name: string): boolean => EDITS.has(tool_name);
@@ -52,15 +45,16 @@ export type CallPlace = {
   readonly folder: string | undefined;
 };
 
-/** Returns the action for a call that no rule matches. */
+/** What happens to a call that no rule names. Every tool asks that does not declare `changes_nothing`, also of a client or an MCP server. */
 export const defaultAction = (
   fallback: Default,
   { tool_name, args }: { readonly tool_name: string; readonly args: unknown },
   { use, folder }: CallPlace,
+  changes_nothing: boolean,
 ): PermissionAction => {
   if (fallback === "allow" || fallback === "ask" || fallback === "deny") return fallback;
-  if (LOOKS.has(tool_name)) return "allow";
-  // A chat in plan mode writes only its plan, and the programs it runs are restricted separately.
+  if (changes_nothing) return "allow";
+  // Where a chat only looks around, its plan is all it writes, and what it runs is held back besides.
   if (use === "plan_file") return "allow";
   if (use === "read_only") return findWriteReason(commandIn(args)) === undefined ? "allow" : "ask";
   const accepts = fallback === "accept_edits" && EDITS.has(tool_name);

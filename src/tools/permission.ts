@@ -4,6 +4,7 @@ import type { ChatPermissions, PermissionAction, PermissionRule } from "#schema/
 import { type CallPlace, commandIn, defaultAction, isEdit } from "./permission-mode.ts";
 import { plainCommands, type Words } from "./processes/plain-commands.ts";
 import { writingArgument, writingArguments } from "./processes/writing-arguments.ts";
+import { changesNothing } from "./registry.ts";
 
 const WEIGHT: Readonly<Record<PermissionAction, number>> = { allow: 0, ask: 1, deny: 2 };
 const strictest = (actions: readonly PermissionAction[]): PermissionAction =>
@@ -28,7 +29,7 @@ export const permissionFor = (
   if (permissions === null) return "allow";
   const { tool_name, args } = call;
   const rules = permissions.rules.filter(({ tool }) => namesTool(tool, tool_name));
-  const fallback = defaultAction(permissions.default, call, place);
+  const fallback = defaultAction(permissions.default, call, place, changesNothing(tool_name));
   const whole = rules.find(({ command }) => command === undefined)?.action ?? fallback;
   const about = rules.filter(({ command }) => command !== undefined);
   if (about.length === 0) return whole;

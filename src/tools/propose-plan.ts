@@ -13,6 +13,7 @@ const media_type = "text/markdown";
 export const proposePlan = tool({
   name: "propose_plan",
   description,
+  changes_nothing: true,
   ends_turn: true,
   input_schema: t.Object(
     { path: t.String({ minLength: 1, description: "The plan's file, which ends in .md." }) },

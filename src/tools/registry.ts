@@ -1,7 +1,7 @@
-// The registry of tools. Which of them a chat has is decided by the table in available.ts and checked again at each call.
+// The tools there are, and which of them a chat has.
 import type { TSchema } from "@sinclair/typebox";
 import { askUserQuestion } from "./ask-user-question.ts";
-import { lookUpUse, type ToolsOf } from "./available.ts";
+import { CHAT_MODES, type Row, type ToolsOf, type Use } from "./available.ts";
 import { computer } from "./computer.ts";
 import { attachFile } from "./files/attach-file.ts";
 import { editFiles } from "./files/edit-files.ts";
@@ -27,16 +27,79 @@ import { readTemplate } from "./workspaces/read-template.ts";
 import { startWorkspace } from "./workspaces/start-workspace.ts";
 import { stopWorkspace } from "./workspaces/stop-workspace.ts";
 
-const ALL: readonly Tool[] = [
-  ...[readFile, writeFile, editFiles, execute, processOutput, processList, processSignal, attachFile, computer],
-  ...[listTemplates, readTemplate, createWorkspace, startWorkspace, stopWorkspace],
-  ...[spawnAgent, waitAgent, messageAgent, interruptAgent, listAgents, listSubagentModels],
-  ...[proposePlan, askUserQuestion],
-  ...[readSkill, readSkillFile],
+/**
+ * Every tool, and which chats have it: enforced where tools are offered and again where one is called, so that no prompt, no old history and
+ * no compaction gives more (rules SB-2, PM-2).
+ */
+const TOOLS: readonly (readonly [tool: Tool, ...Row])[] = [
+  // tool, needs, root, plan, general, explore, computer_use
+  [readFile, "workspace", "yes", "yes", "yes", "yes", "yes"],
+  [writeFile, "workspace", "yes", "plan_file", "yes", "no", "yes"],
+  [editFiles, "workspace", "yes", "plan_file", "yes", "no", "yes"],
+  [execute, "workspace", "yes", "read_only", "yes", "read_only", "yes"],
+  [processOutput, "workspace", "yes", "yes", "yes", "yes", "yes"],
+  [processList, "workspace", "yes", "no", "yes", "no", "yes"],
+  [processSignal, "workspace", "yes", "no", "yes", "no", "yes"],
+  [attachFile, "workspace", "yes", "no", "yes", "no", "yes"],
+  [computer, "workspace", "no", "no", "no", "no", "yes"],
+  [listTemplates, "anywhere", "yes", "no", "no", "no", "no"],
+  [readTemplate, "anywhere", "yes", "no", "no", "no", "no"],
+  [createWorkspace, "anywhere", "yes", "no", "no", "no", "no"],
+  [startWorkspace, "workspace", "yes", "no", "no", "no", "no"],
+  [stopWorkspace, "workspace", "yes", "no", "no", "no", "no"],
+  [proposePlan, "workspace", "no", "yes", "no", "no", "no"],
+  [askUserQuestion, "anywhere", "no", "yes", "no", "no", "no"],
+  [spawnAgent, "anywhere", "yes", "explore_only", "no", "no", "no"],
+  [waitAgent, "anywhere", "yes", "yes", "no", "no", "no"],
+  [messageAgent, "anywhere", "yes", "explore_only", "no", "no", "no"],
+  [interruptAgent, "anywhere", "yes", "yes", "no", "no", "no"],
+  [listAgents, "anywhere", "yes", "yes", "no", "no", "no"],
+  [listSubagentModels, "anywhere", "yes", "yes", "no", "no", "no"],
+  [readSkill, "anywhere", "yes", "yes", "yes", "yes", "yes"],
+  [readSkillFile, "anywhere", "yes", "yes", "yes", "yes", "yes"],
 ];
-const BY_NAME: ReadonlyMap<string, Tool> = new Map(ALL.map((one) => [one.name, one]));
 
-export type { ToolsOf } from "./available.ts";
+/** The same for what is no tool of ours, by its kind. */
+const KINDS: Readonly<Record<string, Row>> = {
+  workspace_mcp: ["workspace", "yes", "no", "yes", "no", "yes"],
+  external_mcp: ["anywhere", "yes", "approved", "yes", "yes", "yes"],
+  provider: ["anywhere", "yes", "no", "yes", "no", "yes"],
+  dynamic: ["anywhere", "yes", "no", "no", "no", "no"],
+};
+
+const BY_NAME: ReadonlyMap<string, Tool> = new Map(TOOLS.map(([one]) => [one.name, one]));
+const ROWS: ReadonlyMap<string, Row> = new Map<string, Row>([
+  ...TOOLS.map(([{ name }, ...row]) => [name, row] as const),
+  ...Object.entries(KINDS),
+]);
+
+/** What the table says of a tool, or of a kind of tools, in such a chat; a name it does not know is never to be used. */
+export const lookUpUse = (name: string, { mode, has_workspace }: ToolsOf): Use => {
+  const row = ROWS.get(name);
+  if (!row || (row[0] === "workspace" && !has_workspace)) return "no";
+  return row[1 + CHAT_MODES.indexOf(mode)] as Use;
+};
+
+/** True for a tool of ours that works in a workspace. */
+export const worksInWorkspace = (name: string): boolean => BY_NAME.has(name) && ROWS.get(name)?.[0] === "workspace";
+
+/** Why a call with these arguments may not run though the tool is there; undefined when it may. `args` fit the tool's schema. */
+export const findLimit = (name: string, args: unknown, of: ToolsOf): string | undefined => {
+  const use = lookUpUse(name, of);
+  const { path, files = [], type } = args as { path?: string; files?: { path: string }[]; type?: string };
+  if (use === "plan_file") {
+    const paths = [...(path === undefined ? [] : [path]), ...files.map((file) => file.path)];
+    const isPlan = paths.length > 0 && paths.every((one) => one === of.plan_path);
+    return isPlan ? undefined : `While this chat plans, only its plan may be written: ${of.plan_path}`;
+  }
+  // Whom a message goes to is looked up where it is sent.
+  if (use === "explore_only" && name === "spawn_agent" && type !== "explore") {
+    return "While this chat plans, only agents of the type explore can be started.";
+  }
+  return undefined;
+};
+
+export type { ToolsOf };
 
 /** True for a tool that runs on the server; a client's tool of the same name is ignored. */
 export const isServerTool = (name: string): boolean => BY_NAME.has(name);
@@ -50,9 +113,12 @@ export const endsTurn = (name: string): boolean => BY_NAME.get(name)?.ends_turn 
 /** True for a tool that changes no file of the workspace. */
 export const onlyReads = (name: string): boolean => BY_NAME.get(name)?.only_reads === true;
 
-/** True for a tool whose result is an image. */
+/** True for a tool that runs without approval, since it changes nothing outside of the chat. */
+export const changesNothing = (name: string): boolean => BY_NAME.get(name)?.changes_nothing === true;
+
+/** True for a tool whose result is a picture. */
 export const givesImage = (name: string): boolean => BY_NAME.get(name)?.gives_image === true;
 
 /** Returns the tools of such a chat, in a stable order. */
 export const toolsFor = (of: ToolsOf): readonly Tool<TSchema>[] =>
-  ALL.filter(({ name }) => lookUpUse(name, of) !== "no");
+  TOOLS.flatMap(([one]) => (lookUpUse(one.name, of) === "no" ? [] : [one]));

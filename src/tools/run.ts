@@ -4,9 +4,8 @@ import { Value } from "@sinclair/typebox/value";
 import { AppError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
 import { inSpan } from "#base/spans.ts";
-import { findLimit, lookUpUse } from "./available.ts";
 import { cutResult } from "./cut.ts";
-import { type ToolsOf, toolsFor } from "./registry.ts";
+import { findLimit, lookUpUse, type ToolsOf, toolsFor } from "./registry.ts";
 import type { ToolResult } from "./result.ts";
 import { type Tool, type ToolContext, ToolError } from "./tool.ts";
 

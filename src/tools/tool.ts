@@ -57,7 +57,9 @@ export interface Tool<S extends TSchema = TSchema> {
   readonly input_schema: S;
   /** A successful result ends the turn, so that the user replies next (rule PM-4). */
   readonly ends_turn?: true;
-  /** It changes no file of the workspace, so it need not wait for a snapshot (rule UN-1). */
+  /** It changes nothing outside of the chat, so it runs without approval in every permission mode (rule PE-11). */
+  readonly changes_nothing?: true;
+  /** It changes no file of the workspace, so it need not wait until they are kept (rule UN-1). */
   readonly only_reads?: true;
   /** Its result has `image`, a file of the chat that is shown to models (rule DT-5). */
   readonly gives_image?: true;

@@ -1,10 +1,10 @@
 // Decides by the chat's rules, and by what a planning chat may do, whether a coding agent's call may run. Pure.
 import type { PermissionAction } from "#schema/chats/chat-permissions.ts";
 import type { ChatTool } from "#src/acp/calls.ts";
-import { findLimit, lookUpUse } from "#src/tools/available.ts";
 import { permissionFor } from "#src/tools/permission.ts";
 import { commandIn, isEdit, pathsIn } from "#src/tools/permission-mode.ts";
-import { findWriteReason } from "#src/tools/processes/read-only-commands.ts";
+import { whyItMayWrite } from "#src/tools/processes/read-only-commands.ts";
+import { findLimit, lookUpUse } from "#src/tools/registry.ts";
 import type { StartedAttempt } from "../messages.ts";
 import { toToolsOf } from "../turn/offer.ts";
 

@@ -16,8 +16,7 @@ import {
   NOTHING,
   toDecision,
 } from "#src/hooks/protocol.ts";
-import { AVAILABLE } from "#src/tools/available.ts";
-import { isServerTool } from "#src/tools/registry.ts";
+import { isServerTool, worksInWorkspace } from "#src/tools/registry.ts";
 import { HookAgent, type HookAgentDeps, HookProblem, isProblem, RUN_MS, toProblem } from "./hook-agent.ts";
 
 /** Total time for the hooks of one event. A single hook has at most five seconds. */
@@ -184,7 +183,7 @@ const needsWorkspace = ({ event, data }: HookRequest): boolean => {
   const name = findToolName(data);
   if (event !== "pre_tool_use" || name === null) return false;
   if (BRINGS_BACK.has(name)) return false;
-  return !isServerTool(name) || AVAILABLE[name as keyof typeof AVAILABLE][0] === "workspace";
+  return !isServerTool(name) || worksInWorkspace(name);
 };
 
 const BRINGS_BACK: ReadonlySet<string> = new Set(["start_workspace", "stop_workspace"]);

@@ -1,8 +1,8 @@
 // Decides by the chat's rules and people's answers which of a turn's calls run, which are refused, and which need a person's permission
 // (rules PE-1, PE-5, PE-10). Pure. Used by the chat's actor.
 import { invalid } from "#base/errors.ts";
-import { lookUpUse } from "#src/tools/available.ts";
 import { makeRules, permissionFor } from "#src/tools/permission.ts";
+import { lookUpUse } from "#src/tools/registry.ts";
 import type { AnsweredPermissions, ChatPatch } from "../messages.ts";
 import { toPromptOf, toToolsOf } from "../turn/offer.ts";
 import type { ChatState } from "./chat-state.ts";

@@ -1,8 +1,8 @@
 // Decides which tools a chat's model may call, and which of its calls the server rather than the client answers (facts/chats 3.5, 5.2).
 
 import type { ToolDefinition } from "#src/llm/model.ts";
-import { type ChatMode, lookUpUse, toPlanPath } from "#src/tools/available.ts";
-import { isServerTool, type ToolsOf, toolsFor } from "#src/tools/registry.ts";
+import { type ChatMode, toPlanPath } from "#src/tools/available.ts";
+import { isServerTool, lookUpUse, type ToolsOf, toolsFor } from "#src/tools/registry.ts";
 import type { ChatState } from "../machine/chat-state.ts";
 import type { PendingCall } from "../machine/decision.ts";
 import type { PromptOf } from "../prompt/prompt.ts";

@@ -1,10 +1,9 @@
 // Previews what calls that wait for approval would do in the workspace, and finds calls that can only fail, which no person is asked about
 // (rules PE-15, PE-16). Runs outside of every mailbox.
 import type { MessagePart } from "#schema/chats/chat-part.ts";
-import { lookUpUse } from "#src/tools/available.ts";
 import { permissionFor } from "#src/tools/permission.ts";
 import { type CallPreview, editIn, previewCall, previewEdit } from "#src/tools/preview.ts";
-import { toolsFor } from "#src/tools/registry.ts";
+import { lookUpUse, toolsFor } from "#src/tools/registry.ts";
 import { argumentsProblem } from "#src/tools/run.ts";
 import { ToolError, WorkspaceAway, WorkspaceStopped } from "#src/tools/tool.ts";
 import type { PendingCall } from "../machine/decision.ts";

@@ -3,13 +3,12 @@
 import { rfc3339 } from "#base/clock.ts";
 import { sha256, uuidFromBytes } from "#base/ids.ts";
 import type { HookFailure } from "#src/hooks/protocol.ts";
-import { lookUpUse } from "#src/tools/available.ts";
 import { Gathered } from "#src/tools/cut.ts";
 import { linkProblem } from "#src/tools/files/real-path.ts";
 import { SecretMask } from "#src/tools/mask.ts";
 import { isAcceptedByMode } from "#src/tools/permission.ts";
 import { execute } from "#src/tools/processes/execute.ts";
-import { endsTurn, givesImage } from "#src/tools/registry.ts";
+import { endsTurn, givesImage, lookUpUse } from "#src/tools/registry.ts";
 import { runTool, type ToolAnswer } from "#src/tools/run.ts";
 import { waitAgent } from "#src/tools/subagents/wait-agent.ts";
 import type { AnsweredCall } from "../hooks/turn-hooks.ts";

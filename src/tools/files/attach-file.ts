@@ -13,6 +13,7 @@ const HIDDEN = /[\p{Cc}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
 export const attachFile = tool({
   name: "attach_file",
   description,
+  changes_nothing: true,
   input_schema: t.Object(
     {
       path: t.String({ minLength: 1, description: "The file, absolute or below the agent's folder; ~ is the home." }),

@@ -10,6 +10,7 @@ const MAX_LINES = 2_000;
 export const readFile = tool({
   name: "read_file",
   description,
+  changes_nothing: true,
   only_reads: true,
   input_schema: t.Object(
     {

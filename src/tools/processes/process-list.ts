@@ -13,6 +13,7 @@ const order = ({ ended_at, started_at }: ProcessInfo): number => Date.parse(ende
 export const processList = tool({
   name: "process_list",
   description,
+  changes_nothing: true,
   only_reads: true,
   input_schema: t.Object({}, { additionalProperties: false }),
   async run({ agent }, _, signal) {

@@ -11,6 +11,7 @@ const MAX_MS = 4 * 3_600_000;
 export const processOutput = tool({
   name: "process_output",
   description,
+  changes_nothing: true,
   only_reads: true,
   input_schema: t.Object(
     {

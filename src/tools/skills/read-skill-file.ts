@@ -8,6 +8,7 @@ import { skillNamed } from "./skills.ts";
 export const readSkillFile = tool({
   name: "read_skill_file",
   description,
+  changes_nothing: true,
   only_reads: true,
   input_schema: t.Object(
     {

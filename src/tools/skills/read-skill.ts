@@ -8,6 +8,7 @@ import { skillNamed } from "./skills.ts";
 export const readSkill = tool({
   name: "read_skill",
   description,
+  changes_nothing: true,
   only_reads: true,
   input_schema: t.Object(
     { name: t.String({ minLength: 1, maxLength: 200, description: "The skill's name as it is listed." }) },

@@ -9,6 +9,7 @@ const MOST = 50;
 export const listAgents = tool({
   name: "list_agents",
   description,
+  changes_nothing: true,
   only_reads: true,
   input_schema: t.Object(
     {

@@ -6,6 +6,7 @@ import description from "./list-subagent-models.txt" with { type: "text" };
 export const listSubagentModels = tool({
   name: "list_subagent_models",
   description,
+  changes_nothing: true,
   only_reads: true,
   input_schema: t.Object({}, { additionalProperties: false }),
   run: ({ agents }) => agents.models(),

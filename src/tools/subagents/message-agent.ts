@@ -6,6 +6,7 @@ import description from "./message-agent.txt" with { type: "text" };
 export const messageAgent = tool({
   name: "message_agent",
   description,
+  changes_nothing: true,
   input_schema: t.Object(
     {
       chat_id: t.String({ minLength: 1, description: "As spawn_agent has answered it." }),

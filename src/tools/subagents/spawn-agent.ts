@@ -12,6 +12,7 @@ const TITLE_CHARS = 200;
 export const spawnAgent = tool({
   name: "spawn_agent",
   description,
+  changes_nothing: true,
   input_schema: t.Object(
     {
       type: oneOf(

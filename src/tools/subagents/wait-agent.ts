@@ -9,6 +9,7 @@ const MAX_SECONDS = 14_400;
 export const waitAgent = tool({
   name: "wait_agent",
   description,
+  changes_nothing: true,
   only_reads: true,
   input_schema: t.Object(
     {

@@ -6,6 +6,7 @@ import description from "./list-templates.txt" with { type: "text" };
 export const listTemplates = tool({
   name: "list_templates",
   description,
+  changes_nothing: true,
   only_reads: true,
   input_schema: t.Object(
     {

@@ -6,6 +6,7 @@ import description from "./read-template.txt" with { type: "text" };
 export const readTemplate = tool({
   name: "read_template",
   description,
+  changes_nothing: true,
   only_reads: true,
   input_schema: t.Object({ template_id: t.String({ minLength: 1 }) }, { additionalProperties: false }),
   run: ({ services }, { template_id }) => services.readTemplate(template_id),
