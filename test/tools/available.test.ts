@@ -108,8 +108,9 @@ test("[SB-2] each tool is in a file of its name with its description alongside, 
     .filter((file) => file.endsWith(".txt"))
     .map((file) => file.slice(0, -4).replaceAll("-", "_"));
   const rows = described.filter((name) => !serverToolNames().includes(name));
-  const advice = rows.map(
-    (name) => `add [${name}, "workspace", "yes", "no", "no", "no", "no"] to TOOLS of src/tools/registry.ts`,
-  );
+  const advice = rows.map((name) => {
+    const variable = name.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
+    return `add [${variable}, "workspace", "yes", "no", "no", "no", "no"] to TOOLS of src/tools/registry.ts`;
+  });
   expect(advice).toEqual([]);
 });
