@@ -122,21 +122,64 @@ const isHeardOf = async (client: Client, id: string): Promise<boolean> => {
   return false;
 };
 
-const SETTINGS: readonly [string, Record<string, string>][] = [
+type World = Awaited<ReturnType<typeof world>>;
+type Setting = readonly [name: string, setting: Record<string, string>];
+
+/** One of another authority, and one that has none, beside nodes that are of the cluster. */
+const takeNoPart = async (at: World, [name]: Setting): Promise<void> => {
+  const strange = await makeCertificate(at.folder, "strange", `${NAMES},IP:127.0.0.1`);
+  const other = await at.authority.sign("other", "DNS:elsewhere.example.com,IP:127.0.0.1");
+  for (const files of [strange, other]) {
+    if (name === "every node active") {
+      const refused = await at.start(4, files).catch((error: Error) => error);
+      expect(String(refused)).toContain("are not of one cluster");
+      continue;
+    }
+    const spare = await at.start(4, files);
+    // What another authority's word does not cover is passed on to nobody.
+    if (files === other) {
+      const readyz = await fetch(new URL("/readyz", spare.url), { keepalive: false });
+      expect([readyz.status, await readyz.text()]).toEqual([503, expect.stringContaining("does not answer")]);
+      await until(() => spare.said().includes("has not the certificate of a node"));
+    }
+    spare.signal("SIGKILL");
+    await spare.exited;
+  }
+};
+
+const startAs = (at: World, n: number, [, setting]: Setting, isTls: boolean): Promise<NodeProcess> =>
+  isTls ? at.start(n) : at.cluster.start(n, { env: setting });
+
+/** `nodes` are those there are: what it says names one of them, or all. */
+const isTurnedAway = async (
+  at: World,
+  setting: Setting,
+  { speaksTls, nodes }: { readonly speaksTls: boolean; readonly nodes: readonly NodeProcess[] },
+): Promise<void> => {
+  const refused = await startAs(at, 5, setting, !speaksTls).catch((error: Error) => error);
+  const [here, there] = speaksTls ? ["plain HTTP", "TLS"] : ["TLS", "plain HTTP"];
+  expect(String(refused)).toMatch(/ended \(1\)/);
+  const [, named = ""] = new RegExp(`this node speaks ${here}, and (.+) ${there}:`).exec(String(refused)) ?? [];
+  expect(nodes.map(({ url }) => `127.0.0.1 port ${url.port}`)).toEqual(expect.arrayContaining(named.split(", ")));
+};
+
+const SETTINGS: readonly Setting[] = [
   ["one node active", { SLIPWAY_CLUSTER_READS: "every" }],
   ["every node active", { SLIPWAY_CLUSTER_ACTIVE: "every" }],
 ];
-for (const [name, setting] of SETTINGS) {
+for (const setting of SETTINGS) {
   testNeeding(
     [needs.postgres, needs.openssl],
-    `[CL-11] with ${name}, nodes that speak TLS are one server, also while a certificate is renewed`,
+    `[CL-11] [CL-61] with ${setting[0]}, nodes that speak TLS are one server, also while a certificate is renewed; one with another certificate takes no part, and one without TLS ends its start with the reason`,
     async () => {
-      await using at = await world(setting);
+      await using at = await world(setting[1]);
       at.use(await at.authority.sign("first", NAMES));
       const nodes = [await at.start(1), await at.start(2), await at.start(3)];
       const work = await prepare(nodes[1] as NodeProcess);
       await works(nodes, work);
-      // The files change under running nodes; each has the new certificate from its next start on.
+      await takeNoPart(at, setting);
+      await isTurnedAway(at, setting, { speaksTls: true, nodes });
+      // The files change under nodes that run; each has the new certificate from its next start on.
       at.use(await at.authority.sign("second", NAMES));
       for (const n of [1, 2, 3]) {
         const node = nodes[n - 1] as NodeProcess;
@@ -153,55 +196,16 @@ for (const [name, setting] of SETTINGS) {
 
 testNeeding(
   [needs.postgres, needs.openssl],
-  "[CL-11] a node with another certificate takes no part, and what comes to a spare with one reaches nobody",
+  "[CL-61] a node that speaks TLS besides one that does not ends its start with the reason",
   async () => {
-    for (const [name, setting] of SETTINGS) {
-      await using at = await world(setting);
+    for (const setting of SETTINGS) {
+      await using at = await world(setting[1]);
       at.use(await at.authority.sign("ours", NAMES));
-      const strange = await makeCertificate(at.folder, "strange", `${NAMES},IP:127.0.0.1`);
-      const other = await at.authority.sign("other", "DNS:elsewhere.example.com,IP:127.0.0.1");
-      const nodes = [await at.start(1), await at.start(2)];
-      const work = await prepare(nodes[0] as NodeProcess);
-      for (const files of [strange, other]) {
-        if (name === "every node active") {
-          const refused = await at.start(3, files).catch((error: Error) => error);
-          expect(String(refused)).toContain("are not of one cluster");
-        } else {
-          const spare = await at.start(3, files);
-          // Nothing is forwarded to a node whose certificate another authority has issued.
-          if (files === other) {
-            const readyz = await fetch(new URL("/readyz", spare.url), { keepalive: false });
-            expect([readyz.status, await readyz.text()]).toEqual([503, expect.stringContaining("does not answer")]);
-            await until(() => spare.said().includes("has not the certificate of a node"));
-          }
-          spare.signal("SIGKILL");
-          await spare.exited;
-        }
-      }
-      await works(nodes, work);
+      const node = await startAs(at, 1, setting, false);
+      await isTurnedAway(at, setting, { speaksTls: false, nodes: [node] });
+      // One that speaks as the other does is let in.
+      await startAs(at, 3, setting, false);
     }
   },
-  3 * MINUTE_MS,
-);
-
-testNeeding(
-  [needs.postgres, needs.openssl],
-  "[CL-61] a node that speaks no TLS besides one that does, or the other way round, ends its start with the reason",
-  async () => {
-    for (const [, setting] of SETTINGS) {
-      for (const speaks of [true, false]) {
-        await using at = await world(setting);
-        at.use(await at.authority.sign("ours", NAMES));
-        const start = (n: number, isTls: boolean) => (isTls ? at.start(n) : at.cluster.start(n, { env: setting }));
-        const node = await start(1, speaks);
-        const refused = await start(2, !speaks).catch((error: Error) => error);
-        const [here, there] = speaks ? ["plain HTTP", "TLS"] : ["TLS", "plain HTTP"];
-        expect(String(refused)).toMatch(/ended \(1\)/);
-        expect(String(refused)).toContain(`this node speaks ${here}, and 127.0.0.1 port ${node.url.port} ${there}:`);
-        // A node with a matching configuration joins.
-        await start(3, speaks);
-      }
-    }
-  },
-  3 * MINUTE_MS,
+  2 * MINUTE_MS,
 );
