@@ -298,11 +298,21 @@ describe("a spare", () => {
     const forwarder = spare(() => leader);
     const post = (body: Uint8Array) =>
       fetch(`http://127.0.0.1:${forwarder.port}/up`, { method: "POST", body, keepalive: false });
+    /** Posts until the node was asked twice: on a busy machine it may take so long to say no that it counts as one that has begun. */
+    const postInVain = async (size: number): Promise<{ answer: Promise<Response> }> => {
+      asked.length = 0;
+      let isRefused = false;
+      const answer = post(Buffer.alloc(size, "y"));
+      void answer.then(
+        ({ status }) => (isRefused = status === 503),
+        () => (isRefused = false),
+      );
+      await until(() => asked.length >= 2 || isRefused);
+      return isRefused ? postInVain(size) : { answer };
+    };
     for (const size of [0, 10, 300_000, 3_000_000]) {
       leader = leaving;
-      asked.length = 0;
-      const answer = post(Buffer.alloc(size, "y"));
-      await until(() => asked.length >= 2);
+      const { answer } = await postInVain(size);
       leader = next;
       expect(((await (await answer).json()) as { body: string }).body.length).toBe(size);
     }
