@@ -9,7 +9,6 @@ import { readChatSetting } from "#db/chats/settings.ts";
 import type { Store } from "#db/engine/store.ts";
 import type { Attachments } from "#src/llm/attachments.ts";
 import type { LanguageModels } from "#src/llm/model.ts";
-import type { Fetch } from "#src/mcp/answer-cost.ts";
 import type { CallLimits } from "#src/mcp/connection.ts";
 import type { Fetch } from "#src/mcp/fetch.ts";
 import { McpPool } from "#src/mcp/pool.ts";

@@ -1,6 +1,16 @@
 // Chats: reading by key, and the statements of the chat actor. Messages and queues are in messages.ts, lists in list.ts and views.ts.
 import { and, asc, eq, isNotNull, isNull, type SQL, sql } from "drizzle-orm";
-import { build, findBy, given, insertInto, query, type Statement, statement, updateBy } from "../engine/sql.ts";
+import {
+  build,
+  findBy,
+  given,
+  insertInto,
+  query,
+  type RowOfQuery,
+  type Statement,
+  statement,
+  updateBy,
+} from "../engine/sql.ts";
 import { isAmongParts, ofParts } from "../parts.ts";
 import { chats } from "../schema/chats.ts";
 

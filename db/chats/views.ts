@@ -1,5 +1,5 @@
 // Chats as callers see them: the row with its owner's names, by key and in lists. Lists run on a reader Worker.
-import { aliasedTable, and, desc, eq, inArray, notExists, or, type SQL, sql } from "drizzle-orm";
+import { aliasedTable, and, desc, eq, getTableColumns, inArray, notExists, or, type SQL, sql } from "drizzle-orm";
 import { build, given, type Query, query, queryNow } from "../engine/sql.ts";
 import { chat_diffs } from "../schema/chat-diffs.ts";
 import { chats } from "../schema/chats.ts";

@@ -2,7 +2,7 @@
 // workspace's is not.
 import type { Transport } from "@modelcontextprotocol/client";
 import type { Clock } from "#base/clock.ts";
-import { bounded, type Fetch } from "./answer-cost.ts";
+import { bounded } from "./answer-cost.ts";
 import { McpConnection, type OpenOptions } from "./connection.ts";
 import { McpError } from "./failure.ts";
 import type { Fetch } from "./fetch.ts";

@@ -1,12 +1,11 @@
 // A pool of connections to MCP servers, shared by turns: opened on demand, kept while used, closed after five idle minutes. A failed server
 // is retried with exponential backoff, so that turns do not wait for it repeatedly (rules MC-4, MC-5).
 import type { Clock } from "#base/clock.ts";
-import type { Fetch } from "./answer-cost.ts";
 import { before, type CallLimits, type McpConnection } from "./connection.ts";
 import type { McpAnswer } from "./content.ts";
 import { McpError } from "./failure.ts";
 import type { Fetch } from "./fetch.ts";
-import { hidesHeaders } from "./hidden.ts";
+import { hideHeaders } from "./hidden.ts";
 import { openHttp } from "./http.ts";
 import { callWithRenewal } from "./renewal.ts";
 

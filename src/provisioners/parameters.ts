@@ -2,7 +2,7 @@
 // Pure; used by the import (defaults, presets) and wherever a build is created.
 import { AppError, type Validation } from "#base/errors.ts";
 import type { Manifest, ManifestParameter, ManifestPreset, ManifestVariable } from "#schema/templates/manifest.ts";
-import { parameterFor } from "./conditions.ts";
+import { applyConditions } from "./conditions.ts";
 import { fitsPattern, sharingEffort } from "./pattern.ts";
 
 /** Maximum characters of a value. */

@@ -66,7 +66,7 @@ export const tryCompilePattern = (source: string): Pattern | undefined => {
 /** Whether a value fits a pattern, if it can be read here; undefined where that takes more than may be spent. */
 export const fitsPattern = (source: string, value: string): boolean | undefined => {
   if (shared && shared.left < 0) return undefined;
-  const pattern = patternHere(source);
+  const pattern = tryCompilePattern(source);
   return pattern === undefined || pattern.test(value);
 };
 

@@ -3,7 +3,7 @@ import type { PermissionAction } from "#schema/chats/chat-permissions.ts";
 import type { ChatTool } from "#src/acp/calls.ts";
 import { permissionFor } from "#src/tools/permission.ts";
 import { commandIn, isEdit, pathsIn } from "#src/tools/permission-mode.ts";
-import { whyItMayWrite } from "#src/tools/processes/read-only-commands.ts";
+import { findWriteReason } from "#src/tools/processes/read-only-commands.ts";
 import { findLimit, lookUpUse } from "#src/tools/registry.ts";
 import type { StartedAttempt } from "../messages.ts";
 import { toToolsOf } from "../turn/offer.ts";

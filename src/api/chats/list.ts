@@ -1,10 +1,9 @@
 // Lists the caller's chats: parses the search text and labels into a filter (facts/chats 4.2). 400 names the invalid part.
 import { invalid, invalidField } from "#base/errors.ts";
 import { SearchQuery } from "#base/query.ts";
-import type { ChatRow } from "#db/chats/chats.ts";
 import { type ChatFilter, listPage } from "#db/chats/list.ts";
 import type { Matching } from "#db/chats/search.ts";
-import { findChatView, listChatViews, listChildViews } from "#db/chats/views.ts";
+import { findChatView, listChatViews, listChildViews, type ShownChat } from "#db/chats/views.ts";
 import { maySeeChat } from "#domain/chats/find.ts";
 import { presentChat } from "#domain/chats/present.ts";
 import { searchChats, toSearch } from "#domain/chats/search.ts";

@@ -9,10 +9,9 @@ import {
   findApp,
   findAppToChange,
   mustChangeApps,
-  mustManageApps,
+  requireAppManager,
   removeApp,
   removeAppSecret,
-  requireAppManager,
 } from "#domain/oauth2/apps.ts";
 import {
   type AuthMethod,

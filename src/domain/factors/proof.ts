@@ -30,7 +30,7 @@ export const ownAccountAt = async (ctx: DomainContext, text: string, caller: Use
  * Rejects with 403 for an application, whatever it was granted (rules OA-17, OA-21): how people sign in is theirs to change, and what gives access
  * to others would outlive the grant. `action` completes "An application cannot ...".
  */
-export const mustBeOwnKey = async (
+export const requireOwnKey = async (
   { store }: Pick<DomainContext, "store">,
   { key_id }: UserCaller,
   action = "change how people sign in",

@@ -26,7 +26,7 @@ import type { Invitation, Invitations, Invited, InviteRequest, NewInvitation } f
 import { mayCreateUsers, maySeeOrganization } from "../access.ts";
 import { LOCAL_PROVISIONER, mayHaveLocal, whyNoLocal } from "../builds/local-rule.ts";
 import type { DomainContext } from "../context.ts";
-import { mustBeOwnKey } from "../factors/proof.ts";
+import { requireOwnKey } from "../factors/proof.ts";
 import { isEveryone } from "../groups/find.ts";
 import { getGroupAcl } from "../templates/access-list.ts";
 import { findAccountByEmail, storedEmail } from "../users/email.ts";
@@ -48,7 +48,7 @@ const writeAuditEntry = (
 export const invitePeople = async (ctx: DomainContext, caller: UserCaller, input: InviteRequest): Promise<Invited> => {
   const { store, clock, mailer } = ctx;
   mustInviteSomewhere(caller);
-  await mustBeOwnKey(ctx, caller, "invite people");
+  await requireOwnKey(ctx, caller, "invite people");
   const { organization, gift } = await checkRequest(ctx, caller, input);
   requireGrantable(caller, gift);
   const now = clock.now();
@@ -196,8 +196,8 @@ export const resendInvitation = async (
   by: "email" | "link" | undefined,
 ): Promise<NewInvitation> => {
   const before = await findVisible(ctx, caller, id);
-  mustBeAbleToGive(caller, before);
-  await mustBeOwnKey(ctx, caller, "invite people");
+  requireGrantable(caller, before);
+  await requireOwnKey(ctx, caller, "invite people");
   const isMailed = by === undefined ? ctx.mailer.isSetUp : by === "email";
   if (isMailed && !ctx.mailer.isSetUp) throw invalidField("by", "No SMTP server is set up: copy the link instead.");
   const { token, token_hash } = newLink();

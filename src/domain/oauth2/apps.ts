@@ -21,7 +21,7 @@ import { type CreateOAuth2App, MAX_REDIRECTS, type UpdateOAuth2App } from "#sche
 import type { UserCaller } from "#schema/users/caller.ts";
 import { isOwner } from "../access.ts";
 import type { DomainContext } from "../context.ts";
-import { mustBeOwnKey } from "../factors/proof.ts";
+import { requireOwnKey } from "../factors/proof.ts";
 import { scopesNamed } from "../users/api-key.ts";
 import { toTakenConflict } from "../users/taken.ts";
 import { redirectProblem } from "./redirects.ts";
@@ -37,8 +37,8 @@ export const requireAppManager = (caller: UserCaller): void => {
 
 /** 403 for everyone but owners, and for applications: another one would outlive what this one was granted. */
 export const mustChangeApps = async (ctx: DomainContext, caller: UserCaller): Promise<void> => {
-  mustManageApps(caller);
-  await mustBeOwnKey(ctx, caller, "create or change applications");
+  requireAppManager(caller);
+  await requireOwnKey(ctx, caller, "create or change applications");
 };
 
 /** An application that the caller may change. 403, 404. */

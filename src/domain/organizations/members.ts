@@ -20,7 +20,7 @@ import type { UserCaller } from "#schema/users/caller.ts";
 import type { Member } from "#schema/users/member.ts";
 import { mayGiveOrganizationRoles, mayManageMembers, mayReadMembers } from "../access.ts";
 import type { DomainContext } from "../context.ts";
-import { mustBeOwnKey } from "../factors/proof.ts";
+import { requireOwnKey } from "../factors/proof.ts";
 import { anyUserAt } from "../users/find.ts";
 import { presentRole } from "../users/present.ts";
 import { organizationRoles } from "../users/site-roles.ts";
@@ -153,7 +153,7 @@ export const setMemberRoles = async (
   names: readonly string[],
 ): Promise<Member> => {
   const { pair, member } = await findManaged(ctx, { organization_id, user }, caller, mayGiveOrganizationRoles);
-  await mustBeOwnKey(ctx, caller, "give roles");
+  await requireOwnKey(ctx, caller, "give roles");
   const now = ctx.clock.now();
   const roles = organizationRoles(names);
   const change = { before: { roles: member.roles.map(({ name }) => name) }, after: { roles } };

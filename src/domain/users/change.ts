@@ -20,7 +20,7 @@ import type { UserCaller } from "#schema/users/caller.ts";
 import { isOwner, mayEditProfile, mayGiveSiteRoles, mayManageUser } from "../access.ts";
 import { stopForbiddenLocal } from "../builds/local-limits.ts";
 import type { DomainContext } from "../context.ts";
-import { mustBeOwnKey } from "../factors/proof.ts";
+import { requireOwnKey } from "../factors/proof.ts";
 import { userChanged, userDeleted } from "./audit.ts";
 import { type KnownUser, userAt } from "./find.ts";
 import { PREBUILDS_USER_ID } from "./first-user.ts";
@@ -118,7 +118,7 @@ export const setSiteRoles = async (
 ): Promise<KnownUser> => {
   if (!mayGiveSiteRoles(caller) || user.id === PREBUILDS_USER_ID) throw forbidden("Only an owner may give site roles.");
   if (user.id === caller.user_id) throw invalid("You cannot change your own roles.");
-  await mustBeOwnKey(ctx, caller, "give roles");
+  await requireOwnKey(ctx, caller, "give roles");
   const now = ctx.clock.now();
   const roles = siteRoles(names);
   await ctx.store.commit([

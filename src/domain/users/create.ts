@@ -11,7 +11,7 @@ import type { UserCaller } from "#schema/users/caller.ts";
 import type { CreateUserRequest } from "#schema/users/user.ts";
 import { mayCreateUsers, mayGiveSiteRoles, maySeeOrganization } from "../access.ts";
 import type { DomainContext } from "../context.ts";
-import { mustBeOwnKey } from "../factors/proof.ts";
+import { requireOwnKey } from "../factors/proof.ts";
 import { userMade } from "./audit.ts";
 import { storedEmail } from "./email.ts";
 import { defaultOrganization } from "./first-user.ts";
@@ -30,14 +30,14 @@ export const createUser = async (
   if (!mayCreateUsers(caller)) throw forbidden("To create users you need the role user-admin or owner.");
   checkUsername(input.username);
   const { login_type, email } = toSignIn(input);
-  if (login_type === "password") await mustBeOwnKey(ctx, caller, "create users with a password");
+  if (login_type === "password") await requireOwnKey(ctx, caller, "create users with a password");
   if (login_type === "password") await accounts.passwords.check(input.password ?? "", input);
   if (login_type !== "password" && input.password) {
     throw invalidField("password", "A password goes only with login_type password.");
   }
   const roles = siteRoles(input.roles ?? []);
   if (roles.length > 0 && !mayGiveSiteRoles(caller)) throw forbidden("Only an owner may give site roles.");
-  if (roles.length > 0) await mustBeOwnKey(ctx, caller, "give roles");
+  if (roles.length > 0) await requireOwnKey(ctx, caller, "give roles");
   const organizations = await organizationsFor(store, input.organization_ids, caller);
   const id = uuid();
   const password_hash = login_type === "password" ? await accounts.passwords.hash(input.password ?? "") : "";

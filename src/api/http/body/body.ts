@@ -4,7 +4,7 @@
 import { AppError } from "#base/errors.ts";
 import { CHEAP_BYTES, tooCostly } from "#base/json-cost.ts";
 import { PieceCount } from "#base/network/body-pieces.ts";
-import { mustBeKnown } from "../caller.ts";
+import { requireKnownCaller } from "../caller.ts";
 import { getPath } from "../errors.ts";
 import type { Declared } from "../operation.ts";
 import { refuseNul } from "./nul.ts";
