@@ -15,7 +15,7 @@ import type { Finding } from "./finding.ts";
 import { checkProvisioner } from "./manifest-provisioner.ts";
 import { checkValue, formatDefault, getType } from "./parameters.ts";
 import { compilePattern, sharingEffort } from "./pattern.ts";
-import { environmentName, knownNames, parseSinglePlaceholder, listPlaceholders } from "./placeholders.ts";
+import { environmentName, knownNames, listPlaceholders, parseSinglePlaceholder } from "./placeholders.ts";
 
 const FORM_TYPES: Record<string, readonly string[]> = {
   string: ["input", "textarea", "dropdown", "radio", REPOSITORY_FORM],

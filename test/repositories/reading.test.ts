@@ -272,7 +272,7 @@ test("[RW-21] someone who is not in the default organization opens repositories 
   expect([refused.status, await refused.text()]).toEqual([400, expect.stringContaining("is not shared with you")]);
 }, 60_000);
 
-test("[RW-23] a repository of more than 200,000 files is not read, however few bytes they are", async () => {
+test("[RW-25] a repository of more than 200,000 files is not read, however few bytes they are", async () => {
   const many = await open.publish("many", { "a.txt": "a" });
   const blob = many.git("rev-parse", "HEAD:a.txt").trim();
   /** The hash of a tree of so many entries that are the same. */

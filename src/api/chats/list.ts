@@ -68,7 +68,7 @@ const parseFilter = (text: string, labels: readonly string[], caller: UserCaller
     archived: search.flag("archived") ?? false,
     has_unread: search.flag("has_unread"),
     title: search.text("title"),
-    labels: labels.map(parseLabel),
+    labels: parseLabels(labels),
     pull,
   };
   const wanted = toSearch(search);

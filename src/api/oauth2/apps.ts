@@ -9,9 +9,9 @@ import {
   findApp,
   findAppToChange,
   mustChangeApps,
-  requireAppManager,
   removeApp,
   removeAppSecret,
+  requireAppManager,
 } from "#domain/oauth2/apps.ts";
 import {
   type AuthMethod,

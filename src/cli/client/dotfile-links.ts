@@ -49,7 +49,7 @@ const linkOne = (roots: Roots, path: string): string[] => {
   const isLinked = there?.isSymbolicLink() === true && readlinkSync(to) === from;
   if (isFolder && (SHARED.has(path) || isRealFolder(to) || holds(to, roots.clone))) {
     if (isLinked) rmSync(to);
-    else if (there && !isFolderOrLeadsToOne(to)) moveAside(to);
+    else if (there && !isFolderOrLeadsToOne(to)) renameToBackup(to);
     mkdirSync(to, { recursive: true, ...(PRIVATE.has(path) ? { mode: 0o700 } : {}) });
     return readdirSync(from)
       .filter((name) => name !== ".git" && name !== ".DS_Store")
@@ -57,7 +57,7 @@ const linkOne = (roots: Roots, path: string): string[] => {
       .flatMap((name) => linkOne(roots, `${path}/${name}`));
   }
   if (isLinked) return [];
-  if (there) moveAside(to);
+  if (there) renameToBackup(to);
   symlinkSync(from, to);
   return [path];
 };
@@ -70,7 +70,7 @@ const isFolderOrLeadsToOne = (path: string): boolean =>
 const holds = (folder: string, path: string): boolean => path.startsWith(`${folder}${sep}`);
 
 /** Moves an existing file out of the way, under an unused name. */
-export const moveAside = (path: string): void => {
+export const renameToBackup = (path: string): void => {
   for (let i = 0; ; i++) {
     const name = `${path}.before-dotfiles${i === 0 ? "" : `.${i}`}`;
     if (lstatSync(name, { throwIfNoEntry: false })) continue;

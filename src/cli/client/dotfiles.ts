@@ -7,7 +7,7 @@ import { confirmable, mustAgree, oneWord, promptIfMissing } from "../asked.ts";
 import { VerbFailure } from "../failure.ts";
 import { plain } from "../text.ts";
 import { EXIT, type RunVerb, type VerbInput } from "../verb.ts";
-import { linkDotfiles, moveAside } from "./dotfile-links.ts";
+import { linkDotfiles, renameToBackup } from "./dotfile-links.ts";
 import { forPeople } from "./remote.ts";
 
 /** Names of install scripts, in order of precedence. */
@@ -67,7 +67,7 @@ const fetched = async (input: VerbInput, repository: string, { folder, branch, r
   if (known !== undefined && known !== repository) {
     if (!replaces) throw new VerbFailure(`${folder} holds ${plain(known) || "another repository"}; move it away first`);
     // Links point into this folder, so the new clone must have the same path.
-    moveAside(folder);
+    renameToBackup(folder);
   }
   if (!existsSync(join(folder, ".git"))) {
     if (existsSync(folder) && readdirSync(folder).length > 0) throw new VerbFailure(`${folder} is not empty`);
