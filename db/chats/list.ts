@@ -65,10 +65,14 @@ export const searchFewHits = (filter: ChatFilter, search: Matching, { limit, off
 export const countHits = (search: Matching, most: number): Query<number> =>
   textNow(sql`select count(*) from (${firstHits(search, most)}) hits`);
 
-/** Those of these root chats that match, in any order. Looks into each by itself, whatever else has hits. */
+/**
+ * Those of these root chats that match, in any order. Looks into each by itself, whatever else has hits. Materialized, because PostgreSQL
+ * would look into every chat there is and then keep these.
+ */
 export const listMatching = (ids: readonly string[], search: Matching): Query<string> =>
-  textNow(sql`select ${chats.id} from ${chats}
-    where ${chats.id} in (select value from json_each(${JSON.stringify(ids)})) and ${rootMatches(search)}`);
+  textNow(sql`with asked (id, key) as materialized (
+      select ${chats.id}, ${chats.key} from ${chats} where ${chats.id} in (select value from json_each(${JSON.stringify(ids)})))
+    select chats.id from asked chats where ${rootMatches(search)}`);
 
 /** Pinned chats stand apart, so that each part uses its own index. Reads no more of an index than the page and what is before it. */
 const walk = (filter: ChatFilter, { limit, offset, after }: ChatPage, hit?: SQL): Query<string> => {
