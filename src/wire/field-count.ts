@@ -1,6 +1,6 @@
 // How many fields a message has, read from its bytes before any of them becomes an object: two bytes of a message can be an object of 500. Fields of
 // messages within it, of unknown ones and elements of packed lists count each. Pure.
-import type { DescField, DescMessage } from "@bufbuild/protobuf";
+import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 
 /** What of a message has more inside: messages by the number of their field, and packed lists. */
 type Shape = ReadonlyMap<number, DescMessage | "packed" | Shape>;
@@ -24,7 +24,10 @@ const findInside = (field: DescField): (DescMessage | "packed" | Shape)[] => {
   if (field.fieldKind === "message") return [field.message];
   if (field.fieldKind === "map") return field.message ? [new Map([[MAP_VALUE, field.message]])] : [new Map()];
   if (field.fieldKind !== "list") return [];
-  return field.listKind === "message" ? [field.message] : ["packed"];
+  if (field.listKind === "message") return [field.message];
+  // Lists of texts are never packed: each element is a field of its own.
+  const isText = field.listKind === "scalar" && (field.scalar === ScalarType.STRING || field.scalar === ScalarType.BYTES);
+  return isText ? [] : ["packed"];
 };
 
 const VARINT = 0;

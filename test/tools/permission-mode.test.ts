@@ -21,16 +21,19 @@ const of = (mode: PermissionMode, tool_name: string, args: unknown, place?: Call
   permissionFor(inMode(mode), { tool_name, args }, place);
 
 test("[PE-11] in the mode ask a chat looks without asking and asks for everything else, whatever tool it is", () => {
-  const asking = serverToolNames().filter((name) => of("ask", name, {}) === "ask");
-  expect(asking).toEqual(
-    expect.arrayContaining([
-      ...["write_file", "edit_files", "execute", "process_signal", "computer"],
-      ...["create_workspace", "start_workspace", "stop_workspace"],
-    ]),
+  // The whole list, so that no tool joins it unnoticed: everything else asks.
+  expect(
+    serverToolNames()
+      .filter((name) => of("ask", name, {}) === "allow")
+      .sort(),
+  ).toEqual(
+    [
+      ...["read_file", "attach_file", "process_output", "process_list", "read_skill", "read_skill_file"],
+      ...["list_templates", "read_template", "list_agents", "list_subagent_models", "wait_agent"],
+      ...["spawn_agent", "message_agent", "interrupt_agent"],
+      ...["propose_plan", "ask_user_question"],
+    ].sort(),
   );
-  for (const name of ["read_file", "process_list", "list_templates", "spawn_agent"]) {
-    expect([name, of("ask", name, {})]).toEqual([name, "allow"]);
-  }
   for (const other of ["execute", "write_file", "edit_files", "github__merge", "a_client_tool", "computer"]) {
     expect([other, of("ask", other, { command: "ls", path: "a" })]).toEqual([other, "ask"]);
   }

@@ -147,7 +147,7 @@ test("[PE-4] what is forbidden is found in lists and under any path; what cannot
 });
 
 test("[PE-14] a program allowed for reading asks when an argument makes it write, unless the rule names that argument", () => {
-  const readers = "find|git log|git diff|git grep|git ls-remote|sort|sed|tree|uniq|xxd|curl|date|fd|rg|yq|less".split(
+  const readers = "find|git log|git diff|git grep|git ls-remote|sort|sed|tree|uniq|xxd|curl|date|fd|rg|yq|less|shuf".split(
     "|",
   );
   const rules: ChatPermissions = {
@@ -175,6 +175,9 @@ test("[PE-14] a program allowed for reading asks when an argument makes it write
     "git diff --output file",
     "git grep -Ovi x",
     "sort -o out in",
+    "shuf -o out in",
+    "shuf -oout in",
+    "shuf --outp=out in",
     "sort -uo out in",
     "sed -i s/a/b/ file",
     "sed -n 'w out' file",
@@ -221,6 +224,7 @@ test("[PE-14] a program allowed for reading asks when an argument makes it write
     "git log --oneline -5",
     "git diff HEAD",
     "sort -u in",
+    "shuf -n 2 in",
     "sed -n 5,10p file",
     "sed s/a/b/g file",
     "sed s/red/we/ file",

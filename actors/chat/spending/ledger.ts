@@ -5,6 +5,7 @@ import type { Clock, Timer } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
 import { runOutsideRequest } from "#base/network/request-part.ts";
+import { type Again, retry } from "#base/retry.ts";
 import type { CallPlace } from "#db/budgets/budgets.ts";
 import { deleteOldAccounts, guardAccount, openAccount } from "#db/budgets/periods.ts";
 import {
@@ -46,6 +47,15 @@ const MAX_LOOKS = 5;
 const KEPT_MS = 400 * 86_400_000;
 
 const MAX_NOTICED = 1_000;
+
+/** A queue that is full of one person's writes empties within seconds. What a call has cost must not be lost to that. */
+const STORE_AGAIN_MS = 250;
+const MAX_STORE_ATTEMPTS = 120;
+
+const whileOverloaded: Again = (error, failures) =>
+  error instanceof CommitError && error.reason === "overloaded" && failures < MAX_STORE_ATTEMPTS
+    ? STORE_AGAIN_MS
+    : undefined;
 
 const NOTHING_USED = {
   input_tokens: 0,
@@ -143,7 +153,7 @@ export class ModelLedger {
     const now = this.#deps.clock.now();
     try {
       const writes = reserved ? settle({ ...reserved, ...call }, settlement, now) : recordCall(call, settlement, now);
-      await this.#commit([...writes, ...more]);
+      await retry(this.#deps.clock, () => this.#commit([...writes, ...more]), whileOverloaded);
     } finally {
       // If the write fails, the reservation is no longer renewed and is settled as lost.
       if (reserved) this.#open.delete(reserved.id);

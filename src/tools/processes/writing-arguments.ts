@@ -27,6 +27,7 @@ const OPTIONS: Readonly<Record<string, readonly [short: RegExp | undefined, long
   openssl: [/^-(out|keyout|writerand)/, []],
   rg: [undefined, ["pre", "hostname-bin"]],
   sed: [/^-[a-zA-Z]*[ifI]/, ["in-place", "file"]],
+  shuf: [/^-[a-zA-Z]*o/, ["output"]],
   sort: [/^-[a-zA-Z]*[oT]/, ["output", "compress-program", "temporary-directory"]],
   tree: [/^-[a-zA-Z]*[oR]/, ["output"]],
   xmllint: [undefined, ["output"]],

@@ -4,9 +4,11 @@ import { expect, setDefaultTimeout } from "bun:test";
 import fc from "fast-check";
 import { ModelLedger, type OpenCall } from "#actors/chat/spending/ledger.ts";
 import { loadUsed, toLimit } from "#actors/chat/spending/limits.ts";
+import { systemClock } from "#base/clock.ts";
 import { type BudgetRow, deleteBudget, insertBudget, listBudgets } from "#db/budgets/budgets.ts";
 import { deleteAccounts } from "#db/budgets/periods.ts";
 import type { LedgerCall, Settlement } from "#db/chats/reservations.ts";
+import { CommitError, type Store } from "#db/engine/store.ts";
 import { testInside } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { contextOf } from "#test/support/seed.ts";
@@ -180,3 +182,28 @@ testInside(
     );
   },
 );
+
+testInside("[BU-10] a call's usage is stored although the queue of writes is full when the call ends", async () => {
+  await using server = await startTestServer();
+  const { store } = contextOf(server);
+  const now = systemClock.now();
+  const row = { id: "full-queue", scope: "everyone", scope_id: "", amount: 1_000, period: "day", unit: "usd" } as const;
+  await store.commit([insertBudget({ ...row, created_at: now, updated_at: now })]);
+  let refusals = 0;
+  const commit: Store["commit"] = (...args) =>
+    refusals-- > 0 ? Promise.reject(new CommitError("overloaded", "too many writes are waiting")) : store.commit(...args);
+  const busy: Store = Object.assign(Object.create(null), {
+    commit,
+    all: store.all.bind(store),
+    get: store.get.bind(store),
+  });
+  const ledger = new ModelLedger({ store: busy, clock: systemClock, onNotified: () => {} });
+  const call: LedgerCall = { ...NO_CALL, user_id: "u", root_chat_id: "c", chat_id: "c" };
+  const opened = await ledger.begin(call, () => ({ micros: 9, tokens: 9 }), { always: true });
+  if (!("reserved" in opened)) throw new Error("the call may not begin");
+  refusals = 1;
+  await ledger.end(opened, call, settlement(7));
+  ledger.stop();
+  const used = await loadUsed(store, toLimit({ ...row, created_at: now, updated_at: now }, now));
+  expect([used.spent, used.reserved]).toEqual([7, 0]);
+});
