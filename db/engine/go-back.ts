@@ -91,7 +91,7 @@ const emptyLog = (file: string): void => {
   }
 };
 
-/** Renames the database to the first free name. */
+/** Gives the database a second name (a hard link), the first that is free. The first name stays until the copy replaces it. */
 const keepAs = (directory: string, file: string): string => {
   for (let i = 1; ; i++) {
     const kept = join(directory, `newer-${i}.db`);

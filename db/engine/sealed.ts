@@ -55,8 +55,8 @@ export type KeyPlace = {
 };
 
 /**
- * Returns the key. Creates one in the directory only if nothing was encrypted yet; otherwise closes the store and throws
- * `EncryptionKeyError`.
+ * Returns the key. If there is none, creates one in the directory, but only if nothing was encrypted yet. Closes the store on any error;
+ * throws `EncryptionKeyError` if the key is lost or is not the cluster's.
  */
 export const openKey = async (store: Store, place: KeyPlace): Promise<Encryption> => {
   try {

@@ -94,10 +94,10 @@ export const viewCluster = async (sql: ReservedSQL, { isOlder = false } = {}): P
  */
 export const EVERY = "*";
 
-/** Locks the lease until the end of the transaction. Later reads see everything committed before. */
+/** Locks the lease until the end of the transaction. Other nodes that want it wait here, and then read what was committed before. */
 const lockLease = (sql: ReservedSQL): Promise<unknown> => sql.unsafe("select 1 from lease where id = 1 for update");
 
-/** Gives the lease to all nodes. Part of a transaction. Throws UnsafeDatabaseError while a single node holds it. */
+/** Gives the lease to all nodes. Part of a transaction. Throws UnsafeDatabaseError while another node holds it alone. */
 export const shareLease = async (sql: ReservedSQL, node: string): Promise<void> => {
   await lockLease(sql);
   const [{ holder, held }] = await sql.unsafe(
@@ -182,7 +182,7 @@ export const releaseLease = async (sql: ReservedSQL, node: string, epoch: number
   );
 };
 
-/** Removes a node that has left the cluster from the list. */
+/** Removes a node from the list that has left the cluster in an orderly shutdown. */
 export const forgetNode = async (sql: ReservedSQL, node: string): Promise<void> => {
   await sql.unsafe("delete from nodes where id = $1", [node]);
 };

@@ -12,7 +12,7 @@ import type { Link } from "./link.ts";
 /** How long a connection waits for an active node, and how often it checks. */
 const WAIT_MS = 15_000;
 const LOOK_MS = 50;
-/** A node that asks for another node after this long had started to wait. */
+/** If a node holds a request for this long before it names another node, the request had been waiting there for something. */
 const LONG_MS = 5_000;
 /** Connect timeout; an unreachable machine does not respond at all. */
 const CONNECT_MS = 2_000;

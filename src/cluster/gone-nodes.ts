@@ -4,7 +4,10 @@
 import type { Clock, Timer } from "#base/clock.ts";
 
 const LOOK_MS = 250;
-/** Checks without new data from a node that has ended; a node that leaves in order is given time to send the rest. */
+/**
+ * Checks without new data from a node that has ended: a node that leaves in order is given time to send the rest. Counts this process's own
+ * checks rather than time, so that a stall of this process does not cut the node off.
+ */
 const MAX_MISSED = 3;
 
 export type PassedOn = {

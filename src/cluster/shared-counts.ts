@@ -6,7 +6,7 @@ import type { NodeLinks } from "./node-link.ts";
 
 const SERVICE = "counts";
 const SAY_MS = 1_000;
-/** Maximum keys of one counter that are sent, the largest ones; smaller counts are far from a limit. */
+/** Maximum keys of one counter that are sent, the largest ones, because the smallest counts matter least for a limit. */
 const MAX_KEYS = 2_000;
 const MINUTE_MS = 60_000;
 

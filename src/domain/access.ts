@@ -72,7 +72,7 @@ export type UserTarget = {
 export const mayReadAllUsers = (caller: UserCaller): boolean =>
   hasSiteRole(caller, "owner", "user-admin", "auditor", "template-admin");
 
-/** Allows oneself, site-wide readers, and administrators of an organization the user is a member of. */
+/** Allows oneself, site-wide readers, and administrators and auditors of an organization the user is a member of. */
 export const maySeeUser = (caller: UserCaller, target: Pick<UserTarget, "id" | "organizations">): boolean =>
   caller.user_id === target.id ||
   mayReadAllUsers(caller) ||
@@ -157,11 +157,11 @@ export const mayUpdateWorkspace = (caller: UserCaller, workspace: WorkspaceTarge
     sharedRole(caller, workspace) === "admin" ||
     looksAfterTemplates(caller, workspace.organization_id));
 
-/** Following a template's new versions trusts them with the owner's data, so only users with access to the workspace decide it. */
+/** Following a template's new versions trusts them with everything the owner has, so only users who may enter the workspace decide it. */
 export const mayFollowTemplate = (caller: UserCaller, workspace: WorkspaceTarget): boolean =>
   mayChangeInside(caller, workspace);
 
-/** Allows restoring and removing copies of its files, which requires access to the workspace. */
+/** Allows restoring and removing copies of its files, which requires permission to enter the workspace, because of what is in them. */
 export const mayReplaceFiles = (caller: UserCaller, workspace: WorkspaceTarget): boolean =>
   mayChangeInside(caller, workspace);
 
@@ -180,8 +180,8 @@ export const mayDeleteWorkspace = (caller: UserCaller, workspace: WorkspaceTarge
   isCovered(caller, workspace) && (isOwn(caller, workspace) || looksAfterTemplates(caller, workspace.organization_id));
 
 /**
- * Allows sharing the workspace. Not for administrators of templates or the organization: they have no access to workspaces, and sharing one
- * would give it to them.
+ * Allows sharing the workspace. Not for administrators of templates or the organization: they may see and update workspaces but not enter
+ * them, and sharing one with themselves would let them in.
  */
 export const mayShareWorkspace = (caller: UserCaller, workspace: WorkspaceTarget): boolean =>
   isCovered(caller, workspace) && (isOwn(caller, workspace) || isOwner(caller));
@@ -195,7 +195,8 @@ export const mayCreateWorkspacesForAll = (caller: UserCaller, organization: stri
   hasOrganizationRole(caller, organization, "organization-admin");
 
 /**
- * Allows members for themselves and administrators of the organization for others, unless the creation ban applies (facts/platform 3.2).
+ * Allows members for themselves and administrators of the organization for others, unless the creation ban applies to the caller
+ * (facts/platform 3.2). Site owners are always allowed.
  */
 export const mayCreateWorkspaceFor = (caller: UserCaller, organization: string, userId: string): boolean => {
   if (isOwner(caller)) return true;

@@ -127,7 +127,10 @@ export class Peer {
     this.#queue.close({ error: OVERWRITTEN });
   }
 
-  /** Closes the tunnel to this peer on someone else's decision, even if the other peer is lost and only kept. */
+  /**
+   * Closes the tunnel between this peer and the one with this ID on someone else's decision. Also works after this peer was lost and only
+   * the other one still keeps it.
+   */
   closeTunnel(id: string): void {
     if (this.#over) this.#coordinator.revoke(this.id, id);
     else this.#coordinator.removeTunnel(this, id);

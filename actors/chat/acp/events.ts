@@ -34,7 +34,7 @@ export type AgentEvent =
   /** `isGone`: the program has ended; otherwise it has refused the prompt. `excess`: says which limit a message of the program exceeded, if it was ended for that. */
   | { readonly type: "failed"; readonly reason: string; readonly isGone: boolean; readonly excess: string | undefined };
 
-/** A program that exceeds this backlog is disconnected. */
+/** Maximum waiting events. Further events of a program that writes faster than it is read are dropped and its questions canceled. */
 const MAX_WAITING = 100_000;
 
 export class AgentEvents {

@@ -74,7 +74,7 @@ export class AgentSession {
   /** Whether the agent got the address of these tools. */
   readonly hasTools: boolean;
   readonly terminals: Terminals;
-  /** Identifies the instructions and skills that the agent started with. */
+  /** Identifies what the agent started with: instructions, skills, MCP servers and workspace. */
   readonly given_key: string;
   /** People's messages as the agent replayed them when it loaded the session; undefined for a new session. */
   readonly replayed: string | undefined;
@@ -309,7 +309,7 @@ export class AgentSession {
     this.#connection.close();
   }
 
-  /** Returns the real paths of files that symbolic links lead out of the folder, keyed by the given paths (rule CA-19). */
+  /** Returns the real paths of files that are outside the agent's folder or hidden in it, keyed by the given paths (rule CA-19). */
   filesAway(paths: readonly string[], signal?: AbortSignal): Promise<ReadonlyMap<string, string>> {
     return filesAway(this.#agent, paths, signal);
   }

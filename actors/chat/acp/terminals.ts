@@ -86,7 +86,7 @@ export class Terminals {
     if (this.#find(id).exit === undefined) await endProcess(this.#deps, id);
   }
 
-  /** Returns the output as people see it, or undefined for an unknown terminal. */
+  /** Returns the output, still unmasked, for callers that mask it and show it to people; undefined for an unknown terminal. */
   readText(id: string): string | undefined {
     return this.#terminals.get(id)?.output;
   }

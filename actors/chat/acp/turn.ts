@@ -250,7 +250,7 @@ export class AgentTurn implements RunningTurn {
     const live = sessions.of(chat_id);
     if (live?.isPrompting) {
       if (isKnown && !hasFresh) {
-        // The chat no longer waits for a person, so these questions stay unanswered.
+        // The chat no longer waits for a person, so the questions in its history are declined.
         for (const id of begun.awaits_client ? [] : live.questions.open) {
           if (history.some(({ content }) => content.some((one) => one.tool_call_id === id))) {
             live.questions.answer(id, false);
@@ -261,7 +261,8 @@ export class AgentTurn implements RunningTurn {
       await live.cancel();
     }
     const given = await givenTo(this.#deps, begun, history, profile);
-    // Instructions that the agent reads only at startup have changed, or its session has another history.
+    // Something that the agent reads only at startup has changed (instructions, skills, MCP servers, workspace), or its session has another
+    // history.
     if (live && (!isKnown || live.given_key !== given.key)) sessions.end(chat_id);
     const usedUp = await this.#deps.budgets.usedUp(ofBudgets(begun));
     if (this.isStopped) return undefined;
@@ -479,7 +480,8 @@ export class AgentTurn implements RunningTurn {
   }
 
   /**
-   * Returns the call with the real paths of files that symbolic links lead out of the folder, so that rules and people decide about those.
+   * Returns the call with the real paths of files that are outside the agent's folder or hidden in it, such as those behind symbolic links,
+   * so that rules and people decide about the real paths.
    * Returns undefined when the workspace cannot resolve them.
    */
   async #located(step: AgentStep, session: AgentSession, call: ToolCallUpdate): Promise<ToolCallUpdate | undefined> {

@@ -139,7 +139,7 @@ export class PartsMember extends LivingNode implements Parts {
     return this.#table.owners.some(({ id, lives }) => lives && id !== this.id);
   }
 
-  /** Sets the handler. No shard moves before this call; already owned shards are adopted now. */
+  /** Sets the handler. This node hands no shard over before this call; shards that it owns by then are adopted now. */
   onMoves(handler: PartsHandler): void {
     this.#held.onMoves(handler);
   }

@@ -192,8 +192,8 @@ export const handOver = async (
 };
 
 /**
- * Reassigns those of these released shards that no node has got to the node itself. They stay for a lease period, which is visible in the
- * table.
+ * Gives the released shards that no other node has received back to this node. They then stay here for a lease period, which every node
+ * sees in the table.
  */
 export const keepParts = async (sql: ReservedSQL, { node, epoch }: Holder, parts: readonly number[]): Promise<void> => {
   await sql.unsafe(

@@ -241,7 +241,7 @@ export class AiGateway {
     return unreachable ?? { status: 502, code: "provider_unreachable", message: "No model provider answered." };
   }
 
-  /** Passes on a provider's error with the provider's key masked. */
+  /** Passes on a provider's error without the provider's key and anything else that looks like a key. */
   async #failed({ recording }: Call, { target, response, key }: Asked, record: Recorder): Promise<Response | Refusal> {
     // An error that is truncated or cannot be decompressed is still an error.
     const read = await readText(response, MAX_ERROR_BYTES).catch(() => undefined);
@@ -405,7 +405,7 @@ export class AiGateway {
       try {
         await endCall(this.#ctx, reserved, { payer: caller.payer, target, body, recording }, whole);
       } catch (error) {
-        // The reservation expires and is settled at the reserved amount, which is never less than what was used.
+        // The reservation expires and is settled at the reserved amount, which is an upper estimate of the usage.
         log("models").error("a model call could not be written into the ledger: {error}", { error });
       }
     };

@@ -8,8 +8,8 @@ import type { ScopeNeed } from "./operation.ts";
 import { type Operations, variablesIn } from "./operations.ts";
 
 /**
- * Returns the identity, or the error when the key's scopes do not cover the operation. An operation that declares no scope requires a key
- * with full access.
+ * Returns the identity, or the error when the key's scopes do not cover the operation. An operation that declares no scope, and a path that
+ * belongs to no operation, require a key with full access.
  */
 export const enforceScope = (request: Request, identity: Identity, operations: Operations): Identity => {
   const caller = findSender(identity);

@@ -138,7 +138,7 @@ export const newSecret = (app_id: string, now: number): { readonly text: string;
   return { text, row: { id: uuid(), app_id, ...hashes, created_at: now, last_used_at: null } };
 };
 
-/** Returns the secret, which is shown only once. Rejects with 409 for an application without secrets, and when there are too many. */
+/** Returns the secret, which is shown only once. Rejects with 409 for a public client, and when there are too many secrets. */
 export const createAppSecret = async (
   { store, clock }: DomainContext,
   app: OAuth2AppRow,

@@ -51,8 +51,8 @@ export const scopesOfRequest = (ctx: DomainContext, app: OAuth2AppRow, asked: Au
 };
 
 /**
- * Checks the requested resource (RFC 8707), which must be this server's URL without a fragment, because tokens are valid only here. Throws
- * `invalid_target`.
+ * Checks the requested resource (RFC 8707), if any: it must be a URL with this server's origin and without a fragment, because tokens are
+ * valid only here. Throws `invalid_target`.
  */
 export const requireOwnResource = (
   { accessUrl }: Pick<DomainContext, "accessUrl">,
@@ -77,8 +77,9 @@ export const problemTo = (ctx: DomainContext, asked: AuthorizationParameters, pr
 type Approval = { readonly app: OAuth2AppRow; readonly scopes: readonly string[]; readonly seen: Seen };
 
 /**
- * Returns the code. The key of the grant is created now, with an unknown secret, and expires with the code, so that everything that revokes
- * a user's keys also revokes it. Rejects with 403 unless the user has signed in directly, and with 409 when they have too many grants.
+ * Returns the code. The key of the grant is created now, so that everything that revokes a user's keys also revokes the grant. Its secret
+ * is given to no one, and it expires with the code. Rejects with 403 unless the caller's key is a sign-in, and with 409 when the user has
+ * too many grants.
  */
 export const approve = async (
   ctx: DomainContext,

@@ -38,7 +38,10 @@ export const endUserGrant = async (ctx: DomainContext, user_id: string, key_id: 
   await endGrant(ctx, key_id);
 };
 
-/** Revokes the grant of a token, of either kind, that an application returns. Does nothing for an unknown token (RFC 7009 2.2). */
+/**
+ * Revokes the grant of an access or refresh token that an application returns. Does nothing for an unknown token (RFC 7009 2.2) or one of
+ * another application.
+ */
 export const giveBack = async (ctx: DomainContext, { app }: Client, token: string): Promise<void> => {
   const [id = "", secret = ""] = token.split("-");
   const key = secret === "" ? undefined : await ctx.store.get(findKey({ id }));

@@ -32,7 +32,7 @@ export const redirectProblem = (text: string, isSelfRegistered: boolean): string
 /** A loopback URI as written, split before and after its port. */
 const LOOPBACK_TEXT = /^(http:\/\/(?:127\.0\.0\.1|\[::1\]|localhost))(?::\d{1,5})?((?:[/?].*)?)$/;
 
-/** Returns a loopback URI without its port, otherwise unchanged; undefined for any other URI. */
+/** Returns a loopback URI without its port and with at least the path `/`, otherwise unchanged; undefined for any other URI. */
 const withoutPort = (text: string): string | undefined => {
   const [, host, rest] = (URL.canParse(text) ? LOOPBACK_TEXT.exec(text) : undefined) ?? [];
   return host === undefined ? undefined : host + (rest || "/");

@@ -37,7 +37,7 @@ export type Tokens = {
 const refused = (description = "It is invalid, expired or revoked."): OAuth2Problem =>
   new OAuth2Problem("invalid_grant", description);
 
-/** Returns the user of a grant. Throws `invalid_grant` if they are not active. */
+/** Returns the user of a grant. Throws `invalid_grant` if they are deleted or suspended. */
 const loadPerson = async ({ store }: DomainContext, { user_id }: OAuth2GrantRow): Promise<User> => {
   const user = await store.get(findUser({ id: user_id }));
   if (!user || user.deleted || user.status === "suspended") throw refused();
