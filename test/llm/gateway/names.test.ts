@@ -165,7 +165,8 @@ describe("bodies", () => {
     expect(output({ max_tokens: 10.5 })).toBe(11);
     for (const max_tokens of [1e12, 1e308, 131_073]) expect(output({ max_tokens })).toBe(131_072);
     expect(output({ max_tokens: 1e308, n: 1e308 })).toBe(1_048_576);
-    for (const n of [0, -1, "7", null]) expect(output({ max_tokens: 100, n })).toBe(100);
+    for (const n of [0, -1, null]) expect(output({ max_tokens: 100, n })).toBe(100);
+    expect(() => output({ max_tokens: 100, n: "7" })).toThrow("`n` must be a number");
     const absurd = bytes('{"model":"m","max_tokens":1e308,"n":0.5}');
     expect(readCallBody(endpoint("/chat/completions"), absurd).bytesFor("m")).toBe(absurd);
   });
