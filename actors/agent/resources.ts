@@ -15,7 +15,7 @@ export type ResourcesReport = {
 
 export type ReportedWorkspace = { readonly id: string; readonly owner_id: string; readonly name: string };
 
-/** Minimum time between two notifications about the same problem. */
+/** At most one notification about the same problem is sent per clock hour. */
 const QUIET_MS = 3_600_000;
 
 /** Merges a report into the current figures. Missing figures become unknown; killed processes are kept. */

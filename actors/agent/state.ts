@@ -15,12 +15,12 @@ import { agentStatus } from "./status.ts";
 
 export type AgentState = {
   readonly agent: AgentFacts;
-  /** Maps a log source ID to its integer key and the ID of its newest named batch. */
+  /** Maps a log source ID to its integer key and the ID of the last batch that had one. */
   readonly sources: ReadonlyMap<string, { readonly key: number; readonly last_batch: string | null }>;
   readonly apps: readonly Pick<AgentAppRow, "id" | "slug" | "health" | "healthcheck_url">[];
   readonly scripts: readonly Pick<AgentScriptRow, "id" | "status" | "exit_code">[];
   readonly metadata: readonly Pick<AgentMetadataRow, "key">[];
-  /** The agent's current connection; undefined after this instance was reloaded. */
+  /** The agent's current connection; undefined after the actor was reloaded. */
   readonly connection: string | undefined;
 };
 
@@ -47,7 +47,7 @@ const changed = (state: AgentState, patch: Partial<AgentRow>, now: number, visib
   reply: undefined,
 });
 
-/** The connection that reports, and its latency to the relays where known. */
+/** A report's connection, and the agent's latency to the relays. */
 type Sign = { readonly connection_id: string; readonly latency: Latency; readonly now: number };
 
 /** Makes a connection the agent's current one, replacing any other. */
@@ -114,7 +114,7 @@ export const lifecycle = (
 const SEMVER = /^v?\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?$/;
 const MAX_TEXT = 4096;
 
-/** Applies what the agent reports at startup. Throws 400 for a version that is not semantic and for unknown subsystems. */
+/** Applies the agent's startup report. Throws 400 for a version that is not semver, a directory that is too long, or unknown subsystems. */
 export const startup = (
   state: AgentState,
   report: {
@@ -138,7 +138,7 @@ export const startup = (
   return changed(state, { ...patch, ...(api_version === undefined ? {} : { api_version }) }, report.now);
 };
 
-/** Applies the health of apps that have a health check; unchanged values write nothing. Throws 400 for any other app, storing nothing. */
+/** Writes only changed health values of apps. Throws 400, without storing any, if an app is unknown or has no health check. */
 export const appHealths = (
   state: AgentState,
   { updates }: { updates: readonly { id: string; health: AppHealth }[] },

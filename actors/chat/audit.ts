@@ -16,7 +16,7 @@ export const auditChatCreated = (state: ChatState, now: number): Statement => {
   return audited({ ...about(state, now), ...owner, action: "create", after: state });
 };
 
-/** Returns the entries for changes of an existing chat. The batch already has the entry of a new one. */
+/** Returns the entries for a change or deletion of an existing chat; none for a new chat, whose batch already has an entry. */
 export const auditChatChanges = (
   before: ChatState | undefined,
   { state, gone = false }: { readonly state: ChatState; readonly gone?: boolean },
@@ -40,7 +40,7 @@ export const chatDeleted = (state: ChatState, now: number): AuditEntry => ({
   before: state,
 });
 
-/** Returns the entry for a change of what the owner gives the model, which changes nothing that lists show. */
+/** Returns the entry for a summarized or cleared context, which changes none of the chat's audited columns. */
 export const auditContextChange = (state: ChatState, operation: "compact" | "clear", now: number): AuditEntry => ({
   ...about(state, now),
   action: "write",

@@ -24,7 +24,7 @@ type StartedBy = "id" | "owner_id" | "part" | "coding_agent" | "parent_chat_id" 
 export interface ChatEffects {
   /** Begins the turn that is due on this history. A turn that runs on another history is obsolete and ends. */
   startTurn(chat: Pick<ChatState, StartedBy>, begun: Begun): void;
-  /** Stops the turn and reports its output on this history. */
+  /** Stops the turn and reports its partial output for this version of the history. */
   stopTurn(chat: Interrupted, history_version: number): void;
   /** Returns whether a turn of the chat is running, waiting or stopping. */
   holdsTurn(chat_id: string): boolean;

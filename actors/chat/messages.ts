@@ -40,7 +40,7 @@ export type ChatPatch = Partial<
   >
 >;
 
-/** Omitted members are unchanged. */
+/** Omitted members, and a null `pin`, change nothing. */
 export type ChangeChat = {
   readonly archived?: boolean;
   readonly patch: ChatPatch;
@@ -54,7 +54,7 @@ export type ChangeChat = {
   readonly silent_since?: number;
 };
 
-/** `chat` has everything except the execution state, which starts here. `messages` are the system rows and the first user message. */
+/** `chat` omits the execution state, which the actor initializes. `messages` are the system rows and the first user message. */
 export type CreateChat = {
   readonly chat: Pick<
     ChatRow,
@@ -113,7 +113,7 @@ export type EditMessage = {
 
 export type Edited = { readonly deleted_ids: readonly number[]; readonly messages: readonly Message[] };
 
-/** What a turn needs for one model call; "stale" when the turn is obsolete. */
+/** The data that a turn needs for one model call. */
 export type StartedAttempt = {
   readonly fence: Fence;
   readonly chat_key: number;
@@ -136,11 +136,11 @@ export type StartedAttempt = {
   readonly permissions: ChatPermissions | null;
   /** IDs of refused calls, with the text that answers them. */
   readonly refused: readonly (readonly [id: string, why: string])[];
-  /** Whether calls for the client are open as well. */
+  /** Whether calls for the client also have no result yet. */
   readonly awaits_client: boolean;
   /** The chat properties that the system prompt depends on. */
   readonly about: PromptOf;
-  /** Null in root chats. */
+  /** The chat's parent and root; both are null in a root chat. */
   readonly family: Pick<ChatRow, "parent_chat_id" | "root_chat_id">;
   /** The chat's selected MCP servers of the organization. */
   readonly mcp_server_ids: readonly string[];
@@ -161,7 +161,7 @@ export type Step = {
   readonly messages: readonly NewMessage[];
 } & (
   | {
-      /** finish: the turn has ended. act: the client's tools are due. continue: the model continues. */
+      /** finish: the turn has ended. act: the client must run its tools. continue: the model continues. */
       readonly then: "finish" | "act" | "continue";
     }
   /** The turn has failed. Its messages are stored nevertheless. */
@@ -182,7 +182,7 @@ export type AnsweredPermissions = {
   }[];
 };
 
-/** `rows` follow the results. */
+/** `rows`: messages to add after the results. */
 export type Results = { readonly results: readonly ToolResult[]; readonly rows?: readonly NewMessage[] } & Repeatable;
 
 /** The result of a message that may be late: "stale" is a value, not an error. */
@@ -207,7 +207,7 @@ export interface DescribedMessages {
   describe(args: Description): Promise<Late>;
 }
 
-/** The message that tells a sub-chat that its root has written its row. */
+/** Tells a sub-chat to reload its row after the root's actor has changed it. */
 export interface FamilyMessages {
   reload(args: Record<string, never>): Promise<void>;
 }
@@ -247,5 +247,5 @@ export const toPicture = (state: ChatState): ChatPicture => ({
   budget_pause: state.budget_pause,
 });
 
-/** Returns whether people may see the row. All other rows stay on the server. */
+/** Returns whether people may see the row. All other rows are only for the model. */
 export const isVisible = ({ visibility }: Pick<Message, "visibility">): boolean => visibility !== "model";

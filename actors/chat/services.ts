@@ -42,7 +42,7 @@ import { toPromptOf } from "./turn/offer.ts";
 import { Generations, type Slots } from "./turn/runner.ts";
 import { ChatWarnings } from "./turn/warnings.ts";
 
-// Combines the maintenance jobs of chats: the scheduler's sweep runs them, and shutdown waits for them.
+/** Combines the maintenance jobs of chats: the scheduler's sweep runs them, and shutdown waits for them. */
 class ChatUpkeep implements Chore {
   readonly #chores: readonly Chore[];
 
@@ -101,7 +101,7 @@ type Deps = {
   readonly approvalMs: number;
   readonly ledger: ModelLedger;
   readonly modelTokens: AgentEngineDeps["modelTokens"];
-  /** Decides about prompts, calls and turns, and maintains the record of those decisions. */
+  /** Runs the operator's hooks for prompts, calls and turns, and records their decisions. */
   readonly hookService: HookService;
 };
 

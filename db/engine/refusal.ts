@@ -8,7 +8,7 @@ const getCode = (error: unknown): string => String((error as { code?: unknown } 
 export const isDistrusted = (error: unknown): boolean =>
   /^SQLITE_IOERR_(FSYNC|DIR_FSYNC|TRUNCATE)|^SQLITE_(CORRUPT|NOTADB)/.test(getCode(error));
 
-/** Returns whether the disk rejected a read or write. One may be an accident, a second is not. */
+/** Returns whether the disk rejected a read or write. A single error may be transient; a repeated one is not. */
 export const isDiskError = (error: unknown): boolean => getCode(error).startsWith("SQLITE_IOERR");
 
 /** Returns whether the whole transaction is lost, not just the failed batch. */

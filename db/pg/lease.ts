@@ -21,7 +21,7 @@ export type NodeRow = {
 export type Standby = { readonly required: boolean; readonly synchronous: number | undefined };
 
 export type ClusterView = {
-  /** The node that holds the lease; undefined if none does, and if every node is active. */
+  /** The node that holds the lease. Undefined if no node holds it, or if every node is active. */
   readonly active: NodeRow | undefined;
   /** If every node is active (`cluster_active = every`): the living nodes. */
   readonly members: readonly NodeRow[];
@@ -31,7 +31,7 @@ export type ClusterView = {
   readonly now: number;
 };
 
-/** A node, with data about the database; without the node if none exists. */
+/** A node and data about the database. The node's columns are null if no node is listed. */
 type Seen = NodeRow & {
   readonly active: boolean;
   readonly member: boolean;
@@ -89,8 +89,8 @@ export const viewCluster = async (sql: ReservedSQL, { isOlder = false } = {}): P
 };
 
 /**
- * Holds the lease while every node is active, so that no single node takes it, including nodes of a version that supports only one active
- * node.
+ * The name that holds the lease while every node is active. It keeps any single node from taking the lease, even a node whose version
+ * supports only one active node.
  */
 export const EVERY = "*";
 

@@ -1,5 +1,5 @@
 // Connects to the database that accepts writes. The URL may name several hosts, separated by commas; the one that is not a standby is the
-// primary. One connection is for the writer; a pool reads.
+// primary. Uses one connection for writes and a pool for reads.
 import { type ReservedSQL, SQL } from "bun";
 import { systemClock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
@@ -16,7 +16,7 @@ export const WAIT_MS = 15_000;
 export const READERS = 4;
 
 /**
- * Makes the database end a transaction that stalls between its guard and its COMMIT, because it holds the row that a takeover needs. Sets
+ * Makes the database abort a transaction that is idle before its COMMIT, because that transaction locks the row that a takeover needs. Sets
  * no other timeout, because a commit that is canceled while it waits for a standby is reported as done.
  */
 const WRITER_SETTINGS =
@@ -32,7 +32,7 @@ export class Primary {
   #connection: ReservedSQL | undefined;
   /** Callers that wait for the connection. Calling one rejects it. */
   readonly #waiting = new Set<(reason: CommitError) => void>();
-  /** The error of the last failed try. */
+  /** The error of the last failed attempt. */
   #reason: unknown;
   /** The URL of the writer's host, including credentials. */
   #host = "";
@@ -52,8 +52,8 @@ export class Primary {
   }
 
   /**
-   * Returns the writer's connection, establishing it if needed. Throws `unreachable` when no primary answers in time, however often it is
-   * tried; nothing was sent then.
+   * Returns the writer's connection, establishing it if needed. Retries until the timeout, then throws `unreachable`; nothing has been sent
+   * in that case.
    */
   async writer(ms = this.#wait_ms): Promise<ReservedSQL> {
     if (this.#connection) return this.#connection;
@@ -82,7 +82,7 @@ export class Primary {
     return this.#host;
   }
 
-  /** Drops a broken connection (the writer's, or `used` if it is still current). The next use establishes another. */
+  /** Drops the writer's connection and the read pool, unless `used` is neither of them any more. The next use connects again. */
   lost(used?: SQL | ReservedSQL): void {
     if (used && used !== this.#readers && used !== this.#connection) return;
     this.#given++;

@@ -16,7 +16,7 @@ export const sqlState = (error: unknown): string => {
   return [errno, code].map(String).find((text) => /^[0-9A-Z]{5}$/.test(text)) ?? "";
 };
 
-/** The database has ended a transaction that stalled before its COMMIT, and its connection. Nothing was written. */
+/** `idle_in_transaction_session_timeout`: the database rolled back a stalled transaction and closed its connection. Nothing was written. */
 const STOOD_STILL = "25P03";
 
 /**
@@ -26,8 +26,8 @@ export const isWorthRepeating = (error: unknown): boolean =>
   /^40(001|P01)$/.test(sqlState(error)) || sqlState(error) === STOOD_STILL;
 
 /**
- * Returns whether PostgreSQL rejected this statement and the connection remains usable. Any other error means a broken connection, whose
- * commit may have arrived.
+ * Returns whether PostgreSQL rejected this statement and the connection remains usable. After any other error the connection is broken, and
+ * it is unknown whether a COMMIT on it took effect.
  */
 export const isAnswer = (error: unknown): boolean => {
   const state = sqlState(error);
@@ -35,13 +35,13 @@ export const isAnswer = (error: unknown): boolean => {
   return state !== "" && state !== STOOD_STILL && !/^(08|57)/.test(state);
 };
 
-/** Returns from a guard's error which of its shards belong to another node. */
+/** Returns the shards that belong to another node, from the error of a guard. */
 export const lostParts = (error: unknown): number[] => {
   const { detail = "" } = (error ?? {}) as PostgresError;
   return sqlState(error) === "SW003" ? detail.split(",").map(Number) : [];
 };
 
-/** Converts PostgreSQL's error to a reason. */
+/** Converts a PostgreSQL error to a CommitError. */
 export const toCommitError = (error: unknown): CommitError => {
   if (error instanceof CommitError) return error;
   const state = sqlState(error);
@@ -60,7 +60,7 @@ export const toCommitError = (error: unknown): CommitError => {
   return new CommitError("unknown", "the write could not be confirmed", { cause: error });
 };
 
-/** In SQLite's form: the columns, or the name of an index over expressions. */
+/** Returns the constraint as SQLite names it: by its columns, or by the index name for an index over expressions. */
 const toConstraintName = ({ constraint = "", table, detail = "" }: PostgresError): string => {
   const columns = /^Key \((\w+(?:, \w+)*)\)=/.exec(detail)?.[1];
   return columns && table && /_(pkey|key|unique)$/.test(constraint)

@@ -1,4 +1,4 @@
-// Users' git key pairs. Written by their own routes, and created on first use.
+// Users' git key pairs. Created on first use and replaced through the API.
 import { sql } from "drizzle-orm";
 import { build, deleteBy, findBy, statement } from "../engine/sql.ts";
 import { git_ssh_keys } from "../schema/git-ssh-keys.ts";

@@ -1,4 +1,4 @@
-// Data from the OpenID Connect provider about a session that began there.
+// Data from the OpenID Connect provider about sessions that were started by signing in through it.
 import { and, asc, eq, gt, lt, sql } from "drizzle-orm";
 import { build, findBy, given, insertInto, query, statement, updateBy } from "../engine/sql.ts";
 import { oidc_sessions } from "../schema/oidc-links.ts";

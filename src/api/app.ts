@@ -1,5 +1,5 @@
-// All routes as one Elysia app: the API, its document and the pages. It is loaded and built while the server is already listening
-// (src/server.ts), because everything that only the routes need takes half of the startup time.
+// All routes as one Elysia app: the API, its OpenAPI document and the pages. Loaded and built while the server is already listening
+// (src/server.ts), because loading the routes takes half of the startup time.
 import { type AnyElysia, Elysia } from "elysia";
 import { AppError } from "#base/errors.ts";
 import type { Metrics } from "#base/metrics.ts";
@@ -61,8 +61,8 @@ export const createApp = (
   count: (request: Request, caller: UserCaller) => void = () => {},
 ): AnyElysia => {
   // By default, Elysia searches for the path after the eleventh character, but in `http://nas/` the first slash comes before that (rule
-  // HT-1). With this option it searches after the seventh, which in `https://` is the second slash; with TLS, hostnames of one or two
-  // characters are rejected.
+  // HT-1). With `false`, it searches after the seventh, which is wrong for `https://`. With TLS, the default applies, and hosts of one or
+  // two characters are rejected.
   const standardHostname = ctx.config.tls_cert_file !== undefined;
   const base: AnyElysia = new Elysia({ normalize: true, handler: { standardHostname } })
     .headers(COMMON_HEADERS)

@@ -1,16 +1,16 @@
-// How much work a JSON text is before it is parsed. JSON.parse is quick with long strings and long lists, but an object with hundreds
-// of thousands of different names holds the event loop for a quarter of a second, and what is nested a hundred thousand deep cannot be
-// written again. Bodies of requests (rule HT-6), and answers of workspaces and of MCP servers that are such, are refused.
+// Checks whether a JSON text is too expensive to parse. JSON.parse is fast for long strings and lists, but an object with hundreds
+// of thousands of distinct keys blocks the event loop for a quarter of a second, and a value with a hundred thousand levels cannot be
+// serialized again. Applied to request bodies (rule HT-6) and to responses of workspaces and MCP servers.
 
-/** Texts shorter than this cannot hold enough to matter, however deep it is. */
+/** Shorter texts are never expensive, whatever they contain. */
 export const CHEAP_BYTES = 1024;
-/** Members of one object; the largest maps that callers send have some hundreds. */
+/** Maximum members of one object. The largest maps in real requests have a few hundred. */
 export const MAX_MEMBERS = 10_000;
-/** Maximum values in all lists and objects together. Validating each blocks the event loop, even when a list may only have a hundred. */
+/** Maximum values in all lists and objects together. The validator visits each value, even beyond a schema's limit for the list. */
 export const MAX_VALUES = 100_000;
 /** Maximum nesting depth. */
 export const MAX_DEPTH = 1_000;
-/** The levels at which the values stand, added up: a body that does not fit is written out with as many spaces for a message. */
+/** Maximum sum of the nesting depths of all values. Error messages print an invalid body with that much indentation. */
 export const MAX_LEVELS = 2_000_000;
 
 const QUOTE = 0x22;
@@ -22,7 +22,7 @@ const CLOSE_OBJECT = 0x7d;
 const OPEN_LIST = 0x5b;
 const CLOSE_LIST = 0x5d;
 
-/** What is wrong with the text, to finish the sentence "The request body ..." or "The answer ..."; undefined when nothing is. It need not be valid. */
+/** Returns the problem as the end of "The request body ..." or "The answer ..."; undefined if none. The text may be invalid JSON. */
 export const tooCostly = (text: Uint8Array): string | undefined => {
   if (text.length < CHEAP_BYTES) return undefined;
   /** Member counts of the enclosing objects. */

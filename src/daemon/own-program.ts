@@ -1,6 +1,6 @@
-// The command with which the daemon starts itself as another verb.
+// The command that the daemon uses to run another `slipway` subcommand.
 
-/** Returns this program as it runs now: the compiled binary, or the runtime with the source. */
+/** Returns the command of the running program: the compiled binary, or the runtime with the source. */
 export const ownProgram = (): string[] =>
   import.meta.path.startsWith("/$bunfs/") || import.meta.path.includes("~BUN")
     ? [process.execPath]

@@ -1,5 +1,5 @@
-// Watches disk space of the workspace's home and memory. Reports changes to the server; also writes kills for memory and a full home to the
-// agent's log. The daemon continues with a full disk and does without the files it cannot write.
+// Watches memory and the disk space of the workspace's home. Reports changes to the server; also writes out-of-memory kills and a full home
+// to the agent's log. A full disk does not stop the daemon, which skips the files that it cannot write.
 import { statfs } from "node:fs/promises";
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
@@ -24,9 +24,9 @@ type Volume = { readonly used: number; readonly total: number };
 type Kill = { readonly process: string; readonly at: number };
 
 const LOOK_MS = 1_000;
-/** Disk space is checked on every second check. */
+/** Disk space is read on every other check. */
 const SPACE_LOOKS = 2;
-/** Small changes are reported after this long. */
+/** Minimum time between reports of changed amounts. */
 const REPORT_MS = 60_000;
 const CHANGE = 0.01;
 /** Maximum number of kills kept while the server is unreachable; only the newest are reported. */
@@ -73,7 +73,7 @@ export const watchSpace = async (options: SpaceOptions): Promise<void> => {
 const isOther = (a: Volume | undefined, b: Volume | undefined): boolean =>
   a?.total !== b?.total || Math.abs((a?.used ?? 0) - (b?.used ?? 0)) >= CHANGE * (a?.total ?? 0);
 
-/** Returns the space available to this user, without reserved space; undefined if the folder cannot be read. */
+/** Returns used and total space, excluding space reserved for root; undefined if the folder cannot be read. */
 const readSpace = async (home: string): Promise<Volume | undefined> => {
   try {
     const { blocks, bfree, bavail, bsize } = await statfs(home);

@@ -18,7 +18,7 @@ export class Mailer {
     return this.#config.smtp_host !== undefined && this.#config.smtp_from !== undefined;
   }
 
-  /** Resolves when the server has accepted the message. Throws the server's error. Messages with the same ID are the same message. */
+  /** Resolves when the server has accepted the message. Throws the server's error. `id` becomes the Message-ID, so that mail programs can recognize a repeated message. */
   async send({ to, subject, text, id }: Mail): Promise<void> {
     const { smtp_host: host, smtp_port: port, smtp_tls: tls, smtp_from, smtp_username, smtp_password } = this.#config;
     if (host === undefined || smtp_from === undefined) throw new Error("no SMTP server is set up");

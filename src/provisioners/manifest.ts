@@ -1,5 +1,5 @@
-// Parses template.yaml to a Manifest. Reports every problem with line, path and a reason for template authors; a manifest that is returned
-// is safe to build from (rules TP-8 to TP-12). Used by the import of template versions.
+// Parses template.yaml to a Manifest. Reports problems with line, path and reason for template authors; a returned manifest is safe
+// to build from (rules TP-8 to TP-12). Used by the import of template versions.
 
 import type { TSchema } from "@sinclair/typebox";
 import { FormatRegistry } from "@sinclair/typebox";

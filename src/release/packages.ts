@@ -5,7 +5,7 @@ import type { System } from "#src/build.ts";
 import type { Made } from "./made.ts";
 import { runTool } from "./tools.ts";
 
-/** Systems with packages, and nfpm's names of their architectures. */
+/** Systems with packages, and nfpm's names for their architectures. */
 const MACHINES = { "linux-amd64": "amd64", "linux-arm64": "arm64" } as const satisfies Partial<Record<System, string>>;
 const KINDS = ["deb", "rpm"] as const;
 
@@ -81,7 +81,7 @@ const packageConfig = ({ root, folder, program, version, kind, arch, epoch, comp
     depends: [kind === "deb" ? "passwd" : "shadow-utils"],
     contents: [
       { src: program, dst: "/usr/lib/slipway/slipway", file_info: { mode: 0o755, mtime } },
-      // `slipway upgrade` leaves the program to the package manager named in this file.
+      // `slipway upgrade` leaves upgrades to the package manager named in this file.
       {
         src: join(folder, `installed-by-${kind}`),
         dst: "/usr/lib/slipway/installed-by",

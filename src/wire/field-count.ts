@@ -26,7 +26,8 @@ const findInside = (field: DescField): (DescMessage | "packed" | Shape)[] => {
   if (field.fieldKind !== "list") return [];
   if (field.listKind === "message") return [field.message];
   // Lists of texts are never packed: each element is a field of its own.
-  const isText = field.listKind === "scalar" && (field.scalar === ScalarType.STRING || field.scalar === ScalarType.BYTES);
+  const isText =
+    field.listKind === "scalar" && (field.scalar === ScalarType.STRING || field.scalar === ScalarType.BYTES);
   return isText ? [] : ["packed"];
 };
 

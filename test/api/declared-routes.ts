@@ -1,4 +1,4 @@
-// The declared routes of the server, without a listening server. Used by what is generated and tested from declarations.
+// Reads the declared routes of the server without listening. Used by generators and tests that work from route declarations.
 import { loadConfig } from "#base/config.ts";
 import { createApp } from "#src/api/app.ts";
 import { listSchemas } from "#src/api/http/answers/answer-validators.ts";
@@ -35,7 +35,7 @@ export const declaredAccess = (routes: readonly DeclaredRoute[]): ReadonlyMap<st
     }),
   );
 
-/** Returns the operations that declare what they change, by their names in the OpenAPI document. */
+/** Returns the operations that declare an audit target, by their names in the OpenAPI document. */
 export const listAudited = (routes: readonly DeclaredRoute[]): readonly string[] =>
   routes.flatMap(({ method, path, hooks }) =>
     declaredBy(hooks).audit && !path.startsWith("/api/experimental/")

@@ -21,7 +21,7 @@ const exportedShapes = async (): Promise<Exported> => {
   return found;
 };
 
-/** Returns a schema as a type. `used` collects the shapes with types of their own. */
+/** Converts a schema to TypeScript source. `used` collects the names of the exported types in it. */
 const typeOf = (schema: TSchema, exported: Exported, used: Set<string>): string => {
   const inner = (one: TSchema) => typeOf(one, exported, used);
   const name = schema[NAME] as string | undefined;
@@ -49,7 +49,7 @@ const PLAIN: Readonly<Record<string, string>> = {
   void: "undefined",
 };
 
-/** Elysia also accepts numbers in queries as text; responses and bodies contain numbers. */
+/** Converts a union. Omits the text form in which Elysia also accepts numbers in queries. */
 const unionOf = (members: readonly TSchema[], inner: (one: TSchema) => string): string => {
   const isNumber = members.some(({ type }) => type === "integer" || type === "number");
   const given = members.filter(({ type, format }) => !(isNumber && type === "string" && format !== undefined));

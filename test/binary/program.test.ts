@@ -20,7 +20,7 @@ const emptyFolder = () => {
 const start = (args: string[], cwd: string, env: Record<string, string> = {}) =>
   Bun.spawn([...COMMAND, ...args], {
     cwd,
-    // Only the run's mark of the tests' environment.
+    // Apart from PATH, passes on only the mark of the test run.
     env: { PATH: process.env.PATH, HOME: cwd, TEST_RUN_MARK: process.env.TEST_RUN_MARK, ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
@@ -32,7 +32,7 @@ const run = async (args: string[], env: Record<string, string> = {}) => {
   return { out, err, code };
 };
 
-/** Reads lines until one matches. */
+/** Reads until the text so far matches. */
 const lineMatching = async (stream: ReadableStream<Uint8Array>, pattern: RegExp): Promise<RegExpExecArray> => {
   let text = "";
   const decoder = new TextDecoder();
@@ -44,7 +44,7 @@ const lineMatching = async (stream: ReadableStream<Uint8Array>, pattern: RegExp)
   throw new Error(`the program ended without ${pattern}: ${text}`);
 };
 
-test("[CF-9] version, help and example print and exit 0", async () => {
+test("[CF-9] version, help and config example print to standard output", async () => {
   const version = await run(["version", "--json"]);
   expect(JSON.parse(version.out)).toMatchObject({ version: WIRE_VERSION, slipway: VERSION, bun: Bun.version });
   expect(version.code).toBe(0);
@@ -80,7 +80,7 @@ test("[CF-5] config show prints where a secret comes from, not what it is", asyn
   });
 });
 
-test("[CF-8] serve prints its address, is healthy, and exits 0 on SIGTERM; a second one on its data is refused", async () => {
+test("[CF-8] serve prints its address, is healthy, and exits 0 on SIGTERM; a second server on the same data exits 1", async () => {
   using folder = emptyFolder();
   const server = start(["serve", "--address=127.0.0.1:0"], folder.path);
   const [, url = ""] = await lineMatching(server.stdout, /^Slipway \S+ is listening on (http:\/\/127\.0\.0\.1:\d+)$/m);
@@ -94,7 +94,7 @@ test("[CF-8] serve prints its address, is healthy, and exits 0 on SIGTERM; a sec
   expect((await run(["health", `--address=${address}`])).code).toBe(1);
 });
 
-test("[CF-9] Ctrl-C at a prompt exits 130", async () => {
+test("[CF-9] Ctrl-C while waiting for a server exits 130", async () => {
   using folder = emptyFolder();
   const asked = Promise.withResolvers<void>();
   const silent = Bun.serve({

@@ -1,4 +1,4 @@
-// The pages of external accounts in a real browser, with a provider that speaks the real protocol.
+// Linking external accounts in a real browser, with a fake provider that implements the real protocol.
 import { expect } from "bun:test";
 import { FakeProvider } from "#test/api/external-auth/provider.ts";
 import { startWith } from "#test/api/external-auth/world.ts";
@@ -8,7 +8,7 @@ import { runStory } from "./story.ts";
 
 testNeeding(
   [needs.chromium, needs.node],
-  "[EA-20] a person links accounts by signing in there and by a code, by mouse and by keyboard, says no, and unlinks",
+  "[EA-20] links accounts by sign-in and by device code, with mouse and keyboard, declines access, and unlinks",
   async () => {
     using provider = new FakeProvider();
     provider.interval = 1;

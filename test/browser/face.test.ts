@@ -7,7 +7,7 @@ import { ownComplaints, runStory, strayRequests } from "./story.ts";
 
 testNeeding(
   [needs.chromium, needs.node],
-  "[WB-60] name, picture and announcements are those of the deployment from the first paint on, announcements are put away per browser, and theme and letters follow the person",
+  "[WB-60] shows the deployment's name, logo and announcements from the first paint, dismisses announcements per browser, and stores theme and font per account",
   async () => {
     await using server = await startTestServer();
     const given = [server.url.href, ADMIN.email, ADMIN.password];
@@ -24,7 +24,7 @@ testNeeding(
     });
     expect(strayRequests(told, server.url.origin)).toEqual([]);
     expect(ownComplaints(told)).toEqual([]);
-    // If the logo is on another host, the pages' policy allows only that host.
+    // If the logo is on another host, the pages' policy also allows images from that host.
     const policy = async () => (await fetch(new URL("/login", server.url))).headers.get("content-security-policy");
     expect(await policy()).toContain("img-src 'self' data: blob:;");
     const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);

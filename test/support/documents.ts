@@ -7,7 +7,7 @@ export const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 /** Returns the text of a page by its path in the repository. */
 export const page = (path: string): string => readFileSync(ROOT + path, "utf8");
 
-/** Returns the paths of README and every page of docs/. */
+/** Returns the paths of README and of the pages directly in docs/. */
 export const userPages = (): string[] => [
   "README.md",
   ...[...new Bun.Glob("*.md").scanSync({ cwd: `${ROOT}docs` })].sort().map((name) => `docs/${name}`),

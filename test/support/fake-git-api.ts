@@ -4,12 +4,12 @@ import { createHash } from "node:crypto";
 type Answer = { readonly json?: unknown; readonly text?: string; readonly headers?: Record<string, string> };
 
 export class FakeGitApi implements Disposable {
-  /** Path with query -> response. For texts, the requested media type is looked up before the path. */
+  /** Responses by path with query. A key of the request's `Accept` header, a space and the path takes precedence. */
   readonly answers = new Map<string, Answer>();
   /** `200 /path` of every request. */
   readonly asked: string[] = [];
   readonly tokens = new Set<string>();
-  /** Answers every request instead. */
+  /** If set, answers every request. */
   refuse: (() => Response) | undefined;
   readonly #server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: (request) => this.#answer(request) });
 

@@ -11,7 +11,7 @@ const nothing: Nothing = Object.assign(() => {}, { each: () => () => {} });
 /** `test`, if the server runs in this process. */
 export const testInside = (binary ? nothing : test) as typeof test;
 
-/** Like testInside(), for a story that changes the memory of a single server process. */
+/** Like testInside(), for a story that needs all state to be in one server process. */
 export const testInsideOne = (binary ? nothing : testOfOne("memory")) as typeof test;
 
 /** `describe`, if the server runs in this process. */

@@ -6,8 +6,8 @@ type Entry = { at: number; run: () => void; every?: number };
 export class ManualClock implements Clock {
   readonly #started: number;
   /**
-   * Milliseconds since the start. Counted separately: added to a time since 1970, a double would lose the fractions of timer delays, and a
-   * timer set for the remaining fraction would never fire.
+   * Milliseconds since the start. Counted separately: a double that holds a time since 1970 is too coarse for the fractions in timer
+   * delays: a timer set for such a fraction would never fire.
    */
   #elapsed = 0;
   readonly #timers = new Set<Entry>();

@@ -147,9 +147,8 @@ test("[PE-4] what is forbidden is found in lists and under any path; what cannot
 });
 
 test("[PE-14] a program allowed for reading asks when an argument makes it write, unless the rule names that argument", () => {
-  const readers = "find|git log|git diff|git grep|git ls-remote|sort|sed|tree|uniq|xxd|curl|date|fd|rg|yq|less|shuf".split(
-    "|",
-  );
+  const readers =
+    "find|git log|git diff|git grep|git ls-remote|sort|sed|tree|uniq|xxd|curl|date|fd|rg|yq|less|shuf".split("|");
   const rules: ChatPermissions = {
     default: "allow",
     rules: [

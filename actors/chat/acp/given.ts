@@ -1,5 +1,5 @@
-// Provides a coding agent with its chat's instructions and skills before the session starts, as files in the agent's home and format. An
-// agent that reads no such files gets the instructions in its first prompt.
+// Provides a coding agent with its chat's instructions and skills before the session starts, as files in its home directory, in the format
+// that it reads. An agent that reads no such files gets the instructions in its first prompt.
 import { join } from "node:path";
 import { sha256 } from "#base/ids.ts";
 import { findChatContext, findSnapshot } from "#db/chats/context.ts";
@@ -26,7 +26,7 @@ type Attempt = Pick<StartedAttempt, "about" | "chat_key" | "mcp_server_ids">;
 type Forms = Pick<CodingAgent, "instructions_file" | "skills_folder" | "own_instructions">;
 
 type Given = HomeFiles & {
-  /** The beginning of the first prompt; empty where files contain it. */
+  /** Text to put before the first prompt. Empty if the agent reads it from a file. */
   readonly introduction: string;
   /** Changes when the chat has another workspace, or when anything changes that the agent reads only at startup. */
   readonly key: string;

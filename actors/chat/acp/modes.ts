@@ -8,8 +8,8 @@ type SessionModes = { readonly available: readonly string[]; readonly current: s
 const PLAN = "plan";
 
 /**
- * Returns the mode for a turn, or undefined when the agent offers none. A chat that plans uses the agent's `plan`. Any other uses
- * `preferred`, else the agent's default; a session left in `plan` leaves it.
+ * Returns the mode for a turn, or undefined when the agent offers none. A chat in plan mode uses the agent's `plan`. Any other chat uses
+ * `preferred`, or else keeps the session's current mode; a session that is still in `plan` mode switches to `default`.
  */
 const modeFor = (
   { available, current }: SessionModes,

@@ -1,5 +1,5 @@
 // Tracks the questions of a coding agent during its turn. Each request becomes a separate question in the chat, whatever ID the agent uses,
-// and is answered once. An approval covers exactly what the question showed. Pure except for its own state.
+// and is answered once. An approval covers what the question showed; if it showed a file without its change, any one change of that file.
 import { applyUpdate, type ChatTool, isDescribed } from "#src/acp/calls.ts";
 import type { ToolCallUpdate } from "#src/acp/connection.ts";
 import type { Asked } from "./events.ts";
@@ -10,20 +10,21 @@ type Edit = { readonly old_text: string; readonly new_text: string };
 type Grant = { readonly path: string } & ({ readonly content: string } | { readonly edits: readonly Edit[] });
 
 export class Questions {
-  /** Unanswered questions by the chat's IDs of their calls. */
+  /** Unanswered questions, keyed by the chat's call ID. */
   readonly #open = new Map<string, { readonly asked: Asked; shown?: ChatTool }>();
   /** Maps the agent's ID of a call to the chat's ID. */
   readonly #names = new Map<string, string>();
   readonly #taken = new Set<string>();
-  /** The agent's IDs of calls it has asked about, and its last request for each in this turn. */
+  /** The agent's IDs of calls it has asked about in this session. */
   readonly #asked = new Set<string>();
+  /** The last request for each call in this turn, by the agent's ID. */
   readonly #requests = new Map<string, ToolCallUpdate>();
   #grants: Grant[] = [];
   /** Calls that a person has approved and the agent has not yet made through Slipway. */
   #calls: ChatTool[] = [];
   readonly #folder: string;
 
-  /** `folder`: the session's folder, in which a command without one runs. */
+  /** `folder`: the session's folder, the default working directory of commands. */
   constructor(folder: string) {
     this.#folder = folder;
   }
@@ -73,8 +74,9 @@ export class Questions {
   }
 
   /**
-   * Answers the question and records what the approval allows the agent to write or have run. Returns false when no question has this call
-   * ID. `isByPerson`: a person saw the question. A rule that matched the agent's name for a tool does not approve a tool of ours.
+   * Answers the question and records the file changes and calls that the approval covers. Returns false when no question has this call ID.
+   * `isByPerson`: a person saw the question. Approval by a rule does not cover calls of Slipway's tools, because it matched the agent's
+   * name for the tool.
    */
   answer(id: string, isGranted: boolean, isByPerson = false): boolean {
     const question = this.#open.get(id);
@@ -94,7 +96,7 @@ export class Questions {
     return this.#grants.some((one) => one.path === path);
   }
 
-  /** Returns true once for each approved change, if this content is what the question showed. `now`: the file's current content. */
+  /** Returns true once for each approved change, if the question showed this content or none. `now`: the file's current content. */
   useGrant(path: string, content: string, now: string | undefined): boolean {
     const at = this.#grants.findIndex((one) => one.path === path && isWhatWasShown(one, content, now));
     if (at >= 0) this.#grants.splice(at, 1);

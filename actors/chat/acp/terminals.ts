@@ -21,7 +21,7 @@ type Terminal = {
 };
 
 const MAX_OPEN = 32;
-/** Maximum characters of output that are kept per terminal. */
+/** Maximum bytes of output that are kept per terminal. */
 const MAX_OUTPUT = 256 * 1024;
 /** Maximum runtime of a command. */
 const MAX_MS = 24 * 3_600_000;

@@ -33,11 +33,11 @@ const LABEL_INTERRUPTED =
 const SUMMARY = "Sum up this conversation in one to three sentences. Answer with the summary alone.";
 /** Maximum chats processed concurrently. Beyond that, a turn gets no new title or label. */
 const AT_ONCE = 16;
-/** Shorter conversations need no summary. */
+/** Minimum length of a transcript, in characters, for a summary. */
 const SUMMARY_FROM = 200;
 const TURNS_BETWEEN = 3;
 const NEWEST = 200;
-/** After this many messages of people, a chat without a generated title keeps its current one. */
+/** Maximum number of user messages for which a title is generated. After that, a chat keeps its current title. */
 const TITLE_PROMPTS = 5;
 
 type Deps = {
@@ -71,7 +71,7 @@ export class Titles implements Chore {
     });
   }
 
-  /** Handles the end of a turn. Does nothing without a model for side questions. */
+  /** Handles the end of a turn. Does nothing without a side model. */
   turnEnded(chat: Ended, isInterrupted: boolean): void {
     this.#begin(chat, (model) => this.#lookAfter(chat, model, isInterrupted));
   }

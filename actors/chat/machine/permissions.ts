@@ -1,4 +1,4 @@
-// Decides by the chat's rules and people's answers which of a turn's calls run, which are refused, and which need a person's permission
+// Applies the chat's rules and people's answers to a turn's calls: which calls run, which are refused, and which need a person's permission
 // (rules PE-1, PE-5, PE-10). Pure. Used by the chat's actor.
 import { invalid } from "#base/errors.ts";
 import { makeRules, permissionFor } from "#src/tools/permission.ts";
@@ -15,7 +15,7 @@ const DENIED = "The rules of this chat do not allow this call. Do not try to get
 const REFUSED = "The person in charge has refused this call. Go on without it, or ask what to do instead.";
 
 export type Permitted = {
-  /** Calls that the turn now runs or answers as refused. */
+  /** Calls that the turn handles now: it runs them, or answers them with the refusal. */
   readonly calls: readonly PendingCall[];
   /** IDs of refused calls, each with the reason. */
   readonly refused: readonly (readonly [id: string, why: string])[];
@@ -24,8 +24,8 @@ export type Permitted = {
 };
 
 /**
- * Sorts the calls without a result. The turn runs the calls in `own`; the client runs the others (rule PE-10). `folder` is the agent's,
- * where relevant and known.
+ * Sorts the calls without a result. The turn runs the calls in `own`; the client runs the others (rule PE-10). `folder`: the agent's
+ * working directory, if known.
  */
 export const permittedCalls = (
   state: ChatState,

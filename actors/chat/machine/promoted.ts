@@ -1,10 +1,10 @@
-// Applies the model and effort that a queued message was sent with once it is promoted. Pure.
+// When a queued message is promoted, applies the model and the reasoning effort that it was sent with. Pure.
 
 import type { ChatPatch } from "../messages.ts";
 import type { ChatState } from "./chat-state.ts";
 import type { Change, Queued } from "./decision.ts";
 
-/** Returns the model for a message that names none: that of the message it will follow (facts/chats 1.7). */
+/** Returns the model for a message sent without one: the model of the message that it will follow (facts/chats 1.7). */
 export const modelAfter = ({
   queue,
   last_model_config_id,

@@ -35,7 +35,7 @@ export const contextBlocks = (store: Deps): BlockProvider => {
   };
 };
 
-/** Returns the skills of a chat with their texts. */
+/** Returns a function that provides the skills of a chat, including their text. */
 export const chatSkills = (store: Deps): ((of: { chat_key: number; owner_id: string }) => Skills) => {
   const pinned = pinnedBy(store);
   return ({ chat_key, owner_id }) => ({
@@ -68,7 +68,7 @@ const pinnedBy = (store: Deps) => {
   };
 };
 
-/** Returns a snapshot's text. Long files are cut, with a note that the model can read the rest. */
+/** Returns a snapshot's instructions and skills. Adds a note to truncated files that the model can read the rest. */
 export const contextText = (resources: readonly StoredResource[]): ContextText => {
   const files = resources.filter(({ kind }) => kind === "instruction_file");
   const blocks = files.flatMap(({ source, status, truncated, body = "" }) => {

@@ -1,5 +1,5 @@
 // History entries about a chat's context: the pinned instruction files and skills of its workspace, as parts that people see (specification
-// "Message part", rule CX-14). Models get the texts from context-blocks.ts, so the row is not for them.
+// "Message part", rule CX-14). Models do not see these entries, because context-blocks.ts gives them the text.
 import { sha256 } from "#base/ids.ts";
 import { findChatContext, findSnapshot } from "#db/chats/context.ts";
 import { findContextRow } from "#db/chats/messages.ts";
@@ -8,7 +8,7 @@ import type { StoredResource } from "#schema/chats/chat-context.ts";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
 import type { NewMessage } from "../machine/decision.ts";
 
-/** Returns the row to add to the chat's history, or none when the newest one is up to date. `chat` is its key. */
+/** Returns the row to add to the chat's history; none if the context is not pinned, empty or unchanged. `chat`: the chat's key. */
 export const contextRows = async (store: Pick<Store, "get">, chat: number): Promise<NewMessage[]> => {
   const pin = await store.get(findChatContext({ chat }));
   if (!pin) return [];

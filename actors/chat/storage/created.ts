@@ -1,5 +1,5 @@
-// Creates a chat: its writes and what follows them. Used by the chat's own actor, and by a root chat's actor for its sub-chats, because the
-// root decides whether a sub-chat may still be created (rule SB-3).
+// Prepares a new chat: the statements that create it, and the effects after the commit. Used by the chat's own actor and by a root chat's
+// actor for its sub-chats, because the root decides whether a sub-chat may still be created (rule SB-3).
 
 import { insertChat } from "#db/chats/chats.ts";
 import { pinContextOnce } from "#db/chats/context.ts";

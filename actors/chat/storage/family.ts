@@ -26,7 +26,7 @@ type Member = {
   readonly patch: ChatPatch;
 };
 
-/** Returns the outcome of a change of this chat and its sub-chats. Throws if any of them rejects it; then nothing changes. */
+/** Changes this chat and its sub-chats together. Throws, without changing anything, if one of them rejects the change. */
 export const changedFamily = async (
   deps: ChatDeps,
   state: ChatState,
@@ -90,7 +90,7 @@ const withAgentOptions = (state: ChatState, patch: ChatPatch, asked: ChosenOptio
   return { ...patch, agent_session: { ...session, chosen: { ...session.chosen, ...asked } } };
 };
 
-/** Based on the chat's current rules, so that rules added since are kept. */
+/** Applies the mode to the chat's current rules, so that rules added in the meantime are kept. */
 const withMode = (state: ChatState, patch: ChatPatch, mode: PermissionMode): ChatPatch => {
   const { permissions = state.permissions, plan_mode = state.plan_mode } = patch;
   const next = withPermissionMode(mode, { permissions, plan_mode });
@@ -125,6 +125,6 @@ const writesOfMember = ({ before, change, patch }: Member): Statement[] => [
   ...patchWrites(before, patch),
 ];
 
-/** For a sub-chat, records only changes that it did not inherit from its root. */
+/** Records the changed permissions of a sub-chat. Its archiving, which follows its root's, has no entry of its own. */
 const writeAuditEntries = ({ before, patch }: Member, now: number): Statement[] =>
   auditChatChanges(before, { state: { ...before, ...patch } }, now).map(audited);

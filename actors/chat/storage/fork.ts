@@ -1,5 +1,5 @@
-// Creates a chat as the copy of another one up to a message (rules FK-1 to FK-4), with its own history, files, labels and settings. Used by
-// the new chat's actor; the source is only read.
+// Forks a chat: copies another chat up to a message (rules FK-1 to FK-4), with its own history, files, labels and settings. Used by the new
+// chat's actor; the source is only read.
 import { conflict, notFound } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import { insertChat } from "#db/chats/chats.ts";
@@ -40,14 +40,14 @@ export type ForkChat = {
 
 type Forked = { readonly state: ChatState; readonly writes: readonly Statement[]; readonly after: () => void };
 
-/** A copy is made in one piece, and all of it is in memory. */
+/** The whole copy is held in memory and committed in one batch. */
 const MAX_COPIED_BYTES = 32 * 1024 * 1024;
 const TOO_LARGE =
   "The messages of this chat have more than 32 MiB. Copy it up to an earlier message, or start a new chat.";
 
 const NO_RESULT = "The chat was copied before this call had a result.";
 
-/** Rejects with 404 when the chat does not exist, or has no such message that people can see. */
+/** Rejects with 404 when the chat does not exist or has no such visible message; with 409 when the copied messages are too large. */
 export const forked = async (parts: ChatDeps, id: string, args: ForkChat): Promise<Forked> => {
   const { store, clock, topics, effects } = parts;
   const found = await readChat(store, args.source_id);
@@ -94,7 +94,7 @@ export const forked = async (parts: ChatDeps, id: string, args: ForkChat): Promi
   };
 };
 
-/** Returns the newest messages that have checkpoints, each with its ID in the source and in the copy. */
+/** Returns the newest user messages, as many as a chat can have checkpoints, each with its ID in the source and in the copy. */
 const pairMessages = (rows: readonly MessageRow[], copies: readonly MessageRow[]): CopiedMessages["messages"] =>
   rows
     .flatMap(({ id, role }, at) => (role === "user" ? [{ from_message_id: id, message_id: copies[at]?.id ?? 0 }] : []))
@@ -163,11 +163,11 @@ const makeState = (source: ChatState, { id, title, copies, ...at }: New): ChatSt
   return { ...state, ...OWN, ...own, status: "waiting" };
 };
 
-/** Keeps the chosen options of the coding agent. Its session belongs to the source; the copy has none that knows any message. */
+/** Keeps the chosen options of the coding agent. The session itself stays with the source, so the copy starts a new one. */
 const copyChoices = ({ agent_session }: ChatState): ChatState["agent_session"] =>
   agent_session && { ...agent_session, session_id: "", through: 0 };
 
-/** Values that a copy resets instead of copying. */
+/** Fields that are reset in the copy. */
 const OWN = {
   parent_chat_id: null,
   root_chat_id: null,

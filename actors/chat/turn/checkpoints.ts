@@ -100,7 +100,7 @@ export const copyFiles = async (
   }
 };
 
-/** Deletes the workspace's data of chats that no longer exist (rule UN-10). Never rejects, since it is repeated later. */
+/** Deletes the data that the workspace stores for deleted chats (rule UN-10). Never rejects; the next checkpoint retries it. */
 const deleteOrphanedCheckpoints = async (
   { store }: AgentDeps,
   agent: WorkspaceAgent,

@@ -7,8 +7,8 @@ import type { NewMessage } from "../machine/decision.ts";
 type Finish = Extract<ModelEvent, { type: "finish" }>["reason"];
 
 /**
- * Consecutive failures, including empty and broken-off answers; and consecutive continuations of one answer, and of one that its provider
- * paused.
+ * Counters of a turn: consecutive failures, and of these empty and broken-off answers; consecutive continuations after the output limit;
+ * consecutive resumptions of an answer that the provider paused.
  */
 export type Tries = { failures: number; empty: number; broken: number; continued: number; resumed: number };
 
@@ -25,7 +25,7 @@ export const MAX_RESUMPTIONS = 10;
 export const callsIn = (content: readonly MessagePart[]): MessagePart[] =>
   content.filter(({ type, provider_executed }) => type === "tool-call" && !provider_executed);
 
-/** Returns the problem of an answer that ended like this, or undefined if it is valid. */
+/** Returns why an answer with this finish reason is invalid, or undefined if it is valid. */
 export const findProblem = (content: readonly MessagePart[], finish: Finish | undefined): ModelError | undefined => {
   if (finish === undefined) return new ModelError("timeout", "The answer ended early.", { reason: "broke_off" });
   if (finish === "paused" && content.length > 0) return undefined;

@@ -1,4 +1,4 @@
-// Lists the MCP tools that a chat may call: those of the organization's servers that it chose or must have, and those of its workspace
+// Lists the MCP tools that a chat may call: tools of the organization's servers, if selected or forced on, and tools of its workspace
 // (facts/chats 5.2, 5.5, rules MC-1 to MC-6). Runs outside of every mailbox; a server that fails is skipped with a warning.
 import { type Static, Type as t } from "@sinclair/typebox";
 import type { Clock } from "#base/clock.ts";
@@ -129,8 +129,8 @@ export class ChatMcp {
   }
 
   /**
-   * Returns the workspace's tools, except those named like the organization's servers (in any case): rules and approvals for such a name
-   * apply to the organization's server, even while it is unreachable or not selected.
+   * Returns the workspace's tools, except for tools with the name prefix of an organization's server (ignoring case): rules and approvals
+   * for such a name apply to the organization's server, even while it is unreachable or not selected.
    */
   async #ownTools(of: McpOf, warnings: string[]): Promise<McpTool[]> {
     const { organization_id } = of;
@@ -149,8 +149,8 @@ export class ChatMcp {
   }
 
   /**
-   * Reads the tools that the workspace currently reports, regardless of the pinned context (facts/chats 5.5: MCP alone makes nothing
-   * dirty).
+   * Reads the tools that the workspace currently reports, regardless of the pinned context (facts/chats 5.5: changed MCP tools do not mark
+   * the context as dirty).
    */
   async #workspaceTools({ workspace_id }: McpOf, warnings: string[]): Promise<McpTool[]> {
     const { store, limits } = this.#deps;
@@ -195,7 +195,7 @@ export class ChatMcp {
   }
 }
 
-/** The server validates its arguments. */
+/** Accepts any object, because the MCP server validates the arguments. */
 const ARGUMENTS = t.Object({}, { additionalProperties: true });
 const INTENT = "model_intent";
 
@@ -239,7 +239,7 @@ const mcpTool = (
 
 type KeptFile = { readonly file_id: string; readonly media_type: string };
 
-/** Stores images and documents as files of the chat. Other files remain mentioned in the text. */
+/** Stores images and documents as files of the chat. Other files are only mentioned in the text. */
 const keptFiles = async (services: ToolServices, tool_name: string, files: readonly McpFile[]): Promise<KeptFile[]> => {
   const kept: KeptFile[] = [];
   for (const [number, { media_type, data }] of files.entries()) {
@@ -255,7 +255,7 @@ const keptFiles = async (services: ToolServices, tool_name: string, files: reado
   return kept.filter(({ media_type }) => SHOWN_TYPES.includes(media_type));
 };
 
-/** Shows only files that were stored here. A server's own values in these fields do not refer to any file. */
+/** Adds the stored files to the result, replacing the MCP server's own `image` and `files`, which do not refer to stored files. */
 const withFiles = ({ image: _, files: __, ...result }: ToolResult, kept: readonly KeptFile[]): ToolResult =>
   kept.length === 0 ? result : { ...result, files: kept };
 

@@ -14,7 +14,7 @@ export const MAX_BROKEN_RETRIES = 4;
 const FIRST_MS = 1_000;
 const MAX_WAIT_MS = 60_000;
 
-/** Returns the milliseconds before this retry, counted from 1. The provider's value is the minimum. */
+/** Returns the delay before a retry, in milliseconds; the first retry is 1. It is at least the provider's `retry_after_ms`. */
 const retryDelay = (retry: number, retry_after_ms: number): number =>
   Math.max(Math.min(FIRST_MS * 2 ** (retry - 1), MAX_WAIT_MS), retry_after_ms);
 

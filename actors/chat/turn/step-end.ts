@@ -40,7 +40,7 @@ const assistant = (
 const makeResult = ({ tool_call_id = "", tool_name = "" }: MessagePart, error: string, now: number): NewMessage =>
   toolMessage({ tool_call_id, tool_name, result: { error }, is_error: true, now });
 
-/** Returns the messages of an incomplete answer; `missing` is the result of its calls. */
+/** Returns the messages of an incomplete answer. `missing` is the error that each of its calls gets as a result. */
 export const saidSoFar = (content: readonly MessagePart[], now: number, missing: string): NewMessage[] =>
   content.length === 0
     ? []
@@ -52,12 +52,13 @@ type Ended = {
   readonly now: number;
   /** Whether this is the turn's last model call. */
   readonly isLast: boolean;
-  /** The answer was cut off at the model's limit, and the model is asked to continue. */
+  /** The answer was cut off at the model's output limit. */
   readonly isCut: boolean;
+  /** The answer was cut off, and the model is asked to continue. */
   readonly isContinued: boolean;
   /** The provider's filter ended the answer early. */
   readonly isFiltered: boolean;
-  /** The provider paused the answer and gets it back to continue. */
+  /** The provider paused the answer; the next request sends it back so that the model continues. */
   readonly isResumed: boolean;
   /** The answer ended for an unknown reason. */
   readonly isUnknown: boolean;
@@ -67,7 +68,7 @@ type Ended = {
 
 type StepEnd = { readonly messages: NewMessage[]; readonly then: "finish" | "act" | "continue" };
 
-/** Returns the messages of a step, and whether the model continues, the client's tools are due, or the turn has ended. */
+/** Returns the messages of a step and what happens next: the turn continues, waits for the client's tools, or ends. */
 export const endOfStep = ({ model_id, tools }: StartedAttempt, proposed: Proposed, ended: Ended): StepEnd => {
   const { content, refused } = proposed;
   const { usage, now, isLast, isCut, isContinued, isFiltered, isResumed, isUnknown, mcp } = ended;

@@ -8,7 +8,7 @@ export type Owner = OtherNode & {
   /** Milliseconds until its lease expires, by the database's clock. */
   readonly ends_ms: number;
   readonly lives: boolean;
-  /** What it has sent to the others, as of its last renewal. */
+  /** How many notices it had sent to other nodes as of its last renewal. */
   readonly teller: Teller;
   readonly parts: readonly number[];
 };
@@ -30,7 +30,7 @@ export type OwnerRow = {
   readonly parts: string;
 };
 
-/** A single small query for all nodes. */
+/** Selects every node with its lease and its shards. */
 export const OWNERS = `select f.node as id, coalesce(n.address, f.node) as address, f.epoch, l.expires_at::text as sign, l.told,
     (extract(epoch from l.expires_at - clock_timestamp()) * 1000)::float8 as ends_ms,
     coalesce(string_agg(p.part::text, ',' order by p.part), '') as parts

@@ -1,5 +1,5 @@
-// Compares how many notices each node reports to have sent with how many were received. Notices arrive in order and without loss while the
-// connection lasts, so the last number is sufficient. Pure.
+// Detects missed notices: compares the number of notices that each node says it has sent with the number received. Notices arrive in order
+// and without loss while the connection lasts, so the last number is sufficient. Pure.
 import type { Notice } from "./notice.ts";
 
 export type Teller = {
@@ -12,7 +12,7 @@ export type Teller = {
 
 type Known = Omit<Teller, "epoch"> & { readonly heard: number; readonly signed_at: number; readonly isSilent: boolean };
 
-/** `missed`: a node has sent more than was received; `gone`: a node that may have had more to send has disappeared. */
+/** `missed`: a node has sent more than was received; `gone`: a node has disappeared, and its last notices may be missing. */
 export type Found = "nothing" | "missed" | "gone";
 
 export class Tellers {

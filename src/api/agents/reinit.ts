@@ -1,6 +1,6 @@
 // `GET me/reinit`: the agent of a prebuilt workspace waits here until the workspace is claimed, and then starts over (facts/platform 5.4,
-// rules RI-1 to RI-4, PB-9). The event belongs to the build of the claim: it is sent when that build succeeds, and again to every caller
-// while that build is the latest. All other workspaces get 409, which means: do not retry.
+// rules RI-1 to RI-4, PB-9). The event belongs to the build of the claim: it is sent when that build succeeds. While that build is the
+// latest, it is also sent to callers that set `wait`, and to an agent that has not started. All others get 409, which means: do not retry.
 import { t } from "elysia";
 import { isClaim } from "#actors/workspace/claim.ts";
 import { AppError, conflict } from "#base/errors.ts";
@@ -79,7 +79,7 @@ type Found =
 
 /**
  * Waits until a workspace is claimed and the claim's build has succeeded (resolves with the event), or until that can no longer happen
- * (resolves with undefined). The claim itself replaces the agent, so the end of the agent is not an answer: the state is read again.
+ * (resolves with undefined). The claim replaces the agent, so the state is read again when the agent goes away.
  */
 class Claim {
   readonly settled: Promise<ReinitEvent | undefined>;
@@ -103,7 +103,7 @@ class Claim {
     };
     const look = (): void => void this.#lookAgain();
     this.#undo = [
-      // First, because it can reject.
+      // Must be first, because `add` can throw.
       streams.add({ end: () => this.#settle(undefined), ping: () => {}, isPoll: true }, agent_id, request),
       topics.subscribe("reinit", workspace_id, ({ owner_id }) => this.#claimed(owner_id)),
       topics.subscribe("workspace", workspace_id, look),
@@ -112,8 +112,8 @@ class Claim {
   }
 
   /**
-   * Checks the stored state. Throws 409 when there is nothing to wait for. A finished claim is reported when the call is durable, or while
-   * the agent that the claim created has not started: it cannot have heard of the claim then, even if an earlier call was answered.
+   * Checks the stored state. Throws 409 when there is nothing to wait for. Reports a finished claim if `isDurable`, or if the new agent has
+   * not started and therefore cannot know of the claim, even if an earlier call returned it.
    */
   async look(isDurable: boolean): Promise<void> {
     const found = await this.#find();
@@ -134,7 +134,7 @@ class Claim {
     }
   }
 
-  /** Judges by the latest build of the workspace, because the claim may just have replaced the caller's own build. */
+  /** Uses the latest build of the workspace, because the claim may just have replaced the caller's build. */
   async #find(): Promise<Found> {
     const { store } = this.#ctx;
     const place = await findAgentById(store, this.#caller.agent_id);

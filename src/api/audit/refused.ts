@@ -51,8 +51,8 @@ export class RefusedChanges {
   }
 
   /**
-   * Records a request that gets this status; returns immediately. `attemptOf` returns the attempted change, or undefined if there is
-   * nothing to record.
+   * Records a request that was rejected with this status; returns immediately. `attemptOf` returns the attempted change, or undefined if
+   * there is nothing to record.
    */
   note(request: Request, status_code: number, attemptOf: () => Attempt | undefined): void {
     if (status_code < 400 || status_code >= 500 || UNAUDITED.has(status_code)) return;

@@ -1,5 +1,5 @@
-// Secrets in files: each secret of a settings table has another setting, `<key>_file`, with the path of a file that contains it. A secret
-// then need not be in the environment, which other programs of the same user can read, or on the command line.
+// Secrets in files: each secret of a settings table has another setting, `<key>_file`, with the path of a file that contains it. This keeps
+// secrets off the command line and out of the environment, which other programs of the same user can read.
 import type { Problem } from "#base/usage-error.ts";
 import { path } from "./kinds.ts";
 import type { Given, Reading } from "./read.ts";
@@ -8,8 +8,8 @@ import { optional, type SettingsTable, toVariableName } from "./setting.ts";
 const FILE = "_file";
 
 /**
- * Returns the secrets of a table that can be in a file. A secret with its own entry for that, such as `token_file`, is read where it is
- * used.
+ * Returns the secrets of a table that get a `<key>_file` setting. Excludes secrets whose `<key>_file` is already in the table, such as
+ * `token_file`.
  */
 export const secretKeys = (table: SettingsTable): string[] =>
   Object.keys(table).filter((key) => table[key]?.secret && !(key + FILE in table));

@@ -41,7 +41,7 @@ export const parseRepositoryAddress = (text: string): RepositoryAddress | undefi
   return linkOn(url, parts);
 };
 
-/** Rejects a link with a password or token, because it would be stored and shown to others with access to the workspace. */
+/** The error for a link with a password or token, which would be stored and shown to others with access to the workspace. */
 export const NO_CREDENTIALS =
   "must not hold a password or token: link your account at the host, or create a deploy key for the repository";
 
@@ -64,7 +64,7 @@ const partsOf = (path: string): string[] | undefined => {
   try {
     const parts = path.split("/").filter((part) => part !== "");
     const decoded = parts.map((part) => decodeURIComponent(part));
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: rejects control characters
     return decoded.some((part) => part === ".." || part === "." || /[\u0000-\u001f\\]/.test(part))
       ? undefined
       : decoded;
@@ -77,7 +77,7 @@ const linkOn = (url: URL, parts: readonly string[]): RepositoryAddress | undefin
   const { origin } = url;
   const server = bitbucketServer(url, parts);
   if (server) return server;
-  // GitLab: a project's path is as long as its groups are deep, and ends at "-".
+  // GitLab: a project's path has one part for each nested group, and ends at "-".
   const dash = parts.indexOf("-");
   if (dash >= 2) return repository(origin, parts.slice(0, dash), shownBy(parts.slice(dash + 1), undefined));
   const [, , page] = parts;
@@ -205,7 +205,7 @@ const named = (name: string, path: string | undefined): RefToTry[] => {
   ];
 };
 
-/** Returns a workspace name for a repository: letters and digits in groups joined by single hyphens. */
+/** Derives a workspace name from a repository's name: letters, digits and single hyphens. */
 export const workspaceNameFor = (name: string): string =>
   name
     .replace(/[^a-zA-Z0-9]+/g, "-")

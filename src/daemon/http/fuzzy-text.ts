@@ -51,7 +51,7 @@ export const makeReplacement = (
   );
 };
 
-/** Returns true unless the normalized character is the first one of its original. */
+/** Returns true if the index splits an original character that was normalized to several. */
 const isInside = ({ at }: Plain, index: number): boolean => index > 0 && at[index] === at[index - 1];
 
 const toPlain = (text: string): Plain => {
@@ -66,7 +66,7 @@ const toPlain = (text: string): Plain => {
   return { text: pieces.join(""), at };
 };
 
-/** `next`: the following unit. */
+/** Returns the normalized unit. `next`: the character after it. */
 const plainUnit = (unit: string, next: string | undefined): string => {
   if (unit.endsWith("\n")) return "\n";
   if (INVISIBLE.test(unit)) return "";

@@ -1,3 +1,4 @@
+// Runs an SSH command without a terminal, with its pipes connected to the channel.
 import { within } from "#base/retry.ts";
 import { exitChannel } from "./exit.ts";
 import type { Running, RunOptions } from "./running.ts";
@@ -5,7 +6,7 @@ import type { Running, RunOptions } from "./running.ts";
 /** A background process may keep the pipes open; they are read for this long after the command has ended. */
 const PIPES_MS = 10_000;
 
-/** Throws if the command cannot be started. */
+/** Starts the command and connects its pipes to the channel. Throws if it cannot be started. */
 export const runPiped = ({ channel, command, directory, env, clock, groups, exited }: RunOptions): Running => {
   const child = Bun.spawn([...command], {
     cwd: directory,

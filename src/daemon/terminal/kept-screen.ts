@@ -16,9 +16,9 @@ const SLICE = 32 * 1024;
 /** Delay before output goes to the emulator, unless a client requests the screen or too much is pending. */
 const LATER_MS = 50;
 const SOON_BYTES = 1024 * 1024;
-/** From this amount on, text that has already scrolled away is skipped. */
+/** Bytes of pending output from which on text is skipped that scrolls out of the scrollback anyway. */
 const SKIPPED_FROM = 128 * 1024;
-/** If output cannot be paused, the screen is cleared instead of storing more. */
+/** Maximum bytes of pending output. Beyond that, which happens only if output cannot be paused, the screen is cleared. */
 const MAX_WAITING = 8 * 1024 * 1024;
 
 type Block = { readonly bytes: Uint8Array; used: number };
@@ -26,18 +26,18 @@ type Block = { readonly bytes: Uint8Array; used: number };
 type Event = Block | TerminalSize | ((emulator: Emulator | undefined) => void);
 
 /** Matches anything but colored text: other sequences, character set changes, bells (which may end a title), and eight-bit controls. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+// biome-ignore lint/suspicious/noControlCharactersInRegex: matches control characters
 const MORE_THAN_TEXT = /[\x07\x0e\x0f]|\xc2[\x80-\x9f]|\x1b(?!\[[\d;:]*[mK])/;
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+// biome-ignore lint/suspicious/noControlCharactersInRegex: matches control characters
 const COLOR = /\x1b\[[\d;:]*m/g;
-/** Maximum length of a sequence that is incomplete when text begins. */
+/** Bytes kept at the start of the output, which may begin inside an escape sequence. */
 const UNDER_WAY = 256;
 /** Maximum length of color sequences since the last reset. */
 const MAX_COLORS = 4 * 1024;
 
 /**
- * Removes text from the output that scrolls off the screen and out of the scrollback anyway: lines of text, as long as only text and colors
- * follow. Returns the same bytes if none exist.
+ * Removes lines that would scroll out of the scrollback anyway. Only the part of the output that consists of text and colors is shortened.
+ * Returns the same bytes if there is nothing to remove.
  */
 const dropScrolledText = (output: Buffer): Buffer => {
   const text = output.toString("latin1");
@@ -70,7 +70,7 @@ export class KeptScreen {
   #emulator: Emulator | undefined;
   #running: Promise<void> | undefined;
   #later: Timer | undefined;
-  /** The total written when text was last skipped, or could not be. */
+  /** The value of `written` at the last attempt to skip text. */
   #skipped_at = 0;
   #isOver = false;
 
@@ -109,7 +109,7 @@ export class KeptScreen {
     if (this.#emulator) this.#runLater();
   }
 
-  /** Returns what shows all output pushed so far; later output comes after it. Never rejects. */
+  /** Returns terminal output that draws the screen as of all output pushed so far. Never rejects. */
   async snapshot(): Promise<Uint8Array> {
     if (this.#written === 0 || this.#isOver) return new Uint8Array();
     const { promise, resolve } = Promise.withResolvers<string>();

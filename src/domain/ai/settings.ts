@@ -37,7 +37,7 @@ export type CallsAsked = {
   readonly limit: number;
 };
 
-/** Returns gateway calls: the caller's own, or everyone's for an owner without `user_id`. Rejects with 403 for other users' calls. */
+/** Returns gateway calls: the caller's own, or everyone's if an owner gives no `user_id`. Rejects with 403 for other users' calls. */
 export const gatewayCalls = async (
   { store }: DomainContext,
   caller: UserCaller,
@@ -53,12 +53,12 @@ export const gatewayCalls = async (
 type UsageAsked = {
   readonly by: UsageDimension;
   readonly range: CostRange;
-  /** Offset of the clock that days start by, ahead of UTC, in milliseconds. */
+  /** Offset of the time zone from UTC in milliseconds; positive east of UTC. */
   readonly offset: number;
   readonly user_id: string | undefined;
 };
 
-/** Returns totals of all model calls of a range, by chats and the gateway. Rejects with 403 for other users' calls. */
+/** Returns totals of the model calls in a time range, both of chats and of the gateway. Rejects with 403 for other users' calls. */
 export const aiUsage = async (
   { store }: DomainContext,
   caller: UserCaller,

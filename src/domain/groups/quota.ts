@@ -1,4 +1,4 @@
-// The daily cost of a member's workspaces in an organization, for themselves and administrators.
+// Returns the daily cost and the budget of a member's workspaces in an organization, to the member and to administrators.
 import { computeQuota } from "#actors/workspace/quota.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { WorkspaceQuota } from "#schema/users/group.ts";

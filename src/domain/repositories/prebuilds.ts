@@ -47,7 +47,7 @@ export const listVisiblePrebuilds = async (ctx: DomainContext, caller: UserCalle
     .map(({ prebuild, owner_name }) => present(ctx, prebuild, owner_name));
 };
 
-/** Adds a repository and starts its first build. Throws 400 by the field, 403, and 409 for a duplicate. */
+/** Adds a repository and starts its first build. Rejects with 400, with 403, and with 409 for a duplicate or at the limit. */
 export const addRepositoryPrebuild = async (
   ctx: DomainContext,
   caller: UserCaller,
@@ -109,13 +109,13 @@ const newRow = ({ caller, organization_id, plan, input, now }: NewRow): Reposito
   created_at: now,
 });
 
-/** Checks for a new commit now. Throws 404, 403. */
+/** Checks for a new commit now. Rejects with 404 if the prebuild does not exist or the caller may not manage it. */
 export const buildRepositoryPrebuild = async (ctx: DomainContext, caller: UserCaller, id: string): Promise<void> => {
   const row = await find(ctx, caller, id);
   await ctx.store.commit([setTimer(IMAGE_PREBUILD, row.id, LOOK, ctx.clock.now())], undefined, FIRST_PART);
 };
 
-/** Stops building in advance; existing images are kept until all images are too large. Throws 404. */
+/** Removes the prebuild. Its images stay until the cleanup of old images removes them. Rejects with 404. */
 export const removeRepositoryPrebuild = async (ctx: DomainContext, caller: UserCaller, id: string): Promise<void> => {
   const row = await find(ctx, caller, id);
   const now = ctx.clock.now();
@@ -141,7 +141,7 @@ export const receivePush = async (
   await ctx.store.commit([setTimer(IMAGE_PREBUILD, row.id, LOOK, due)], undefined, FIRST_PART);
 };
 
-/** What the prebuild keeper needs. */
+/** Returns the functions with which the prebuild keeper plans, builds and removes images. */
 export const imagePrebuilding = (ctx: DomainContext): Pick<ImagePrebuildDeps, "plan" | "build" | "remove"> => {
   const images = (): RepositoryImages => {
     const found = ctx.provisioners.get("docker")?.images;
@@ -155,7 +155,7 @@ export const imagePrebuilding = (ctx: DomainContext): Pick<ImagePrebuildDeps, "p
   };
 };
 
-/** Returns the newest commit of the default branch, read as the person who added the prebuild, while they have access. Throws AppError. */
+/** Returns the plan for the newest commit of the default branch, read with the current rights of the prebuild's owner. Throws AppError. */
 const planFor = async (ctx: DomainContext, row: RepositoryPrebuildRow): Promise<RepositoryPlan> => {
   const owner = await asCaller(ctx.store, row.owner_id);
   const organization = await ctx.store.get(findOrganization({ id: row.organization_id }));

@@ -1,4 +1,4 @@
-// Changes of an existing task: its prompt, messages to its chat, pausing, resuming and deleting.
+// Changes an existing task: its prompt, messages to its chat, pausing, resuming and deleting.
 import { END_CHAT, GIVE_PROMPT, TASK } from "#actors/tasks/keeper.ts";
 import { conflict, forbidden, notFound } from "#base/errors.ts";
 import { findChatPlace } from "#db/chats/chats.ts";
@@ -39,7 +39,7 @@ export const changePrompt = async (
   });
 };
 
-/** Sends a message to the task's chat, or queues it during a turn. Throws 403, and 409 if the chat cannot work. */
+/** Sends a message to the chat of the task, or queues it during a turn. Throws 403; 409 if the chat cannot receive messages. */
 export const sendToTask = async (
   ctx: DomainContext,
   task: TaskRow,
@@ -90,7 +90,10 @@ export const resumeTask = async (ctx: DomainContext, task: TaskRow, caller: User
   return build;
 };
 
-/** Deletes the task with its workspace and archives its chat, in one batch with the delete build. Throws 403, 409. */
+/**
+ * Deletes the task in one batch with the delete build of its workspace. A timer in the batch archives the chat afterwards. Throws 403, 404,
+ * 409.
+ */
 export const deleteTask = async (ctx: DomainContext, task: TaskRow, caller: UserCaller): Promise<void> => {
   const now = ctx.clock.now();
   const rows = [

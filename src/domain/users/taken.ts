@@ -1,4 +1,4 @@
-// Converts a commit that failed because a name is taken into a 409 that says which.
+// Converts a commit that failed because a name is taken into a 409 that names the field.
 import { type AppError, conflict } from "#base/errors.ts";
 import { CommitError } from "#db/engine/store.ts";
 
@@ -12,5 +12,5 @@ export const toTakenConflict = (error: unknown, names: Readonly<Record<string, s
   ]);
 };
 
-/** The unique columns of users. */
+/** Maps the unique indexes of users to fields of the request. */
 export const USER_NAMES = { users_username: "username", users_email: "email" } as const;

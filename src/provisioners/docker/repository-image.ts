@@ -1,5 +1,5 @@
-// The image of a repository: built once per configuration by the engine, found by its key, and removed, least recently used first, when all
-// images together are too large (rules RW-13 to RW-16).
+// Builds the image of a repository once per configuration and finds it by its key. Removes the least recently used images when their total
+// size exceeds the limit (rules RW-13 to RW-16).
 import { sha256 } from "#base/ids.ts";
 import { log } from "#base/log.ts";
 import { joinStreams, tarEnd, tarEntry } from "#base/program-tar.ts";
@@ -57,7 +57,7 @@ export type ImageBuild = Pull & {
 
 export type BuiltImage = Image & { readonly image: string };
 
-/** One build per key at a time; concurrent callers find its image. */
+/** Running builds by key. Concurrent callers wait for the build and use its image. */
 const building = new Map<string, Promise<unknown>>();
 
 const places = new BuildPlaces(2);
@@ -114,7 +114,7 @@ const dockerfileImage = (build: ImageBuild, wanted: NonNullable<RepositoryPlan["
     const text = await source.read(wanted.dockerfile);
     if (text === undefined) throw new ProvisionError(`${wanted.dockerfile} cannot be read at ${plan.commit}.`);
     checkDockerfile(text, given, build.registry?.name);
-    // The copy is there until the engine has read it.
+    // Awaited here, so that `source` stays open until the engine has read the archive.
     if (isInside) return await buildImage(build, name, source.archive(wanted.tree), query);
     const dockerfile = tarEntry(OUTSIDE, new TextEncoder().encode(text));
     await buildImage(build, name, joinStreams([dockerfile, source.archive(wanted.tree)]), query);
@@ -133,10 +133,13 @@ const checkIds = async (
   );
 };
 
-/** The name that a Dockerfile outside of its context gets inside it. */
+/** The name under which a Dockerfile from outside the build context is added to the context. */
 const OUTSIDE = ".slipway.Dockerfile";
 
-/** Returns the image with this key, calling `make` if it is missing or too old. */
+/**
+ * Returns the image with this key. Pulls it or builds it with `make` if it is missing or too old, and always builds it if `isFresh`. If
+ * that fails, returns the existing image.
+ */
 const kept = async (
   build: ImageBuild,
   key: string,
@@ -147,7 +150,7 @@ const kept = async (
   const image = `${REPOSITORY_IMAGE}:${key}`;
   build.used?.(image);
   if (building.has(key)) report.yieldSlot?.();
-  // In turn: the second one finds what the first one has built.
+  // Waits for a running build of the same key, and then uses its image.
   while (building.has(key)) await building.get(key)?.catch(() => {});
   signal.throwIfAborted();
   const known = await findImage(build, image);
@@ -186,7 +189,7 @@ type Needed = {
   readonly isFresh: boolean;
 };
 
-/** Tags the image from the registry unless it is too old; otherwise builds it. */
+/** Pulls and tags the registry's image, or builds one if the registry has none or only an old one. */
 const pulledOrMade = async (
   build: ImageBuild,
   { key, image, isKnown, isFresh }: Needed,
@@ -360,7 +363,7 @@ const isOwnName = (tag: string): boolean => tag.startsWith(`${REPOSITORY_IMAGE}:
 const removeImage = async (engine: Engine, { Id, RepoTags }: Listed, signal: AbortSignal): Promise<boolean> => {
   const fine = [404, 409];
   if (await isUsed(engine, Id, signal)) return false;
-  // An image with several names cannot be removed by ID. One of our names is kept for an image that others are based on.
+  // An image with several tags cannot be removed by ID. One of our tags remains if the removal fails because other images are based on it.
   const [, ...others] = (RepoTags ?? []).toSorted((a, b) => Number(isOwnName(b)) - Number(isOwnName(a)));
   for (const tag of others) await engine.json("remove an image", "DELETE", `/images/${tag}`, { signal, fine });
   return (await engine.json("remove an image", "DELETE", `/images/${Id}`, { signal, fine })) !== undefined;

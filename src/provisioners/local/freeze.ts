@@ -10,7 +10,7 @@ const KEEPER =
 /** A process may have started another just before it was stopped, so the scan is repeated until it finds nothing new. */
 const MAX_ROUNDS = 100;
 const POLL_MS = 2;
-/** A process that takes longer waits for a vfork child that was stopped before its exec, and cannot be stopped itself. */
+/** A process that has not stopped by then waits for its vfork child, which was stopped before its exec, so it can never stop. */
 const STOP_TIMEOUT_MS = 300;
 /** Maximum number of attempts; between two attempts all processes are resumed. */
 const MAX_TRIES = 20;

@@ -23,7 +23,7 @@ const IMAGES = {
   typescript: "mcr.microsoft.com/devcontainers/typescript-node:22",
 } as const;
 
-/** Returns true if Slipway, not the repository, has chosen the image. */
+/** Returns true if the image is one of Slipway's defaults. */
 export const isDefaultImage = (image: string): boolean => Object.values<string>(IMAGES).includes(image);
 
 /** Files that indicate a project's language; the first existing one determines it. */
@@ -68,8 +68,8 @@ const HINTS: readonly (readonly [string, string])[] = [
 const MAX_CHOICES = 64;
 
 /**
- * Detects the configuration in `folder` of a repository, or else at its top. `chosen` is the path of the devcontainer.json to read; ignored
- * if it does not exist.
+ * Detects the configuration of a repository. Looks for each kind of file first in `folder`, then in the root. `chosen` is the path of the
+ * devcontainer.json to read; ignored if it does not exist.
  */
 export const detect = (files: readonly string[], folder = "", chosen?: string): Detection => {
   const places = folder === "" ? [""] : [`${folder}/`, ""];
@@ -95,7 +95,7 @@ export const detect = (files: readonly string[], folder = "", chosen?: string): 
   return { source: "language", choices: [], image, hints };
 };
 
-/** Returns all configurations of a folder, in order of preference. */
+/** Returns the paths of all devcontainer.json files of a folder, in order of preference. */
 const devcontainersIn = (files: readonly string[], place: string): string[] => {
   const usual = [`${place}.devcontainer/devcontainer.json`, `${place}.devcontainer.json`];
   const all = new Set(files);

@@ -1,4 +1,4 @@
-// Reads the other files that configure a repository's workspace: a compose file's service, .gitpod.yml and devfile.yaml.
+// Reads configuration other than devcontainer.json: a compose file's service, a Dockerfile, .gitpod.yml and devfile.yaml.
 import { parseYaml, YamlError } from "../yaml.ts";
 import {
   addPort,

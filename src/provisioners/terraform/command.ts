@@ -83,8 +83,8 @@ const APPEND =
   constants.O_RDWR | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW | (constants.O_NOATIME ?? 0);
 
 /**
- * Resolves or rejects only after the process has ended; rejects with errors of `line`, never because of the process. Does not block the
- * event loop on disk access.
+ * Resolves or rejects only after the process has ended. Rejects with errors of `line`; a failed command is a result. Reads large output in
+ * chunks, between which the event loop runs.
  */
 export const runCommand = async (options: CommandOptions): Promise<Ended> => {
   const { folder, clock, signal, line, most = OUTPUT_LIMIT } = options;
@@ -192,8 +192,8 @@ class Stop {
   }
 
   /**
-   * Kills the rest of the group after an interrupt, a kill or a crash: a shell of local-exec would otherwise continue alone. Does the same
-   * after any command except an apply, which may start the workspace's processes: a plan also runs the template's code.
+   * Kills the rest of the group, such as a local-exec shell, which would otherwise keep running. Spares it only after an apply that exited
+   * normally, because an apply may start the workspace's processes.
    */
   async ended(mark: ProcessMark | undefined, wasKilled: boolean): Promise<void> {
     const { args, folder } = this.#options;
@@ -250,7 +250,7 @@ class Output {
     return fstatSync(this.#out.fd).size - this.#outFrom + fstatSync(this.#err.fd).size - this.#errFrom > this.#most;
   }
 
-  /** Truncates the output, so that a program that does not stop printing while it is ended cannot fill the disk. */
+  /** Truncates the output, so that a program that keeps printing after the interrupt cannot fill the disk. */
   async cut(): Promise<void> {
     for (const file of [this.#out, this.#err]) if (fstatSync(file.fd).size > this.#most) await file.truncate();
   }
@@ -311,7 +311,7 @@ const formatFailure = (file: number, from: number): string => {
   return Buffer.concat(parts).toString("utf8");
 };
 
-/** Returns the process that an earlier server has started in this folder and that is still running. */
+/** Returns the processes that an earlier server started in this folder and that are still running. */
 const runningIn = (folder: string): ProcessMark[] => {
   const noted = notedIn(folder);
   if (noted) return isAlive(noted) ? [noted] : [];
@@ -327,7 +327,7 @@ const notedIn = (folder: string): ProcessMark | undefined => {
   }
 };
 
-/** Returns Terraform processes whose working directory is below this folder. */
+/** Returns Terraform processes whose working directory is this folder or below it. */
 const processesWorkingIn = (folder: string): ProcessMark[] => {
   if (!existsSync(folder)) return [];
   const inside = `${realpathSync(folder)}/`;
@@ -366,7 +366,7 @@ export const endRunning = async (folder: string, clock: Clock, grace: number): P
   while (marks.some(isAlive) && clock.monotonic() < until) await pause(clock, POLL_MS);
   for (const { pid } of marks) signalTo(-pid, "SIGKILL");
   while (marks.some(isAlive)) await pause(clock, POLL_MS);
-  // If it was killed together with the server, its children are recorded nowhere.
+  // If the process was killed together with the server, its children may still be running.
   const noted = notedIn(folder);
   if (noted) await endStrays(folder, noted);
   await rm(join(folder, MARK), { force: true });

@@ -1,6 +1,6 @@
 // Folders of completed builds whose result is not confirmed as stored. They are left when a server or worker is killed between the end of a
-// build and its confirmation, and contain an unencrypted state. They are listed for the component that knows what is stored, and removed
-// once it is (rule TF-37).
+// build and its confirmation, and contain an unencrypted state. The caller lists them, checks which states are stored and drops those (rule
+// TF-37).
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { log } from "#base/log.ts";
@@ -34,7 +34,7 @@ export class KeptBuilds {
     }
   }
 
-  /** Resolves when the workspace's folder no longer exists, or immediately if a run is active. Never rejects. */
+  /** Removes the workspace's folder. Does nothing while a run or another removal is active. Never rejects. */
   async remove(workspace_id: string): Promise<void> {
     if (this.#busy.has(workspace_id) || this.#going.has(workspace_id)) return;
     const gone = this.#getSession(workspace_id)
@@ -45,7 +45,7 @@ export class KeptBuilds {
     await gone;
   }
 
-  /** Returns readable states and removes folders without one. A state that cannot be read or stored is kept for a person. */
+  /** Returns the builds with readable states and removes folders without a state. An unreadable state stays for an administrator. */
   async list(): Promise<KeptBuild[]> {
     const found: KeptBuild[] = [];
     for (const workspace_id of await readdir(this.#root).catch(() => [])) {

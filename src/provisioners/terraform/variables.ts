@@ -1,5 +1,5 @@
 // The variables that a template declares, read from its files: a plan's `show -json` has no types, and there is no plan while a value is
-// missing (facts/terraform 3.24). Reads only `variable` blocks, in HCL and in JSON. Pure.
+// missing (facts/terraform 3.24). Also reads outputs and value files, and writes the file for `-var-file`. Pure.
 
 export type DeclaredVariable = {
   readonly name: string;
@@ -13,13 +13,13 @@ export type DeclaredVariable = {
 
 export type TemplateFile = { readonly name: string; readonly text: string };
 
-/** Returns variables in the order of file names and lines. Skips files that are not HCL. */
+/** Returns variables in the order of file names and lines. Files that cannot be parsed yield no variables. */
 export const parseDeclaredVariables = (files: readonly TemplateFile[]): DeclaredVariable[] =>
   files
     .toSorted((a, b) => (a.name < b.name ? -1 : 1))
     .flatMap(({ name, text }) => (name.endsWith(".json") ? fromJson(text) : fromHcl(text)));
 
-/** Returns the names in files of values (`terraform.tfvars`, `*.auto.tfvars`); these values are not asked for. */
+/** Returns the names of variables set in value files (`terraform.tfvars`, `*.auto.tfvars`). Users are not asked for them. */
 export const parseGivenNames = (files: readonly TemplateFile[]): Set<string> =>
   new Set(
     files.flatMap(({ name, text }) =>
@@ -88,7 +88,7 @@ const HEADS = {
   output: /^output\s+"?([A-Za-z_][\w-]*)"?\s*\{/,
 } as const;
 
-/** Returns the bodies of top-level `variable "x" {` blocks, or of another kind. */
+/** Returns the name and the range of the body of each top-level block of this kind, such as `variable "x" {`. */
 const findBlocks = (text: string, kind: keyof typeof HEADS): { name: string; from: number; to: number }[] => {
   const found: { name: string; from: number; to: number }[] = [];
   for (let at = 0; at < text.length; ) {
@@ -182,7 +182,7 @@ const stringIn = (expression: string): string | undefined => {
     .replaceAll("%%{", "%{");
 };
 
-/** Returns the file for `-var-file` (facts/terraform 2.6): texts quoted, values of other types as written. */
+/** Returns the file for `-var-file` (facts/terraform 2.6): strings quoted, values of other types as written, in parentheses. */
 export const variablesFile = (
   declared: readonly { readonly name: string; readonly type: string }[],
   values: Readonly<Record<string, string>>,

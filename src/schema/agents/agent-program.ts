@@ -3,7 +3,7 @@ import { type Static, Type as t } from "@sinclair/typebox";
 
 const Word = t.String({ maxLength: 100_000 });
 
-/** A path inside the home that cannot leave it. */
+/** A path relative to the home directory. The schema checks only its length. */
 const HomePath = t.String({ minLength: 1, maxLength: 1_024 });
 
 export const StartAgentProgram = t.Object({
@@ -11,10 +11,10 @@ export const StartAgentProgram = t.Object({
   id: t.String({ pattern: "^[0-9a-f-]{36}$" }),
   /** The chat it works for, which has its own home folder and runs one program at a time. */
   chat_id: t.String({ pattern: "^[0-9a-f-]{36}$" }),
-  /** The program and its arguments. `$NAME` is replaced by a variable of the workspace. */
+  /** The program and its arguments. `$NAME` is replaced by the workspace's environment variable of that name. */
   command: t.String({ minLength: 1, maxLength: 4_096 }),
   arguments: t.Array(Word, { maxItems: 100 }),
-  /** `$NAME` in values is replaced by a variable of the workspace. */
+  /** Environment variables. `$NAME` in values is replaced by the workspace's environment variable of that name. */
   variables: t.Record(t.String({ minLength: 1, maxLength: 256 }), Word),
   /** Variables whose value is the workspace's model token get the chat's token instead, so that calls are charged to the chat. */
   model_tokens: t.Optional(t.Object({ of_workspace: t.String({ minLength: 1 }), of_chat: t.String({ minLength: 1 }) })),

@@ -1,5 +1,5 @@
 // The context that a workspace provides to its chats: instruction files, skills and MCP servers (specification "Chat context").
-// `StoredResource` is the stored form with the body, which never leaves the server.
+// `StoredResource` is the stored form with the body, which the API never returns.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
@@ -41,6 +41,6 @@ export type StoredResource = {
   readonly truncated?: true;
   readonly skill_name?: string;
   readonly skill_description?: string;
-  /** Each name is prefixed with the server's name and two underscores. */
+  /** Names usually have the server's name and two underscores as a prefix. */
   readonly tools?: readonly StoredTool[];
 };

@@ -191,7 +191,9 @@ testInside("[BU-10] a call's usage is stored although the queue of writes is ful
   await store.commit([insertBudget({ ...row, created_at: now, updated_at: now })]);
   let refusals = 0;
   const commit: Store["commit"] = (...args) =>
-    refusals-- > 0 ? Promise.reject(new CommitError("overloaded", "too many writes are waiting")) : store.commit(...args);
+    refusals-- > 0
+      ? Promise.reject(new CommitError("overloaded", "too many writes are waiting"))
+      : store.commit(...args);
   const busy: Store = Object.assign(Object.create(null), {
     commit,
     all: store.all.bind(store),

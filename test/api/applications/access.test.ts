@@ -49,14 +49,14 @@ const OTHERS = { member: 404, "template admin": 404, auditor: 404, agent: 401, g
 const MEMBERS = { member: 200, "template admin": 200, auditor: 200 };
 
 describe("an app or a port", () => {
-  test("[AX-4] is opened by the people its level admits, and by nobody else", async () => {
+  test("[AX-4] opens only for the people that its share level includes", async () => {
     expect(await statuses("owner")).toEqual({ ...USERS, ...OTHERS });
     expect(await statuses("organization")).toEqual({ ...USERS, ...OTHERS, ...MEMBERS });
     expect(await statuses("authenticated")).toEqual({ ...USERS, ...OTHERS, ...MEMBERS });
     expect(await statuses("public")).toEqual({ ...USERS, ...MEMBERS, agent: 200, guest: 200 });
   });
 
-  test("[AX-4] that is a port without a share is for people who use the workspace; sharing opens it, unsharing closes it", async () => {
+  test("[AX-4] opens an unshared port only for users of the workspace, and for others while it is shared", async () => {
     const port = String(world.app.port);
     expect(await statuses(port)).toEqual({ ...USERS, ...OTHERS });
     await share("organization");
@@ -89,7 +89,7 @@ describe("an app or a port", () => {
     expect([program.status, program.headers.get("www-authenticate")]).toEqual([401, "Bearer"]);
   });
 
-  test("[AX-4] accepts writes and WebSockets with the cookie from its own pages only", async () => {
+  test("[AX-4] rejects writes with the cookie from pages of other origins", async () => {
     const cookie = `service_session_token=${world.token}`;
     const post = async (headers: Record<string, string>) =>
       (await world.get(world.path("owner"), { method: "POST", headers: { cookie, ...headers } })).status;
@@ -102,7 +102,7 @@ describe("an app or a port", () => {
     expect(await post({ "sec-fetch-site": "same-site" })).toBe(403);
   });
 
-  test("[AX-2] has hosts of exactly one form; they answer for the app alone", async () => {
+  test("[AX-2] has exactly one form of hostname, which serves only the app", async () => {
     const { token } = world;
     const to = async (host: string) => (await world.get("/api/v2/users/me", { token, headers: { host } })).status;
     const good = world.host("owner");
@@ -122,7 +122,7 @@ describe("an app or a port", () => {
     for (const host of wrong) expect([host, await to(host)]).toEqual([host, 421]);
   });
 
-  test("[AX-5] of an unreachable workspace says why to its users alone, as a page or as the generic body", async () => {
+  test("[AX-5] explains only to users of the workspace why it is unreachable, as a page or as JSON", async () => {
     await using other = await startAppWorld({
       apps: (port) => [{ slug: "mine", url: `http://localhost:${port}`, share: "public" }],
     });
@@ -137,7 +137,7 @@ describe("an app or a port", () => {
     await other.app[Symbol.asyncDispose]();
     const agent = () => other.owner.get<WorkspaceAgent>(`/api/v2/workspaceagents/${other.agent_id}`);
     await until(async () => (await agent()).lifecycle_state === "ready");
-    // Not just started, so that nothing is considered still starting.
+    // Pretends that the agent started long ago, so that the app does not count as still starting.
     await contextOf(other.server).store.commit([{ sql: "update agents set ready_at = 1", rows: [[]] }]);
     const silent = await look();
     expect(silent).toMatchObject({ status: 502, message: "The app is not responding." });

@@ -1,4 +1,4 @@
-// When the entry of a rejected change is written, that the response never depends on it, and the limit on their number.
+// Audit entries of rejected changes: their timing, their independence from the response, and their rate limit.
 import { afterEach, expect, test } from "bun:test";
 import { configureLogging, resetLogging } from "#base/log.ts";
 import { lazyOrigin, withOrigin } from "#base/origin.ts";
@@ -15,7 +15,7 @@ import { openStored } from "#test/support/stored.ts";
 
 afterEach(resetLogging);
 
-/** Records the server's log messages from now on. */
+/** Captures the messages of warnings logged from now on. */
 const listen = (): string[] => {
   const words: string[] = [];
   const write = (line: string): void => void words.push((JSON.parse(line) as { message: string }).message);
@@ -23,7 +23,7 @@ const listen = (): string[] => {
   return words;
 };
 
-/** A store that records commits; the first `failing` ones fail. */
+/** Creates a RefusedChanges over a store that counts commits; the first `failing` commits fail. */
 const openPlace = (failing = 0) => {
   const clock = new ManualClock();
   const place = { clock, commits: 0, failing };
@@ -41,7 +41,7 @@ const openPlace = (failing = 0) => {
   return Object.assign(place, { refused, refuse });
 };
 
-test("[AU-18] nothing is read or written before the response is sent; a full disk harms nothing", async () => {
+test("[AU-18] writes nothing before the response is sent, and continues after a failed write", async () => {
   const place = openPlace(1);
   place.refuse("ann");
   place.refuse("bob");
@@ -51,7 +51,7 @@ test("[AU-18] nothing is read or written before the response is sent; a full dis
   expect(place.commits).toBe(2);
 });
 
-test("[AU-19] sixty a minute for each caller, independent of others", async () => {
+test("[AU-19] records at most sixty rejected changes a minute for each caller", async () => {
   const words = listen();
   const place = openPlace();
   for (let i = 0; i < 100; i++) place.refuse("ann");
@@ -65,7 +65,7 @@ test("[AU-19] sixty a minute for each caller, independent of others", async () =
   expect(place.commits).toBe(62);
 });
 
-test("[AU-19] beyond a thousand waiting entries the log reports the first, and recording resumes when they are written", async () => {
+test("[AU-19] drops entries beyond a thousand pending ones with one warning, and resumes once they are written", async () => {
   const words = listen();
   const place = openPlace();
   for (let i = 0; i < 1_200; i++) place.refuse(`user-${i}`);
@@ -84,7 +84,7 @@ test("[AU-17] server errors and rate-limited requests are not recorded", async (
   expect(place.commits).toBe(0);
 });
 
-test("[AU-17] an operation is identified by its route, with the objects in its path", () => {
+test("[AU-17] finds the operation of a request by its route, and its path parameters", () => {
   const routes = [
     "DELETE /api/v2/users/:user",
     "DELETE /api/v2/users/:user/keys/:key",
@@ -105,7 +105,7 @@ test("[AU-17] an operation is identified by its route, with the objects in its p
 });
 
 testInside(
-  "[AU-18] a server that stops writes its refusals first",
+  "[AU-18] a server writes pending entries before it stops",
   async () => {
     using directory = tempDirectory();
     {

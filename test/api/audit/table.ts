@@ -1,19 +1,19 @@
-// What operations leave in the audit log, read by everything.test.ts, where it does not follow from the `audit` that they declare. In AUDITED are
-// those that make something, whose refusals leave no entry, and those whose call or entry is another one than declared; in UNTOLD are
-// those that leave none, with the reason (rules AU-2, AU-17).
+// The audit entries that everything.test.ts expects of operations, where the operation's declared `audit` is not enough. AUDITED lists
+// operations that create something, whose rejections leave no entry, and operations that need another call or leave another entry. UNTOLD
+// lists operations that leave no entry, with the reason (rules AU-2, AU-17).
 import type { Row } from "../edge/matrix-table.ts";
 import type { CallerName, MakerName } from "../edge/matrix-world.ts";
 import { A, B, C, K, O, T, U, V, W } from "../edge/paths.ts";
 import type { Preparation } from "./preparations.ts";
 
 export type Told = {
-  /** `action resource_type` of the entries, in their order. Left away: the one of a refusal. */
+  /** `action resource_type` of the entries, in order. If absent, the entry is the same as for a rejected call. */
   readonly is?: string;
-  /** The same of a refusal, where it is none of those. */
+  /** `action resource_type` of the entry for a rejected call, if it differs from `is`. */
   readonly refused?: string;
-  /** What differs from the call that the authorization matrix makes. */
+  /** Overrides for the authorization matrix's call. */
   readonly row?: Partial<Row>;
-  /** What differs in a call that is refused. */
+  /** Overrides for the call that is rejected. */
   readonly refusedRow?: Partial<Row>;
   readonly who?: CallerName;
   /** Creates what the call needs. */
@@ -25,7 +25,7 @@ const CONFIG = "/api/v2/chats/config";
 const LIMITS = "/api/v2/chats/usage-limits";
 const share = { agent_name: "dev", port: 8080, protocol: "http", share_level: "owner" };
 
-/** A port that is shared before all calls. */
+/** A port that is already shared before the first call. */
 export const REFUSED_PORT = { agent_name: "dev", port: 9090, protocol: "http", share_level: "owner" };
 
 // biome-ignore format: a table
@@ -37,7 +37,7 @@ export const AUDITED: Readonly<Record<string, string | Told>> = {
   [`PUT ${U}/status/{status}`]: { row: { path: { status: "suspend" } } },
   [`PUT ${U}/roles`]: { row: { body: { roles: ["auditor"] } } },
   [`PUT ${U}/password`]: { who: "admin", row: { path: { user: "admin" }, body: { old_password: "correct-horse-battery", password: "another-long-Secret" } } },
-  // A success makes the first pair; a refusal is of one there is.
+  // The successful call creates a key pair; the rejected one would replace an existing pair.
   [`PUT ${U}/gitsshkey`]: { is: "create git_ssh_key", refused: "write git_ssh_key", row: { path: { user: "ada" } }, refusedRow: { path: { user: "{bob}" } } },
   [`POST ${U}/keys`]: "create api_key",
   [`POST ${U}/keys/tokens`]: "create api_key",
@@ -57,7 +57,7 @@ export const AUDITED: Readonly<Record<string, string | Told>> = {
   [`PATCH ${O}/settings/workspace-sharing`]: { fresh: "organization", row: { body: { sharing_disabled: true } } },
   "POST /api/v2/tasks/{user}": { is: "create task, create workspace, start workspace_build", who: "ada" },
   [`PATCH ${K}/input`]: { who: "ada" },
-  // A task is refused, and with it its workspace.
+  // The rejected call is audited as a change of the task, not of its workspace.
   [`POST ${K}/pause`]: { is: "stop workspace_build", refused: "write task" },
   [`POST ${K}/resume`]: { is: "start workspace_build", refused: "write task" },
   [`DELETE ${K}`]: { is: "delete task, delete workspace_build", refused: "delete task" },
@@ -93,7 +93,7 @@ export const AUDITED: Readonly<Record<string, string | Told>> = {
   [`DELETE ${W}/favorite`]: { who: "ada", needs: "favorite" },
   [`PATCH ${W}/acl`]: { who: "ada", row: { body: { user_roles: { "{bob}": "use" } } } },
   [`DELETE ${W}/acl`]: { who: "ada", needs: "shared" },
-  // A refusal is of a port that is shared before.
+  // The rejected call names a port that is already shared.
   [`POST ${W}/port-share`]: { is: "create port_share", refused: "write port_share", row: { body: share }, refusedRow: { body: REFUSED_PORT } },
   [`DELETE ${W}/port-share`]: { refusedRow: { body: REFUSED_PORT } },
   [`PUT ${W}/autoupdates`]: { row: { body: { automatic_updates: "always" } } },
@@ -102,7 +102,7 @@ export const AUDITED: Readonly<Record<string, string | Told>> = {
   [`PUT ${W}/dormant`]: { is: "write workspace, stop workspace_build", fresh: "workspace", row: { body: { dormant: true } } },
   [`PUT ${W}/extend`]: { needs: "running", row: { body: { deadline: "{later}" } } },
   [`POST ${W}/builds`]: { is: "delete workspace_build", row: { body: { transition: "delete" } } },
-  // The stop comes first; the start is what was wanted.
+  // A restart stops first; a rejected restart is audited as a start.
   [`POST ${W}/restart`]: { is: "stop workspace_build", refused: "start workspace_build" },
   [`POST ${W}/wake`]: { needs: "stopped" },
   [`PATCH ${B}/cancel`]: { needs: "pendingBuild" },
@@ -263,7 +263,7 @@ export const UNTOLD: Readonly<Record<string, string>> = {
   [`PUT ${C}/context`]: SAID,
 };
 
-/** Operations on what is not there in the town of the matrix: their refusals must leave no entry there. */
+/** Operations whose targets do not exist in the matrix's test data: rejected calls must leave no entry. */
 export const ABSENT: ReadonlySet<string> = new Set([
   `DELETE ${O}/mcp-servers/{mcp_server}/oauth2`,
   "DELETE /api/v2/external-auth/{externalauth}",

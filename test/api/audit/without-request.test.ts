@@ -1,4 +1,4 @@
-// Audit log entries of changes without a request, and the deletion of old entries. Uses stores without a server and checks the tables.
+// Audit log entries of changes without a request, their export, and the deletion of old ones. Uses a store without a server.
 import { Database } from "bun:sqlite";
 import { expect } from "bun:test";
 import { join } from "node:path";
@@ -38,7 +38,7 @@ const openPlace = () => {
   };
 };
 
-testInside("[AU-4] actions on the machine are recorded without an account, with how they were done", async () => {
+testInside("[AU-4] records command-line actions without a user, and says how they were performed", async () => {
   await using world = openPlace();
   const { place, clock, store, eyes } = world;
   await prepareIdentity({ store, clock, passwords: new Passwords(clock) }, testConfig(place.path, { env: NOBODY_YET }));
@@ -83,7 +83,7 @@ testInside(
     await store.commit(many);
     let pages = 0;
     const scan = <T>(query: Query<T>): Promise<T[]> => {
-      // Each page is first searched and then loaded.
+      // Counts only the query that searches a page; another one loads it.
       if (query.report === "audit") pages += 1;
       return store.scan(query);
     };
@@ -109,7 +109,7 @@ testInside(
 );
 
 testInside(
-  "[AU-14] old entries are deleted by kind, within the hour, in batches; entries kept forever stay",
+  "[AU-14] deletes old entries by kind, hourly and in batches, and keeps kinds without a limit",
   async () => {
     await using world = openPlace();
     const { clock, store, eyes } = world;

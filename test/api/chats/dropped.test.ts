@@ -43,7 +43,7 @@ test("[CH-40] a retry under the same key after a lost response gets the same res
   await using dropper = await startDropper(Number(world.server.url.port));
   const unlucky = new Client(dropper.url, owner.token);
   let count = 0;
-  /** Sends a request twice without a response, then with one, and again. */
+  /** Sends a request four times under one key: the first two responses are lost, the other two must be equal. */
   const post = async <T>(path: string, body: unknown): Promise<T> => {
     const headers = { "Idempotency-Key": `key-${count++}` };
     for (let n = 0; n < 2; n++) {

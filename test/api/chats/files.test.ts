@@ -1,4 +1,4 @@
-// Files of chats: which may be uploaded, how they are served, whose they are, which messages may reference them, and when they are deleted.
+// Files of chats: upload, download, ownership, references from messages, and deletion.
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { fileKeeper } from "#actors/chat/background/file-keeper.ts";
@@ -111,7 +111,7 @@ describe("uploading", () => {
     expect(() => typeOf(`<!doctype ${"[".repeat(60_000)}`, "x")).not.toThrow();
   });
 
-  test("[FL-3] names are sanitized, never paths, and encoded so that every client reads them", () => {
+  test("[FL-3] sanitizes file names, strips paths, and encodes names for all clients", () => {
     const named = (name: string) => parseFileName(`attachment; filename="${name}"`);
     expect(named("../../etc/passwd")).toBe("passwd");
     expect(named("C:\\\\Users\\\\me\\\\notes.txt")).toBe("notes.txt");
@@ -133,7 +133,7 @@ describe("uploading", () => {
 });
 
 describe("in messages", () => {
-  test("[FL-4] a message names its file; everyone sees its name and type, and the model gets its bytes", async () => {
+  test("[FL-4] a message's file part has the file's name and type, and the model gets the bytes", async () => {
     await using world = await openChatWorld();
     const notes = await uploaded(world, "remember the milk", { name: "notes.md", type: "text/markdown" });
     const chat = await createChat(world, "look", { content: [...said("look"), file(notes.toUpperCase())] });
@@ -155,7 +155,7 @@ describe("in messages", () => {
     const attachment = await readAttachment({ store, blobs }, notes);
     expect(new TextDecoder().decode(attachment?.bytes)).toBe("remember the milk");
     expect(await readAttachment({ store, blobs }, crypto.randomUUID())).toBeUndefined();
-    // The model side stores plain IDs; people see the specification's form.
+    // The model gets plain IDs; the API returns them in the specification's form.
     const picture = await uploaded(world, PNG, { name: "p.png", type: "image/png" });
     const sent = await world.owner.post<CreatedMessage>(`/api/v2/chats/${chat.id}/messages`, {
       content: [file(picture)],
@@ -206,7 +206,7 @@ describe("in messages", () => {
     expect((await owner.fetch("GET", `/api/v2/chats/files/${theirs}`)).status).toBe(404);
   });
 
-  test("[FL-5] two chats name one file at the same moment: one of them gets it", async () => {
+  test("[FL-5] only one of two concurrent chats can reference the same file", async () => {
     await using world = await openChatWorld();
     const id = await uploaded(world, "x");
     const make = () =>
@@ -218,7 +218,7 @@ describe("in messages", () => {
     expect((await world.owner.get<Chat[]>("/api/v2/chats")).length).toBe(1);
   });
 
-  test("[FL-6] a chat keeps its newest fifty files; a repeated request names its files again", async () => {
+  test("[FL-6] a chat keeps its newest fifty files, and a retried request may reference the same files", async () => {
     const clock = new ManualClock();
     await using world = await openChatWorld({ clock });
     const ids: string[] = [];
@@ -252,7 +252,7 @@ describe("in messages", () => {
   });
 });
 
-test("[FL-7] files without a message are deleted after thirty days, and unreferenced bytes with them", async () => {
+test("[FL-7] files without a message are deleted after thirty days, and their bytes one sweep later", async () => {
   await using world = await openChatWorld();
   const { store, blobs } = contextOf(world.server);
   let now = Date.now();

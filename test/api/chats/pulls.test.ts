@@ -20,7 +20,7 @@ const FIND = `${G}/pulls?head=team%3Afix&state=all&sort=created&direction=desc&p
 
 testNeeding(
   [needs.git],
-  "[PR-5] what a chat pushes is found at its host with its owner's account, shown with the chat, found in lists and searches, and followed until it is merged",
+  "[PR-5] finds the pull request of a pushed branch with the owner's account, shows it in the chat, lists and searches, and follows it until the merge",
   async () => {
     using provider = new FakeProvider();
     using host = new FakeGitApi();
@@ -107,7 +107,7 @@ testNeeding(
       expect([q, await found(q)]).toEqual([q, []]);
     expect((await found("archived:false")).sort()).toEqual([id, other.id].sort());
 
-    // Nothing has changed: the host is polled, and no event is published. Then it changes.
+    // Polling an unchanged pull request gets 304 and publishes no event. Then the pull request changes.
     host.asked.length = 0;
     await diffs.due(id);
     await diffs.idle();
@@ -124,7 +124,7 @@ testNeeding(
       [id],
     ]);
 
-    // A rate-limited host is not called, whoever requests it.
+    // A rate-limited host is not called, neither by polling nor for a request.
     host.refuse = () => new Response("", { status: 429, headers: { "retry-after": "3600" } });
     await diffs.due(id);
     await diffs.idle();

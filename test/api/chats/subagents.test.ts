@@ -1,5 +1,5 @@
-// A chat that starts a sub-agent, and one that asks before it acts, over the public API with a model server: as clients and providers see
-// it.
+// A chat that starts a sub-chat and, in plan mode, asks its user a question; over the public API and a model server, as clients and models
+// see it.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import type { Chat } from "#schema/chats/chat.ts";
 import { createChat, Follower, sendMessage } from "#test/support/chats.ts";
@@ -17,7 +17,7 @@ const callTool = (call: ModelCall, name: string, args: unknown): void =>
   call.say({ call: { id: `id-${name}`, name, args: JSON.stringify(args) } }, { finish: "tool_calls" }).end();
 const answer = (call: ModelCall, text: string): void => call.say({ text }, { finish: "stop" }).end();
 
-test("[SB-1] [SB-4] [PM-4] the demo model hands a task to an agent; an agent of a real one works below its chat and reports to it; a question ends the turn and its answer is a message", async () => {
+test("[SB-1] [SB-4] [PM-4] a chat starts a sub-chat and gets its report, with the demo model and with a real one; a question ends the turn and is answered by a message", async () => {
   await using world = await openModelWorld();
   await askDemo(world);
   const { model } = await addModel(world, "openai-compat", { model_config: { reasoning: { max: "low" } } });

@@ -1,4 +1,4 @@
-// Several ways of one prompt, in forks of a real local workspace: their results, which one is kept, and what is rejected.
+// Trials: one prompt tried in several forks of a real local workspace, keeping one of them, and rejected requests.
 import { expect } from "bun:test";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -19,7 +19,7 @@ import { awaitBuild, createWorkspace, ECHO, openWorld } from "#test/support/work
 
 const LOCAL = "provisioner: local\nresources: [{name: main, agents: [{name: main}]}]\n";
 
-/** A server with a running workspace and a chat in it, answered with `answer`. */
+/** Starts a server with a running workspace, whose home has the file `answer`, and an idle chat in it. */
 const openTrialWorld = async (more: Record<string, unknown> = {}) => {
   const models = new ScriptedModels();
   const world = await openWorld({ models });
@@ -56,14 +56,14 @@ const openTrialWorld = async (more: Record<string, unknown> = {}) => {
   };
 };
 
-/** The model does what it is asked: "write WORD" is one call, after which it is done. */
+/** Answers the prompt "write WORD" with a call that writes WORD to the file `answer`. */
 const write = (call: ScriptedCall): void => {
   const content = `${call.prompt.replace("write ", "")}\n`;
   call.callTool(`w-${call.prompt}`, "write_file", { path: "answer", content }).finish("tool_calls");
 };
 
 testInside(
-  "[TY-1][TY-3][TY-4][TY-9] ways work in separate forks, are checked, and the kept one becomes the workspace, after a snapshot of it",
+  "[TY-1][TY-3][TY-4][TY-9] runs ways in separate forks, checks them, and replaces the workspace's files with the kept way's after a snapshot",
   async () => {
     await using world = await openTrialWorld();
     const { admin, models, path, id, chat, answerIn } = world;
@@ -130,7 +130,7 @@ testInside(
       const agents = latest_build?.resources.flatMap((resource) => resource.agents) ?? [];
       return latest_build?.status === "running" && agents[0]?.lifecycle_state === "ready";
     });
-    // The chat continues in the first workspace.
+    // The kept way's chat continues in the original workspace.
     await sendMessage(world.speaker, second?.chat_id ?? "", "write three");
     write(await models.next());
     (await models.next()).say("done").finish();
@@ -142,7 +142,7 @@ testInside(
 );
 
 testInside(
-  "[TY-2][TY-3][TY-5][TY-6] ways ask like the chat, are checked again when they continue, stop together, and are all discarded; invalid requests are refused and change nothing",
+  "[TY-2][TY-3][TY-5][TY-6] ways request approval, are checked again after a new turn, and are stopped and discarded together; invalid requests change nothing",
   async () => {
     await using world = await openTrialWorld({ permission_mode: "ask" });
     const { admin, models, server, path, id, chat, speaker, answerIn } = world;
@@ -210,7 +210,7 @@ testInside(
     expect(stopped.ways.map(({ status }) => status)).toEqual(["passed", "stopped"]);
     expect(await refused({}, `${at}/stop`)).toBe("409: None of the ways is working.");
     expect(await refused({ way: 3 }, `${at}/keep`)).toStartWith("400: way must be 1 to 2");
-    // An interrupted approval leads to one more model call, which also ends.
+    // Interrupting a pending approval causes one more model call.
     await until(async () => (await admin.get<Chat>(`/api/v2/chats/${chats[1]}`)).status === "waiting");
 
     await admin.post<Trial>(`${at}/discard`);
@@ -234,7 +234,7 @@ testInside(
 
     // Deleting a chat also deletes its open ways.
     const last = await admin.post<Trial>(path, body);
-    // Also answers the call after the interrupted approval.
+    // Answers all calls, including the one after the interrupted approval.
     const speak = async (): Promise<void> => {
       for (;;) (await models.next()).say("nothing to do").finish();
     };
@@ -252,7 +252,7 @@ testInside(
 );
 
 testInside(
-  "[TY-1][TY-3][TY-4] coding agents work on ways, ask as in any chat, and the kept chat continues with its agent in the original workspace",
+  "[TY-1][TY-3][TY-4] coding agents work on ways and request approval, and the kept chat continues with its agent in the original workspace",
   async () => {
     await using world = await openTrialWorld({ permission_mode: "ask" });
     const { admin, path, id, answerIn } = world;

@@ -59,7 +59,7 @@ const sweep = async (): Promise<void> => {
   await connectionUpkeep.idle();
 };
 
-test("[CG-2] [CG-4] a session is logged once and ends once, with its code; editors by name, ports by number", async () => {
+test("[CG-2] [CG-4] logs each session once, with one end and its exit code; logs editors by name and ports by number", async () => {
   const seeded = await seedAgent(server);
   const id = uuid();
   await tell(seeded, { id }, { id }, { action: Action.DISCONNECT, reason: "unknown" });
@@ -105,7 +105,7 @@ test("[CG-4] an agent's clock is used if it is within an hour, and nothing start
   expect(begun.sort((a, b) => a - b)).toEqual([-60_000, 0, 0]);
 });
 
-test("[CG-5] at most 300 connections a minute are logged; the next minute there is room again", async () => {
+test("[CG-5] logs at most 300 connections per minute", async () => {
   const seeded = await seedAgent(server);
   await tell(seeded, ...Array.from({ length: 320 }, () => ({})));
   expect(await of(seeded)).toHaveLength(300);
@@ -114,7 +114,7 @@ test("[CG-5] at most 300 connections a minute are logged; the next minute there 
   expect(await of(seeded)).toHaveLength(301);
 });
 
-test("[CG-6] an agent that restarts, or whose build was replaced, leaves nothing open", async () => {
+test("[CG-6] closes the open connections of an agent that restarts or whose build was replaced", async () => {
   const seeded = await seedAgent(server);
   await tell(seeded, {});
   clock.advance(1_000);
@@ -160,7 +160,7 @@ test("[CG-7] finds by type, state, people, workspace, connection and time, and r
   ]);
 });
 
-test("[CG-8] readers of the audit log can read it, page by page; an organization's auditor sees only that one", async () => {
+test("[CG-8] pages the connection log for readers of the audit log; an organization auditor sees only that organization", async () => {
   const [one, two] = [await seedAgent(server), await seedAgent(server)];
   await tell(one, {}, {}, {});
   await tell(two, {});
@@ -189,7 +189,7 @@ test("[CG-8] readers of the audit log can read it, page by page; an organization
   expect((await admin.fetch("GET", `/api/v2/connectionlog?after_id=${uuid()}`)).status).toBe(400);
 });
 
-test("[CG-9] is deleted after 90 days, or as an owner sets, which is recorded", async () => {
+test("[CG-9] deletes entries after 90 days or the retention that an owner sets, and audits changes of the retention", async () => {
   const seeded = await seedAgent(server);
   await tell(seeded, {});
   const path = "/api/v2/connectionlog/retention";
@@ -215,7 +215,7 @@ test("[CG-9] is deleted after 90 days, or as an owner sets, which is recorded", 
   expect((await auditor.fetch("PUT", path, { days: 1 })).status).toBe(403);
 });
 
-test("[CG-6] a server's connections end when another starts", async () => {
+test("[CG-6] closes the connections that a stopped server left open", async () => {
   const seeded = await seedAgent(server);
   const { connections } = contextOf(server);
   connections.begin({ agent_id: seeded.agent_id, type: "reconnecting_pty", user_id: null, ip: null, user_agent: "" });

@@ -12,7 +12,7 @@ const startsOf = (zone: string, from: string, days: number): string[] => {
   return Array.from({ length: days }, (_, i) => new Date(startOf(first + i)).toISOString().slice(5, 16));
 };
 
-test("[IN-11] a day starts at its first moment, also if clocks change at midnight or the offset has quarters", () => {
+test("[IN-11] a day starts at its first moment, even if clocks change at midnight or the offset is not a whole number of hours", () => {
   expect(startsOf("Europe/Berlin", "2030-03-30", 3)).toEqual(["03-29T23:00", "03-30T23:00", "03-31T22:00"]);
   expect(startsOf("America/New_York", "2030-11-02", 3)).toEqual(["11-02T04:00", "11-03T04:00", "11-04T05:00"]);
   // Clocks went from midnight to one, so there was no midnight.
@@ -22,7 +22,7 @@ test("[IN-11] a day starts at its first moment, also if clocks change at midnigh
   expect(startsOf("Pacific/Pago_Pago", "2030-01-01", 1)).toEqual(["01-01T11:00"]);
 });
 
-test("[IN-11] every moment is in the day that started last, in all existing zones", () => {
+test("[IN-11] every moment is in the day that started last, in a sample of all zones", () => {
   for (const zone of Intl.supportedValuesOf("timeZone").filter((_, i) => i % 7 === 0)) {
     const { dayOf, startOf } = namedZone(zone);
     for (let at = Date.UTC(2030, 0, 1, 12); at < Date.UTC(2031, 0, 1); at += 86_400_000 * 13) {

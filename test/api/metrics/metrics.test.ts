@@ -63,7 +63,7 @@ const figure = (families: Map<string, Family>, name: string, labels: Record<stri
 const requestsTo = (families: Map<string, Family>, route: string, status: number): number =>
   figure(families, "slipway_http_requests_total", { method: "GET", route, status: `${status}` }) ?? 0;
 
-test("[OP-6] metrics are Prometheus text, only at /metrics of their own address", async () => {
+test("[OP-6] serves Prometheus metrics only at /metrics of the metrics address", async () => {
   const families = await scrape();
   expect([...families.keys()].filter((name) => name.startsWith("slipway_")).length).toBeGreaterThan(20);
   for (const name of ["slipway_event_loop_delay_seconds", "process_resident_memory_bytes"])
@@ -143,7 +143,7 @@ test("[OP-6] the parser of these tests detects invalid formats", () => {
   }
 });
 
-test("[OP-6] metrics answer by address and by the server's own names, and to no other name", async () => {
+test("[OP-6] accepts IP addresses and the server's own names as the Host header, and rejects others with 421", async () => {
   const statusFor = async (host: string): Promise<number> => (await fetch(metrics, { headers: { host } })).status;
   expect(await statusFor("evil.example")).toBe(421);
   expect(await statusFor("localhost.evil.example:9100")).toBe(421);

@@ -15,7 +15,7 @@ await admin.post("/api/v2/organizations/team/members/lead");
 await admin.put("/api/v2/organizations/team/members/lead/roles", { roles: ["organization-admin"] });
 
 describe("an organization", () => {
-  test("[ID-15] is found by ID, by name ignoring case, and the default one by that word", async () => {
+  test("[ID-15] is found by ID and by case-insensitive name, and the default one as `default`", async () => {
     for (const text of [team.id, team.id.toUpperCase(), "team", "TEAM"]) {
       expect((await admin.get<Organization>(`/api/v2/organizations/${text}`)).id).toBe(team.id);
     }
@@ -35,7 +35,7 @@ describe("an organization", () => {
     expect(await post(admin, {})).toBe(400);
   });
 
-  test("[ID-15] is changed by its admin, and deleted by owners when it is empty and not the default one", async () => {
+  test("[ID-15] can be changed by its admin, and deleted by owners if it is empty and not the default", async () => {
     const patched = await lead.client.patch<Organization>("/api/v2/organizations/team", { description: "We build." });
     expect(patched).toMatchObject({ name: "team", display_name: "The team", description: "We build." });
     expect(await statusOf(outsider.client, "PATCH", "/organizations/team", { name: "x" })).toBe(404);
@@ -71,7 +71,7 @@ describe("members", () => {
     expect(await statusOf(mia.client, "GET", "/organizations/team")).toBe(404);
   });
 
-  test("[ID-16] leave an organization on their own, except for their only one", async () => {
+  test("[ID-16] can leave an organization unless it is their only one", async () => {
     await lead.client.post<Member>(`${MEMBERS}/mia`);
     expect(await statusOf(outsider.client, "DELETE", "/organizations/team/members/me")).toBe(404);
     expect(await statusOf(mia.client, "DELETE", "/organizations/team/members/lead")).toBe(404);
@@ -89,7 +89,7 @@ describe("members", () => {
     await admin.delete(`${MEMBERS}/mia`);
   });
 
-  test("[ID-16] see themselves and not each other; nobody assigns themselves a role", async () => {
+  test("[ID-16] see only themselves, and cannot assign roles to themselves", async () => {
     const path = "/organizations/default/members";
     expect((await mia.client.get<Member[]>(`/api/v2${path}`)).map((member) => member.username)).toEqual(["mia"]);
     expect(await statusOf(mia.client, "GET", `${path}/me`)).toBe(200);

@@ -29,7 +29,7 @@ export class OwnEngine implements AsyncDisposable {
   /** Starts it, for the first time or after a kill. */
   async start(): Promise<void> {
     rmSync(this.#pid, { force: true });
-    // A process that has ended with it may appear to be running until the system has reaped it.
+    // The killed engine's containerd may still appear to be running until the system has reaped it.
     const file = join(this.folder, "exec", "containerd", "containerd.pid");
     const former = existsSync(file) ? readFileSync(file, "utf8") : "none";
     await until(() => !existsSync(`/proc/${former}`), { what: "the former engine has ended" });

@@ -7,7 +7,7 @@ import { type ModelWorld, openModelWorld } from "./model-world.ts";
 
 export const SETTINGS = "/api/v2/ai/settings";
 
-/** Replaces the given gateway settings. */
+/** Replaces all gateway settings: enabled, with defaults except for the given settings. */
 export const setGateway = async (owner: Client, more: Partial<GatewaySettings> = {}): Promise<void> => {
   const settings: GatewaySettings = { enabled: true, in_workspaces: true, names: [], default_names: {} };
   await owner.put(SETTINGS, Object.assign(settings, more));

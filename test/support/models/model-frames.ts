@@ -13,7 +13,7 @@ export const protocolOf = (path: string): Protocol => {
   return path.includes("GenerateContent") ? "google" : "openai";
 };
 
-/** One item that a model says. */
+/** One item of a model's output. */
 export type Said =
   | { text: string }
   | { reasoning: string }
@@ -95,7 +95,7 @@ const openAiFrame = (said: Said, index: number): string => {
   return `${openAiChunk({}, ENDS.openai[said.finish], usage)}data: [DONE]\n\n`;
 };
 
-/** Returns an item of the answer from its start to its end. */
+/** Returns all events of one output item: added, its deltas, and done. */
 const item = (index: number, begun: Record<string, unknown>, between: string, done: Record<string, unknown> = begun) =>
   sse({ type: "response.output_item.added", output_index: index, item: begun }) +
   between +

@@ -14,7 +14,7 @@ const kindOf = ({ request }: ScriptedCall): CallKind => {
   return kinds.find(([, words]) => asked.includes(words))?.[0] ?? "turn";
 };
 
-/** Returns the next call of a kind; the others stay queued. */
+/** Returns a function that waits for the next call of a kind; other calls stay queued. */
 export const callsByKind = (models: Pick<ScriptedModels, "next">) => {
   const held: ScriptedCall[] = [];
   return async (kind: CallKind): Promise<ScriptedCall> => {

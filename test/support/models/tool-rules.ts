@@ -1,4 +1,4 @@
-// The tool definitions that model servers reject, in any protocol. Pure; used by receiver-rules.ts.
+// Checks for tool definitions that real model servers reject, in all protocols. Pure; used by receiver-rules.ts.
 
 export type Json = Readonly<Record<string, unknown>>;
 
@@ -35,7 +35,7 @@ const tools =
   (body) =>
     first(toolsOf(body), problem);
 
-/** Yields every schema nested in a schema. */
+/** Yields a schema and every schema nested in it. */
 function* schemasIn(schema: unknown, path = "$"): Iterable<readonly [Json, string]> {
   if (!isObject(schema)) return;
   yield [schema, path];

@@ -1,9 +1,9 @@
-// A proxy in front of a server that breaks connections on request: lost responses, statuses of its own, cut streams.
+// A proxy in front of a server that fails as a test says: it loses responses, answers with error statuses, and cuts streams.
 import { createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
 
 /**
- * The fate of a request: the server handles it and its response arrives or is lost; there is no response; or the proxy answers, with
- * `Retry-After: 0` or an hour.
+ * The fate of a request. `passes`: the response arrives. `lost`: the server handles the request, but its response is lost. `hangs`: no
+ * response. A status: the proxy answers with it and `Retry-After: 0`, or 3600 for `429 for an hour`.
  */
 export type Fate = "passes" | "lost" | "hangs" | 429 | 502 | 503 | "429 for an hour";
 

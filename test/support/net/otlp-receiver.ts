@@ -42,7 +42,7 @@ export class OtlpReceiver implements AsyncDisposable {
   readonly headers: Headers[] = [];
   /** Raw request bodies. */
   readonly texts: string[] = [];
-  /** Answers instead of accepting spans. */
+  /** If set, answers every request, and no spans are stored. */
   answer: (() => Response | Promise<Response>) | undefined;
   readonly #server = Bun.serve({
     port: 0,

@@ -1,6 +1,6 @@
 // Approval requests of a chat's sub-chats while the chat waits for them. Sub-chats have separate streams, so a follower of the chat alone
-// would not see the requests (rule CV-17). They come from the watch of all the user's chats and, at the start, from sub-chats that already
-// wait.
+// would not see the requests (rule CV-17). They come from the watch of all the user's chats and, after each connect, from sub-chats that
+// are already waiting.
 import type { Clock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
 import type { Chat } from "#schema/chats/chat.ts";
@@ -70,7 +70,7 @@ export class SubRequests implements Disposable {
     }
   }
 
-  /** Reports the status and the open request of a sub-chat, as its own stream would first. */
+  /** Reports the current status and open request of a sub-chat, which are the first events of its stream. */
   async #tellOf(id: string, title: string): Promise<void> {
     const { client, hear } = this.#options;
     using socket = await openSocket(client, `/api/v2/chats/${id}/stream?after_id=${Number.MAX_SAFE_INTEGER}`);

@@ -13,8 +13,7 @@ import { EXIT, type RunVerb, type VerbInput } from "../../verb.ts";
 import { jobLog, type Remote, withServer } from "../remote.ts";
 import { folderArchive } from "./folder.ts";
 
-// Uploads with progress.
-
+/** Bytes of the upload between two progress updates. */
 const PIECE = 64 * 1024;
 
 /** Returns the bytes as a stream. `onProgress` receives the number of bytes read so far. */

@@ -1,4 +1,4 @@
-// Maps the resources of a workspace with their agents, from the instances of a plan or state and the graph (facts/terraform 3.1 to 3.15).
+// Derives the resources of a workspace and their agents from the graph and the instances of a plan or state (facts/terraform 3.1 to 3.15).
 // Pure.
 import { getModule } from "./address.ts";
 import { type Belongings, toAgent } from "./agent.ts";

@@ -8,7 +8,7 @@ import { scaled } from "#test/support/pace.ts";
 
 setDefaultTimeout(scaled(30_000));
 
-/** How each is requested, and which part of the search it needs back. */
+/** For each provider: the tool in its request, and the part of a search that the next request must contain. */
 const KINDS: readonly (readonly [ProviderKind, asked: object, again: string])[] = [
   [
     "anthropic",
@@ -21,7 +21,7 @@ const KINDS: readonly (readonly [ProviderKind, asked: object, again: string])[] 
 const MODELS: Partial<Record<ProviderKind, string>> = { anthropic: "claude", openai: "gpt", google: "gemini-3-pro" };
 const search = { id: "search_1", query: "tea", url: "https://example.com/tea", title: "Tea" };
 
-test("[MO-36] [MO-37] a provider searches the web if the model's options allow it; results are shown, kept, and sent back to it alone", async () => {
+test("[MO-36] [MO-37] a provider searches the web if the model's options allow it; results are shown, stored, and sent back only to that provider", async () => {
   await using world = await openModelWorld();
   const { model: other } = await addModel(world, "openai-compat", { model: "other" });
   for (const [kind, asked, wanted] of KINDS) {

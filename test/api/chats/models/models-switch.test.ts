@@ -9,7 +9,7 @@ import type { ModelCall } from "#test/support/models/model-server.ts";
 import { addModel, openModelWorld } from "#test/support/models/model-world.ts";
 import { RECEIVERS } from "#test/support/models/receiver-rules.ts";
 
-/** Learned only from a rejection, once per model. */
+/** Rejections that Slipway learns from. Each model may cause one. */
 const LEARNED = /reasoning_content/;
 
 type Server = { readonly kind: ProviderKind; readonly model: string; readonly base?: string };
@@ -42,7 +42,7 @@ const idOf = (call: ModelCall, count: number): string => {
   }
 };
 
-/** Returns a walk that goes from each to each other once. */
+/** Returns a path that contains each ordered pair of different servers once. */
 const walk = (count: number): number[] => {
   const left = Array.from({ length: count }, (_, from) =>
     Array.from({ length: count }, (_, to) => to).filter((to) => to !== from),

@@ -1,5 +1,5 @@
-// The pure machine next to a running chat: every commit that the chat publishes must be explained by one command of the table (or by a step
-// and its consequence), and then both must show the same. Used by random-run.ts.
+// Runs the pure state machine alongside a live chat. For every published commit, one command (or a step and the command that follows it)
+// must lead to the published state. Used by random-run.ts.
 
 import type { ChatState } from "#actors/chat/machine/chat-state.ts";
 import type { Command, Execution, Message, NewMessage } from "#actors/chat/machine/decision.ts";
@@ -60,7 +60,7 @@ const moved = (before: ChatState, wish: Wish[], { messages, queue }: ChatNotice)
   const now = messages[0]?.created_at ?? queue.at(-1)?.created_at ?? 0;
   for (const one of wish) {
     const first_id = messages[inserted.length]?.id ?? 0;
-    // The consequence of a step belongs to the history that the step created.
+    // The command after a step applies to the history version that the step created.
     const own = one.type === "enter_requires_action" || one.type === "finish_turn";
     const command = { ...one, ...(own ? { history_version: state.history_version } : {}), first_id, now } as Command;
     const decision = transition(state, command);
@@ -74,7 +74,7 @@ const moved = (before: ChatState, wish: Wish[], { messages, queue }: ChatNotice)
 
 const shown = ({ state, inserted, reset }: Moved): ChatNotice => ({ ...toPicture(state), messages: inserted, reset });
 
-/** Without the columns that only a queue read from its table has. */
+/** Removes columns that a queued message has only when it is loaded from the database. */
 const withoutColumns = (notice: ChatNotice): ChatNotice => ({
   ...notice,
   queue: notice.queue.map(({ id, position, content, created_by, model_config_id, reasoning_effort, created_at }) => ({
@@ -88,10 +88,10 @@ const withoutColumns = (notice: ChatNotice): ChatNotice => ({
   })),
 });
 
-/** Follows one chat from inside; reports every commit that the table does not explain. */
+/** Subscribes to one chat's notices and records every commit that no command explains. */
 export class Machine implements Disposable {
   readonly wrong: string[] = [];
-  /** How often each command led from which state to which. */
+  /** Counts of transitions by "STATE COMMAND STATE". */
   readonly moves = new Map<string, number>();
   readonly commands = new Map<string, number>();
   #state: ChatState | undefined;

@@ -1,6 +1,6 @@
-// Several clients act randomly on a few chats, with randomly answering models, while followers come and go and the clock moves. Every
-// commit must be in the table, and in the end every follower has the same state as the database and the pure machine. Used by
-// random.test.ts and by test/crash/chats/server-chats-random.ts.
+// Several clients act randomly on a few chats, with randomly answering models, while followers connect and disconnect and the clock moves.
+// The state machine must explain every commit, and in the end every follower has the same state as the database and the state machine.
+// Used by random.test.ts and by test/crash/chats/server-chats-random.ts.
 import type { Chat, MessagePage } from "#schema/chats/chat.ts";
 import { type ChatWorld, createChat, Follower, openChatWorld, said, wordsOf } from "#test/support/chats.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
@@ -14,7 +14,7 @@ export type RandomOptions = {
   readonly chats?: number;
   /** Number of concurrent clients. */
   readonly clients?: number;
-  /** Only queue, promote, delete and edit. */
+  /** Only send (sometimes with an interrupt), promote, delete and edit. */
   readonly queueOnly?: boolean;
 };
 

@@ -12,9 +12,9 @@ const NIL = "00000000-0000-0000-0000-000000000000";
 
 type DetailProps = {
   readonly entry: AuditLog;
-  /** The user selected the entry. Otherwise it is the first entry, shown only where there is room alongside the list. */
+  /** Whether the user selected the entry. If not, it is the first entry, shown only on screens wide enough for the list and the entry. */
   readonly isChosen: boolean;
-  /** The address of the page without a selected entry. */
+  /** The URL of the page with no entry selected. */
   readonly back: string;
 };
 

@@ -22,7 +22,7 @@ type Values = Readonly<Record<string, string>>;
 /** `missing`: variables that need a value first. */
 type Made = { readonly template: Template } | { readonly missing: readonly TemplateVariable[] };
 
-/** Adds the template for an editor in the browser if it is missing, and returns the address of its form for a new workspace. */
+/** Adds the template for an editor in the browser, which must be missing, and returns the address of its form for a new workspace. */
 export const addEditor = async (): Promise<string> => {
   const example = (await call("GET /templates/examples")).find(({ kind }) => kind === EDITOR);
   if (!example) throw new Error("No template with VS Code can run on this server.");
