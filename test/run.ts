@@ -46,7 +46,7 @@ const ADVISORY_LINES = 20;
 /** More broken files than this are no accident, and are not retried. */
 const SECOND_TRIES = 8;
 /** Processes that share the files of a step: most tests wait for a server, a daemon or a disk more than half of the time. */
-const WORKERS = Math.min(5, availableParallelism() + 3);
+const WORKERS = Math.min(4, availableParallelism() + 2);
 /** Processes for the steps next to the large one: with one process, they take equally long. */
 const BESIDE = 1;
 const TEMP = tempPlace();

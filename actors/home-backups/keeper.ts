@@ -300,9 +300,11 @@ export class HomeBackupKeeper implements Chore {
       failpoint("home_backup_snapshot");
       const { store } = this.#deps;
       const known = await store.all(listHomeBackups({ workspace_id: home.id }));
-      base = known.find(
-        (one) => one.status === "ready" && one.error === "" && one.location === location && one.engine === "archive",
+      const newest = known.find(
+        (one) => one.status === "ready" && one.location === location && one.engine === "archive",
       );
+      // Older backups share chunks with a damaged one, so after damage everything is stored again.
+      base = newest?.error === "" ? newest : undefined;
       const facts = {
         workspace_id: home.id,
         workspace_name: home.name,
