@@ -1,5 +1,5 @@
-// The SQL files of a folder of migrations. Read while a module is loaded or bundled (`with { type: "macro" }`), so that no list of them is
-// kept and the compiled program has their texts inside.
+// Reads the SQL files of a migrations folder while a module is loaded or bundled (`with { type: "macro" }`), so that no list is maintained
+// and the compiled program contains the texts.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 

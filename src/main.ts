@@ -151,7 +151,7 @@ async function flush(code: number): Promise<number> {
   await Promise.race([flushed, stopped]);
   if (stopping.signal.aborted && !wasStopped) return EXIT.interrupted;
   const { failure } = output;
-  // A server that was told to stop has succeeded even if its output was closed.
+  // A server that was asked to stop has succeeded even if its output was closed.
   const isNoMatter = failure instanceof OutputGone && wasStopped;
   if (failure === undefined || isNoMatter) return code;
   if (!(failure instanceof OutputGone)) {

@@ -27,7 +27,7 @@ type Ways<T> = { readonly here: () => Promise<T>; readonly anywhere: () => Promi
 
 /**
  * Asks a job's owner to begin it, with retries. For the built-in worker, asks on this node only: if the job's shard moves, the job must not
- * begin on its new node with a worker that was told to stop.
+ * begin on its new node with a worker that was asked to stop.
  */
 export const beginWithRetries = <T>(
   clock: Clock,

@@ -301,7 +301,7 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
       const patch = { state: args.state, updated_at: this.#deps.clock.now() };
       const pushed = [updateBuild(build_id, patch, { expect: 1 }), auditState(state, build_id, patch.updated_at)];
       if (!isLatest) return { state, writes: pushed, reply: undefined };
-      // Whoever pushes a state knows what exists, so builds need not wait for a particular worker.
+      // The caller that pushes a state knows what exists, so builds need not wait for a particular worker.
       const tags = tagsHeard(state.tags);
       return {
         state: { ...state, tags, build: { ...state.build, ...patch } },

@@ -107,8 +107,8 @@ const MAY_USE = `(ws.owner_id = ch.owner_id
         or a.key in (select g.group_id from group_members g where g.user_id = ch.owner_id)))))`;
 
 /**
- * Pins what the workspace tells now, unless the chat has pinned something, the workspace has told nothing yet, or the chat's owner may no longer use
- * it: what is written there later is not theirs.
+ * Pins the workspace's current context, unless the chat has already pinned one, the workspace has none yet, or the chat's owner may no longer
+ * use the workspace.
  */
 export const pinContextOnce = (chat: number, workspace_id: string, now: number): Statement => ({
   touches: [],

@@ -1,5 +1,5 @@
-// Which chats a page of the list has, and in which order: filters, search and cursor. Answers with ids alone; what is shown of them is read
-// by views.ts. Runs on a reader Worker.
+// Selects the chats of a page of the list, in order: filters, search and cursor. Returns only IDs; views.ts reads what the list shows. Runs
+// on a reader Worker.
 import { and, eq, isNull, or, type SQL, sql } from "drizzle-orm";
 import { type Query, textNow } from "../engine/sql.ts";
 import { chats } from "../schema/chats.ts";
@@ -9,35 +9,41 @@ import { firstHits, type Matching, matchingRoots, rootMatches } from "./search.t
 
 export type ChatFilter = {
   readonly owner_id: string;
-  /** One's own chats, those of others that are shared with one of these (the user and the user's organizations), or both. */
+  /**
+   * Includes the user's own chats, chats of others that are shared with one of these subjects (the user and the user's organizations), or
+   * both.
+   */
   readonly mine: boolean;
   readonly shared_with: readonly string[];
   readonly archived: boolean;
   readonly has_unread?: boolean | undefined;
   readonly title?: string | undefined;
   readonly labels: readonly { readonly key: string; readonly value: string }[];
-  /** What must be true of its pull request. */
+  /** Conditions on the chat's pull request. */
   readonly pull: PullFilter;
 };
 
-/** The chats behind `after`, without the first `offset` of them. */
+/** The chats after `after`, without the first `offset` of them. */
 export type ChatPage = {
   readonly limit: number;
   readonly offset: number;
   readonly after?: Pick<ChatRow, "id" | "pin_order" | "updated_at"> | undefined;
 };
 
-/** The ids of root chats: one's own pinned chats by their place, then the others, the one that moved last first. */
+/** Returns the IDs of root chats: the user's pinned chats in their order, then the others, most recently updated first. */
 export const listPage = (filter: ChatFilter, page: ChatPage): Query<string> => walk(filter, page);
 
-/** The same page of a search: reads every hit, then walks the list. For words that are in few of the newest chats, but in many chats. */
+/**
+ * Returns the same page of a search. Reads every hit, then walks the list. For words that few of the newest chats contain, but many chats
+ * do.
+ */
 export const searchAllHits = (filter: ChatFilter, search: Matching, page: ChatPage): Query<string> =>
   walk(filter, page, isHit(filter, search));
 
-/** A search with more hits than that is not answered by looking at every chat that was hit. */
+/** Maximum hits for which every chat with a hit is examined. */
 const FEW_HITS = 2_000;
 
-/** The same page of a search that has few hits: looks at the chats that were hit and at no others. A single null where the hits are many. */
+/** Returns the same page of a search with few hits. Examines only the chats with hits. Returns a single null if there are many hits. */
 export const searchFewHits = (filter: ChatFilter, search: Matching, { limit, offset, after }: ChatPage) => {
   const pin = filter.mine
     ? sql`(case when ${chats.owner_id} = ${filter.owner_id} then ${chats.pin_order} else 0 end)`
@@ -61,20 +67,20 @@ export const searchFewHits = (filter: ChatFilter, search: Matching, { limit, off
     ) answer order by place`);
 };
 
-/** How many hits a search has, of any owner; `most` where it has more. */
+/** Returns the number of hits of a search over all owners, at most `most`. */
 export const countHits = (search: Matching, most: number): Query<number> =>
   textNow(sql`select count(*) from (${firstHits(search, most)}) hits`);
 
 /**
- * Those of these root chats that match, in any order. Looks into each by itself, whatever else has hits. Materialized, because PostgreSQL
- * would look into every chat there is and then keep these.
+ * Returns the given root chats that match, in any order. Examines each chat separately, whatever else has hits. Materialized, because
+ * PostgreSQL would otherwise examine every chat and then keep only these.
  */
 export const listMatching = (ids: readonly string[], search: Matching): Query<string> =>
   textNow(sql`with asked (id, key) as materialized (
       select ${chats.id}, ${chats.key} from ${chats} where ${chats.id} in (select value from json_each(${JSON.stringify(ids)})))
     select chats.id from asked chats where ${rootMatches(search)}`);
 
-/** Pinned chats stand apart, so that each part uses its own index. Reads no more of an index than the page and what is before it. */
+/** Reads pinned chats separately, so that each half uses its own index. Reads only the entries of an index up to the end of the page. */
 const walk = (filter: ChatFilter, { limit, offset, after }: ChatPage, hit?: SQL): Query<string> => {
   const last = Math.min(offset + limit, Number.MAX_SAFE_INTEGER);
   const unpinned = and(
@@ -115,7 +121,7 @@ const conditions = (filter: ChatFilter): (SQL | undefined)[] => {
   ];
 };
 
-/** Chats of others are found by whom they are shared with, one's own by the index of the list. */
+/** Finds chats of others by their shares, and the user's own by the index of the list. */
 const toSource = ({ owner_id, mine, shared_with }: ChatFilter): SQL | undefined => {
   const own = eq(chats.owner_id, owner_id);
   if (mine && shared_with.length === 0) return own;
@@ -124,19 +130,19 @@ const toSource = ({ owner_id, mine, shared_with }: ChatFilter): SQL | undefined 
   return shared_with.length === 0 ? sql`false` : mine ? or(own, shared) : shared;
 };
 
-/** Others' pins are their own affair. */
+/** Ignores the pins of other users. */
 const isUnpinned = ({ owner_id, shared_with }: ChatFilter): SQL =>
   shared_with.length === 0
     ? sql`${chats.pin_order} = 0`
     : sql`(${chats.pin_order} = 0 or ${chats.owner_id} <> ${owner_id})`;
 
 const isHit = ({ owner_id, shared_with }: ChatFilter, search: Matching): SQL => {
-  // The plus: the list is walked in its order and each key is looked up among the hits, never the other way round.
+  // The plus sign keeps SQLite walking the list in order and looking each key up among the hits, never the other way round.
   const own = sql`+${chats.key} in (${matchingRoots(owner_id, search)})`;
   if (shared_with.length === 0) return own;
   return sql`case when ${chats.owner_id} = ${owner_id} then ${own} else ${rootMatches(search)} end`;
 };
 
-/** Rows that come after this one in the order of the list. */
+/** Matches rows that follow this one in the order of the list. */
 const behind = ({ updated_at, id }: Pick<ChatRow, "id" | "updated_at">): SQL =>
   sql`(${chats.updated_at}, ${chats.id}) < (${updated_at}, ${id})`;

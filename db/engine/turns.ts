@@ -1,17 +1,16 @@
-// Who reads next: people take turns, and none of them has all places at the same time, so that what one person asks for, however much of it and
-// however costly, holds up no one else.
+// Shares the readers fairly: users take turns, and no user holds all slots, so that one user's expensive queries cannot block others.
 import { AppError } from "#base/errors.ts";
 import { originNow } from "#base/origin.ts";
 
 type Waiting = { readonly begin: () => void; readonly refuse: (error: Error) => void };
 
-/** What the server does for itself waits for a place, and takes as many as there are. */
+/** The server's own reads wait for a slot, too, but may take all of them. */
 const SERVER = "";
 
-/** All who have not signed in are one person. */
+/** All anonymous callers count as one user. */
 const STRANGERS = "strangers";
 
-/** Whose request is being answered; undefined: the server works for itself. */
+/** Returns the user whose request is being handled; undefined if the server works for itself. */
 export const personNow = (): string | undefined => {
   const origin = originNow();
   return origin && (origin().user_id ?? STRANGERS);
@@ -22,19 +21,19 @@ export class Turns {
   readonly #ofOne: number;
   readonly #limit: number;
   readonly #running = new Map<string, number>();
-  /** By person, and whose turn is next first. */
+  /** By user, in the order of their next turns. */
   readonly #waiting = new Map<string, Waiting[]>();
   #taken = 0;
   #size = 0;
 
-  /** `places`: how many may run at the same time, `ofOne` of one person; `limit`: how many may run or wait. */
+  /** `places`: maximum concurrent runs, `ofOne` for one user; `limit`: maximum runs that run or wait. */
   constructor({ places, ofOne, limit }: { places: number; ofOne: number; limit: number }) {
     this.#places = places;
     this.#ofOne = Math.max(1, ofOne);
     this.#limit = limit;
   }
 
-  /** Runs `work` when it is its turn. Rejects with 503 when too much waits. */
+  /** Runs `work` when it has a slot. Rejects with 503 when too many are waiting. */
   async run<T>(who: string = SERVER, work: () => Promise<T>): Promise<T> {
     if (this.#hasPlace(who)) this.#begin(who);
     else await this.#turn(who);
@@ -45,7 +44,7 @@ export class Turns {
     }
   }
 
-  /** Refuses all that wait. */
+  /** Rejects everything that waits. */
   refuseAll(error: Error): void {
     const all = [...this.#waiting.values()].flat();
     this.#waiting.clear();
@@ -63,7 +62,7 @@ export class Turns {
     });
   }
 
-  /** Refuses what came last of whoever has the most waiting: the newcomer's own request where that is the newcomer. */
+  /** Rejects the newest entry of the user with the most waiting entries, which may be the caller's own. */
   #makeRoom(who: string): void {
     const [crowd = who, jobs = []] = [...this.#waiting].reduce<[string?, Waiting[]?]>(
       (most, one) => (one[1].length > (most[1]?.length ?? 0) ? one : most),
@@ -93,7 +92,7 @@ export class Turns {
     for (const [next, jobs] of this.#waiting) {
       if (!this.#hasPlace(next)) continue;
       const [first] = jobs.splice(0, 1);
-      // Behind everyone else who waits.
+      // To the end of the queue.
       this.#waiting.delete(next);
       if (jobs.length > 0) this.#waiting.set(next, jobs);
       this.#size -= 1;

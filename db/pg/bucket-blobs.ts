@@ -112,7 +112,7 @@ export class BucketBlobs implements KeptElsewhere {
 
 const isStale = (error: unknown): boolean => error instanceof CommitError && error.reason === "stale";
 
-/** Converts errors of the bucket: callers are told to try again, and the cause goes to the log. */
+/** Converts errors of the bucket: callers are asked to retry, and the cause goes to the log. */
 const asked = async (what: string, work: () => Promise<void>): Promise<void> => {
   try {
     await work();

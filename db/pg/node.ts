@@ -56,7 +56,7 @@ export class ClusterNode extends LivingNode {
       await waiting.promise;
     } finally {
       signal?.removeEventListener("abort", stop);
-      // A node that was told to stop no longer wants the lease.
+      // A node that was asked to stop no longer wants the lease.
       if (this.#waiting.includes(waiting)) this.#waiting.splice(this.#waiting.indexOf(waiting), 1);
     }
   }

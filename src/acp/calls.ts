@@ -27,7 +27,7 @@ const NEW: Omit<AgentToolCall, "id"> = {
 /** Maximum size of a call's arguments and of its result. Larger ones are not readable and would slow everyone down. */
 const MAX_VALUES = 20_000;
 const MAX_CHARACTERS = 1024 * 1024;
-/** Diffs, texts and files of a call. An edit that shows only some of its changes would mislead whoever approves it, so none are kept. */
+/** Diffs, texts and files of a call. An edit that shows only some of its changes would mislead the person who approves it, so none are kept. */
 const MAX_ENTRIES = 500;
 const LEFT_OUT = { left_out: "This is too large to be shown." };
 

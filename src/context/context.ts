@@ -446,7 +446,7 @@ export class Context implements ApiContext, AsyncDisposable {
   }
 
   /**
-   * Hands off parts (`parts` no longer contains them): their running work ends as on a shutdown, followers are told to reconnect, and
+   * Hands off parts (`parts` no longer contains them): their running work ends as on a shutdown, followers are asked to reconnect, and
    * buffered data is written. Resolves when nothing of them is left here or the timeout has passed; after that, the database rejects their
    * writes.
    */

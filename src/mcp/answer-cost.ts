@@ -1,11 +1,11 @@
-// Refuses answers of MCP servers that would take long to parse and to look through: 16 MiB are allowed, for pictures and documents, and could be
-// five million objects. An answer is looked at as a whole, an event stream event by event.
+// Rejects responses of MCP servers that would take long to parse: 16 MiB are allowed for images and documents, and could hold five million
+// objects. Checks a response as a whole, and an event stream event by event.
 import type { Clock } from "#base/clock.ts";
 import { tooCostly } from "#base/json-cost.ts";
 import { pause } from "#base/retry.ts";
 import type { Fetch } from "./fetch.ts";
 
-/** The same `fetch`, whose answers break off where they have too many values. */
+/** Wraps `fetch` so that responses with too many values fail. */
 export const bounded =
   (clock: Clock, fetch: Fetch): Fetch =>
   async (url, init) => {
@@ -35,17 +35,17 @@ const whole = (): TransformStream<Uint8Array, Uint8Array> => {
   });
 };
 
-/** Events that took longer than this to read are followed by a pause, so that a stream without end takes a third of the event loop at most. */
+/** Events that took longer than this are followed by a pause, so that an endless stream takes at most a third of the event loop. */
 const LONG_MS = 5;
 const MAX_PAUSE_MS = 1_000;
 
 const NEWLINE = 10;
 const RETURN = 13;
 
-/** An event ends with an empty line, as `\n\n` or `\n\r\n`. What has none yet waits. */
+/** An event ends with an empty line, as `\n\n` or `\n\r\n`. An incomplete event is buffered. */
 const events = (clock: Clock): TransformStream<Uint8Array, Uint8Array> => {
   let open: Uint8Array[] = [];
-  /** The last bytes of what came before. */
+  /** The last bytes of the previous piece. */
   let before: Uint8Array = new Uint8Array();
   return new TransformStream({
     async transform(bytes, controller) {
@@ -63,7 +63,7 @@ const events = (clock: Clock): TransformStream<Uint8Array, Uint8Array> => {
       }
       if (from < bytes.byteLength) open.push(bytes.subarray(from));
       before = Buffer.concat([before, bytes.subarray(-2)]).subarray(-2);
-      // Hundreds of events may come in one piece: others have their turn before the next.
+      // One piece may contain hundreds of events, so other work runs in between.
       await new Promise<void>((resolve) => setImmediate(resolve));
       const took = clock.monotonic() - began;
       if (took > LONG_MS) await pause(clock, Math.min(2 * took, MAX_PAUSE_MS));

@@ -1,2 +1,2 @@
-/** How an MCP server is called by HTTP: the caller chooses which networks it reaches. */
+/** Calls an MCP server over HTTP. The caller decides which networks it may reach. */
 export type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>;

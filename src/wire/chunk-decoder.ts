@@ -1,5 +1,5 @@
-// The chunks of an HTTP body: takes bytes as they come and gives what is in them, all chunks of one piece at a time, so that an app that answers in
-// chunks of one byte costs little more than another. Pure.
+// Decodes the chunks of an HTTP body. Joins all chunks of one piece, so that an app that sends chunks of one byte costs little more than
+// any other. Pure.
 import { WireError } from "./wire-error.ts";
 
 const MAX_SIZE_LINE = 1024;
@@ -7,22 +7,22 @@ const MAX_TRAILERS = 64 * 1024;
 const NEWLINE = 10;
 const SIZE = /^([0-9a-f]{1,12})(?:[ \t]*;.*)?\r$/i;
 
-/** What a line that has begun belongs to; `data`: bytes of a chunk, `end`: what follows them. */
+/** The part of the body that a started line belongs to; `data`: bytes of a chunk, `end`: the line break after them. */
 type State = "size" | "data" | "end" | "trailers" | "over";
 
 export class ChunkDecoder {
   #state: State = "size";
-  /** Bytes of the chunk that are still to come. */
+  /** Remaining bytes of the chunk. */
   #left = 0;
   #line = "";
   #trailers = 0;
 
-  /** The last chunk and its trailers have come. */
+  /** Whether the last chunk and its trailers have arrived. */
   get isOver(): boolean {
     return this.#state === "over";
   }
 
-  /** Returns what the chunks have in them, and the bytes behind the body. Throws WireError. */
+  /** Returns the payload, and the bytes after the body. Throws WireError. */
   push(bytes: Uint8Array): { readonly payload: Uint8Array; readonly rest: Uint8Array } {
     const payload = new Payload(bytes);
     let at = 0;
@@ -72,7 +72,7 @@ export class ChunkDecoder {
 
 const malformed = (): WireError => new WireError("protocol", "The answer's chunks are malformed.");
 
-/** Parts of a piece, one behind the other; a single one is not copied. */
+/** Joins parts of a piece; a single part is not copied. */
 class Payload {
   readonly #source: Uint8Array;
   #first: Uint8Array | undefined;

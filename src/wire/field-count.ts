@@ -1,8 +1,8 @@
-// How many fields a message has, read from its bytes before any of them becomes an object: two bytes of a message can be an object of 500. Fields of
-// messages within it, of unknown ones and elements of packed lists count each. Pure.
+// Counts the fields of a message on its bytes, before it is decoded: two bytes can become an object of 500. Includes the fields of nested
+// messages, unknown fields, and the elements of packed lists. Pure.
 import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 
-/** What of a message has more inside: messages by the number of their field, and packed lists. */
+/** The fields of a message that contain more fields: nested messages by field number, and packed lists. */
 type Shape = ReadonlyMap<number, DescMessage | "packed" | Shape>;
 
 const shapes = new WeakMap<DescMessage, Shape>();
@@ -25,7 +25,7 @@ const findInside = (field: DescField): (DescMessage | "packed" | Shape)[] => {
   if (field.fieldKind === "map") return field.message ? [new Map([[MAP_VALUE, field.message]])] : [new Map()];
   if (field.fieldKind !== "list") return [];
   if (field.listKind === "message") return [field.message];
-  // Lists of texts are never packed: each element is a field of its own.
+  // Lists of strings are never packed: each element is a separate field.
   const isText =
     field.listKind === "scalar" && (field.scalar === ScalarType.STRING || field.scalar === ScalarType.BYTES);
   return isText ? [] : ["packed"];
@@ -36,7 +36,7 @@ const FIXED_64 = 1;
 const DELIMITED = 2;
 const FIXED_32 = 5;
 
-/** Whether a message of this type has more than `most` fields. Bytes that are no such message may have any number. */
+/** Returns whether a message of this type has more than `most` fields. The result is arbitrary for bytes that are not such a message. */
 export const hasMoreFields = (schema: DescMessage, bytes: Uint8Array, most: number): boolean => {
   const open: { readonly shape: Shape; readonly end: number }[] = [{ shape: toShape(schema), end: bytes.byteLength }];
   let at = 0;

@@ -145,7 +145,7 @@ const readColumn = (row: Row | undefined, column: string, known: unknown): unkno
   return value === undefined ? toZeroValue(known) : value;
 };
 
-/** What stands in the place of a value that is not told. */
+/** Returns the zero value, which replaces a value that is not disclosed. */
 export const toZeroValue = (value: unknown): unknown => {
   if (typeof value === "string") return "";
   if (typeof value === "number") return 0;

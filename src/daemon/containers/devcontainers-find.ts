@@ -47,7 +47,7 @@ const placesOfProject = (workspace_folder: string): DevcontainerPlace[] => {
   );
 };
 
-/** Returns the locations of existing containers, whoever created them. */
+/** Returns the locations of existing containers, regardless of who created them. */
 export const listPlaces = (containers: readonly Container[]): DevcontainerPlace[] =>
   containers.flatMap(({ labels }) => {
     const [workspace_folder, config_path] = [labels[FOLDER_LABEL], labels[CONFIG_LABEL]];

@@ -1,5 +1,5 @@
-// The language of `search:` in lists of chats (facts/chats 4.2): words that must all be there, phrases in double quotes, `or`, and
-// `-word` for what must not be there. Every text is a search; what has no words finds nothing. And how one is answered. Used by list.ts alone.
+// Parses `search:` in lists of chats (facts/chats 4.2): words that must all occur, quoted phrases, `or`, and `-word` for words that must
+// not occur. Every text is valid; a text without words finds nothing. Also chooses how a search is executed.
 import type { SearchQuery } from "#base/query.ts";
 import { splitWords } from "#base/words.ts";
 import {
@@ -44,16 +44,16 @@ export const parseAlternatives = (text: string): Alternative[] => {
   return alternatives;
 };
 
-/** So many chats at the top of a list are looked into one by one before every hit of words that have many is read. */
+/** Maximum chats at the top of the list that are examined one by one before all hits of frequent words are read. */
 const WINDOW = 256;
-/** So many of them tell how common the words are. */
+/** Chats of these that are sampled to estimate how frequent the words are. */
 const SAMPLE = 16;
-/** Reading so many hits takes less time than looking into a window that has few of them. */
+/** Up to this many hits, reading all of them is faster than examining chats that rarely match. */
 const SOME_HITS = 30_000;
 
 /**
- * The ids of a page of the list's chats that match. Few hits: only the chats that were hit are looked at. Words that are everywhere: the
- * chats at the top of the list are looked into until the page is full. Otherwise every hit is read.
+ * Returns the IDs of a page of matching chats. With few hits, examines only chats with hits. With frequent words, examines the top of the
+ * list until the page is full. Otherwise reads every hit.
  */
 export const searchChats = async (
   { store }: { readonly store: Store },
@@ -66,7 +66,7 @@ export const searchChats = async (
   return (await searchTop(store, filter, search, page)) ?? store.scan(searchAllHits(filter, search, page));
 };
 
-/** The page, where the top of the list fills it or is the whole list; undefined where reading every hit is the shorter way. */
+/** Returns the page if the top of the list fills it or is the whole list; undefined if reading every hit is faster. */
 const searchTop = async (
   store: Store,
   filter: ChatFilter,
@@ -82,7 +82,7 @@ const searchTop = async (
       const [hits = 0] = await store.scan(countHits(search, SOME_HITS));
       if (hits < SOME_HITS) return undefined;
     }
-    // As many as fill the page if matches go on to be as frequent.
+    // Enough to fill the page at the match rate so far.
     const step = Math.max(SAMPLE, Math.ceil(((wanted - found.length) * seen) / Math.max(1, found.length)));
     const asked = top.slice(seen, seen === 0 ? SAMPLE : seen + step);
     const matching = new Set(await store.scan(listMatching(asked, search)));

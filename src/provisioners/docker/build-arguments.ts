@@ -1,9 +1,9 @@
-// Which arguments of a repository's build the engine gets. It gives some to every step of a Dockerfile without asking for them in the key of its layer
-// cache: a step that fetched something through one repository's proxy would be found again by every other one.
+// Selects the build arguments of a repository that the engine gets. Docker passes its predefined arguments to every step, but leaves them
+// out of the layer cache's key: a layer fetched through one repository's proxy would be reused by every other one.
 
 const UNKEYED = /^(?:http|https|ftp|all|no)_proxy$/i;
 
-/** Splits a build's arguments into those that are given to the engine, and the names of those that are not. */
+/** Splits a build's arguments into the ones that the engine gets, and the names of the rest. */
 export const splitArguments = (
   args: Readonly<Record<string, string>>,
 ): { readonly given: Record<string, string>; readonly dropped: readonly string[] } => ({

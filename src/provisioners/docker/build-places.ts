@@ -1,11 +1,11 @@
-// Who may build an image now. Builds take long and are made of what a stranger wrote: a few at a time, one for each person, so that nobody's builds keep
-// those of others waiting.
+// Limits concurrent image builds. They take long and run what repositories contain, so a few run at a time, one for each user, and no
+// user's builds block those of others.
 
 type Waiting = { readonly owner_id: string; readonly begin: () => void };
 
 export class BuildPlaces {
   readonly #places: number;
-  /** Owners with a build under way. */
+  /** Owners with a running build. */
   readonly #busy = new Set<string>();
   #waiting: Waiting[] = [];
 
@@ -13,7 +13,7 @@ export class BuildPlaces {
     this.#places = places;
   }
 
-  /** Waits for a place, calling `onWait` if there is none. Returns how to give it back. Rejects with the signal's reason. */
+  /** Waits for a slot, calling `onWait` if none is free. Returns a disposable that releases it. Rejects with the signal's reason. */
   async take(owner_id: string, signal: AbortSignal, onWait: () => void): Promise<Disposable> {
     signal.throwIfAborted();
     if (!this.#isFree(owner_id)) {

@@ -43,7 +43,7 @@ export const importTags = (asked: Tags, organization_id: string, isForWorkers: b
   return { ...asked, ...(needsWorker ? { provisioner: "terraform", organization: organization_id } : {}) };
 };
 
-/** Returns only the tags that a person has requested, without those that every job has. */
+/** Returns only the tags that a person has requested, without the ones that every job has. */
 export const getRequestedTags = ({
   provisioner: _,
   organization: _own,
