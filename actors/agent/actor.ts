@@ -4,6 +4,7 @@
 import { type Clock, rfc3339 } from "#base/clock.ts";
 import { invalidField, notFound } from "#base/errors.ts";
 import { isUuid, NIL_UUID, uuid } from "#base/ids.ts";
+import { nextTurn } from "#base/retry.ts";
 import type { Topics } from "#base/topics.ts";
 import {
   type AgentStatsRow,
@@ -146,7 +147,7 @@ export class AgentActor extends Actor<AgentState> {
   #appendTurn(take: () => Waiting<LogBatch, AppendOutcome>[]): Promise<() => void> {
     return this.handle<() => void>(async (now) => {
       // Waits for batches that arrive in the same turn of the event loop, so that they join the group.
-      await new Promise((resolve) => setImmediate(resolve));
+      await nextTurn();
       let next = now;
       const writes: Statement[] = [];
       const after: (() => void)[] = [];

@@ -2,7 +2,7 @@
 // thousand lines costs one message. Keeps order, sends one message at a time, and is bounded by the log's limit (rule JB-11).
 import type { Clock } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
-import { retry } from "#base/retry.ts";
+import { nextTurn, retry } from "#base/retry.ts";
 import type { LogLevel } from "#schema/log-level.ts";
 import type { JobLogSource, JobTiming } from "#schema/workspaces/job.ts";
 import type { Report } from "#src/provisioners/provisioner.ts";
@@ -64,7 +64,7 @@ export class JobReport implements Report {
   }
 
   #flush(): void {
-    this.#sending ??= new Promise<void>((resolve) => setImmediate(resolve))
+    this.#sending ??= nextTurn()
       .then(() => this.#hand())
       .finally(() => {
         this.#sending = undefined;

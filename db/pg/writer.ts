@@ -3,7 +3,7 @@
 import type { ReservedSQL } from "bun";
 import { systemClock, type Timer } from "#base/clock.ts";
 import { failpoint, isArmed } from "#base/failpoint.ts";
-import { pause } from "#base/retry.ts";
+import { nextTurn, pause } from "#base/retry.ts";
 import { tracing } from "#base/trace.ts";
 import { CommitSpan } from "../engine/commit-span.ts";
 import { CommitTrace } from "../engine/commit-trace.ts";
@@ -161,7 +161,7 @@ export class PgWriter {
 
   async #run(): Promise<void> {
     // Batches submitted in one turn of the event loop share a group.
-    await new Promise<void>((resolve) => setImmediate(resolve));
+    await nextTurn();
     while (this.#queue.length > 0 || this.#words.length > 0) {
       // Batches stay in the queue until there is a connection, so that they can time out.
       const isConnected = await this.#options.primary.writer().then(

@@ -1,7 +1,7 @@
 // The standard input and output of a coding agent in a workspace, as streams, and its requests to its MCP server. Bytes are read and
 // written by offset, so a request repeated after a broken connection neither loses nor duplicates any.
 import type { Clock } from "#base/clock.ts";
-import { pause } from "#base/retry.ts";
+import { pause, restAfter } from "#base/retry.ts";
 import type { AgentProgramOutput, StartAgentProgram } from "#schema/agents/agent-program.ts";
 
 // Limits how many values a message of a coding agent may have. The limit on bytes is not enough: 28 MB of small list items take seconds of
@@ -68,8 +68,6 @@ type AnswerMcp = (message: string) => Promise<string>;
 const WAIT_MS = 25_000;
 /** Maximum number of bytes processed at once, so that other work gets its turn. */
 const PIECE_BYTES = 64 * 1024;
-/** A piece that took longer than this is followed by a pause, so that an agent that writes without end takes a third of the event loop at most. */
-const LONG_PIECE_MS = 5;
 /** Output is read in batches, since programs write word by word. */
 const PACE_MS = 20;
 
@@ -160,9 +158,7 @@ export class ProgramStdio {
           const piece = bytes.subarray(from, from + PIECE_BYTES);
           this.#counter.count(piece);
           controller.enqueue(piece);
-          await new Promise<void>((resolve) => setImmediate(resolve));
-          const took = this.#clock.monotonic() - began;
-          if (took > LONG_PIECE_MS) await pause(this.#clock, 2 * took, signal);
+          await restAfter(this.#clock, began, signal);
         }
         if (signal.aborted) break;
         if (answer.state === "ended" && answer.output === "") return this.#finish(controller, reasonOf(answer));

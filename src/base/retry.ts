@@ -1,4 +1,4 @@
-// Cancelable waits, retries, and serialized work.
+// Cancelable waits, turns of the event loop, retries, and serialized work.
 import type { Clock } from "./clock.ts";
 import type { Random } from "./random.ts";
 
@@ -15,6 +15,23 @@ export const pause = (clock: Clock, ms: number, signal?: AbortSignal): Promise<v
     const timer = clock.after(ms, over);
     signal?.addEventListener("abort", over);
   });
+
+/** Resolves in the next turn of the event loop. */
+export const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+/** Work that took longer than this, in milliseconds, is followed by a pause of at most `MAX_REST_MS`. */
+const LONG_MS = 5;
+const MAX_REST_MS = 1_000;
+
+/**
+ * Waits for the next turn of the event loop, and after long work twice as long as it took, so that repeated work takes at most a third of the
+ * loop. `began`: when the work started, on the monotonic clock.
+ */
+export const restAfter = async (clock: Clock, began: number, signal?: AbortSignal): Promise<void> => {
+  await nextTurn();
+  const took = clock.monotonic() - began;
+  if (took > LONG_MS) await pause(clock, Math.min(2 * took, MAX_REST_MS), signal);
+};
 
 /** Returns whether `work` finishes within `ms` milliseconds. Throws what `work` throws. */
 export const within = async (clock: Clock, ms: number, work: Promise<unknown>): Promise<boolean> => {

@@ -2,7 +2,7 @@
 // objects. Checks a response as a whole, and an event stream event by event.
 import type { Clock } from "#base/clock.ts";
 import { tooCostly } from "#base/json-cost.ts";
-import { pause } from "#base/retry.ts";
+import { restAfter } from "#base/retry.ts";
 import type { Fetch } from "./fetch.ts";
 
 /** Wraps `fetch` so that responses with too many values fail. */
@@ -35,10 +35,6 @@ const whole = (): TransformStream<Uint8Array, Uint8Array> => {
   });
 };
 
-/** Events that took longer than this are followed by a pause, so that an endless stream takes at most a third of the event loop. */
-const LONG_MS = 5;
-const MAX_PAUSE_MS = 1_000;
-
 const NEWLINE = 10;
 const RETURN = 13;
 
@@ -64,9 +60,7 @@ const events = (clock: Clock): TransformStream<Uint8Array, Uint8Array> => {
       if (from < bytes.byteLength) open.push(bytes.subarray(from));
       before = Buffer.concat([before, bytes.subarray(-2)]).subarray(-2);
       // One piece may contain hundreds of events, so other work runs in between.
-      await new Promise<void>((resolve) => setImmediate(resolve));
-      const took = clock.monotonic() - began;
-      if (took > LONG_MS) await pause(clock, Math.min(2 * took, MAX_PAUSE_MS));
+      await restAfter(clock, began);
     },
     flush(controller) {
       const rest = Buffer.concat(open);

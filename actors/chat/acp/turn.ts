@@ -1,7 +1,9 @@
 // One turn of a chat that a coding agent runs, outside of the mailbox. Sends the agent the new messages and stores its output step by step,
 // as Slipway's own loop does. A question of the agent ends the turn; the answer begins the next one, which continues with the waiting
 // agent.
+
 import { log } from "#base/log.ts";
+import { nextTurn } from "#base/retry.ts";
 import type { MessageRow } from "#db/chats/messages.ts";
 import type { ModelTokens } from "#schema/agents/agent-program.ts";
 import type { CodingAgent } from "#schema/ai/coding-agents.ts";
@@ -342,7 +344,7 @@ export class AgentTurn implements RunningTurn {
     for (;;) {
       // Waiting events are taken without yielding to the event loop.
       if (clock.monotonic() - since >= SLICE_MS) {
-        await new Promise<void>((resolve) => setImmediate(resolve));
+        await nextTurn();
         since = clock.monotonic();
       }
       const event = await session.next(this.#abort.signal);

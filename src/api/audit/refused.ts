@@ -1,9 +1,11 @@
 // Records rejected changes of existing resources in the audit log: who tried to do what (rules AU-16 to AU-19). The entry is written after
 // the response, which does not depend on it. Entries are limited per minute and caller so that a caller cannot fill the disk.
+
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { runOutsideRequest } from "#base/network/request-part.ts";
 import { type OriginOf, originNow } from "#base/origin.ts";
+import { nextTurn } from "#base/retry.ts";
 import type { Store } from "#db/engine/store.ts";
 import { auditRefused } from "#domain/audit/refused.ts";
 import { Throttle } from "#domain/users/throttle.ts";
@@ -93,7 +95,7 @@ export class RefusedChanges {
   /** Never rejects. */
   async #write({ target, asked, origin, status_code, now }: Refused): Promise<void> {
     // Sends the response first, so that its timing does not reveal whether the resource exists (rule AU-18).
-    await new Promise((resolve) => setImmediate(resolve));
+    await nextTurn();
     try {
       const thing = await target.find(asked);
       if (!thing) return;

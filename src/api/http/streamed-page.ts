@@ -1,7 +1,9 @@
 // Sends a page with its initial data in three chunks: the head immediately, so that the browser can fetch what it references; then the data
 // that was read in the meantime; then the rest. The parts that are the same for everyone are compressed once, because deflate streams can be
 // split and joined.
+
 import { constants, crc32, deflateRawSync } from "node:zlib";
+import { nextTurn } from "#base/retry.ts";
 import type { ServedFile } from "#src/web/files.ts";
 import { chooseEncoding } from "./encoding.ts";
 
@@ -67,7 +69,7 @@ export const streamedPage = (
   const pieces = async function* (): AsyncGenerator<Bytes> {
     yield isPressed ? Uint8Array.from([...GZIP_HEAD, ...pressedHead]) : head;
     // Lets the head be sent in this turn of the event loop, before the read can occupy it.
-    await new Promise((resolve) => setImmediate(resolve));
+    await nextTurn();
     const json = await tell();
     const data = toBytes(json === undefined ? "" : asData(json));
     if (!isPressed) {

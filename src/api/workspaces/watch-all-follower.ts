@@ -1,6 +1,8 @@
 // Follows all workspaces a user can see: a snapshot or the missed changes, then each change once. Every row is read with the user's current
 // access. Only IDs are queued, each once (rules WS-1 to WS-6).
+
 import { log } from "#base/log.ts";
+import { nextTurn } from "#base/retry.ts";
 import type { TemplateRow } from "#db/templates/templates.ts";
 import { findKeyWithUser } from "#db/users/api-keys.ts";
 import { readMemberships } from "#db/users/members.ts";
@@ -117,7 +119,7 @@ export class WorkspacesFollower implements ChangeListener {
   async #work(): Promise<void> {
     while (!this.#gone && this.#isDue) {
       // Everything committed in the rest of this turn is read together.
-      await new Promise<void>((resolve) => setImmediate(resolve));
+      await nextTurn();
       const place = this.#changes.place;
       if (this.#rolesChanged) {
         await this.#readRoles();

@@ -1,8 +1,10 @@
 // Serves all watchers of workspaces. Each change is read and serialized once for all watchers with the same view, and each watcher gets the
 // newest state once, in order. Changes during a read cause one more read (rules WK-9 to WK-11).
+
 import { INACTIVE_MS } from "#actors/agent/status.ts";
 import { log } from "#base/log.ts";
 import { Pace } from "#base/pace.ts";
+import { nextTurn } from "#base/retry.ts";
 import { readWorkspace, type Viewer } from "#domain/workspaces/present.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { ApiContext } from "../context.ts";
@@ -109,7 +111,7 @@ class Watched {
 
   async #tell(): Promise<void> {
     // Everything committed in the rest of this turn is read together.
-    await new Promise<void>((resolve) => setImmediate(resolve));
+    await nextTurn();
     // Hundreds of workspaces can change at the same time. Changes until this one's turn are read together, too.
     await this.#services.pace.next();
     while (this.#changed && this.#last.size > 0) {

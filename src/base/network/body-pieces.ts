@@ -1,7 +1,7 @@
 // Bodies that come in very small pieces: an HTTP chunk of one byte costs the event loop as much as one of 64 KiB. What is not asked for in the meantime
 // comes as one piece.
 import type { Clock } from "../clock.ts";
-import { pause } from "../retry.ts";
+import { nextTurn, pause } from "../retry.ts";
 
 /** Pieces of any size that a body may have. */
 const FREE_PIECES = 1_000;
@@ -34,7 +34,7 @@ export async function* unhurried(clock: Clock, body: AsyncIterable<Uint8Array>):
     bytes += piece.byteLength;
     if (pieces < BATCH) continue;
     if (bytes < BATCH * SMALL_BYTES) await pause(clock, PAUSE_MS);
-    else await new Promise<void>((resolve) => setImmediate(resolve));
+    else await nextTurn();
     pieces = 0;
     bytes = 0;
   }

@@ -14,7 +14,7 @@ import { type FileHandle, open, rm, writeFile } from "node:fs/promises";
 import { constants as system } from "node:os";
 import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
-import { pause } from "#base/retry.ts";
+import { nextTurn, pause } from "#base/retry.ts";
 import { findMark, isAlive, markOfChild, type ProcessMark } from "../local/process-table.ts";
 import { Behind, DETACHED } from "./behind.ts";
 import { processorMsOfGroup } from "./processor-time.ts";
@@ -293,7 +293,7 @@ class Growing {
       this.#rest = lines.pop() ?? "";
       for (const line of lines) await this.#line(line);
       // Yields to the event loop, however much a program prints.
-      if (count === CHUNK) await new Promise<void>((resolve) => setImmediate(resolve));
+      if (count === CHUNK) await nextTurn();
     }
     if (isLast && this.#rest !== "") await this.#line(this.#rest);
   }
