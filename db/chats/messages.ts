@@ -187,7 +187,7 @@ export const findAnswerAfter = query(
 /** System rows before this message: {chat, before}. */
 export const listSystemRows = query(
   build
-    .select()
+    .select(sized)
     .from(messages)
     .where(and(forModel, eq(messages.role, "system"), lt(messages.id, sql.placeholder("before"))))
     .orderBy(asc(messages.id)),
@@ -196,7 +196,7 @@ export const listSystemRows = query(
 /** Messages of the model's context before this one, newest first: {chat, before, limit}. */
 export const listModelBefore = query(
   build
-    .select()
+    .select(sized)
     .from(messages)
     .where(and(forModel, isNull(messages.replayed), lt(messages.id, sql.placeholder("before"))))
     .orderBy(desc(messages.id))

@@ -10,8 +10,10 @@ import {
 } from "#db/chats/messages.ts";
 import type { Store } from "#db/engine/store.ts";
 
+type Reads = Pick<Store, "get" | "scan">;
+
 /** Oldest first; of more than is read at a time the newest, from something that a person has said on. The row for the past stands before those it has left as they are, though it was written after them (rule CM-4). */
-export const readHistory = async (store: Store, chat: number): Promise<readonly MessageRow[]> => {
+export const readHistory = async (store: Reads, chat: number): Promise<readonly Sized[]> => {
   const marker = await store.get(findMarker({ chat }));
   if (!marker) return wholeTurns(await store.scan(listModelHistory({ chat, from: 0 })));
   const { id: before, replayed } = marker;
@@ -25,8 +27,41 @@ export const readHistory = async (store: Store, chat: number): Promise<readonly 
 type Sized = MessageRow & { readonly bytes: number };
 
 /** Results without their calls are refused by models. */
-const wholeTurns = (rows: readonly Sized[]): readonly MessageRow[] => {
+const wholeTurns = (rows: readonly Sized[]): readonly Sized[] => {
   if (!isCutHistory(rows)) return rows;
   const first = rows.findIndex(({ role }) => role === "user");
   return rows.slice(first === -1 ? rows.findIndex(({ role }) => role === "assistant") : first);
 };
+
+/** A turn keeps a history up to this size in memory between its steps, also while its tools run. */
+const KEPT_BYTES = 2 * 1024 * 1024;
+
+type Known = { readonly marker: number | undefined; readonly rows: readonly Sized[]; readonly last: number };
+
+/**
+ * The history of a chat during one turn. Reads it once, and after that only what was added: messages never change, and removing one ends
+ * the turn.
+ */
+export class TurnHistory {
+  readonly #store: Reads;
+  readonly #chat: number;
+  #known: Known | undefined;
+
+  constructor(store: Reads, chat: number) {
+    this.#store = store;
+    this.#chat = chat;
+  }
+
+  /** Returns the same as `readHistory`. */
+  async read(): Promise<readonly MessageRow[]> {
+    const marker = (await this.#store.get(findMarker({ chat: this.#chat })))?.id;
+    const known = this.#known?.marker === marker ? this.#known : undefined;
+    this.#known = undefined;
+    const added = known && (await this.#store.scan(listModelHistory({ chat: this.#chat, from: known.last + 1 })));
+    const isWhole = added !== undefined && !isCutHistory(added);
+    const rows = known && isWhole ? [...known.rows, ...added] : await readHistory(this.#store, this.#chat);
+    const last = rows.reduce((newest, { id }) => Math.max(newest, id), 0);
+    if (rows.length > 0 && rows.reduce((sum, { bytes }) => sum + bytes, 0) <= KEPT_BYTES) this.#known = { marker, rows, last };
+    return rows;
+  }
+}

@@ -13,7 +13,7 @@ import type { NewMessage, RetryState } from "../machine/decision.ts";
 import type { Reported, StartedAttempt } from "../messages.ts";
 import { type HistoryRow, measureFullness } from "../prompt/compact.ts";
 import { Compactor } from "../prompt/compactor.ts";
-import { readHistory } from "../prompt/prompt-history.ts";
+import { TurnHistory } from "../prompt/prompt-history.ts";
 import { untilAnswered } from "../until-answered.ts";
 import { createCheckpoint } from "./checkpoints.ts";
 import { Collector } from "./collector.ts";
@@ -64,6 +64,7 @@ export class Turn implements RunningTurn {
   readonly recording: Recording | undefined;
   #tools: ToolStep | undefined;
   #mcp: McpOffer = NO_MCP;
+  #history: TurnHistory | undefined;
   /** Resolves when the checkpoint of the person's message is stored (rule UN-1). */
   #kept: Promise<void> = Promise.resolve();
   readonly #compaction: TurnCompaction;
@@ -107,7 +108,7 @@ export class Turn implements RunningTurn {
     for (let step = 1; !this.isStopped; ) {
       const asked = await this.#reporter.ask("beginAttempt", { history_version: this.history_version });
       if (asked !== "stale" && asked.compaction) {
-        const all = await this.#history(asked);
+        const all = await this.#readHistory(asked);
         return all && this.#compaction.asked(asked, all);
       }
       const begun = asked === "stale" || this.isStopped ? undefined : await this.#withTools(asked);
@@ -117,7 +118,7 @@ export class Turn implements RunningTurn {
         await yieldSlot(this.#slot, this.#abort.signal);
         continue;
       }
-      const history = await this.#history(begun);
+      const history = await this.#readHistory(begun);
       const opened = history && this.#follow(await this.#opening.store(begun, history));
       if (!history || opened === "over") return;
       if (opened === "again") continue;
@@ -246,9 +247,10 @@ export class Turn implements RunningTurn {
   }
 
   /** Returns undefined once the turn is over. */
-  async #history({ chat_key }: StartedAttempt): Promise<readonly MessageRow[] | undefined> {
+  async #readHistory({ chat_key }: StartedAttempt): Promise<readonly MessageRow[] | undefined> {
     const { clock, store } = this.#deps;
-    const rows = await untilAnswered(clock, this.#abort.signal, () => readHistory(store, chat_key));
+    const history = (this.#history ??= new TurnHistory(store, chat_key));
+    const rows = await untilAnswered(clock, this.#abort.signal, () => history.read());
     return rows === "stale" ? undefined : rows;
   }
 

@@ -1,8 +1,9 @@
 // Chats of many megabytes: what reads them takes a bounded piece at a time.
 import { expect } from "bun:test";
-import { readHistory } from "#actors/chat/prompt/prompt-history.ts";
+import { readHistory, TurnHistory } from "#actors/chat/prompt/prompt-history.ts";
 import { findChatPlace } from "#db/chats/chats.ts";
 import { insertMessages } from "#db/chats/messages.ts";
+import type { Store } from "#db/engine/store.ts";
 import type { Chat, MessagePage } from "#schema/chats/chat.ts";
 import type { ApiError } from "#src/client.ts";
 import { createChat, Follower, openChatWorld } from "#test/support/chats.ts";
@@ -70,3 +71,40 @@ testInside(
   },
   60_000,
 );
+
+testInside("[CM-13] a turn reads its history once, and then what was added, until a summary replaces it", async () => {
+  await using world = await openChatWorld();
+  const { id } = await createChat(world, "hello");
+  (await world.models.next()).say("hi").finish();
+  await until(async () => (await world.owner.get<Chat>(`/api/v2/chats/${id}`)).status === "waiting");
+  const { store } = contextOf(world.server);
+  const chat = (await store.get(findChatPlace({ id })))?.key ?? 0;
+  const write = async (size: number, replayed: number | null = null): Promise<void> => {
+    const row = { id: await store.reserve("messages", 1), chat, revision: 1, role: "user", visibility: "model" };
+    const content = [{ type: "text", text: "x".repeat(size) }];
+    await store.commit([insertMessages([{ ...row, replayed, content, created_at: 0 }] as never)]);
+  };
+  let rows = 0;
+  const scan: Store["scan"] = async (query) => {
+    const found = await store.scan(query);
+    rows += found.length;
+    return found;
+  };
+  const history = new TurnHistory({ get: (query) => store.get(query), scan }, chat);
+  const readRows = async (): Promise<number> => {
+    rows = 0;
+    expect(await history.read()).toEqual([...(await readHistory(store, chat))]);
+    return rows;
+  };
+  expect(await readRows()).toBe(2);
+  await write(10);
+  await write(10);
+  expect([await readRows(), await readRows()]).toEqual([2, 0]);
+  await write(10, 1);
+  await write(10);
+  expect(await readRows()).toBe(3);
+  expect(await readRows()).toBe(0);
+  // Too much to be kept in memory while tools run.
+  await write(3 * MIB);
+  expect([await readRows(), await readRows()]).toEqual([1, 4]);
+});

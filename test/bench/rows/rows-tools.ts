@@ -104,7 +104,7 @@ const alone = async (place: Place, asks: readonly Ask[]): Promise<number[]> => {
     const begun = performance.now();
     answer(call, ask);
     call = await place.model.next();
-    times.push(performance.now() - begun);
+    times.push(call.received_at - begun);
     const result = JSON.stringify((call.body.messages as unknown[]).at(-1));
     if (/error/.test(result)) throw new Error(`a tool failed: ${result.slice(0, 500)}`);
   }

@@ -9,6 +9,8 @@ export class ModelCall {
   readonly protocol: Protocol;
   readonly path: string;
   readonly headers: ReadonlyMap<string, string>;
+  /** When the request was complete, by `performance.now()`. Benchmarks use it: reading a long request takes this server some milliseconds. */
+  readonly received_at = performance.now();
   /** The request body. */
   readonly body: Record<string, unknown>;
   /** Why the server has rejected it; undefined if it has not. */
