@@ -61,7 +61,8 @@ export class TurnHistory {
     const isWhole = added !== undefined && !isCutHistory(added);
     const rows = known && isWhole ? [...known.rows, ...added] : await readHistory(this.#store, this.#chat);
     const last = rows.reduce((newest, { id }) => Math.max(newest, id), 0);
-    if (rows.length > 0 && rows.reduce((sum, { bytes }) => sum + bytes, 0) <= KEPT_BYTES) this.#known = { marker, rows, last };
+    if (rows.length > 0 && rows.reduce((sum, { bytes }) => sum + bytes, 0) <= KEPT_BYTES)
+      this.#known = { marker, rows, last };
     return rows;
   }
 }

@@ -249,7 +249,8 @@ export class Turn implements RunningTurn {
   /** Returns undefined once the turn is over. */
   async #readHistory({ chat_key }: StartedAttempt): Promise<readonly MessageRow[] | undefined> {
     const { clock, store } = this.#deps;
-    const history = (this.#history ??= new TurnHistory(store, chat_key));
+    this.#history ??= new TurnHistory(store, chat_key);
+    const history = this.#history;
     const rows = await untilAnswered(clock, this.#abort.signal, () => history.read());
     return rows === "stale" ? undefined : rows;
   }
