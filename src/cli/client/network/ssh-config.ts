@@ -36,6 +36,8 @@ export const withSection = (text: string, { prefix, command, options }: Section)
     // The tunnel has authenticated the workspace; its host key changes at every start.
     "StrictHostKeyChecking no",
     "UserKnownHostsFile /dev/null",
+    // OpenSSH prefers CTR with an HMAC, which takes six times the processor time of GCM.
+    "Ciphers aes128-gcm@openssh.com,aes256-gcm@openssh.com,aes128-ctr,aes256-ctr",
     "LogLevel ERROR",
     `ProxyCommand ${command}`,
   ];
