@@ -1,8 +1,9 @@
 // The tools that read and change files of a real workspace: their results and errors.
 import { expect, test } from "bun:test";
-import { chmodSync, readFileSync, statSync } from "node:fs";
+import { chmodSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { Chat } from "#schema/chats/chat.ts";
+import { until } from "#test/support/until.ts";
 import { callTools, openChat, openToolWorld } from "./world.ts";
 
 test("[TO-9] read_file answers lines with their numbers, from where it is asked, within its bounds; what cannot be read is said in words", async () => {
@@ -176,4 +177,27 @@ test("[TO-18] attach_file keeps a file of the workspace with the chat, by what i
   await callTools(world, next, ...many);
   const kept = await filesOf();
   expect([kept.length, kept.includes("chart.png"), kept.includes("49.md")]).toEqual([50, false, true]);
+}, 30_000);
+
+test("[TO-32] an answer with many calls runs eight at a time, and their results share their size: further calls are not run, and say so", async () => {
+  await using world = await openToolWorld();
+  const { call } = await openChat(world);
+  const at = (name: string): string => join(world.home, name);
+  await Bun.write(at("wide.txt"), `${"x".repeat(90_000)}\n`);
+  const waits = (index: number) => ["execute", { command: `touch began-${index}; until [ -e gate ]; do sleep 0.05; done` }];
+  const many = Array.from({ length: 12 }, (_, index) => waits(index) as [string, object]);
+  const calling = callTools(world, call, ...many);
+  const begun = (): string[] => readdirSync(world.home).filter((name) => name.startsWith("began-"));
+  await until(() => begun().length >= 8);
+  expect(begun()).toHaveLength(8);
+  await Bun.write(at("gate"), "");
+  const { next, parts } = await calling;
+  expect([parts.map(({ is_error }) => is_error), begun().length]).toEqual([many.map(() => false), 12]);
+  const reads = Array.from({ length: 40 }, () => ["read_file", { path: "wide.txt" }] as [string, object]);
+  const read = await callTools(world, next, ...reads);
+  const bytes = read.results.map((result) => JSON.stringify(result).length);
+  expect(bytes.reduce((sum, one) => sum + one, 0)).toBeLessThan(600_000);
+  expect(bytes.filter((size) => size > 60_000)).toHaveLength(8);
+  expect(read.results.at(-1)?.error).toStartWith("Not run: the results of this answer's other calls already take up");
+  expect(read.results.filter(({ truncated }) => truncated).length).toBeLessThan(17);
 }, 30_000);

@@ -1,6 +1,7 @@
 // The lifecycle hooks of one turn: asks at each event and returns the resulting rows. Runs outside of the mailbox; the turn stores the rows
 // in the commit they belong to. Throws `HookFailure`, or the reason of the turn's signal once it was stopped.
 import type { Clock } from "#base/clock.ts";
+import { mapConcurrently } from "#base/concurrency-limit.ts";
 import { uuid } from "#base/ids.ts";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
 import type { Hooks } from "#src/hooks/hooks.ts";
@@ -11,6 +12,9 @@ import { type HistoryRow, isClearing } from "../prompt/compact.ts";
 import { effectRows } from "./effects.ts";
 import { toHookMeta } from "./prompts.ts";
 import { deniedWords, findSchema, isPlainOverride, proposedInput, refusedCall, rewritten } from "./proposals.ts";
+
+/** Finished calls that the hook is asked about together. */
+export const MAX_ASKED = 8;
 
 type Deps = { readonly hooks: Hooks; readonly clock: Clock };
 type Of = Pick<StartedAttempt, "about" | "family">;
@@ -105,9 +109,10 @@ export class TurnHooks {
     return proposed;
   }
 
-  /** Asks about finished calls concurrently. The rows keep the order of the calls. */
+  /** Asks about finished calls, a few at a time. The rows keep the order of the calls. */
   async answered(of: Of, answers: readonly AnsweredCall[]): Promise<NewMessage[]> {
-    const rows = await Promise.all(answers.map((answer) => this.rows(of, "post_tool_use", answeredData(answer))));
+    const ask = (answer: AnsweredCall): Promise<NewMessage[]> => this.rows(of, "post_tool_use", answeredData(answer));
+    const rows = await mapConcurrently(MAX_ASKED, answers, ask);
     return rows.flat();
   }
 }

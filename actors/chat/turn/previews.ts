@@ -1,5 +1,6 @@
 // Previews what calls that wait for approval would do in the workspace, and finds calls that can only fail, which no person is asked about
 // (rules PE-15, PE-16). Runs outside of every mailbox.
+import { mapConcurrently } from "#base/concurrency-limit.ts";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
 import { permissionFor } from "#src/tools/permission.ts";
 import { type CallPreview, editIn, previewCall, previewEdit } from "#src/tools/preview.ts";
@@ -17,19 +18,28 @@ import { type ReachDeps, WorkspaceAgent } from "./tool-agent.ts";
 
 /** A person's question is not delayed longer by a workspace that does not answer. */
 const PREVIEW_MS = 5_000;
+/** Previews that run together; each may hold a whole file. */
+const MAX_CONCURRENT = 8;
+/** Maximum bytes of the diffs of all calls together. */
+const MAX_DIFFS_BYTES = 4 * 1024 * 1024;
 
 export type PreviewOf = PromptOf & { readonly chat_id: string };
 
-/** Returns what each call would do now, in order. */
-export const previewCalls = (deps: ReachDeps, of: PreviewOf, calls: readonly PendingCall[]): Promise<CallPreview[]> =>
-  Promise.all(
-    calls.map(async (call) => {
+/** Returns what each call would do now, in order. Calls of an answer with hundreds of edits share the time and the bytes of diffs. */
+export const previewCalls = (deps: ReachDeps, of: PreviewOf, calls: readonly PendingCall[]): Promise<CallPreview[]> => {
+  let left = MAX_DIFFS_BYTES;
+  return inTime(deps, (signal) =>
+    mapConcurrently(MAX_CONCURRENT, calls, async (call) => {
+      if (left <= 0) return { problem: "Not previewed: the answer changes too much to show all of it." };
       const { agent, args } = agentOfCall(call);
       const workspace = new WorkspaceAgent(deps, { ...of, run_id: of.chat_id }, false, { name: agent });
       const folder = await agentFolder(deps.store, of.workspace_id, agent);
-      return inTime(deps, (signal) => previewCall(workspace, { ...call, args }, folder ?? "", signal));
+      const preview = await previewCall(workspace, { ...call, args }, folder ?? "", signal);
+      for (const { diff } of preview.files ?? []) left -= Buffer.byteLength(diff);
+      return preview;
     }),
   );
+};
 
 type Proposed = {
   readonly chat_id: string;
@@ -50,8 +60,8 @@ export const failingCalls = async (
   const { permissions, about } = begun;
   if (permissions === null) return [];
   const of = toToolsOf(chat_id, about);
-  const found = await Promise.all(
-    callsIn(content).map(async (part) => {
+  const found = await inTime(deps, (late) =>
+    mapConcurrently(MAX_CONCURRENT, callsIn(content), async (part) => {
       const { tool_name = "" } = part;
       const { agent, args } = agentOfCall({ tool_name, args: part.args });
       const place = { use: lookUpUse(tool_name, of), folder: undefined };
@@ -60,7 +70,7 @@ export const failingCalls = async (
       const edit = argumentsProblem(tool, args) === undefined ? editIn({ tool_name, args }) : undefined;
       if (edit === undefined) return argumentsProblem(tool, args);
       const workspace = new WorkspaceAgent(deps, { ...about, chat_id, run_id: chat_id }, false, { name: agent });
-      return inTime(deps, (late) => previewEdit(workspace, edit, AbortSignal.any([late, signal]))).then(
+      return previewEdit(workspace, edit, AbortSignal.any([late, signal])).then(
         () => undefined,
         (error: unknown) => (error instanceof ToolError && !isUnknown(error) ? error.message : undefined),
       );

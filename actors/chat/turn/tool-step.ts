@@ -1,7 +1,9 @@
-// Runs the tool calls of one step concurrently, outside of the mailbox. Followers get their output live; their results become messages in
+// Runs the tool calls of one step, a few at a time, outside of the mailbox. Followers get their output live; their results become messages in
 // the order of the calls. Run by turn.ts; calls that a crash interrupts are run again under the same IDs (rule TO-8).
 import { rfc3339 } from "#base/clock.ts";
+import { ConcurrencyLimit } from "#base/concurrency-limit.ts";
 import { sha256, uuidFromBytes } from "#base/ids.ts";
+import { nextTurn } from "#base/retry.ts";
 import type { HookFailure } from "#src/hooks/protocol.ts";
 import { Gathered } from "#src/tools/cut.ts";
 import { linkProblem } from "#src/tools/files/real-path.ts";
@@ -10,6 +12,7 @@ import { isAcceptedByMode } from "#src/tools/permission.ts";
 import { execute } from "#src/tools/processes/execute.ts";
 import { endsTurn, givesImage, lookUpUse } from "#src/tools/registry.ts";
 import { runTool, type ToolAnswer } from "#src/tools/run.ts";
+import { StepBudget } from "#src/tools/step-budget.ts";
 import { waitAgent } from "#src/tools/subagents/wait-agent.ts";
 import type { AnsweredCall } from "../hooks/turn-hooks.ts";
 import type { NewMessage, PendingCall } from "../machine/decision.ts";
@@ -24,6 +27,8 @@ import { type AgentDeps, WorkspaceAgent } from "./tool-agent.ts";
 
 /** Interrupting these calls also ends the command or sub-chat they wait for (rules TO-5, SB-7). */
 const ENDED_WITH: ReadonlySet<string> = new Set([execute.name, waitAgent.name]);
+/** Calls of one step that run together. Each may hold a response of the workspace or of an MCP server. */
+const MAX_CONCURRENT = 8;
 /** Maximum bytes of output stored for an interrupted call. */
 const PARTIAL_LIMIT = 8_192;
 
@@ -35,11 +40,14 @@ export class ToolStep {
   readonly #chat_id: string;
   readonly #begun: Pick<StartedAttempt, "calls" | "fence" | "about" | "chat_key" | "context_limit" | "permissions"> &
     WithMcp;
-  readonly #refused: ReadonlyMap<string, string>;
+  /** Why calls are not run, by call ID. */
+  readonly #refused: Map<string, string>;
   readonly #buffer: StreamBuffer;
   readonly #answers = new Map<PendingCall, Answered>();
   readonly #written = new Map<PendingCall, Gathered>();
-  #commands: Promise<unknown> = Promise.resolve();
+  readonly #limit = new ConcurrencyLimit(MAX_CONCURRENT);
+  readonly #budget: StepBudget;
+  readonly #commands: Promise<void>[] = [];
   /** Shared by all calls of the step. */
   #mask: Promise<SecretMask> | undefined;
   /** A hook gave no valid decision about a message to another chat, which ends the turn (rule HK-9). */
@@ -55,14 +63,12 @@ export class ToolStep {
     this.#begun = begun;
     this.#refused = new Map(begun.refused);
     this.#buffer = buffer;
+    this.#budget = new StepBudget(begun.context_limit);
   }
 
   /** Resolves when every call has a result. Rejects with the signal's reason as soon as it aborts. */
   run(signal: AbortSignal): Promise<unknown> {
-    const runs = this.#begun.calls.map((call) => ({ call, done: this.#run(call, signal) }));
-    const all = Promise.all(runs.map(({ done }) => done));
-    const commands = runs.filter(({ call }) => ENDED_WITH.has(call.tool_name));
-    this.#commands = Promise.allSettled(commands.map(({ done }) => done));
+    const all = Promise.all(this.#begun.calls.map((call) => this.#start(call, signal)));
     return new Promise((resolve, reject) => {
       const leave = () => reject(signal.reason);
       if (signal.aborted) leave();
@@ -73,7 +79,7 @@ export class ToolStep {
 
   /** Resolves when no command that the turn would wait for is running; after an interrupt, when it has ended. */
   get commands(): Promise<unknown> {
-    return this.#commands;
+    return Promise.allSettled(this.#commands);
   }
 
   /** Returns one message per call, in order. A call without a result failed because of `missing`. */
@@ -98,6 +104,18 @@ export class ToolStep {
   /** Whether a person continues: one of the calls used a tool that ends the turn. */
   get endsTurn(): boolean {
     return [...this.#answers].some(([{ tool_name }, { is_error }]) => !is_error && endsTurn(tool_name));
+  }
+
+  /** Runs the call when it is its turn. Waiting for a sub-chat holds nothing, and may take hours, so it takes no turn. */
+  #start(call: PendingCall, signal: AbortSignal): Promise<void> {
+    const run = async (): Promise<void> => {
+      if (signal.aborted) return;
+      const done = this.#run(call, signal);
+      if (ENDED_WITH.has(call.tool_name)) this.#commands.push(done);
+      await done;
+      await nextTurn();
+    };
+    return call.tool_name === waitAgent.name ? run() : this.#limit.run(run);
   }
 
   async #run(call: PendingCall, signal: AbortSignal): Promise<void> {
@@ -139,6 +157,8 @@ export class ToolStep {
         this.#buffer.push({ type: "tool-result", tool_call_id, tool_name, result_delta }, "tool");
       },
     };
+    const { refusal: full } = this.#budget;
+    if (full !== undefined) this.#refused.set(tool_call_id, full);
     const refusal =
       this.#refused.get(tool_call_id) ??
       (this.#isAccepted(call) ? await linkProblem(context.agent, named.args, signal) : undefined);
@@ -153,7 +173,7 @@ export class ToolStep {
           )
         : { result: { error: refusal }, is_error: true };
     if (signal.aborted) return;
-    const answer = noted(answered, call);
+    const answer = this.#budget.fit(noted(answered, call));
     const at = clock.now();
     this.#answers.set(call, { ...answer, at });
     const { result, is_error } = answer;

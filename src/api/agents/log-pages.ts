@@ -1,36 +1,13 @@
 // Reads an agent's stored lines page by page and packs them into JSON arrays of bounded size. Used by the JSON response, the text response
 // and the start of every follower.
 import { rfc3339 } from "#base/clock.ts";
+import { ConcurrencyLimit } from "#base/concurrency-limit.ts";
 import { listLogSources } from "#db/agents/log-sources.ts";
 import { type AgentLogRow, listAgentLogs } from "#db/agents/logs.ts";
 import type { Store } from "#db/engine/store.ts";
 import type { AgentLog } from "#schema/agents/agent-log.ts";
 import { DEFAULT_SOURCE } from "#schema/agents/log-source.ts";
 import { LOG_LEVELS, type LogLevel } from "#schema/log-level.ts";
-
-// Limits how many tasks run concurrently; the rest wait in order. For reads that many clients may request at the same time.
-
-class Pace {
-  #free: number;
-  readonly #waiting: (() => void)[] = [];
-
-  constructor(atOnce: number) {
-    this.#free = atOnce;
-  }
-
-  async run<T>(task: () => Promise<T>): Promise<T> {
-    if (this.#free > 0) this.#free -= 1;
-    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    try {
-      return await task();
-    } finally {
-      // A free slot goes to the longest-waiting task.
-      const next = this.#waiting.shift();
-      if (next) next();
-      else this.#free += 1;
-    }
-  }
-}
 
 /** Lines read in one query. */
 export const PAGE_LINES = 500;
@@ -43,7 +20,7 @@ type Source = { id: string; display_name: string };
 
 export class LogPages {
   readonly #store: Store;
-  readonly #pace = new Pace(READING);
+  readonly #limit = new ConcurrencyLimit(READING);
 
   constructor(store: Store) {
     this.#store = store;
@@ -51,7 +28,7 @@ export class LogPages {
 
   /** Returns one page of lines with `after` < id < `before`, ascending. Fewer than PAGE_LINES means there are no more. */
   read(agent: number, after: number, before: number): Promise<AgentLogRow[]> {
-    return this.#pace.run(() => this.#store.scan(listAgentLogs({ agent, after, before, limit: PAGE_LINES })));
+    return this.#limit.run(() => this.#store.scan(listAgentLogs({ agent, after, before, limit: PAGE_LINES })));
   }
 
   /** Returns whether a line with this ID exists. */

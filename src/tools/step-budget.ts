@@ -1,0 +1,36 @@
+// Limits the results of one step together: a model may make hundreds of calls in one answer, and every result is held, stored and sent to
+// the model at once. Pure.
+import { cutResult } from "./cut.ts";
+import { resultLimit, type ToolAnswer } from "./run.ts";
+
+/** How many results of full size fit into one step. Eight exceed the context of every model. */
+const FULL_RESULTS = 8;
+/** A result that no longer fits keeps this many bytes, so that the model learns how its call ended. */
+const LEAST_BYTES = 2_048;
+
+const encoder = new TextEncoder();
+
+export class StepBudget {
+  readonly #limit: number;
+  #left: number;
+
+  /** `context_limit`: the model's context in tokens; 0 if unknown. */
+  constructor(context_limit: number) {
+    this.#limit = FULL_RESULTS * resultLimit(context_limit);
+    this.#left = this.#limit;
+  }
+
+  /** Returns why no further call of the step is run, as a message for the model; undefined while one is. */
+  get refusal(): string | undefined {
+    return this.#left > 0
+      ? undefined
+      : `Not run: the results of this answer's other calls already take up the ${this.#limit} bytes that all of them share. Call it again in your next answer.`;
+  }
+
+  /** Returns the answer, shortened to the bytes that are left, and subtracts its own. */
+  fit(answer: ToolAnswer): ToolAnswer {
+    const result = cutResult(answer.result, Math.max(this.#left, LEAST_BYTES));
+    this.#left -= encoder.encode(JSON.stringify(result)).byteLength;
+    return { result, is_error: answer.is_error };
+  }
+}
