@@ -1,27 +1,40 @@
 // Passes messages from a pump to a consumer, one at a time: the pump waits until the last one was taken, so that a slow consumer applies
 // backpressure to the peer. Used by the server side of a call.
+import type { PacketBudget } from "./drpc/packets.ts";
 import { Wakeup } from "./wakeup.ts";
 
 export class Inbox {
+  readonly #budget: PacketBudget;
   readonly #changed = new Wakeup();
   #waiting: Uint8Array | undefined;
+  /** Bytes of the message that the consumer handles now. */
+  #taken = 0;
   #over = false;
   #failure: Error | undefined;
 
-  /** Resolves when the consumer has room again. Messages are dropped if the inbox is closed. */
+  /** `budget`: holds a message until the consumer takes the next one. */
+  constructor(budget: PacketBudget) {
+    this.#budget = budget;
+  }
+
+  /** Resolves when the consumer has room again. Messages are dropped if the inbox is closed. Throws WireError beyond the budget. */
   async put(message: Uint8Array): Promise<void> {
     while (this.#waiting && !this.#over) await this.#changed.wait();
     if (this.#over) return;
+    this.#budget.hold(message.byteLength);
     this.#waiting = message;
     this.#changed.ring();
   }
 
   /** Returns the next message; undefined after a clean close. Throws the error passed to `fail`. */
   async take(): Promise<Uint8Array | undefined> {
+    this.#budget.release(this.#taken);
+    this.#taken = 0;
     for (;;) {
       const message = this.#waiting;
       if (message) {
         this.#waiting = undefined;
+        this.#taken = message.byteLength;
         this.#changed.ring();
         return message;
       }
@@ -42,5 +55,13 @@ export class Inbox {
     if (this.#over) return;
     this.#failure = failure;
     this.close();
+  }
+
+  /** Closes the inbox and drops its messages, because the consumer has ended. */
+  discard(): void {
+    this.close();
+    this.#budget.release(this.#taken + (this.#waiting?.byteLength ?? 0));
+    this.#taken = 0;
+    this.#waiting = undefined;
   }
 }

@@ -184,7 +184,10 @@ test("[TO-32] an answer with many calls runs eight at a time, and their results 
   const { call } = await openChat(world);
   const at = (name: string): string => join(world.home, name);
   await Bun.write(at("wide.txt"), `${"x".repeat(90_000)}\n`);
-  const waits = (index: number) => ["execute", { command: `touch began-${index}; until [ -e gate ]; do sleep 0.05; done` }];
+  const waits = (index: number) => [
+    "execute",
+    { command: `touch began-${index}; until [ -e gate ]; do sleep 0.05; done` },
+  ];
   const many = Array.from({ length: 12 }, (_, index) => waits(index) as [string, object]);
   const calling = callTools(world, call, ...many);
   const begun = (): string[] => readdirSync(world.home).filter((name) => name.startsWith("began-"));

@@ -81,6 +81,41 @@ describe("a call", () => {
     expect(await raw.read()).toBeUndefined();
   });
 
+  test("[WI-19] of unfinished messages on many streams is refused beyond 8 MiB, and those that end or are handled make room", async () => {
+    const { client } = serving({ "/svc/Size": unary(({ byteLength }) => ascii(String(byteLength))) });
+    const size = 3 * 1024 * 1024;
+    const [start, rest] = (() => {
+      const whole = encodePackets(
+        { kind: KIND.invoke, stream_id: 1, message_id: 1, body: ascii("/svc/Size") },
+        { kind: KIND.message, stream_id: 1, message_id: 2, body: pattern(size) },
+      );
+      return [whole.subarray(0, -1), whole.subarray(-1)];
+    })();
+    const begin = async () => {
+      const stream = await client.open();
+      await stream.write(start);
+      return stream;
+    };
+    const answerOf = async (stream: Awaited<ReturnType<typeof begin>>): Promise<string> => {
+      const answer = await new PacketReader(stream).next();
+      return answer?.kind === KIND.error ? text(answer.body.subarray(8)) : text(answer?.body ?? NO_BODY);
+    };
+    const [first, second, third] = [await begin(), await begin(), await begin()];
+    expect(await answerOf(third)).toBe("The streams of the connection hold too many bytes of unfinished messages.");
+    second.reset();
+    await settled();
+    const fourth = await begin();
+    await first.write(rest);
+    expect(await answerOf(first)).toBe(String(size));
+    const fifth = await begin();
+    await fourth.write(rest);
+    await fifth.write(rest);
+    expect([await answerOf(fourth), await answerOf(fifth)]).toEqual([String(size), String(size)]);
+    const long = await client.open();
+    await long.write(encodePackets({ kind: KIND.invoke, stream_id: 1, message_id: 1, body: new Uint8Array(1_025) }));
+    await expect(long.read()).rejects.toMatchObject({ failure: "reset" });
+  });
+
   test("[WI-14] of an unknown method returns code 12", async () => {
     const { client } = serving({});
     const failed = call(client, "/svc/Nothing", pattern(2_000_000));

@@ -13,10 +13,10 @@ export class ConnectionLimits {
     this.#limit = limit;
   }
 
-  /** Throws 503 when one more would exceed the server's or the caller's limit. */
-  check(who: string | undefined): void {
+  /** Throws 503 when one more would exceed the server's or the caller's limit, which may be lower than three quarters: `most`. */
+  check(who: string | undefined, most = Math.ceil(this.#limit * SHARE)): void {
     if (this.#all >= this.#limit) throw new AppError("overloaded", "The server has too many open connections.");
-    if (who !== undefined && (this.#heldBy.get(who) ?? 0) >= Math.ceil(this.#limit * SHARE)) {
+    if (who !== undefined && (this.#heldBy.get(who) ?? 0) >= most) {
       throw new AppError("overloaded", "You have too many open connections.");
     }
   }

@@ -64,6 +64,8 @@ export type UpgradeOptions = {
   headers?: Record<string, string>;
   /** The holder of the socket, such as a user ID. One holder cannot have nearly all sockets. */
   who?: string;
+  /** Maximum number of sockets of that holder; defaults to three quarters of all. */
+  most?: number;
   /** True for an agent's own connection. */
   agent?: boolean;
   /**
@@ -298,12 +300,12 @@ export class Sockets {
   upgrade(
     request: Request,
     handler: SocketHandler,
-    { headers = {}, who, agent, app, compressed = false }: UpgradeOptions = {},
+    { headers = {}, who, most, agent, app, compressed = false }: UpgradeOptions = {},
   ): Response {
     if (request.headers.get("upgrade")?.toLowerCase() !== "websocket") {
       throw new AppError("invalid", "This endpoint is a WebSocket: send an upgrade request.");
     }
-    this.#holders.check(who);
+    this.#holders.check(who, most);
     // Bun negotiates compression by this header.
     if (!compressed) request.headers.delete("sec-websocket-extensions");
     if (

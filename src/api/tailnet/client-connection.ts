@@ -7,6 +7,8 @@ import { type TailnetCaller, tailnetService } from "./service.ts";
 
 /** A client uses one stream for each of the five methods, and makes few calls at a time. */
 const MAX_STREAMS = 32;
+/** Its requests are a few kilobytes. */
+const MAX_HELD = 1024 * 1024;
 
 export class ClientConnection implements SocketHandler {
   readonly #ctx: ApiContext;
@@ -35,7 +37,7 @@ export class ClientConnection implements SocketHandler {
     const router = routerFor(Tailnet, tailnetService(this.#ctx, { ...this.#caller, peer }));
     const onError = (method: string, error: unknown): void =>
       log("tailnet").error("{method} failed: {error}", { method, error });
-    void serveSession(session, router, { clock, onError });
+    void serveSession(session, router, { clock, onError, max_held: MAX_HELD });
   }
 
   message(_socket: Socket, data: string | Uint8Array): void {

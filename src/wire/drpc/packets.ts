@@ -1,5 +1,6 @@
 // Reads and writes the DRPC packets of one stream: joins frames and checks the order of IDs. A packet is one or more frames with the same
-// ID. Rejects decreasing IDs, unknown kinds and packets over 4 MiB. [WI-11] [WI-12]
+// ID. Rejects decreasing IDs, unknown kinds, packets over 4 MiB, and more unfinished bytes than its connection may hold. [WI-11] [WI-12]
+// [WI-19]
 import { compact } from "../chunk-queue.ts";
 import type { Duplex } from "../duplex.ts";
 import { WireError } from "../wire-error.ts";
@@ -16,6 +17,27 @@ import {
   takeFrameStart,
 } from "./frame.ts";
 
+/** Limits the bytes of packets that the streams of a connection hold together: unfinished ones, and those that no handler has taken. */
+export class PacketBudget {
+  readonly #limit: number;
+  #held = 0;
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  /** Throws WireError `too_large` beyond the limit, and then holds nothing. */
+  hold(bytes: number): void {
+    if (this.#held + bytes > this.#limit)
+      throw new WireError("too_large", "The streams of the connection hold too many bytes of unfinished messages.");
+    this.#held += bytes;
+  }
+
+  release(bytes: number): void {
+    this.#held -= bytes;
+  }
+}
+
 /** Parses packets from any chunks. Only a packet in several frames or chunks is copied; others are views. */
 export class PacketParser {
   #chunk: Uint8Array = NO_BODY;
@@ -25,8 +47,15 @@ export class PacketParser {
   #missing = 0;
   /** The packet being assembled. */
   #open: { kind: number; body: Gathered } | undefined;
+  /** Bytes of that packet in the budget. */
+  #held = 0;
   #lastStream = 0;
   #lastMessage = 0;
+  readonly #budget: PacketBudget | undefined;
+
+  constructor(budget?: PacketBudget) {
+    this.#budget = budget;
+  }
 
   /** True between the first and last byte of a packet: a stream that ends here was cut off. */
   get inside(): boolean {
@@ -43,7 +72,12 @@ export class PacketParser {
   /** Returns the next packet; undefined if bytes are missing. Throws WireError `protocol` or `too_large`. */
   next(): Packet | undefined {
     for (;;) {
-      if (!this.#frame && !this.#start()) return undefined;
+      if (!this.#frame && !this.#start()) {
+        // The start of a header must not retain the chunk that it came in.
+        this.#chunk = compact(this.#chunk.subarray(this.#at));
+        this.#at = 0;
+        return undefined;
+      }
       const frame = this.#frame!;
       const piece = this.#chunk.subarray(this.#at, this.#at + this.#missing);
       this.#at += piece.byteLength;
@@ -51,17 +85,32 @@ export class PacketParser {
       const done = this.#missing === 0 && (frame.control & DONE) !== 0;
       const open = this.#open!;
       if (done && open.body.size === 0) open.body.replace(compact(piece));
-      else open.body.add(piece);
+      else {
+        if (!done) this.#hold(piece.byteLength);
+        open.body.add(piece);
+      }
       if (this.#missing > 0) return undefined;
       this.#frame = undefined;
       if (!done) continue;
       this.#open = undefined;
+      this.release();
       const { kind } = open;
       if (isKind(kind)) {
         return { kind, stream_id: frame.stream_id, message_id: frame.message_id, body: open.body.bytes };
       }
       if ((frame.control & CONTROL) === 0) throw new WireError("protocol", "Unknown kind of packet.");
     }
+  }
+
+  /** Removes the unfinished packet from the budget. Also called when its stream has ended. */
+  release(): void {
+    this.#budget?.release(this.#held);
+    this.#held = 0;
+  }
+
+  #hold(bytes: number): void {
+    this.#budget?.hold(bytes);
+    this.#held += bytes;
   }
 
   #start(): boolean {
@@ -122,14 +171,24 @@ class Gathered {
 /** Reads packets on demand, so that an unread stream applies backpressure to its peer. */
 export class PacketReader {
   readonly #source: Pick<Duplex, "read">;
-  readonly #parser = new PacketParser();
+  readonly #parser: PacketParser;
 
-  constructor(source: Pick<Duplex, "read">) {
+  constructor(source: Pick<Duplex, "read">, budget?: PacketBudget) {
     this.#source = source;
+    this.#parser = new PacketParser(budget);
   }
 
   /** Returns the next packet; undefined when the peer has ended its side. Throws WireError. */
   async next(): Promise<Packet | undefined> {
+    try {
+      return await this.#next();
+    } catch (error) {
+      this.#parser.release();
+      throw error;
+    }
+  }
+
+  async #next(): Promise<Packet | undefined> {
     for (;;) {
       const packet = this.#parser.next();
       if (packet) return packet;

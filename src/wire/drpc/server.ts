@@ -6,8 +6,8 @@ import { type Duplex, readChunks } from "../duplex.ts";
 import { Inbox } from "../inbox.ts";
 import { WireError } from "../wire-error.ts";
 import type { YamuxSession } from "../yamux.ts";
-import { encodeError, KIND, NO_BODY, RpcError, UNIMPLEMENTED } from "./frame.ts";
-import { PacketReader, PacketWriter } from "./packets.ts";
+import { encodeError, KIND, MAX_PACKET, NO_BODY, RpcError, UNIMPLEMENTED } from "./frame.ts";
+import { PacketBudget, PacketReader, PacketWriter } from "./packets.ts";
 
 export interface CallContext {
   /** `/package.Service/Method` */
@@ -29,29 +29,41 @@ export interface ServeOptions {
   clock: Clock;
   /** Milliseconds the caller may take to end its side after the response. Default 30 s. */
   linger_ms?: number;
+  /** Maximum bytes of requests that all streams of the session hold together, unfinished or not yet handled. Default 8 MiB. */
+  max_held?: number;
   /** Receives errors that the caller must not see; the caller gets a generic text. */
   onError?(method: string, error: unknown): void;
 }
 
 const LINGER_MS = 30_000;
 const UNKNOWN_GRACE_MS = 1_000;
+/** Twice the largest message. */
+const MAX_HELD = 2 * MAX_PACKET;
+/** Maximum bytes of a method's path. */
+const MAX_METHOD = 1_024;
 
 /** Serves every stream the peer opens until the session ends. Never rejects. */
 export const serveSession = async (session: YamuxSession, router: Router, options: ServeOptions): Promise<void> => {
+  const budget = new PacketBudget(options.max_held ?? MAX_HELD);
   for (;;) {
     const stream = await session.accept();
     if (!stream) return;
-    void serve(stream, router, options);
+    void serve(stream, router, options, budget);
   }
 };
 
 /** Serves the single call of a stream and ends the stream. Never rejects: an error ends only this stream. */
-export const serve = async (stream: Duplex, router: Router, options: ServeOptions): Promise<void> => {
-  const packets = new PacketReader(stream);
+export const serve = async (
+  stream: Duplex,
+  router: Router,
+  options: ServeOptions,
+  budget = new PacketBudget(options.max_held ?? MAX_HELD),
+): Promise<void> => {
+  const packets = new PacketReader(stream, budget);
   try {
     const opening = await nextInvoke(packets);
     if (!opening) return await stream.end();
-    await new ServedCall(stream, packets, opening.stream_id, options).run(opening.method, router);
+    await new ServedCall(stream, packets, opening.stream_id, { ...options, budget }).run(opening.method, router);
   } catch {
     // Only the stream itself can throw here, so no response can be sent.
     stream.reset();
@@ -63,6 +75,8 @@ const nextInvoke = async (packets: PacketReader): Promise<{ stream_id: number; m
     const packet = await packets.next();
     if (!packet) return undefined;
     if (packet.kind === KIND.invoke) {
+      if (packet.body.byteLength > MAX_METHOD)
+        throw new WireError("protocol", "A method with a path that is too long.");
       return { stream_id: packet.stream_id, method: new TextDecoder().decode(packet.body) };
     }
     if (packet.kind !== KIND.metadata) throw new WireError("protocol", "A call must start with its method.");
@@ -73,16 +87,22 @@ class ServedCall {
   readonly #stream: Duplex;
   readonly #packets: PacketReader;
   readonly #out: PacketWriter;
-  readonly #options: ServeOptions;
-  readonly #inbox = new Inbox();
+  readonly #options: ServeOptions & { budget: PacketBudget };
+  readonly #inbox: Inbox;
   readonly #abort = new AbortController();
   #answered = false;
 
-  constructor(stream: Duplex, packets: PacketReader, streamId: number, options: ServeOptions) {
+  constructor(
+    stream: Duplex,
+    packets: PacketReader,
+    streamId: number,
+    options: ServeOptions & { budget: PacketBudget },
+  ) {
     this.#stream = stream;
     this.#packets = packets;
     this.#out = new PacketWriter(stream, streamId);
     this.#options = options;
+    this.#inbox = new Inbox(options.budget);
   }
 
   async run(method: string, router: Router): Promise<void> {
@@ -93,7 +113,7 @@ class ServedCall {
     await this.#answer(method, router);
     this.#answered = true;
     // From here on, the caller's packets are read only to detect its end; then we end too (1.4: the client closes).
-    this.#inbox.close();
+    this.#inbox.discard();
     const timer = this.#options.clock.after(this.#options.linger_ms ?? LINGER_MS, () =>
       this.#stream.reset("The caller never ended the call."),
     );
@@ -164,6 +184,16 @@ class ServedCall {
       if (!this.#answered) this.#stream.reset("The caller has ended the call.");
     } catch (error) {
       this.#cancel(error instanceof WireError ? error : new WireError("closed", "The stream failed.", error));
+      void this.#skipRest();
+    }
+  }
+
+  /** Reads and drops what the caller of a refused request still sends, until it ends its side. Otherwise those bytes would be held. */
+  async #skipRest(): Promise<void> {
+    try {
+      while (await this.#stream.read());
+    } catch {
+      // The stream is over.
     }
   }
 

@@ -9,6 +9,7 @@ import { Lifecycle_State, type Startup_Subsystem } from "#src/wire/gen/agent_pb.
 import { contextOf, type Seeded, seedAgent, supersede } from "#test/support/seed.ts";
 import { startTestServer, type TestServer } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
+import { call, handshake } from "../edge/raw-http.ts";
 import { connectAgent } from "./rpc-agent.ts";
 
 const shown = (server: TestServer, seeded: Seeded) =>
@@ -108,7 +109,7 @@ describe("connecting", () => {
     await second.agent.getServiceBanner({});
   });
 
-  test("[AG-8] a passive connection with the token does not affect the status", async () => {
+  test("[AG-8] [AG-27] a passive connection with the token does not affect the status, and at most eight are open", async () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server);
     await using speaking = await connectAgent(server, seeded.agent_token);
@@ -120,6 +121,13 @@ describe("connecting", () => {
       });
     }
     expect((await shown(server, seeded)).status).toBe("connected");
+    const open = await Promise.all(
+      Array.from({ length: 8 }, () => connectAgent(server, seeded.agent_token, "?version=2.10&role=logs")),
+    );
+    const path = "/api/v2/workspaceagents/me/rpc?role=x";
+    const ninth = await call(server.url, handshake(path, { "Coder-Session-Token": seeded.agent_token }));
+    expect([ninth?.status, ninth?.text]).toEqual([503, expect.stringContaining("You have too many open connections.")]);
+    for (const one of open) await one[Symbol.asyncDispose]();
     await speaking.agent.getServiceBanner({});
     expect((await logs(server, seeded)).map(({ output }) => output)).toEqual(["shipped"]);
   });

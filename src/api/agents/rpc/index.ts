@@ -8,21 +8,29 @@ import { fails, Upgraded } from "../../http/responses.ts";
 import { routes } from "../../http/routes.ts";
 import { AgentConnection } from "./connection.ts";
 
+/** An agent has two connections, and more for moments in which it reconnects. */
+const MAX_CONNECTIONS = 16;
+/** Log shippers and others that use the agent's token. */
+const MAX_PASSIVE = 8;
+
 export const agentRpc = (ctx: ApiContext) =>
   routes()
     .use(callers)
     .get(
       "/me/rpc",
       ({ caller, query, request }) => {
+        const speaks = (query.role ?? "agent") === "agent";
         const connection = new AgentConnection(ctx, {
           agent_id: caller.agent_id,
           api_version: checkVersion(query.version ?? "2.0"),
-          speaks: (query.role ?? "agent") === "agent",
+          speaks,
           has_tunnel: !caller.compat,
           server: reachedAt(ctx, request),
         });
-        const agent = (query.role ?? "agent") === "agent";
-        return ctx.sockets.upgrade(request, connection, { who: caller.agent_id, agent });
+        const limits = speaks
+          ? { who: caller.agent_id, agent: true, most: MAX_CONNECTIONS }
+          : { who: `${caller.agent_id} passive`, most: MAX_PASSIVE };
+        return ctx.sockets.upgrade(request, connection, limits);
       },
       {
         agent: true,
@@ -32,7 +40,8 @@ export const agentRpc = (ctx: ApiContext) =>
           ),
           role: t.Optional(
             t.String({
-              description: "`agent` (default) speaks for the agent; any other only observes.",
+              description:
+                "`agent` (default) speaks for the agent; any other is passive, as log shippers are; at most eight such connections are open.",
             }),
           ),
         }),
