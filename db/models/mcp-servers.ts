@@ -1,6 +1,16 @@
 // MCP servers that organizations offer to their chats. There are few, so lists are read completely.
-import { asc } from "drizzle-orm";
-import { build, deleteBy, findBy, given, insertInto, query, type Statement, updateBy } from "../engine/sql.ts";
+import { and, asc, sql } from "drizzle-orm";
+import {
+  build,
+  deleteBy,
+  findBy,
+  given,
+  insertInto,
+  query,
+  type Statement,
+  statement,
+  updateBy,
+} from "../engine/sql.ts";
 import { mcp_servers } from "../schema/mcp.ts";
 
 export type McpServerRow = typeof mcp_servers.$inferSelect;
@@ -15,6 +25,15 @@ export const findMcpServer = findBy(mcp_servers, mcp_servers.organization_id, mc
 
 export const insertMcpServer = insertInto(mcp_servers);
 export const updateMcpServer = updateBy(mcp_servers, mcp_servers.id);
+
+/** A guard for storing what was received from a server: rejects the batch as `stale` when the server has changed since. */
+export const guardMcpServer = statement<Pick<McpServerRow, "id" | "version">>(
+  build
+    .update(mcp_servers)
+    .set({ version: sql`${mcp_servers.version}` })
+    .where(and(given(mcp_servers.id), given(mcp_servers.version))),
+  { expect: 1 },
+);
 
 const remove = deleteBy(mcp_servers, mcp_servers.id);
 /** Includes the tokens of everyone who signed in to the server. */

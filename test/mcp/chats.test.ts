@@ -233,6 +233,18 @@ test("[MC-9] where people sign in, each has their own token, renewed when it is 
   expect(asked.some((text) => text.includes("refresh_token=again-1"))).toBe(true);
   await world.owner.delete(`${path}/oauth2`);
   expect(await world.owner.get(path)).toMatchObject({ auth_connected: false });
+
+  const again = new URL((await world.owner.post<{ url: string }>(`${path}/oauth2/start`, {})).url).searchParams;
+  const calls = asked.length;
+  for (const change of [{ token_url: `http://localhost:${authority.port}/token` }, { client_id: "other" }]) {
+    const secret = await admin.patch(path, { oauth2, oauth2_client_secret: "shh" });
+    expect(secret).toMatchObject({ has_secret: true });
+    expect(await admin.patch(path, { oauth2: { ...oauth2, scopes: [] } })).toMatchObject({ has_secret: true });
+    expect(await admin.patch(path, { oauth2: { ...oauth2, ...change } })).toMatchObject({ has_secret: false });
+    const late = await world.owner.fetch("GET", `${back.pathname}?code=code-2&state=${again.get("state")}`);
+    expect([late.status, await late.text()]).toEqual([400, expect.stringContaining("have changed since")]);
+  }
+  expect(asked).toHaveLength(calls);
 }, 30_000);
 
 test("[MC-9] a token that the server refuses early is refreshed once, and the call is repeated", async () => {

@@ -119,7 +119,7 @@ const signingIn = (ctx: ApiContext) =>
       ({ caller, params }) => {
         const provider = ctx.links.provider(params.externalauth);
         if (provider.device_flow || !provider.auth_url) throw invalid("This provider takes device codes only.");
-        const { state, verifier } = newState(ctx, caller, provider.id);
+        const { state, verifier } = newState(ctx, caller, provider);
         return {
           url: authorizeUrl(provider, { redirect: callbackUrl(ctx.accessUrl, provider), state, verifier }).href,
         };
@@ -143,7 +143,7 @@ const signingIn = (ctx: ApiContext) =>
       "/:externalauth/callback",
       async ({ caller, params, body, status }) => {
         const provider = ctx.links.provider(params.externalauth);
-        const verifier = verifierIn(ctx, caller, provider.id, body.state);
+        const verifier = verifierIn(ctx, caller, provider, body.state);
         const redirect = callbackUrl(ctx.accessUrl, provider);
         const tokens = await ctx.links.client
           .exchange(provider, { code: body.code, redirect, verifier })

@@ -1,12 +1,20 @@
-// State of a sign-in at a provider. It travels through the browser encrypted: the user, their session, the provider, and the PKCE verifier.
-// Nothing is stored here, so a restart does not break a sign-in (rule EA-5).
+// State of a sign-in at a provider. It travels through the browser encrypted: the user, their session, the provider with its URLs, and the
+// PKCE verifier. Nothing is stored here, so a restart does not break a sign-in (rule EA-5).
 import type { Clock } from "#base/clock.ts";
 import { type Encryption, UnsealError } from "#base/encryption.ts";
 import { invalid } from "#base/errors.ts";
-import { linkToken } from "#base/ids.ts";
+import { linkToken, sha256 } from "#base/ids.ts";
+import type { Provider } from "#src/git/provider.ts";
 import type { UserCaller } from "../http/caller.ts";
 
-type State = { readonly user_id: string; readonly key_id: string; readonly verifier: string; readonly until: number };
+type State = {
+  readonly user_id: string;
+  readonly key_id: string;
+  readonly verifier: string;
+  readonly until: number;
+  /** Where the person was sent, and where the code goes. */
+  readonly place: string;
+};
 
 /** How long a person may take to sign in at the provider. */
 const LIFE_MS = 600_000;
@@ -15,25 +23,34 @@ type Deps = { readonly clock: Clock; readonly encryption: Encryption };
 
 const toSealContext = (provider_id: string): string => `external_auth_state:${provider_id}`;
 
+const toPlace = ({ client_id, auth_url, token_url }: Provider): string =>
+  sha256(JSON.stringify([client_id, auth_url, token_url]));
+
 /** Creates a new state and its verifier. */
-export const newState = ({ clock, encryption }: Deps, caller: UserCaller, provider_id: string) => {
+export const newState = ({ clock, encryption }: Deps, caller: UserCaller, provider: Provider) => {
   const verifier = linkToken();
   const { user_id, key_id } = caller;
-  const state: State = { user_id, key_id, verifier, until: clock.now() + LIFE_MS };
-  return { verifier, state: encryption.seal(JSON.stringify(state), toSealContext(provider_id)) };
+  const state: State = { user_id, key_id, verifier, until: clock.now() + LIFE_MS, place: toPlace(provider) };
+  return { verifier, state: encryption.seal(JSON.stringify(state), toSealContext(provider.id)) };
 };
 
-/** Returns the verifier in a state. Rejects with 400 unless this session started it at this provider less than ten minutes ago. */
+/**
+ * Returns the verifier in a state. Rejects with 400 unless this session started it at this provider less than ten minutes ago, and the
+ * code would still go where the person was sent for.
+ */
 export const verifierIn = (
   { clock, encryption }: Deps,
   caller: UserCaller,
-  provider_id: string,
+  provider: Provider,
   text: string,
 ): string => {
-  const state = opened(encryption, text, toSealContext(provider_id)) as State | undefined;
+  const state = opened(encryption, text, toSealContext(provider.id)) as State | undefined;
   const isOwn = state?.user_id === caller.user_id && state.key_id === caller.key_id && state.until > clock.now();
   if (!state || !isOwn) {
     throw invalid("This sign-in was not started in this session, or has expired. Start it again.");
+  }
+  if (state.place !== toPlace(provider)) {
+    throw invalid("The settings of this sign-in have changed since it was started. Start it again.");
   }
   return state.verifier;
 };

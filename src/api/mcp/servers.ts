@@ -117,7 +117,8 @@ export const mcpServers = (ctx: ApiContext) => {
           tags,
           operationId: "updateMcpServer",
           summary: "Change an MCP server",
-          description: "Omitted secrets are kept, unless the server's origin or authentication type changes.",
+          description:
+            "Omitted secrets are kept, unless the server's origin, its authentication type, or the client or an origin of its sign-in changes.",
           audit: target.writes(target.mcpServer),
           example: { display_name: "Issues" },
           access: "organization_admins",

@@ -2,7 +2,8 @@
 // state in the URL is valid for ten minutes and only in the session that started it.
 import { t } from "elysia";
 import { AppError, invalid } from "#base/errors.ts";
-import type { McpServerRow } from "#db/models/mcp-servers.ts";
+import { CommitError } from "#db/engine/store.ts";
+import { guardMcpServer, type McpServerRow } from "#db/models/mcp-servers.ts";
 import { oauthProvider } from "#domain/mcp/access.ts";
 import { findServer, signOutOfServer } from "#domain/mcp/servers.ts";
 import { authorizeUrl, ProviderError } from "#src/git/oauth.ts";
@@ -34,7 +35,7 @@ export const mcpSignIn = (ctx: ApiContext) => {
       async ({ caller, params }) => {
         const server = await findServer(ctx, params, caller);
         const provider = providerAt(server);
-        const { state, verifier } = newState(ctx, caller, provider.id);
+        const { state, verifier } = newState(ctx, caller, provider);
         return { url: authorizeUrl(provider, { redirect: callbackUrl(ctx.accessUrl, server), state, verifier }).href };
       },
       {
@@ -59,14 +60,15 @@ export const mcpSignIn = (ctx: ApiContext) => {
       async ({ caller, params, query }) => {
         const server = await findServer(ctx, params, caller);
         const provider = providerAt(server);
-        const verifier = verifierIn(ctx, caller, provider.id, query.state ?? "");
+        const verifier = verifierIn(ctx, caller, provider, query.state ?? "");
         if (query.code === undefined)
           throw invalid("The server rejected the request.", [], (query.error ?? "").slice(0, 200));
         const redirect = callbackUrl(ctx.accessUrl, server);
         const tokens = await ctx.links.client
           .exchange(provider, { code: query.code, redirect, verifier })
           .catch(asAnswer);
-        await ctx.links.put(caller.user_id, provider, tokens);
+        // The tokens must never be sent to a place that the server was moved to while they were requested.
+        await ctx.links.put(caller.user_id, provider, tokens, [guardMcpServer(server)]).catch(asChanged);
         return `You are signed in at ${server.display_name}. This window can be closed.\n`;
       },
       {
@@ -108,6 +110,11 @@ export const mcpSignIn = (ctx: ApiContext) => {
         }),
       },
     );
+};
+
+const asChanged = (error: unknown): never => {
+  if (!(error instanceof CommitError) || error.reason !== "stale") throw error;
+  throw invalid("The MCP server was changed while you signed in. Start the sign-in again.");
 };
 
 const asAnswer = (error: unknown): never => {

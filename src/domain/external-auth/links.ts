@@ -94,12 +94,13 @@ export class Links {
     return [...this.providers.values()].find(({ pattern }) => pattern?.test(url));
   }
 
-  /** Stores the tokens of a newly linked account. */
-  async put(user_id: string, provider: Provider, tokens: Tokens): Promise<void> {
+  /** Stores the tokens of a newly linked account. Rejects with CommitError when a guard is stale. */
+  async put(user_id: string, provider: Provider, tokens: Tokens, guards: readonly Statement[] = []): Promise<void> {
     const now = this.#options.clock.now();
     const before = await this.#find(user_id, provider);
     const after = { user_id, provider_id: provider.id, ...this.#columns(user_id, provider, tokens), created_at: now };
-    await this.#options.store.commit([guardUser({ id: user_id }), putLink(after), auditLink({ before, after }, now)]);
+    const entry = auditLink({ before, after }, now);
+    await this.#options.store.commit([guardUser({ id: user_id }), ...guards, putLink(after), entry]);
     this.#options.topics.publish("external_auth", user_id, { provider_id: provider.id });
     if (isGithubCom(provider)) await this.#noteGithubAccount(user_id, provider, tokens.access_token);
   }

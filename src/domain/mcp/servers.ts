@@ -83,8 +83,8 @@ export const addServer = async (
 };
 
 /**
- * Omitted secrets are kept, unless the server moves to another origin or kind of sign-in. Rejects with 400, or 404 when it no longer
- * exists.
+ * Omitted secrets are kept, unless they would go to a place they were not entered for: another origin of the server, another kind of
+ * sign-in, another client or place of it. Rejects with 400, or 404 when it no longer exists.
  */
 export const changeServer = async (
   ctx: DomainContext,
@@ -96,8 +96,7 @@ export const changeServer = async (
   if (columns.url !== row.url || columns.oauth2 !== row.oauth2) await checkReachable(ctx, columns);
   const moved = new URL(columns.url).origin !== new URL(row.url).origin;
   const changesAuth = columns.auth_type !== row.auth_type;
-  // Changing only the URL must never send secrets to a server they were not entered for.
-  const known = moved || changesAuth ? {} : openSecrets(encryption, row);
+  const known = moved || changesAuth || changesSignIn(row.oauth2, columns.oauth2) ? {} : openSecrets(encryption, row);
   const secrets = secretsAfter(known, columns.auth_type, input);
   const changed: McpServerRow = {
     ...row,
@@ -120,6 +119,14 @@ export const changeServer = async (
     .catch(goneOr);
   return changed;
 };
+
+/** Whether the client secret would be sent elsewhere or belong to another client. */
+const changesSignIn = (before: McpServerRow["oauth2"], after: McpServerRow["oauth2"]): boolean =>
+  before?.client_id !== after?.client_id ||
+  toOrigin(before?.auth_url) !== toOrigin(after?.auth_url) ||
+  toOrigin(before?.token_url) !== toOrigin(after?.token_url);
+
+const toOrigin = (url: string | undefined): string => (url === undefined ? "" : new URL(url).origin);
 
 /** Also deletes all users' sign-ins there. Rejects with 404 when it no longer exists. */
 export const removeServer = async ({ store, clock }: DomainContext, row: McpServerRow): Promise<void> => {
