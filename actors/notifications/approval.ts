@@ -12,8 +12,9 @@ export type PushedApproval = {
   readonly can_allow: boolean;
 };
 
-/** Notifications display a few lines. Longer text could hide something. */
+/** Notifications display a few lines. Longer text, and more lines, could hide something. */
 const MAX_TEXT = 300;
+const MAX_LINES = 4;
 const MAX_ID_BYTES = 1_000;
 
 type Call = ChatRow["pending_calls"][number];
@@ -31,7 +32,10 @@ export const toApproval = ({
   const text = asked.map(formatLine).join("\n");
   const calls = asked.map(({ tool_call_id }) => tool_call_id);
   if (Buffer.byteLength(calls.join()) > MAX_ID_BYTES) return { text };
-  return { text, approval: { chat: id, calls, can_allow: text.length <= MAX_TEXT } };
+  return {
+    text,
+    approval: { chat: id, calls, can_allow: text.length <= MAX_TEXT && text.split("\n").length <= MAX_LINES },
+  };
 };
 
 const formatLine = ({ tool_name, args }: Call): string => {

@@ -158,7 +158,7 @@ export class Notifier implements Chore {
         ...(mailer.isSetUp && methods(row.template_id) === "smtp"
           ? [{ ...due, method: "smtp", subscription_id: null } as const]
           : []),
-        ...(await store.all(listSubscriptions({ user_id: row.user_id }))).map(
+        ...(await store.all(listSubscriptions({ user_id: row.user_id, now }))).map(
           ({ id }) => ({ ...due, method: "webpush", subscription_id: id }) as const,
         ),
       ];
@@ -203,7 +203,7 @@ export class Notifier implements Chore {
 
   /** Skips notifications that were deleted since. */
   async #send({ notification_id, user_id, method, subscription_id }: DeliveryRow): Promise<void> {
-    const { store } = this.#deps;
+    const { store, clock } = this.#deps;
     const [notice, user] = [
       await store.get(findNotificationById({ id: notification_id })),
       await store.get(findUser({ id: user_id })),
@@ -213,8 +213,9 @@ export class Notifier implements Chore {
       if (user.email !== "") await this.#mail(notice, user.email);
       return;
     }
-    const subscription = await store.get(findSubscription({ id: subscription_id ?? "" }));
-    if (!subscription) return;
+    const found = await store.get(findSubscription({ id: subscription_id ?? "" }));
+    if (!found || found.session_until <= clock.now()) return;
+    const { subscription } = found;
     if ((await pushTo(this.#deps, subscription, notice)) === "gone")
       await store.commit([deleteSubscription(subscription.id)], undefined, FIRST_PART);
   }

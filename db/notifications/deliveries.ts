@@ -1,5 +1,5 @@
 // Pending deliveries, the browsers that receive them, and people's notification preferences.
-import { and, asc, count, lte, sql } from "drizzle-orm";
+import { and, asc, count, eq, gt, lte, sql } from "drizzle-orm";
 import {
   build,
   deleteBy,
@@ -12,6 +12,7 @@ import {
   updateBy,
 } from "../engine/sql.ts";
 import { notification_deliveries, notification_preferences, webpush_subscriptions } from "../schema/notifications.ts";
+import { api_keys } from "../schema/users.ts";
 
 export type DeliveryRow = typeof notification_deliveries.$inferSelect;
 export type SubscriptionRow = typeof webpush_subscriptions.$inferSelect;
@@ -41,17 +42,24 @@ export const countDeliveries = query(build.select({ count: count().as("count") }
 export const updateDelivery = updateBy(notification_deliveries, notification_deliveries.key);
 export const deleteDelivery = deleteBy(notification_deliveries, notification_deliveries.key);
 
-/** Oldest first: {user_id}. */
+/** Those whose session is valid, oldest first: {user_id, now}. */
 export const listSubscriptions = query(
   build
-    .select()
+    .select({ id: webpush_subscriptions.id, endpoint_hash: webpush_subscriptions.endpoint_hash })
     .from(webpush_subscriptions)
-    .where(given(webpush_subscriptions.user_id))
+    .innerJoin(api_keys, eq(api_keys.id, webpush_subscriptions.key_id))
+    .where(and(given(webpush_subscriptions.user_id), gt(api_keys.expires_at, sql.placeholder("now"))))
     .orderBy(asc(webpush_subscriptions.created_at)),
 );
 
 /** Parameters: {id}. */
-export const findSubscription = findBy(webpush_subscriptions, webpush_subscriptions.id);
+export const findSubscription = query(
+  build
+    .select({ subscription: webpush_subscriptions, session_until: api_keys.expires_at })
+    .from(webpush_subscriptions)
+    .innerJoin(api_keys, eq(api_keys.id, webpush_subscriptions.key_id))
+    .where(given(webpush_subscriptions.id)),
+);
 
 export const insertSubscription = insertInto(webpush_subscriptions);
 export const deleteSubscription = deleteBy(webpush_subscriptions, webpush_subscriptions.id);

@@ -4,6 +4,7 @@ import { sql } from "drizzle-orm";
 import { index, integer, primaryKey, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import { userId } from "./columns.ts";
 import { quietTable } from "./touching.ts";
+import { api_keys } from "./users.ts";
 
 export type NoticeAction = { label: string; url: string };
 
@@ -59,13 +60,18 @@ export const webpush_subscriptions = quietTable(
   {
     id: text().primaryKey(),
     user_id: userId(),
+    /** The session that subscribed the browser. The row is deleted with it; rows without one are not used. */
+    key_id: text().references(() => api_keys.id, { onDelete: "cascade" }),
     /** SHA-256 of the address, hex. */
     endpoint_hash: text().notNull(),
     /** JSON {endpoint, auth, p256dh}, encrypted. */
     sealed: text().notNull(),
     created_at: integer().notNull(),
   },
-  (table) => [uniqueIndex("webpush_subscriptions_endpoint").on(table.user_id, table.endpoint_hash)],
+  (table) => [
+    uniqueIndex("webpush_subscriptions_endpoint").on(table.user_id, table.endpoint_hash),
+    index("webpush_subscriptions_key").on(table.key_id),
+  ],
 );
 
 export const notification_preferences = quietTable(

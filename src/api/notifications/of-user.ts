@@ -60,7 +60,7 @@ export const notificationsOfUser = (ctx: ApiContext) =>
     .post(
       "/:user/webpush/subscription",
       async ({ caller, params, body, set }) => {
-        await subscribe(ctx, await findNotified(ctx, params.user, caller), body);
+        await subscribe(ctx, await findNotified(ctx, params.user, caller), caller, body);
         set.status = 204;
       },
       {
@@ -72,7 +72,7 @@ export const notificationsOfUser = (ctx: ApiContext) =>
           operationId: "createWebpushSubscription",
           summary: "Subscribe a browser to push notifications",
           description:
-            "The subscription that the browser returned from `pushManager.subscribe` with `webpush_public_key` of buildinfo.",
+            "The subscription that the browser returned from `pushManager.subscribe` with `webpush_public_key` of buildinfo. It ends with the session that created it; API tokens and applications cannot create one.",
           example: {
             endpoint: "https://push.example.com/1",
             auth_key: "from the browser",

@@ -1,7 +1,7 @@
-// Web push subscriptions of users. The URL comes from the user: only https, only addresses that may be called, and only a few of them (rule
-// NO-8).
+// Web push subscriptions of users' browsers. Each belongs to the session that made it and ends with it. The URL comes from the user: only
+// https, only addresses that may be called, and only a few of them (rule NO-8).
 import { sealedFor } from "#actors/notifications/push.ts";
-import { conflict, invalidField, notFound } from "#base/errors.ts";
+import { conflict, forbidden, invalidField, notFound } from "#base/errors.ts";
 import { sha256, uuid } from "#base/ids.ts";
 import {
   deleteSubscription,
@@ -9,20 +9,30 @@ import {
   insertSubscription,
   listSubscriptions,
 } from "#db/notifications/deliveries.ts";
+import { findKey, guardKey } from "#db/users/api-keys.ts";
 import { guardUser } from "#db/users/users.ts";
 import type { WebpushSubscription } from "#schema/notifications/notification.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
 import { arePushKeys } from "#src/notify/push.ts";
 import type { DomainContext } from "../context.ts";
+import { isSignIn } from "../users/keys.ts";
 
 /** Maximum browsers per user. */
 const MOST = 10;
 
-/** A known URL gets the new keys. Rejects with 400 for an invalid target and with 409 for too many subscriptions. */
+/**
+ * A known URL gets the new keys, and belongs to this session from now on. Rejects with 403 unless the caller's key is a session, with 400
+ * for an invalid target, and with 409 for too many subscriptions.
+ */
 export const subscribe = async (
   { store, clock, encryption, pushOutbound }: DomainContext,
   user_id: string,
+  { key_id }: UserCaller,
   { endpoint, auth_key, p256dh_key }: WebpushSubscription,
 ): Promise<void> => {
+  const key = await store.get(findKey({ id: key_id }));
+  if (!key || !isSignIn(key))
+    throw forbidden("You must be signed in. API tokens cannot subscribe to push notifications.");
   const url = URL.canParse(endpoint) ? new URL(endpoint) : undefined;
   if (url?.protocol !== "https:" || url.username + url.password !== "") {
     throw invalidField("endpoint", "must be an https URL");
@@ -31,15 +41,19 @@ export const subscribe = async (
   const refused = await pushOutbound.refusalOf(url);
   if (refused !== undefined) throw invalidField("endpoint", refused);
   const endpoint_hash = sha256(endpoint);
-  const known = await store.all(listSubscriptions({ user_id }));
-  const same = known.find((one) => one.endpoint_hash === endpoint_hash);
+  const now = clock.now();
+  const [known, same] = await Promise.all([
+    store.all(listSubscriptions({ user_id, now })),
+    store.get(findSubscriptionAt({ user_id, endpoint_hash })),
+  ]);
   if (!same && known.length >= MOST) throw conflict(`You can have at most ${MOST} browsers. Remove one first.`);
   const id = uuid();
   const sealed = encryption.seal(JSON.stringify({ endpoint, auth: auth_key, p256dh: p256dh_key }), sealedFor(id));
   await store.commit([
     guardUser({ id: user_id }),
+    guardKey({ id: key_id, now }),
     ...(same ? [deleteSubscription(same.id)] : []),
-    insertSubscription({ id, user_id, endpoint_hash, sealed, created_at: clock.now() }),
+    insertSubscription({ id, user_id, key_id, endpoint_hash, sealed, created_at: now }),
   ]);
 };
 

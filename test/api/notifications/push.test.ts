@@ -7,7 +7,7 @@ import { insertSubscription, listSubscriptions } from "#db/notifications/deliver
 import { Client } from "#src/client.ts";
 import { arePushKeys, makeVapidKeys, sealPush, vapidHeader } from "#src/notify/push.ts";
 import { describeInside } from "#test/support/inside.ts";
-import { contextOf, seedUser } from "#test/support/seed.ts";
+import { contextOf } from "#test/support/seed.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 import { statusOf } from "../users/people.ts";
@@ -55,7 +55,7 @@ test("[NO-8] the service identifies us by a signature for its origin", () => {
   expect(verify("sha256", Buffer.from(`${head}.${claims}`), { key: jwk, dsaEncoding: "ieee-p1363" }, bytes)).toBe(true);
 });
 
-test("[NO-8] only public https addresses are stored, encrypted, and at most ten", async () => {
+test("[NO-8] only public https addresses are stored, encrypted, at most ten, and only for sessions", async () => {
   // A member's browser must not make the server call addresses that are allowed only for its settings.
   await using server = await startTestServer({ env: { SLIPWAY_ALLOWED_PRIVATE_NETWORKS: "127.0.0.0/8,10.0.0.0/8" } });
   const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
@@ -75,6 +75,9 @@ test("[NO-8] only public https addresses are stored, encrypted, and at most ten"
   const gone = { endpoint: "https://push.invalid/3" };
   expect(await statusOf(admin, "DELETE", "/users/me/webpush/subscription", gone)).toBe(204);
   expect(await statusOf(admin, "DELETE", "/users/me/webpush/subscription", gone)).toBe(404);
+  const { key } = await admin.post<{ key: string }>("/api/v2/users/me/keys/tokens", {});
+  const ninth = { endpoint: "https://push.invalid/token", ...keys };
+  expect(await statusOf(new Client(server.url, key), "POST", "/users/me/webpush/subscription", ninth)).toBe(403);
   const { webpush_public_key } = await admin.get<{ webpush_public_key: string }>("/api/v2/buildinfo");
   expect(Buffer.from(webpush_public_key, "base64url")[0]).toBe(4);
   expect((await admin.get<{ webpush_public_key: string }>("/api/v2/buildinfo")).webpush_public_key).toBe(
@@ -83,7 +86,7 @@ test("[NO-8] only public https addresses are stored, encrypted, and at most ten"
 });
 
 describeInside("what browsers are sent", () => {
-  test("[NO-8] a push arrives, and a browser that its service no longer knows is removed", async () => {
+  test("[NO-8] a push arrives, and a browser is removed when its service no longer knows it, or its session has ended", async () => {
     const got: { headers: Headers; bytes: number }[] = [];
     let status = 201;
     using service = Bun.serve({
@@ -96,11 +99,19 @@ describeInside("what browsers are sent", () => {
     });
     await using server = await startTestServer({ env: { SLIPWAY_WEBPUSH_PRIVATE_NETWORKS: "127.0.0.0/8" } });
     const { store, encryption } = contextOf(server);
-    const { user_id, token } = await seedUser(server);
-    const ada = new Client(server.url, token);
-    const [id, endpoint] = [uuid(), `http://127.0.0.1:${service.port}/push`];
-    const sealed = encryption.seal(JSON.stringify({ endpoint, ...EXAMPLE }), sealedFor(id));
-    await store.commit([insertSubscription({ id, user_id, endpoint_hash: sha256(endpoint), sealed, created_at: 1 })]);
+    const ada = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+    const { id: user_id } = await ada.get<{ id: string }>("/api/v2/users/me");
+    /** Stores the subscription of a browser that is signed in with this session. */
+    const subscribe = async ({ token }: Client): Promise<void> => {
+      const [id, endpoint] = [uuid(), `http://127.0.0.1:${service.port}/push`];
+      const sealed = encryption.seal(JSON.stringify({ endpoint, ...EXAMPLE }), sealedFor(id));
+      const key_id = token?.split("-")[0];
+      await store.commit([
+        insertSubscription({ id, user_id, key_id, endpoint_hash: sha256(endpoint), sealed, created_at: 1 }),
+      ]);
+    };
+    const subscriptions = () => store.all(listSubscriptions({ user_id, now: Date.now() }));
+    await subscribe(ada);
     await ada.post("/api/v2/users/me/webpush/test");
     const first = await until(() => got[0]);
     expect(first.headers.get("authorization")).toStartWith("vapid t=");
@@ -108,7 +119,19 @@ describeInside("what browsers are sent", () => {
     expect(first.bytes).toBeGreaterThan(100);
     status = 410;
     await ada.post("/api/v2/notifications/test");
-    await until(async () => (await store.all(listSubscriptions({ user_id }))).length === 0);
+    await until(async () => (await subscriptions()).length === 0);
     expect(got).toHaveLength(2);
+    // A subscription ends with its session, however that ends.
+    for (const end of [
+      (thief: Client) => thief.post("/api/v2/users/logout"),
+      () => ada.delete("/api/v2/users/me/sessions"),
+      () => ada.put(`/api/v2/users/${user_id}/password`, { old_password: ADMIN.password, password: ADMIN.password }),
+    ]) {
+      const thief = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+      await subscribe(thief);
+      expect(await subscriptions()).toHaveLength(1);
+      await end(thief);
+      expect(await subscriptions()).toEqual([]);
+    }
   });
 });
