@@ -171,10 +171,15 @@ const mayChangeInside = (caller: UserCaller, workspace: WorkspaceTarget): boolea
 export const mayStartStop = (caller: UserCaller, workspace: WorkspaceTarget): boolean =>
   mayUpdateWorkspace(caller, workspace);
 
-/** Allows terminal, ports, containers and files, for users who work in the workspace and site owners. */
+/**
+ * Allows terminal, ports, containers and files, for users who work in the workspace and site owners. Not for an owner who was removed from
+ * the organization: they may only view, stop and delete the workspace.
+ */
 export const mayUseWorkspace = (caller: UserCaller, workspace: WorkspaceTarget): boolean =>
   isCovered(caller, workspace) &&
-  (isOwn(caller, workspace) || sharedRole(caller, workspace) !== undefined || isOwner(caller));
+  ((isOwn(caller, workspace) && mayWorkIn(caller, workspace.organization_id)) ||
+    sharedRole(caller, workspace) !== undefined ||
+    isOwner(caller));
 
 export const mayDeleteWorkspace = (caller: UserCaller, workspace: WorkspaceTarget): boolean =>
   isCovered(caller, workspace) && (isOwn(caller, workspace) || looksAfterTemplates(caller, workspace.organization_id));

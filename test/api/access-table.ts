@@ -55,7 +55,7 @@ export const ACTIONS: [string, (who: UserCaller) => boolean, Name[]][] = [
   ["replace the files of a workspace shared as admin", (who) => access.mayReplaceFiles(who, shared("admin")), ["owner", ...INSIDERS]],
   ["start a foreign workspace", (who) => access.mayStartStop(who, foreign), LEADS],
   ["start a workspace shared as admin", (who) => access.mayStartStop(who, shared("admin")), [...LEADS, ...INSIDERS]],
-  ["enter an own workspace", (who) => access.mayUseWorkspace(who, own), EVERYBODY],
+  ["enter an own workspace", (who) => access.mayUseWorkspace(who, own), ["owner", ...INSIDERS]],
   ["enter a foreign workspace", (who) => access.mayUseWorkspace(who, foreign), ["owner"]],
   ["enter a workspace shared for use", (who) => access.mayUseWorkspace(who, shared("use")), ["owner", ...INSIDERS]],
   ["delete an own workspace", (who) => access.mayDeleteWorkspace(who, own), EVERYBODY],

@@ -181,7 +181,7 @@ test("[SH-6] a person who loses access is disconnected from every stream of the 
   expect(contextOf(server).streams.size).toBe(0);
 });
 
-test("[SH-6] the terminal of a person who loses access ends, and the owner's continues", async () => {
+test("[SH-6][WK-34] the terminal of a person who loses access ends, and the owner's continues until they are removed from the organization", async () => {
   await using cast = await openCast();
   const { clients, path, idOf, workspace, server, token } = cast;
   const agent_id = workspace.latest_build.resources[0]?.agents[0]?.id ?? "";
@@ -196,6 +196,10 @@ test("[SH-6] the terminal of a person who loses access ends, and the owner's con
   expect((await closedAfterAll(theirs.socket)).code).toBe(1008);
   ours.say({ data: "two\r" });
   await ours.until(/two/);
+  await clients["site owner"].delete(`/api/v2/organizations/default/members/${idOf("ada")}`);
+  expect((await closedAfterAll(ours.socket)).code).toBe(1008);
+  expect((await clients.owner.fetch("GET", pathOf("listening-ports"))).status).toBe(404);
+  expect((await clients.owner.get<Workspace>(path)).id).toBe(workspace.id);
 });
 
 test("[SH-7] the sharing of a deleted workspace returns 410", async () => {
