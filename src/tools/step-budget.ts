@@ -1,12 +1,12 @@
 // Limits the results of one step together: a model may make hundreds of calls in one answer, and every result is held, stored and sent to
-// the model at once. Pure.
+// the model together. Pure.
 import { cutResult } from "./cut.ts";
 import { resultLimit, type ToolAnswer } from "./run.ts";
 
 /** How many results of full size fit into one step. Eight exceed the context of every model. */
 const FULL_RESULTS = 8;
 /** A result that no longer fits keeps this many bytes, so that the model learns how its call ended. */
-const LEAST_BYTES = 2_048;
+const MIN_RESULT_BYTES = 2_048;
 
 const encoder = new TextEncoder();
 
@@ -29,7 +29,7 @@ export class StepBudget {
 
   /** Returns the answer, shortened to the bytes that are left, and subtracts its own. */
   fit(answer: ToolAnswer): ToolAnswer {
-    const result = cutResult(answer.result, Math.max(this.#left, LEAST_BYTES));
+    const result = cutResult(answer.result, Math.max(this.#left, MIN_RESULT_BYTES));
     this.#left -= encoder.encode(JSON.stringify(result)).byteLength;
     return { result, is_error: answer.is_error };
   }

@@ -17,7 +17,7 @@ import {
   takeFrameStart,
 } from "./frame.ts";
 
-/** Limits the bytes of packets that the streams of a connection hold together: unfinished ones, and those that no handler has taken. */
+/** Limits the bytes of packets that the streams of a connection hold together: unfinished ones, and ones that no handler has finished. */
 export class PacketBudget {
   readonly #limit: number;
   #held = 0;
