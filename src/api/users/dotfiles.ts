@@ -1,17 +1,27 @@
 // Dotfiles settings of a user.
+import { forbidden } from "#base/errors.ts";
+import { requireOwnKey } from "#domain/factors/proof.ts";
 import { removeDotfiles, setDotfiles, toDotfiles } from "#domain/users/dotfiles.ts";
 import { userPath } from "#domain/users/find.ts";
 import { findOwn } from "#domain/users/looks.ts";
 import { Dotfiles, UpdateDotfiles } from "#schema/users/dotfiles.ts";
+import { allows } from "#schema/users/scopes.ts";
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
-import { callers } from "../http/caller.ts";
+import { callers, type UserCaller } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails, NoContent } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 
 const tags = ["Users"];
 const of = { user: true, params: userPath } as const;
+
+/** Dotfiles run in all workspaces of the user, also after the key that set them has ended. Rejects with 403. */
+const checkRunsCode = async (ctx: ApiContext, caller: UserCaller): Promise<void> => {
+  await requireOwnKey(ctx, caller, "set dotfiles");
+  if (!allows(caller.scopes, "workspace:ssh"))
+    throw forbidden("Dotfiles run in your workspaces, so the token also needs the scope workspace:ssh.");
+};
 
 /** `GET`, `PUT` and `DELETE users/{user}/dotfiles`. */
 export const userDotfiles = (ctx: ApiContext) =>
@@ -29,7 +39,11 @@ export const userDotfiles = (ctx: ApiContext) =>
     })
     .put(
       "/:user/dotfiles",
-      async ({ caller, params, body }) => setDotfiles(ctx, await findOwn(ctx, params.user, caller), body),
+      async ({ caller, params, body }) => {
+        const user = await findOwn(ctx, params.user, caller);
+        await checkRunsCode(ctx, caller);
+        return setDotfiles(ctx, user, body);
+      },
       {
         ...of,
         body: UpdateDotfiles,
@@ -39,7 +53,7 @@ export const userDotfiles = (ctx: ApiContext) =>
           operationId: "updateDotfiles",
           summary: "Set your dotfiles",
           description:
-            "Your workspaces install them before their start scripts, from the next start, if the template allows it. Omitted fields are empty.",
+            "Your workspaces install them before their start scripts, from the next start, if the template allows it. Omitted fields are empty. A token also needs the scope `workspace:ssh`.",
           example: { url: "https://github.com/ada/dotfiles", branch: "main" },
           audit: target.writes(target.user),
           scope: "user:update_personal",

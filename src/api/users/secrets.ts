@@ -2,6 +2,7 @@
 import { t } from "elysia";
 import { rfc3339 } from "#base/clock.ts";
 import { listUserSecrets, type UserSecretRow } from "#db/users/secrets.ts";
+import { requireOwnKey } from "#domain/factors/proof.ts";
 import { userPath } from "#domain/users/find.ts";
 import { changeSecret, createSecret, findSecret, findSecretOwner, removeSecret } from "#domain/users/secrets.ts";
 import { CreateUserSecret, UpdateUserSecret, UserSecret } from "#schema/users/user-secret.ts";
@@ -28,6 +29,9 @@ const presentSecret = ({ id, name, description, env_name, file_path, ...row }: U
   created_at: rfc3339(row.created_at),
   updated_at: rfc3339(row.updated_at),
 });
+
+/** They reach every workspace, also after an application's access has ended. */
+const CHANGES_SECRETS = "create or change secrets";
 
 export const userSecrets = (ctx: ApiContext) =>
   routes({ prefix: "/users" })
@@ -56,6 +60,7 @@ export const userSecrets = (ctx: ApiContext) =>
       "/:user/secrets",
       async ({ caller, params, body, status }) => {
         const user_id = await findSecretOwner(ctx, params.user, caller);
+        await requireOwnKey(ctx, caller, CHANGES_SECRETS);
         return status(201, presentSecret(await createSecret(ctx, user_id, body)));
       },
       {
@@ -90,8 +95,11 @@ export const userSecrets = (ctx: ApiContext) =>
     })
     .patch(
       "/:user/secrets/:secret",
-      async ({ caller, params, body }) =>
-        presentSecret(await changeSecret(ctx, await findSecret(ctx, params, caller), body)),
+      async ({ caller, params, body }) => {
+        const secret = await findSecret(ctx, params, caller);
+        await requireOwnKey(ctx, caller, CHANGES_SECRETS);
+        return presentSecret(await changeSecret(ctx, secret, body));
+      },
       {
         user,
         params: path,

@@ -9,7 +9,7 @@ import type { DomainContext } from "../context.ts";
 import { userChanged } from "../users/audit.ts";
 import type { KnownUser } from "../users/find.ts";
 import { PREBUILDS_USER_ID } from "../users/first-user.ts";
-import { requireProof } from "./proof.ts";
+import { requireOwnKey, requireProof } from "./proof.ts";
 
 /** Returns the updated user. Rejects with 400 or 403. */
 export const requireFactor = async (
@@ -22,6 +22,7 @@ export const requireFactor = async (
   if (user.id === caller.user_id)
     throw invalid("You can require a second factor only of others. Set one up for yourself instead.");
   if (user.login_type !== "password") throw invalid("This user does not sign in with a password.");
+  await requireOwnKey(ctx, caller);
   const patch = { second_factor_required: required };
   if (user.second_factor_required !== required) {
     const now = ctx.clock.now();

@@ -12,6 +12,7 @@ import {
 import type { UserCaller } from "#schema/users/caller.ts";
 import { mayUpdateOrganization } from "../access.ts";
 import type { DomainContext } from "../context.ts";
+import { requireOwnKey } from "../factors/proof.ts";
 import { organizationAt } from "../organizations/find.ts";
 import { toTakenConflict } from "../users/taken.ts";
 
@@ -25,12 +26,14 @@ export const findKeysOrganization = async (ctx: DomainContext, text: string, cal
 
 type NewKey = { readonly organization_id: string; readonly name: string; readonly tags: Record<string, string> };
 
-/** Returns the key, which is shown only once. Rejects with 409 for a name that is taken. */
+/** Returns the key, which is shown only once. Rejects with 403 for an application, and with 409 for a name that is taken. */
 export const createProvisionerKey = async (
-  { store, clock }: DomainContext,
+  ctx: DomainContext,
   caller: UserCaller,
   { organization_id, name, tags }: NewKey,
 ): Promise<{ readonly id: string; readonly name: string; readonly key: string }> => {
+  const { store, clock } = ctx;
+  await requireOwnKey(ctx, caller, "create worker keys");
   const prefix = keyId();
   const secret = linkToken();
   const row: ProvisionerKeyRow = {

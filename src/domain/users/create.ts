@@ -30,7 +30,7 @@ export const createUser = async (
   if (!mayCreateUsers(caller)) throw forbidden("To create users you need the role user-admin or owner.");
   checkUsername(input.username);
   const { login_type, email } = toSignIn(input);
-  if (login_type === "password") await requireOwnKey(ctx, caller, "create users with a password");
+  if (login_type !== "none") await requireOwnKey(ctx, caller, "create users who sign in");
   if (login_type === "password") await accounts.passwords.check(input.password ?? "", input);
   if (login_type !== "password" && input.password) {
     throw invalidField("password", "A password goes only with login_type password.");

@@ -362,6 +362,11 @@ test("[OA-21] an owner's application leaves nobody with access behind that outli
   const refused: [method: string, path: string, body?: object][] = [
     ["POST", "/users", user],
     ["POST", "/users", { username: "robot", service_account: true, roles: ["owner"] }],
+    ["POST", "/users", { email: "mal@example.com", username: "mal", login_type: "oidc" }],
+    ["PUT", "/users/dan/factors/required", { required: false }],
+    ["POST", `/organizations/${organization}/provisionerkeys`, { name: "worker" }],
+    ["PUT", "/users/me/dotfiles", { url: "https://github.com/mal/dotfiles" }],
+    ["POST", "/users/me/secrets", { name: "s", env_name: "BASH_ENV", value: "x" }],
     ["PUT", "/users/dan/roles", { roles: ["owner"] }],
     ["PUT", `/organizations/${organization}/members/dan/roles`, { roles: ["organization-admin"] }],
     ["POST", "/invitations", invited],

@@ -49,7 +49,7 @@ const agentsOf = async (id: string): Promise<WorkspaceAgent[]> => {
 const installs = (agents: readonly WorkspaceAgent[]) =>
   agents.map(({ name, scripts }) => [name, ...scripts.filter((one) => one.is_dotfiles).map(({ script }) => script)]);
 
-test("[DF-1] users set and remove their own dotfiles; a URL that Git would not clone, and a password, is refused and changes nothing", async () => {
+test("[DF-1] users set and remove their own dotfiles; a URL that Git would not clone, a password, and a token that may not run code in workspaces are refused and change nothing", async () => {
   const put = (body: object) => statusOf(ada, "PUT", "/users/me/dotfiles", body);
   expect(await ada.get<Dotfiles>(D)).toEqual(NONE);
   expect(await ada.put<Dotfiles>(D, SET)).toEqual(SET);
@@ -75,6 +75,13 @@ test("[DF-1] users set and remove their own dotfiles; a URL that Git would not c
     await statusOf(world.admin, "PUT", "/users/ada/dotfiles", { url: SET.url }),
     await statusOf(ada, "GET", "/users/admin/dotfiles"),
   ]).toEqual([403, 403, 404]);
+  for (const [scopes, status] of [
+    [["user:update_personal"], 403],
+    [["user:update_personal", "workspace:ssh"], 200],
+  ] as const) {
+    const { key } = await ada.post<{ key: string }>("/api/v2/users/me/keys/tokens", { scopes });
+    expect(await statusOf(ada.as(key), "PUT", "/users/me/dotfiles", SET)).toBe(status);
+  }
   for (const url of ["git@git.example.com:ada/dotfiles.git", "ssh://git@git.example.com:2222/ada/dotfiles"]) {
     expect(await ada.put<Dotfiles>(D, { url })).toEqual({ url, branch: "", install_command: "" });
   }
