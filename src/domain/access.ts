@@ -133,6 +133,10 @@ const roleIn = (caller: UserCaller, user_acl: Acl, group_acl: Acl): WorkspaceRol
 
 const isOwn = (caller: UserCaller, workspace: WorkspaceTarget): boolean => workspace.owner_id === caller.user_id;
 
+/** An owner who was removed from the organization may only view, stop and delete the workspace. */
+const worksInOwn = (caller: UserCaller, workspace: WorkspaceTarget): boolean =>
+  isOwn(caller, workspace) && mayWorkIn(caller, workspace.organization_id);
+
 /**
  * Returns whether the caller's key covers the workspace: a key created for one workspace opens no other, whatever its user may do (rule
  * ID-28).
@@ -150,10 +154,10 @@ export const maySeeWorkspace = (caller: UserCaller, workspace: WorkspaceTarget):
     sharedRole(caller, workspace) !== undefined ||
     looksAfterTemplates(caller, workspace.organization_id));
 
-/** Allows changing name, TTL, schedule, dormancy and port shares. */
+/** Allows changing name, TTL, schedule and dormancy. Not for an owner who was removed from the organization (`worksInOwn`). */
 export const mayUpdateWorkspace = (caller: UserCaller, workspace: WorkspaceTarget): boolean =>
   isCovered(caller, workspace) &&
-  (isOwn(caller, workspace) ||
+  (worksInOwn(caller, workspace) ||
     sharedRole(caller, workspace) === "admin" ||
     looksAfterTemplates(caller, workspace.organization_id));
 
@@ -168,18 +172,14 @@ export const mayReplaceFiles = (caller: UserCaller, workspace: WorkspaceTarget):
 const mayChangeInside = (caller: UserCaller, workspace: WorkspaceTarget): boolean =>
   mayUpdateWorkspace(caller, workspace) && mayUseWorkspace(caller, workspace);
 
+/** Allows stopping, and everything that makes a workspace do less. Starts also require that the owner is a member (rule WK-34). */
 export const mayStartStop = (caller: UserCaller, workspace: WorkspaceTarget): boolean =>
-  mayUpdateWorkspace(caller, workspace);
+  mayUpdateWorkspace(caller, workspace) || (isCovered(caller, workspace) && isOwn(caller, workspace));
 
-/**
- * Allows terminal, ports, containers and files, for users who work in the workspace and site owners. Not for an owner who was removed from
- * the organization: they may only view, stop and delete the workspace.
- */
+/** Allows terminal, ports, containers and files, for users who work in the workspace and site owners. */
 export const mayUseWorkspace = (caller: UserCaller, workspace: WorkspaceTarget): boolean =>
   isCovered(caller, workspace) &&
-  ((isOwn(caller, workspace) && mayWorkIn(caller, workspace.organization_id)) ||
-    sharedRole(caller, workspace) !== undefined ||
-    isOwner(caller));
+  (worksInOwn(caller, workspace) || sharedRole(caller, workspace) !== undefined || isOwner(caller));
 
 export const mayDeleteWorkspace = (caller: UserCaller, workspace: WorkspaceTarget): boolean =>
   isCovered(caller, workspace) && (isOwn(caller, workspace) || looksAfterTemplates(caller, workspace.organization_id));
@@ -189,7 +189,7 @@ export const mayDeleteWorkspace = (caller: UserCaller, workspace: WorkspaceTarge
  * them, and sharing one with themselves would let them in.
  */
 export const mayShareWorkspace = (caller: UserCaller, workspace: WorkspaceTarget): boolean =>
-  isCovered(caller, workspace) && (isOwn(caller, workspace) || isOwner(caller));
+  isCovered(caller, workspace) && (worksInOwn(caller, workspace) || isOwner(caller));
 
 /** Favorites are personal, even for site owners. */
 export const mayFavorite = (caller: UserCaller, workspace: WorkspaceTarget): boolean =>

@@ -1,6 +1,6 @@
 // When a workspace starts on its own (facts/platform 2.7 and 3.4).
 import { checkOwnerBelongs } from "#domain/builds/new-build.ts";
-import { changeableAt, workspacePath } from "#domain/workspaces/find.ts";
+import { changeableAt, stoppableAt, workspacePath } from "#domain/workspaces/find.ts";
 import { UpdateAutostart } from "#schema/workspaces/schedule.ts";
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
@@ -15,8 +15,9 @@ export const autostart = (ctx: ApiContext) =>
     .put(
       "/:workspace/autostart",
       async ({ caller, params, body, status }) => {
-        const place = await changeableAt(ctx, params.workspace, caller);
         const schedule = body.schedule?.trim() || null;
+        const find = schedule === null ? stoppableAt : changeableAt;
+        const place = await find(ctx, params.workspace, caller);
         if (schedule !== null) await checkOwnerBelongs(ctx.store, place);
         await ctx.workspaces.ask(place.id, "setAutostart", { schedule });
         return status(204, undefined);

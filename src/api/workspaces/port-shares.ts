@@ -2,7 +2,7 @@
 import { forbidden } from "#base/errors.ts";
 import { listPortShares } from "#db/workspaces/port-shares.ts";
 import type { WorkspacePlace } from "#db/workspaces/workspaces.ts";
-import { mayUpdateWorkspace, mayUseWorkspace } from "#domain/access.ts";
+import { mayStartStop, mayUseWorkspace } from "#domain/access.ts";
 import { checkOwnerBelongs } from "#domain/builds/new-build.ts";
 import { livingWorkspaceAt, workspacePath } from "#domain/workspaces/find.ts";
 import { DeletePortShare, PortShare, PortShares, UpsertPortShare } from "#schema/workspaces/port-share.ts";
@@ -20,7 +20,7 @@ const params = workspacePath;
 export const portShares = (ctx: ApiContext) => {
   const changeable = async (id: string, caller: UserCaller): Promise<WorkspacePlace> => {
     const place = await livingWorkspaceAt(ctx, id, caller);
-    if (!mayUpdateWorkspace(caller, place)) throw forbidden("You may not share ports of this workspace.");
+    if (!mayStartStop(caller, place)) throw forbidden("You may not share ports of this workspace.");
     return place;
   };
   return routes()

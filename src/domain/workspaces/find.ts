@@ -3,7 +3,7 @@ import { Type as t } from "@sinclair/typebox";
 import { AppError, forbidden, notFound } from "#base/errors.ts";
 import { findWorkspacePlace, type WorkspacePlace } from "#db/workspaces/workspaces.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
-import { mayReplaceFiles, maySeeWorkspace, mayUpdateWorkspace } from "../access.ts";
+import { mayReplaceFiles, maySeeWorkspace, mayStartStop, mayUpdateWorkspace } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 
 /** The path parameter of routes of one workspace. */
@@ -39,6 +39,13 @@ export const gone = (): AppError =>
 export const changeableAt = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<WorkspacePlace> => {
   const place = await livingWorkspaceAt(ctx, id, caller);
   if (!mayUpdateWorkspace(caller, place)) throw forbidden("You may not change this workspace.");
+  return place;
+};
+
+/** Like `changeableAt`, for changes that make a workspace do less, which an owner who was removed from the organization may also make. */
+export const stoppableAt = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<WorkspacePlace> => {
+  const place = await livingWorkspaceAt(ctx, id, caller);
+  if (!mayStartStop(caller, place)) throw forbidden("You may not change this workspace.");
   return place;
 };
 

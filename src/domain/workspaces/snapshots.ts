@@ -18,7 +18,6 @@ import {
   type Snapshots,
   whyNoSnapshots,
 } from "#schema/workspaces/snapshot.ts";
-import { checkOwnerBelongs } from "../builds/new-build.ts";
 import type { DomainContext } from "../context.ts";
 
 type Kept = Pick<SnapshotWork, "provisioner"> & {
@@ -59,8 +58,8 @@ export const readSnapshots = async (ctx: DomainContext, place: WorkspacePlace): 
 };
 
 /**
- * Returns the new snapshot, whose files are being copied. Rejects with 400 when the provisioner does not support snapshots, with 403 for an
- * owner who was removed from the organization, and with the actor's 409.
+ * Returns the new snapshot, whose files are being copied. Rejects with 400 when the provisioner does not support snapshots, and with the
+ * actor's 409.
  */
 export const createSnapshot = async (
   ctx: DomainContext,
@@ -68,7 +67,6 @@ export const createSnapshot = async (
   { name = "" }: CreateSnapshot,
   caller: UserCaller,
 ): Promise<Snapshot> => {
-  if (place.owner_id === caller.user_id) await checkOwnerBelongs(ctx.store, place);
   const { provisioner, unsupported } = await findKeeper(ctx, place);
   if (unsupported !== "") throw new AppError("invalid", unsupported);
   const id = uuid();

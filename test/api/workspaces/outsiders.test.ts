@@ -110,7 +110,17 @@ test("[WK-34] the workspace of a user who was removed from its organization can 
   const share = { agent_name: "dev", port: 3000, protocol: "http", share_level: "public" };
   const schedule = { schedule: "CRON_TZ=UTC 30 9 * * 1-5" };
   expect([await change("POST", "port-share", share), await change("PUT", "autostart", schedule)]).toEqual([403, 403]);
-  expect(await change("POST", "snapshots", {})).toBe(403);
+  for (const [method, path, body] of [
+    ["POST", "snapshots", {}],
+    ["PUT", "ttl", { ttl_ms: 3_600_000 }],
+    ["PUT", "autoupdates", { automatic_updates: "always" }],
+    ["PUT", "dormant", { dormant: false }],
+    ["POST", "usage", {}],
+  ] as const) {
+    expect([path, await change(method, path, body)]).toEqual([path, 403]);
+  }
+  const acl = await bob.fetch("PATCH", `/api/v2/workspaces/${id}/acl`, { user_roles: {} });
+  expect(acl.status).toBe(403);
   expect(await change("PUT", "autostart", { schedule: "" })).toBe(204);
   await site.post(`/api/v2/organizations/default/members/${cast.idOf("bob")}`);
   expect(await change("PUT", "autostart", schedule)).toBe(204);
