@@ -1,49 +1,33 @@
 // The standard input and output of a coding agent in a workspace, as streams, and its requests to its MCP server. Bytes are read and
 // written by offset, so a request repeated after a broken connection neither loses nor duplicates any.
 import type { Clock } from "#base/clock.ts";
+import { JsonCost } from "#base/json/cost.ts";
 import { pause, restAfter } from "#base/retry.ts";
 import type { AgentProgramOutput, StartAgentProgram } from "#schema/agents/agent-program.ts";
 
-// Limits how many values a message of a coding agent may have. The limit on bytes is not enough: 28 MB of small list items take seconds of
-// the event loop to parse, check and compare. Values are counted on the bytes, before anything is parsed.
-
-/** Values of all lists and objects of a message. Genuine agents send some hundred; the arguments of a call are shown up to 20,000. */
+/**
+ * Values of all lists and objects of a message. The limit on bytes is not enough: 28 MB of small list items take seconds of the event loop
+ * to parse, check and compare. Genuine agents send some hundred; the arguments of a call are shown up to 20,000.
+ */
 const MAX_MESSAGE_VALUES = 50_000;
 
 const NEWLINE = 0x0a;
-const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
-const COMMA = 0x2c;
-const OPEN_LIST = 0x5b;
-const OPEN_OBJECT = 0x7b;
 
-class TooManyValuesError extends Error {
-  constructor() {
-    super(`It sent a message with more than ${MAX_MESSAGE_VALUES.toLocaleString("en")} values, which is the limit.`);
-  }
-}
+class TooCostlyError extends Error {}
 
 /** Counts the values of each line of a stream of JSON lines. */
-class ValueCounter {
-  #values = 0;
-  #isInString = false;
-  #isEscaped = false;
+class LineCost {
+  readonly #cost = new JsonCost({ maxValues: MAX_MESSAGE_VALUES });
 
-  /** Counts the next bytes of the stream. Throws `TooManyValuesError` when a line has more values than the limit. */
+  /** Counts the next bytes of the stream. Throws `TooCostlyError` when a line is too expensive to parse. */
   count(bytes: Uint8Array): void {
-    for (const byte of bytes) {
-      // A raw newline can't be part of a JSON string, so a line that ends inside one doesn't hide the next.
-      if (byte === NEWLINE) {
-        this.#values = 0;
-        this.#isInString = false;
-        this.#isEscaped = false;
-      } else if (this.#isEscaped) this.#isEscaped = false;
-      else if (this.#isInString) {
-        if (byte === QUOTE) this.#isInString = false;
-        else if (byte === BACKSLASH) this.#isEscaped = true;
-      } else if (byte === QUOTE) this.#isInString = true;
-      else if (byte === COMMA || byte === OPEN_LIST || byte === OPEN_OBJECT) this.#values += 1;
-      if (this.#values > MAX_MESSAGE_VALUES) throw new TooManyValuesError();
+    for (let from = 0; from < bytes.length; ) {
+      const end = bytes.indexOf(NEWLINE, from);
+      const problem = this.#cost.count(bytes.subarray(from, end < 0 ? bytes.length : end));
+      if (problem !== undefined) throw new TooCostlyError(`It sent a message that ${problem}`);
+      if (end < 0) return;
+      this.#cost.reset();
+      from = end + 1;
     }
   }
 }
@@ -81,7 +65,7 @@ export class ProgramStdio {
   readonly #answerMcp: AnswerMcp;
   readonly #started = Promise.withResolvers<Started>();
   readonly #ended = Promise.withResolvers<string>();
-  readonly #counter = new ValueCounter();
+  readonly #counter = new LineCost();
   #sent = 0;
   #excess: string | undefined;
 
@@ -166,7 +150,7 @@ export class ProgramStdio {
       }
       this.#finish(controller, "The agent was stopped.");
     } catch (error) {
-      if (error instanceof TooManyValuesError) this.#excess = error.message;
+      if (error instanceof TooCostlyError) this.#excess = error.message;
       this.#finish(controller, signal.aborted ? "The agent was stopped." : (error as Error).message);
       if (this.#excess !== undefined) this.end();
     }

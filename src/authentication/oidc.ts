@@ -1,8 +1,11 @@
 // Signs users in at one OpenID Connect provider: authorization code with PKCE, state and nonce, using `openid-client` with our own guarded
 // fetch. Errors have messages for users. A provider's responses are checked for their shape and not trusted further (rules OI-2, OI-3).
+
 import type { Configuration, CustomFetch, IDToken } from "openid-client";
 import type { Clock } from "#base/clock.ts";
 import type { OidcSetting } from "#base/config/oidc-settings.ts";
+import { tooCostly } from "#base/json/cost.ts";
+import { JsonProblem, readBytes } from "#base/json/read.ts";
 import { OutboundError } from "#base/outbound.ts";
 
 /** `denied`: the provider or the user refused. `invalid`: the response failed validation. `unavailable`: the provider is unreachable. */
@@ -159,15 +162,17 @@ export class OidcClient {
     return config;
   }
 
-  readonly #send: CustomFetch = (url, { body, headers, method, signal }) =>
-    this.#fetch(new URL(url), {
-      headers,
-      method,
-      ...(signal ? { signal } : {}),
-      ...(body === undefined || body === null
-        ? {}
-        : { body: body instanceof URLSearchParams ? body.toString() : body }),
-    } as RequestInit);
+  readonly #send: CustomFetch = async (url, { body, headers, method, signal }) =>
+    countedAnswer(
+      await this.#fetch(new URL(url), {
+        headers,
+        method,
+        ...(signal ? { signal } : {}),
+        ...(body === undefined || body === null
+          ? {}
+          : { body: body instanceof URLSearchParams ? body.toString() : body }),
+      } as RequestInit),
+    );
 
   #inWords(library: Library, error: unknown): OidcError {
     if (error instanceof OidcError) return error;
@@ -179,6 +184,8 @@ export class OidcClient {
     if (error instanceof library.ResponseBodyError && error.status < 500) {
       return new OidcError("denied", `${this.name} rejected the request (${codeIn(error.error)}).`, error, error.error);
     }
+    if (cause instanceof JsonProblem)
+      return new OidcError("invalid", `The response of ${this.name} ${cause.message}`, cause);
     if (cause instanceof OutboundError) return new OidcError("unavailable", `${this.name} cannot be reached.`, cause);
     const { code } = error as { code?: unknown };
     if (code === "OAUTH_TIMEOUT") return new OidcError("unavailable", `${this.name} did not respond in time.`, error);
@@ -193,3 +200,20 @@ const findRootCause = (error: unknown): unknown =>
 
 /** Accepts only protocol error codes, not arbitrary text from a provider. */
 const codeIn = (word: unknown): string => (typeof word === "string" && /^[\w.-]{1,64}$/.test(word) ? word : "an error");
+
+/** An answer. Those with the groups of a person are the largest. */
+const MAX_ANSWER_BYTES = 1024 * 1024;
+/** A part of a token that is long enough to be expensive to parse. */
+const LONG_PART = /[\w-]{1024,}/g;
+
+/** Fails before the library parses an answer that is expensive to parse, or a token in it. */
+const countedAnswer = async (response: Response): Promise<Response> => {
+  const bytes = await readBytes(response, MAX_ANSWER_BYTES);
+  const parts = new TextDecoder().decode(bytes).match(LONG_PART) ?? [];
+  for (const text of [bytes, ...parts.map((part) => Buffer.from(part, "base64url"))]) {
+    const problem = tooCostly(text);
+    if (problem !== undefined) throw new JsonProblem(problem, true);
+  }
+  const { status, statusText, headers } = response;
+  return new Response(bytes.byteLength === 0 ? null : bytes, { status, statusText, headers });
+};

@@ -1,10 +1,14 @@
 // Reads the error messages of container engines.
 
+import { parseJson, readStart } from "./json/read.ts";
+
+const MAX_BYTES = 4096;
+
 /** Returns the message of an error response, or its status. */
 export const readEngineError = async (response: Response): Promise<string> => {
-  const text = (await response.text()).slice(0, 4096).trim();
+  const text = (await readStart(response, MAX_BYTES)).trim();
   try {
-    const { message } = JSON.parse(text) as { message?: unknown };
+    const { message } = parseJson(text) as { message?: unknown };
     if (typeof message === "string" && message !== "") return message;
   } catch {
     // Not JSON: something between us and the engine responded.

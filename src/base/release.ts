@@ -1,5 +1,7 @@
 // Describes a published release: files with signatures next to them, and `release.json`, which lists them.
 
+import { parseJson } from "./json/read.ts";
+
 /** Contains the version and all files of a release. */
 export const RELEASE_FILE = "release.json";
 
@@ -12,7 +14,7 @@ export type Release = {
 export const readRelease = (text: string): Release | undefined => {
   let release: Partial<Release> | null;
   try {
-    release = JSON.parse(text);
+    release = parseJson(text) as Partial<Release> | null;
   } catch {
     return undefined;
   }

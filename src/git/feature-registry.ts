@@ -1,6 +1,8 @@
 // Downloads devcontainer features from registries (OCI distribution specification): a tag's manifest and its only layer, with an anonymous
 // token if the registry requires one. Every request uses the guarded fetch for user-provided URLs.
+
 import { isIP } from "node:net";
+import { readBytes, readJson } from "#base/json/read.ts";
 import { type Outbound, OutboundError } from "#base/outbound.ts";
 
 const MANIFEST = "application/vnd.oci.image.manifest.v1+json";
@@ -28,10 +30,10 @@ export class FeatureRegistry {
       const token = first.status === 401 ? await this.#token(first, signal) : undefined;
       const answer = token === undefined ? first : await this.#get(url, { token, signal });
       if (!answer.ok) throw new Error(`${url.host} answered with status ${answer.status}`);
-      const digest = digestIn(await textOf(answer, MAX_MANIFEST));
+      const digest = digestIn(await readJson(answer, { maxBytes: MAX_MANIFEST }));
       const blob = await this.#get(new URL(`${base}/v2/${path}/blobs/${digest}`), { token, signal });
       if (!blob.ok) throw new Error(`${url.host} answered with status ${blob.status}`);
-      const bytes = await bytesOf(blob, MAX_FEATURE_BYTES);
+      const bytes = await readBytes(blob, MAX_FEATURE_BYTES);
       const found = `sha256:${new Bun.CryptoHasher("sha256").update(bytes).digest("hex")}`;
       if (found !== digest) throw new Error(`${url.host} sent content that doesn't match its digest`);
       return bytes;
@@ -73,7 +75,7 @@ export class FeatureRegistry {
     if (scope) url.searchParams.set("scope", scope);
     const answer = await this.#outbound.open(url, { signal });
     if (!answer.ok) throw new Error(`${url.host} gives no anonymous token (status ${answer.status})`);
-    const { token, access_token } = JSON.parse(await textOf(answer, MAX_MANIFEST)) as Record<string, unknown>;
+    const { token, access_token } = (await readJson(answer, { maxBytes: MAX_MANIFEST })) as Record<string, unknown>;
     const given = token ?? access_token;
     if (typeof given !== "string") throw new Error(`${url.host} gives no anonymous token`);
     return given;
@@ -92,24 +94,10 @@ const placeOf = (id: string): { base: string; path: string; version: string } =>
   return { base: `${isHere ? "http" : "https"}://${host}`, path, version: digest ?? tag ?? "latest" };
 };
 
-const digestIn = (manifest: string): string => {
-  const { layers } = JSON.parse(manifest) as { layers?: { digest?: unknown }[] };
+const digestIn = (manifest: unknown): string => {
+  const { layers } = (manifest ?? {}) as { layers?: { digest?: unknown }[] };
   const digest = Array.isArray(layers) ? layers[0]?.digest : undefined;
   if (typeof digest !== "string" || !/^sha256:[a-f0-9]{64}$/.test(digest))
     throw new Error("its manifest names no layer");
   return digest;
 };
-
-const bytesOf = async (answer: Response, max: number): Promise<Uint8Array> => {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of answer.body ?? []) {
-    size += chunk.byteLength;
-    if (size > max) throw new Error(`it is larger than ${max} bytes`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
-};
-
-const textOf = async (answer: Response, max: number): Promise<string> =>
-  Buffer.from(await bytesOf(answer, max)).toString("utf8");

@@ -1,7 +1,9 @@
 // The OAuth 2.0 client for external-auth providers: authorization code with PKCE (RFC 6749, 7636), device grant (RFC 8628), refresh,
 // validation and revocation (RFC 7009). Distinguishes refusals (`denied`: retrying is pointless) from failures (`unavailable`). Responses
 // are checked for their shape and not trusted further (rules EA-5 to EA-9).
+
 import { createHash } from "node:crypto";
+import { tryParseJson } from "#base/json/read.ts";
 import { type Outbound, type OutboundAnswer, OutboundError, type OutboundRequest } from "#base/outbound.ts";
 import type { Provider } from "./provider.ts";
 
@@ -197,12 +199,8 @@ const parseFieldsLoosely = ({ text, headers }: OutboundAnswer): Record<string, u
   if (headers.get("content-type")?.startsWith("application/x-www-form-urlencoded")) {
     return Object.fromEntries(new URLSearchParams(text));
   }
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : {};
-  } catch {
-    return {};
-  }
+  const value = tryParseJson(text);
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : {};
 };
 
 const parseFields = (answer: OutboundAnswer): Record<string, unknown> => {

@@ -1,6 +1,8 @@
 // Requests to the API of a git host (rules PR-3, PR-4): with the owner's token, conditional if a response is cached, and honoring the
 // host's rate limits. Requests go only to the configured provider's host, through outbound.ts.
+
 import type { Clock } from "#base/clock.ts";
+import { parseJson } from "#base/json/read.ts";
 import { type Outbound, type OutboundAnswer, OutboundError } from "#base/outbound.ts";
 
 /** The reason why there is no response. `until` (milliseconds since 1970): no earlier retry. */
@@ -57,7 +59,7 @@ export class PullHttp {
       this.#kept[name] = known;
       return known.value as T;
     }
-    const value = read(parseJson(answer.text), answer.headers);
+    const value = read(readAnswer(answer.text), answer.headers);
     const mark = answer.headers.get("etag") ?? "";
     if (mark !== "" && mark.length <= 512) this.#kept[name] = { path, etag: mark, value };
     return value;
@@ -65,7 +67,7 @@ export class PullHttp {
 
   /** Returns the JSON response without caching it. */
   async json(path: string): Promise<unknown> {
-    return parseJson(await this.text(path, "application/json"));
+    return readAnswer(await this.text(path, "application/json"));
   }
 
   /** Returns the raw body. */
@@ -97,11 +99,11 @@ export class PullHttp {
   }
 }
 
-const parseJson = (text: string): unknown => {
+const readAnswer = (text: string): unknown => {
   try {
-    return JSON.parse(text);
-  } catch {
-    throw new PullError("failed", "The git host's response is not JSON.");
+    return parseJson(text);
+  } catch (error) {
+    throw new PullError("failed", `The git host's response ${(error as Error).message}`);
   }
 };
 

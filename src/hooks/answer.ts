@@ -1,6 +1,6 @@
 // Reads a consumer's answer: strictly, because what is misread here would be allowed. Pure. Throws `AnswerProblem`; nothing is ever cut to
 // fit or left out.
-import { tooCostly } from "#base/json-cost.ts";
+import { JsonProblem, parseJson } from "#base/json/read.ts";
 import { AnswerProblem, CAPS, type HookAnswer, type HookEvent, NOTHING, type Permission } from "./protocol.ts";
 import { repeatedKey } from "./strict-json.ts";
 
@@ -19,17 +19,16 @@ export const parseAnswer = (event: HookEvent, bytes: Uint8Array): HookAnswer => 
 };
 
 const objectIn = (bytes: Uint8Array): Members => {
-  const costly = tooCostly(bytes);
-  if (costly !== undefined) throw new AnswerProblem(`the response ${costly.replace(/\.$/, "")}`);
   try {
     const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
-    const value: unknown = JSON.parse(text);
+    const value = parseJson(text);
     const twice = repeatedKey(text);
     if (twice !== undefined) throw new AnswerProblem("an object has a key twice");
     if (isObject(value)) return value;
   } catch (error) {
     if (error instanceof AnswerProblem) throw error;
-    throw new AnswerProblem("the response is not JSON");
+    const problem = error instanceof JsonProblem ? error.message.replace(/\.$/, "") : "is not JSON";
+    throw new AnswerProblem(`the response ${problem}`);
   }
   throw new AnswerProblem("the response is not an object");
 };

@@ -1,6 +1,8 @@
 // Verifies AWS instance identities: a JSON document and an RSA signature (PKCS#1 v1.5, SHA-256) by the region's certificate (facts/platform
 // 8.3). Rejects everything that none of the trusted certificates has signed.
+
 import { verify } from "node:crypto";
+import { parseJson } from "#base/json/read.ts";
 import { base64Of, IdentityError, type IdentityFiles, isTimely, textIn } from "./identity.ts";
 
 /** Returns the instance ID in the document. `now` is in milliseconds since 1970. Throws `IdentityError`. */
@@ -22,7 +24,7 @@ export const verifyAwsIdentity = (
 
 const parsed = (document: string): unknown => {
   try {
-    return JSON.parse(document);
+    return parseJson(document);
   } catch {
     throw new IdentityError("the document is not JSON");
   }

@@ -1,8 +1,10 @@
 // Verifies Azure instance identities: a signed PKCS#7 message with its content (facts/platform 8.3). The signer must have one of the
 // cloud's names and a chain to a trusted root. Weak digests, several signers and expired documents are rejected.
+
 import { X509Certificate } from "node:crypto";
 import { fromBER } from "asn1js";
 import { Certificate, ContentInfo, CryptoEngine, SignedData } from "pkijs";
+import { parseJson } from "#base/json/read.ts";
 import { base64Of, IdentityError, type IdentityFiles, isTimely, textIn } from "./identity.ts";
 
 const NAMES = ["metadata.azure.com", "metadata.azure.us", "metadata.azure.cn", "metadata.microsoftazure.de"];
@@ -76,7 +78,7 @@ const toNode = (certificate: Certificate): X509Certificate =>
 
 const parsed = (text: string): unknown => {
   try {
-    return JSON.parse(text);
+    return parseJson(text);
   } catch {
     throw new IdentityError("the document is not JSON");
   }

@@ -1,6 +1,8 @@
 // The adapter of each kind of provider: how its package creates a model. Packages are loaded with the first call, not at start.
 import type { LanguageModelV4 } from "@ai-sdk/provider";
+import type { Clock } from "#base/clock.ts";
 import type { ProviderKind } from "#schema/chats/model-provider.ts";
+import { countedFetch } from "./answer-limits.ts";
 import { normalizeEvents } from "./anthropic-events.ts";
 import { Bypass } from "./bypass.ts";
 import { normalizeChunks } from "./chat-chunks.ts";
@@ -15,6 +17,7 @@ type Input = {
   /** OpenAI only: uses the Responses API. */
   readonly useResponses: boolean;
   readonly fetch: GuardedFetch;
+  readonly clock: Clock;
 };
 
 /** True for kinds that refuse every call without a key, so that none is made. A self-hosted server may need none. */
@@ -36,7 +39,7 @@ export const bypassFor = (kind: ProviderKind): Bypass | undefined =>
 /** Throws for `demo`, which has no adapter. */
 export const loadAdapter = async (kind: ProviderKind, input: Input): Promise<Adapter> => {
   const { base_url, key: apiKey, model, useResponses } = input;
-  const fetch = input.fetch as typeof globalThis.fetch;
+  const fetch = countedFetch(input.clock, input.fetch) as typeof globalThis.fetch;
   const chatFetch = ({ streamOptions, bypass }: Form) => {
     const sound = normalizeChunks(input.fetch, bypass);
     return (streamOptions ? sound : withoutStreamOptions(sound)) as typeof globalThis.fetch;

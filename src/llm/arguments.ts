@@ -1,5 +1,6 @@
 // Parses the arguments of a tool call: JSON text, which a model at its limit leaves incomplete. Used by stream.ts. Incomplete text is never
 // repaired: after a missing brace another member may be missing, and a command without its folder is another command (rule TO-7).
+import { parseJson } from "#base/json/read.ts";
 
 /**
  * Returns the value; an empty object for empty text. Invalid JSON becomes `{input: text}`: the call fails with an error, and the model sees
@@ -16,7 +17,7 @@ export const parseArguments = (text: string): unknown => {
 
 const parsed = (text: string): { value: unknown } | undefined => {
   try {
-    return { value: JSON.parse(text) };
+    return { value: parseJson(text) };
   } catch {
     return undefined;
   }

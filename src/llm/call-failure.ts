@@ -11,6 +11,8 @@ type Of = { readonly provider: ConfiguredProvider; readonly key: string; readonl
 /** Returns the part of a failure that callers may see. */
 export const toModelError = (error: unknown, { provider, key, now }: Of): ModelError => {
   if (error instanceof ModelError) return error;
+  // The packages wrap what reading a response throws.
+  if (error instanceof Error && error.cause instanceof ModelError) return error.cause;
   const { status, headers, words, detail } = findSignals(error);
   const ended_early = /without a finish reason/.test(words);
   const signal = { status, text: words, ended_early };

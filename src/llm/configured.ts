@@ -111,7 +111,14 @@ export class ConfiguredModels implements LanguageModels {
     const { base_url } = provider;
     const { model } = config;
     const useResponses = usesResponses(config);
-    const made = loadAdapter(provider.provider, { base_url, key, model, useResponses, fetch: this.#fetch });
+    const made = loadAdapter(provider.provider, {
+      base_url,
+      key,
+      model,
+      useResponses,
+      fetch: this.#fetch,
+      clock: this.#deps.clock,
+    });
     this.#adapters.set(config.id, made);
     return made;
   }

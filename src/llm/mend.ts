@@ -2,6 +2,7 @@
 // once, when the call arrives, so that approvals show what will run, and is reported to the model with the result. If the intent is not
 // clear, nothing is changed and the call is refused (rule TO-7). Pure; used by turns.
 
+import { tryParseJson } from "#base/json/read.ts";
 import { formatNote, withNote } from "./call-notes.ts";
 import type { ModelEvent, ToolDefinition } from "./model.ts";
 
@@ -116,14 +117,7 @@ const converted = (type: string, { items }: Schema, value: unknown): unknown => 
   }
 };
 
-const parsed = (text: string): unknown => {
-  if (!/^[[{]/.test(text)) return undefined;
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-};
+const parsed = (text: string): unknown => (/^[[{]/.test(text) ? tryParseJson(text) : undefined);
 
 const members = (schema: Schema, value: Members, path: string, notes: string[], depth: number): Members => {
   const { properties = {}, required = [], additionalProperties } = schema;

@@ -1,5 +1,5 @@
 // Asks a provider which models it has, by its own list. Used where a provider is set up, so that a model is picked and not typed.
-import { tooCostly } from "#base/json-cost.ts";
+import { readJson } from "#base/json/read.ts";
 import type { ProviderKind } from "#schema/chats/model-provider.ts";
 import type { GuardedFetch } from "./fetch.ts";
 
@@ -46,17 +46,19 @@ export const listModels = async (fetch: GuardedFetch, asked: Asked, signal: Abor
   // A self-hosted server may support chats and have no list.
   if (response.status === 404 || response.status === 405) return [];
   if (!response.ok) throw new ListProblem(`${url} answered ${response.status}.`);
-  const bytes = await response.bytes();
-  if (bytes.byteLength > MAX_BYTES || tooCostly(bytes) !== undefined) return [];
-  return namesIn(new TextDecoder().decode(bytes)).slice(0, MAX_MODELS).sort();
+  const names = await namesIn(response);
+  return names.slice(0, MAX_MODELS).sort();
 };
 
 type Listed = { readonly id?: unknown; readonly name?: unknown };
 
 /** Parses `{"data": [{"id"}]}`, or Google's `{"models": [{"name": "models/..."}]}`. */
-const namesIn = (text: string): string[] => {
+const namesIn = async (response: Response): Promise<string[]> => {
   try {
-    const { data, models } = JSON.parse(text) as { data?: Listed[]; models?: Listed[] };
+    const { data, models } = (await readJson(response, { maxBytes: MAX_BYTES })) as {
+      data?: Listed[];
+      models?: Listed[];
+    };
     return (data ?? models ?? []).flatMap(({ id, name }) => {
       const found = id ?? name;
       return typeof found === "string" && found !== "" ? [found.replace(/^models\//, "")] : [];

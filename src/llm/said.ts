@@ -1,5 +1,6 @@
 // Extracts a provider's error message once: the packages repeat the same sentence as a message, as the JSON around it, and as its code.
 // Pure.
+import { parseJson } from "#base/json/read.ts";
 
 /** Returns the texts without the ones that repeat an earlier one or wrap it in JSON; a code follows its sentence. */
 export const saidOnce = (texts: readonly string[]): string => {
@@ -27,7 +28,7 @@ type Said = { readonly message?: unknown; readonly code?: unknown; readonly type
 const errorIn = (text: string): Said | undefined => {
   if (!/^\s*[[{]/.test(text)) return undefined;
   try {
-    const value: unknown = JSON.parse(text);
+    const value = parseJson(text);
     const outer = (Array.isArray(value) ? value[0] : value) as { error?: unknown } | null;
     const inner = typeof outer?.error === "object" && outer.error !== null ? outer.error : outer;
     return typeof inner === "object" && inner !== null ? (inner as Said) : undefined;

@@ -1,5 +1,9 @@
 // Normalizes the stream of a model server before the provider's package reads it: for one nonstandard member the packages discard a whole
 // chunk, and with it the end of the response (rule MO-44). The protocol-specific rules are in chat-chunks.ts and anthropic-events.ts.
+import { countedWhole } from "#base/json/counted-fetch.ts";
+import { EventCost } from "#base/json/event-cost.ts";
+import { tryParseJson } from "#base/json/read.ts";
+import { ANSWER_LIMITS } from "./answer-limits.ts";
 import type { GuardedFetch } from "./fetch.ts";
 import { ModelError } from "./model.ts";
 
@@ -29,17 +33,17 @@ export const soundFetch =
       await response.body?.cancel();
       throw new ModelError("config", "It answered with text/html.", { reason: "web_page" });
     }
-    if (response.ok && /^\s*application\/json\b/i.test(type) && asksForStream(init)) return streamOfWhole(response);
-    if (!response.ok || !response.body || !/\btext\/event-stream\b/i.test(type)) return response;
+    const isStream = response.ok && /\btext\/event-stream\b/i.test(type);
+    if (!response.body || !isStream) {
+      const whole = countedWhole(response, ANSWER_LIMITS);
+      return response.ok && /^\s*application\/json\b/i.test(type) && asksForStream(init) ? streamOfWhole(whole) : whole;
+    }
     const body = soundBody(response.body, reader());
     return new Response(body, { status: response.status, headers: response.headers });
   };
 
 const asksForStream = (init: RequestInit | undefined): boolean =>
   typeof init?.body === "string" && /"stream"\s*:\s*true/.test(init.body);
-
-/** Longer lines are passed on unchanged. */
-const MAX_LINE_BYTES = 16 * 1024 * 1024;
 
 /** Not `.`, which stops at U+2028 and U+2029; these may occur unescaped in a text. */
 const DATA = /^data:[^\r\n]*/gm;
@@ -57,12 +61,15 @@ const soundBody = (body: ReadableStream<Uint8Array>, reader: LineReader): Readab
   const source = body.getReader();
   const decoder = new TextDecoder();
   const encoder = new TextEncoder();
+  const cost = new EventCost(ANSWER_LIMITS);
   let rest = "";
   /** The previous piece ended with a line, so no partial line or character is buffered. */
   let isAtLine = true;
   /** The output so far ends with an event. */
   let isBetween = true;
   const read = (piece: Uint8Array): Uint8Array => {
+    const problem = cost.count(piece);
+    if (problem !== undefined) throw ANSWER_LIMITS.fail(problem);
     const whole = rest + decoder.decode(piece, { stream: true });
     const end = whole.lastIndexOf("\n") + 1;
     const lines = whole.slice(0, end);
@@ -71,14 +78,9 @@ const soundBody = (body: ReadableStream<Uint8Array>, reader: LineReader): Readab
     isAtLine = piece.at(-1) === LINE_FEED;
     rest = whole.slice(end);
     // Only remains of removed events: the package's streams need not wake up for them.
-    if (isBetween && rest.length <= MAX_LINE_BYTES && sound.trim() === "") return NOTHING;
+    if (isBetween && sound.trim() === "") return NOTHING;
     isBetween = ENDS_EVENT.test(sound);
-    if (wasAtLine && isAtLine && sound === lines) return piece;
-    if (rest.length <= MAX_LINE_BYTES) return encoder.encode(sound);
-    const all = sound + rest;
-    rest = "";
-    isBetween = false;
-    return encoder.encode(all);
+    return wasAtLine && isAtLine && sound === lines ? piece : encoder.encode(sound);
   };
   const readEnd = (): Uint8Array => {
     const last = readLines(rest + decoder.decode(), reader);
@@ -116,16 +118,9 @@ export const isMembers = (value: unknown): value is Members =>
 
 /** Parses a JSON object; undefined for anything else. */
 export const membersIn = (text: string): Members | undefined => {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isMembers(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = tryParseJson(text);
+  return isMembers(value) ? value : undefined;
 };
-
-/** Maximum length of a model's response, in characters. */
-const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 
 /** Returns the response as events; unchanged if `eventsOf` finds none. */
 export const asEventStream = async (
@@ -133,7 +128,7 @@ export const asEventStream = async (
   eventsOf: (whole: Members) => readonly (Members | string)[] | undefined,
 ): Promise<Response> => {
   const text = await response.text();
-  const whole = text.length > MAX_ANSWER_BYTES ? undefined : membersIn(text);
+  const whole = membersIn(text);
   const events = whole && eventsOf(whole);
   if (events === undefined) return new Response(text, { status: response.status, headers: response.headers });
   const data = events.map((event) => (typeof event === "string" ? event : JSON.stringify(event)));

@@ -1,5 +1,6 @@
 // Converts an error of the client package: a message for users, and whether the connection is still usable (rules MC-4, MC-11). Pure.
 
+import { parseJson } from "#base/json/read.ts";
 import { type Hide, hidesNothing } from "./hidden.ts";
 
 /**
@@ -96,7 +97,7 @@ const answerIn = (error: unknown): { status: number | undefined; text: string } 
 const messageIn = (text: string): string => {
   if (text.startsWith("<")) return "";
   try {
-    const { message, error } = JSON.parse(text) as { readonly message?: unknown; readonly error?: unknown };
+    const { message, error } = parseJson(text) as { readonly message?: unknown; readonly error?: unknown };
     const inner = typeof error === "object" && error !== null ? (error as { message?: unknown }).message : error;
     return [message, inner].find((one) => typeof one === "string" && one !== "")?.toString() ?? text;
   } catch {

@@ -2,7 +2,8 @@
 // workspace's is not.
 import type { Transport } from "@modelcontextprotocol/client";
 import type { Clock } from "#base/clock.ts";
-import { bounded } from "./answer-cost.ts";
+import { counted } from "#base/json/counted-fetch.ts";
+import { parseJson } from "#base/json/read.ts";
 import { McpConnection, type OpenOptions } from "./connection.ts";
 import { McpError } from "./failure.ts";
 import type { Fetch } from "./fetch.ts";
@@ -37,9 +38,21 @@ export const openHttp = async (clock: Clock, way: HttpWay, options: OpenOptions 
 const mayBeOlder = ({ status = 0 }: McpError): boolean =>
   status >= 400 && status < 500 && !OTHER_REASONS.includes(status);
 
+/** Images and documents are large, and 16 MiB of small values would be five million. */
+const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
+
+/** Returns a fetch whose answers fail before they are expensive to parse. */
+export const countedFetch =
+  (clock: Clock, fetch: Fetch): Fetch =>
+  async (url, init) =>
+    counted(clock, await fetch(url, init), {
+      maxBytes: MAX_ANSWER_BYTES,
+      fail: (problem) => new Error(`The answer of the server ${problem}`),
+    });
+
 /** Redirects stay at the same origin or fail, so headers never reach another. */
 const httpTransport = async (clock: Clock, { url, kind, headers, fetch: open }: HttpWay): Promise<Transport> => {
-  const fetch = bounded(clock, open);
+  const fetch = countedFetch(clock, open);
   const { SSEClientTransport, StreamableHTTPClientTransport } = await import("@modelcontextprotocol/client");
   const requestInit = { headers: { ...headers } };
   if (kind === "http") return new StreamableHTTPClientTransport(url, { requestInit, fetch: attributing(fetch) });
@@ -89,7 +102,7 @@ const idIn = (body: unknown): unknown => {
 
 const attributed = (text: string, id: unknown): string => {
   try {
-    const answer = JSON.parse(text) as { readonly error?: unknown; readonly id?: unknown };
+    const answer = parseJson(text) as { readonly error?: unknown; readonly id?: unknown };
     const isStray = typeof answer.error === "object" && answer.error !== null && answer.id !== id;
     if (!isStray) return text;
     const { code, message } = answer.error as { readonly code?: unknown; readonly message?: unknown };

@@ -1,6 +1,8 @@
 // The transport of an MCP server that is a program: one JSON message per line (MCP "stdio"). Independent of processes: the caller writes
 // the input and feeds the output. Rejects lines that are too long.
+
 import type { Transport } from "@modelcontextprotocol/client";
+import { parseJson } from "#base/json/read.ts";
 
 type Message = Parameters<Transport["send"]>[0];
 
@@ -64,7 +66,7 @@ export class LineTransport implements Transport {
     for (const line of lines) {
       if (line.trim() === "") continue;
       try {
-        this.onmessage?.(JSON.parse(line) as Message);
+        this.onmessage?.(parseJson(line) as Message);
       } catch (error) {
         this.onerror?.(error instanceof Error ? error : new Error(String(error)));
       }

@@ -1,5 +1,7 @@
 // An MCP server that offers tools to a coding agent: answers one message at a time, without state.
+
 import type { Transport } from "@modelcontextprotocol/server";
+import { parseJson } from "#base/json/read.ts";
 
 type OfferedTool = { readonly name: string; readonly description: string; readonly input_schema: unknown };
 
@@ -34,6 +36,6 @@ export const answerMessage = async (tools: OfferedTools, version: string, messag
     return { content: [{ type: "text" as const, text }], isError: is_error };
   });
   await server.connect(transport);
-  transport.onmessage?.(JSON.parse(message) as Message);
+  transport.onmessage?.(parseJson(message) as Message);
   return promise;
 };

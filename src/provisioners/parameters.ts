@@ -1,6 +1,8 @@
 // Values of a build's parameters and a version's variables: validates them and determines the effective ones (facts/platform 3.2 and 9.4).
 // Pure; used by the import (defaults, presets) and wherever a build is created.
+
 import { AppError, type Validation } from "#base/errors.ts";
+import { tryParseJson } from "#base/json/read.ts";
 import type { Manifest, ManifestParameter, ManifestPreset, ManifestVariable } from "#schema/templates/manifest.ts";
 import { applyConditions } from "./conditions.ts";
 import { fitsPattern, sharingEffort } from "./pattern.ts";
@@ -69,13 +71,9 @@ const checkType = (parameter: ManifestParameter, value: string): string | undefi
 };
 
 const parseList = (value: string): string[] | undefined => {
-  try {
-    const list: unknown = JSON.parse(value);
-    const good = Array.isArray(list) && list.length <= LIST_LIMIT && list.every((one) => typeof one === "string");
-    return good ? (list as string[]) : undefined;
-  } catch {
-    return undefined;
-  }
+  const list = tryParseJson(value);
+  const good = Array.isArray(list) && list.length <= LIST_LIMIT && list.every((one) => typeof one === "string");
+  return good ? (list as string[]) : undefined;
 };
 
 const checkOptions = (parameter: ManifestParameter, value: string): string | undefined => {

@@ -1,6 +1,8 @@
 // One connection to the relay: the introduction, then packets. Reading never waits for other clients: packets for a busy client are kept in
 // that client's bounded queue. A client that violates the protocol is closed with a reason; others are not affected. [TL-3] .. [TL-7]
+
 import type { Clock, Timer } from "#base/clock.ts";
+import { tryParseJson } from "#base/json/read.ts";
 import { KEY_BYTES, type KeyPair, NONCE_BYTES, open, seal, sharedKey } from "./box.ts";
 import { encodeFrame, FRAME, type Frame, FrameError, FrameReader, GONE, isDiscovery, MAGIC } from "./derp-frame.ts";
 import { FrameBatch } from "./frame-batch.ts";
@@ -216,10 +218,6 @@ export class RelayClient {
 }
 
 const isClientInfo = (info: Uint8Array): boolean => {
-  try {
-    const parsed: unknown = JSON.parse(new TextDecoder().decode(info));
-    return typeof parsed === "object" && parsed !== null && !Array.isArray(parsed);
-  } catch {
-    return false;
-  }
+  const parsed = tryParseJson(info);
+  return typeof parsed === "object" && parsed !== null && !Array.isArray(parsed);
 };

@@ -1,9 +1,11 @@
 // HTTP/1.1 from the client's side over any two-way channel: requests one after the other, answers as they come, and upgrades. What the
 // server speaks with daemons and workspace apps through the tunnel (rules TN-8, TN-9). Bounds the head, never gathers a body.
-import { tooCostly } from "#base/json-cost.ts";
+
+import { parseJson } from "#base/json/read.ts";
 import { ChunkDecoder } from "./chunk-decoder.ts";
 import type { Duplex } from "./duplex.ts";
 import { type BodyFraming, encodeHead, type HttpHead, parseHead, toFraming } from "./http-head.ts";
+import { wireProblem } from "./json-problem.ts";
 import { Lookahead } from "./lookahead.ts";
 import { WireError } from "./wire-error.ts";
 
@@ -70,12 +72,10 @@ export class HttpResponse {
   /** The body as JSON. Throws WireError `too_large` for more bytes or values than are parsed while everyone else waits. */
   async json<T>(limit?: number): Promise<T> {
     const bytes = await this.bytes(limit);
-    const problem = tooCostly(bytes);
-    if (problem !== undefined) throw new WireError("too_large", `The answer ${problem}`);
     try {
-      return JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8")) as T;
+      return parseJson(bytes) as T;
     } catch (error) {
-      throw new WireError("protocol", "The answer is not JSON.", error);
+      throw wireProblem("The answer", error);
     }
   }
 }

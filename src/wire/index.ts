@@ -18,6 +18,7 @@ export { serve, serveSession } from "./drpc/server.ts";
 export { type Duplex, pipe, readChunks } from "./duplex.ts";
 export { HttpConnection, type HttpResponse } from "./http-connection.ts";
 export { JsonObjects } from "./json-objects.ts";
+export { wireProblem } from "./json-problem.ts";
 export { Lookahead } from "./lookahead.ts";
 export { nodeStream, tlsOver } from "./node-stream.ts";
 export { plainWebSocket, UpgradeRefused } from "./plain-websocket.ts";

@@ -1,5 +1,6 @@
 // Parses consecutive JSON objects in a byte stream, split at any point: the input of terminals (facts/platform 5.6). Rejects anything else,
 // and objects beyond a limit.
+import { parseJson } from "#base/json/read.ts";
 import { WireError } from "./wire-error.ts";
 
 const OPEN = 0x7b;
@@ -86,7 +87,7 @@ export class JsonObjects {
     this.#pending = [];
     this.#held = 0;
     try {
-      return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(whole)) as Record<string, unknown>;
+      return parseJson(new TextDecoder("utf-8", { fatal: true }).decode(whole)) as Record<string, unknown>;
     } catch {
       throw nonsense();
     }

@@ -1,5 +1,6 @@
 // The protocol of a terminal's stream (facts/wire 4.1): a 2-byte little-endian length and a JSON object that identifies the terminal, then
 // JSON objects with input from the client, and raw output from the agent.
+import { parseJson } from "#base/json/read.ts";
 import type { Lookahead } from "./lookahead.ts";
 import { WireError } from "./wire-error.ts";
 
@@ -37,7 +38,7 @@ export const readTerminalRequest = async (stream: Lookahead): Promise<TerminalRe
   const text = new TextDecoder().decode(await stream.exactly(high * 256 + low));
   let found: Partial<Record<keyof TerminalRequest, unknown>>;
   try {
-    found = JSON.parse(text) as typeof found;
+    found = parseJson(text) as typeof found;
   } catch {
     throw new WireError("protocol", "The request for a terminal is not JSON.");
   }

@@ -1,7 +1,9 @@
 // Text that bypasses the provider's package: the result compared with the package's alone.
+
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { Collector } from "#actors/chat/turn/collector.ts";
+import { systemClock } from "#base/clock.ts";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
 import { loadAdapter } from "#src/llm/adapters.ts";
 import { AnswerEvents } from "#src/llm/answer-events.ts";
@@ -62,6 +64,7 @@ const readAs = async (pieces: readonly Uint8Array[], bypass: Bypass | undefined)
     model: "m",
     useResponses: false,
     fetch: async () => new Response(body, { headers: { "content-type": "text/event-stream" } }),
+    clock: systemClock,
   });
   const { stream } = await model({ streamOptions: true, bypass }).doStream({ prompt: [] });
   const answer = new AnswerReader(stream, bypass);

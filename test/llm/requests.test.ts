@@ -1,7 +1,9 @@
 // Every request is valid for its receiver: random histories through the providers' own packages, checked against the receivers' documented
 // rules. `SLIPWAY_TEST_HISTORIES` sets their number.
+
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import { systemClock } from "#base/clock.ts";
 import type { ProviderKind } from "#schema/chats/model-provider.ts";
 import { loadAdapter } from "#src/llm/adapters.ts";
 import { noAttachments } from "#src/llm/attachments.ts";
@@ -56,6 +58,7 @@ const askedOf = async (name: ReceiverName, request: Pick<ModelRequest, "messages
     model,
     useResponses,
     fetch,
+    clock: systemClock,
   });
   const provider = { id: "p", provider: kind, display_name: "P", base_url: "", enabled: true, has_api_key: true };
   const config = {

@@ -2,11 +2,10 @@
 import { expect, test } from "bun:test";
 import { type Clock, systemClock } from "#base/clock.ts";
 import { Outbound } from "#base/outbound.ts";
-import { bounded } from "#src/mcp/answer-cost.ts";
 import { CONNECT_MS } from "#src/mcp/connection.ts";
 import { toAnswer } from "#src/mcp/content.ts";
 import type { Fetch } from "#src/mcp/fetch.ts";
-import { openHttp } from "#src/mcp/http.ts";
+import { countedFetch, openHttp } from "#src/mcp/http.ts";
 import { isAllowed, offeredName } from "#src/mcp/names.ts";
 import { McpPool, type McpTarget } from "#src/mcp/pool.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
@@ -141,7 +140,7 @@ test("[MC-16] an answer with more values than are looked through at a time break
       },
     });
     const fetch: Fetch = async () => new Response(body, { headers: { "content-type": type } });
-    return bounded(systemClock, fetch)("http://server").then((response) => response.text());
+    return countedFetch(systemClock, fetch)("http://server").then((response) => response.text());
   };
   const many = (count: number): string => `[${"{},".repeat(count)}0]`;
   expect(await answering("application/json", many(50_000))).toHaveLength(150_003);
@@ -174,7 +173,7 @@ test("[MC-16] events that take long to read are followed by a pause, so that a s
   };
   const fetch: Fetch = async () =>
     new Response("data: {}\n\n".repeat(100), { headers: { "content-type": "text/event-stream" } });
-  const response = await bounded(slow, fetch)("http://server");
+  const response = await countedFetch(slow, fetch)("http://server");
   expect(await response.text()).toHaveLength(1_000);
   expect(pauses).toEqual([20]);
 });

@@ -64,8 +64,10 @@ const LIBRARIES: Readonly<Record<string, readonly string[]>> = {
   "src/tailnet": ["src/tailnet/index.ts"],
 };
 
-/** Time, chance, IDs, log, errors and what JSON costs: files that anything can bring along. */
-const LIBRARY_BASE = ["clock", "errors", "ids", "json-cost", "log", "random"].map((name) => `src/base/${name}.ts`);
+/** Time, chance, IDs, log, errors and reading JSON: files that anything can bring along. */
+const LIBRARY_BASE = ["clock", "errors", "ids", "json/cost", "json/read", "log", "random"].map(
+  (name) => `src/base/${name}.ts`,
+);
 
 // Packages that only some folders may import, so that each can be replaced by changing one folder.
 const PACKAGES: readonly { name: RegExp; places: readonly string[] }[] = [

@@ -1,7 +1,9 @@
 // The MCP endpoint of a coding agent: offers those tools of the organization's and the workspace's MCP servers that the chat may call.
 // Slipway runs the calls itself, so rules, approvals and hooks apply first, and no server secret reaches the workspace.
+
 import { uuid } from "#base/ids.ts";
-import { tooCostly } from "#base/json-cost.ts";
+import { tooCostly } from "#base/json/cost.ts";
+import { parseJson } from "#base/json/read.ts";
 import { log } from "#base/log.ts";
 import { VERSION } from "#base/version.ts";
 import { answerMessage } from "#src/mcp/offered-server.ts";
@@ -52,7 +54,7 @@ export class AgentTools {
       return await answerMessage(tools, VERSION, message);
     } catch (error) {
       log("chats").warn("an MCP request of a coding agent was not answered: {error}", { error });
-      const { id = null } = JSON.parse(message) as { id?: unknown };
+      const { id = null } = parseJson(message) as { id?: unknown };
       return JSON.stringify({ jsonrpc: "2.0", id, error: { code: -32_603, message: "Slipway could not answer." } });
     }
   }

@@ -1,5 +1,6 @@
 // Checks the calls that a model proposes before they are stored: rejects input that parsers interpret differently, then asks the hook about
 // one call after another. Used by turn-hooks.ts.
+import { parseJson } from "#base/json/read.ts";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
 import { miscasedKey, repeatedKey } from "#src/hooks/strict-json.ts";
 import type { ToolDefinition } from "#src/llm/model.ts";
@@ -71,7 +72,7 @@ const NO_JSON = "The arguments are no valid JSON. Nothing was done. Call again w
 
 const jsonIn = (text: string): { value: unknown } | undefined => {
   try {
-    return { value: JSON.parse(text) };
+    return { value: parseJson(text) };
   } catch {
     return undefined;
   }

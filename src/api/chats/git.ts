@@ -1,10 +1,11 @@
 // `GET /chats/{chat}/stream/git`: the git repositories a chat works on, as reported by its workspace's daemon (facts/chats 2.11, rules GS-1
 // to GS-6). The caller must have access to the chat and its workspace.
+
 import { Value } from "@sinclair/typebox/value";
-import { tooCostly } from "#base/json-cost.ts";
+import { parseJson, tryParseJson } from "#base/json/read.ts";
 import { visibleChat } from "#domain/chats/find.ts";
 import { GitMessage, GitRequest } from "#schema/agents/git-message.ts";
-import { type WebSocketFrames, type WebSocketMessage, WireError } from "#src/wire/index.ts";
+import { type WebSocketFrames, type WebSocketMessage, WireError, wireProblem } from "#src/wire/index.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { dialAgentSocket } from "../http/dial-agent.ts";
@@ -92,25 +93,17 @@ class GitStream implements SocketHandler {
   }
 }
 
-const parseKind = (data: string | Uint8Array): unknown => {
-  try {
-    return (JSON.parse(typeof data === "string" ? data : new TextDecoder().decode(data)) as { type?: unknown } | null)
-      ?.type;
-  } catch {
-    return undefined;
-  }
-};
+const parseKind = (data: string | Uint8Array): unknown =>
+  (tryParseJson(data) as { type?: unknown } | null | undefined)?.type;
 
 /** A daemon's messages are untrusted and are validated before they are relayed. */
 const shown = (message: WebSocketMessage): string | undefined => {
   if (message.kind !== "text") return undefined;
-  const costly = tooCostly(new TextEncoder().encode(message.text));
-  if (costly !== undefined) throw new WireError("too_large", `The agent's message ${costly}`);
   let said: unknown;
   try {
-    said = Value.Clean(GitMessage, JSON.parse(message.text));
+    said = Value.Clean(GitMessage, parseJson(message.text));
   } catch (error) {
-    throw new WireError("protocol", "The agent's message is not JSON.", error);
+    throw wireProblem("The agent's message", error);
   }
   if (!Value.Check(GitMessage, said)) throw new WireError("protocol", "The agent's message is not a git status.");
   return JSON.stringify(said);

@@ -1,7 +1,9 @@
 // The dynamic form of a template version: which parameters apply for the given values, and their errors. Each request over WebSocket or
 // POST gets one response. The version is fully checked before the upgrade (rules DY-5 to DY-7).
+
 import { Value } from "@sinclair/typebox/value";
 import { t } from "elysia";
+import { tryParseJson } from "#base/json/read.ts";
 import { log } from "#base/log.ts";
 import { loadManifest, versionAt, versionPath } from "#domain/template-versions/find.ts";
 import { formFor } from "#domain/template-versions/form.ts";
@@ -126,10 +128,6 @@ class Form implements SocketHandler {
 
 const requestIn = (data: string | Uint8Array): DynamicParametersRequest | undefined => {
   if (typeof data !== "string" || data.length > REQUEST_LIMIT) return undefined;
-  try {
-    const value: unknown = JSON.parse(data);
-    return Value.Check(DynamicParametersRequest, value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = tryParseJson(data);
+  return Value.Check(DynamicParametersRequest, value) ? value : undefined;
 };

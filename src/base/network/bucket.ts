@@ -1,9 +1,11 @@
 // A bucket of S3-compatible object storage. Bun's client signs each request and fetch sends it, because the client has no timeouts, sends
 // no checksum, and leaves parts of a large object behind when interrupted. Bodies are streams, because fetch would read a file into memory
 // completely for an https request.
+
 import { open } from "node:fs/promises";
 import { type Clock, systemClock } from "../clock.ts";
 import { uuid } from "../ids.ts";
+import { readStart } from "../json/read.ts";
 import { systemRandom } from "../random.ts";
 import { backoff, retry } from "../retry.ts";
 import { BucketError } from "./bucket-error.ts";
@@ -170,8 +172,7 @@ export class Bucket {
       const body = new Blob([text]).stream();
       await this.#call("PUT", object, { body, headers: { "content-length": String(text.length) } });
       const { response, over } = await this.#open("GET", object, {});
-      const read = await response
-        .text()
+      const read = await readStart(response, 2 * text.length)
         .catch((error: unknown) => Promise.reject(this.#named(error)))
         .finally(over);
       if (read !== text) throw new BucketError(this.name, { code: "OtherBytes", isPassing: true });
@@ -215,7 +216,7 @@ export class Bucket {
       const sent = { method, headers, redirect: "manual" as const, signal: late.signal, ...(body ? { body } : {}) };
       const response = await fetch(url, sent);
       if (response.ok) return { response, over, extend };
-      const text = method === "HEAD" ? "" : (await response.text()).slice(0, 4096);
+      const text = method === "HEAD" ? "" : await readStart(response, 4096);
       const [, code = ""] = /<Code>([A-Za-z0-9]{1,60})<\/Code>/.exec(text) ?? [];
       throw new BucketError(this.name, { status: response.status, code });
     } catch (error) {

@@ -1,5 +1,6 @@
 // Searches for model servers on this machine at the addresses in the setting `local_model_servers`, so that a first model can be chosen
 // instead of typed. Requests run concurrently with time and size limits; servers that do not respond as expected are left out.
+import { parseJson } from "#base/json/read.ts";
 import { Outbound } from "#base/outbound.ts";
 import type { LocalModelServer, LocalModelServers } from "#schema/administration/local-models.ts";
 import type { DomainContext } from "../context.ts";
@@ -74,7 +75,7 @@ class Looking {
     const post = { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
     try {
       const { status, text } = await this.#outbound.fetch(new URL(path, this.#at), body ? post : {});
-      return status === 200 ? JSON.parse(text) : undefined;
+      return status === 200 ? parseJson(text) : undefined;
     } catch {
       return undefined;
     }

@@ -1,11 +1,12 @@
 // Queries a daemon about the containers of its workspace and passes on its errors (facts/platform 3.7). Used by the routes of containers
 // and devcontainers. The daemon's responses are untrusted: their size is limited and they are validated.
+
 import { Value } from "@sinclair/typebox/value";
 import { AppError, type ErrorKind, STATUS } from "#base/errors.ts";
-import { tooCostly } from "#base/json-cost.ts";
+import { parseJson } from "#base/json/read.ts";
 import { nullableUuid } from "#schema/nullable-uuid.ts";
 import { type ContainerListing, FoundContainers } from "#schema/workspaces/container.ts";
-import { type HttpResponse, WireError } from "#src/wire/index.ts";
+import { type HttpResponse, WireError, wireProblem } from "#src/wire/index.ts";
 import type { DomainContext } from "../context.ts";
 
 /** Maximum bytes of a listing. */
@@ -23,10 +24,7 @@ export const askContainers = async (ctx: Deps, agent_id: string, method: string,
     const path = `/api/v0/containers${rest}`;
     const response = await ctx.agentHttp.request(agent_id, { method, path, signal: late.signal });
     if (response.status < 200 || response.status > 299) throw await refusal(response);
-    const bytes = await response.bytes(MAX_LISTING);
-    const problem = tooCostly(bytes);
-    if (problem !== undefined) throw new WireError("too_large", `The agent's response ${problem}`);
-    return new TextDecoder().decode(bytes);
+    return await response.text(MAX_LISTING);
   } catch (error) {
     if (!late.signal.aborted) throw error;
     throw new AppError("timeout", "The agent did not answer within 30 s.");
@@ -39,9 +37,9 @@ export const askContainers = async (ctx: Deps, agent_id: string, method: string,
 export const shownListing = (text: string, compat: boolean): ContainerListing => {
   let found: unknown;
   try {
-    found = Value.Clean(FoundContainers, JSON.parse(text));
+    found = Value.Clean(FoundContainers, parseJson(text));
   } catch (error) {
-    throw new WireError("protocol", "The agent's response is not JSON.", error);
+    throw wireProblem("The agent's response", error);
   }
   if (!Value.Check(FoundContainers, found))
     throw new WireError("protocol", "The agent's response is not a list of containers.");

@@ -1,7 +1,9 @@
 // Detects a file's type by its content; the name only distinguishes kinds of text (facts/chats 4.14). Nothing is decoded or unpacked, so an
 // image of absurd dimensions is harmless. Pure.
+
 import { invalid, invalidField } from "#base/errors.ts";
 import { ANY_TYPE, detectSignature } from "#base/file-signature.ts";
+import { JsonProblem, parseJson } from "#base/json/read.ts";
 import { CHAT_FILE_TYPES, type ChatFileType } from "#schema/chats/chat-file.ts";
 
 const SVG_LOOKED_AT = 65_536;
@@ -73,11 +75,13 @@ const decoded = (bytes: Uint8Array): string | undefined => {
   }
 };
 
+/** What is too large to be parsed is recognized by its ends. */
 const isJson = (text: string): boolean => {
   try {
-    JSON.parse(text);
+    parseJson(text);
     return true;
-  } catch {
-    return false;
+  } catch (error) {
+    const ends = `${text.trimStart()[0]}${text.trimEnd().at(-1)}`;
+    return error instanceof JsonProblem && error.isTooLarge && (ends === "[]" || ends === "{}");
   }
 };

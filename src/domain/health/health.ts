@@ -1,9 +1,11 @@
 // The deployment's health as seen by the running server: the checks of `slipway doctor`, and whether it can reach itself. Checked at most
 // once a minute; dismissed warnings are a setting (rules DP-5, DP-6).
+
 import type { ModelConfigRow, ModelProviderRow, ModelSettings } from "#actors/models/model-settings.ts";
 import type { PrebuildKeeper } from "#actors/prebuilds/keeper.ts";
 import { type Clock, rfc3339 } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
+import { readStart } from "#base/json/read.ts";
 import { describeNetworkError } from "#base/network/failure-words.ts";
 import type { Store } from "#db/engine/store.ts";
 import { audited } from "#db/reports/audit/audit.ts";
@@ -93,7 +95,7 @@ export class Health {
     const limit = this.#deps.clock.after(ANSWER_MS, () => late.abort());
     try {
       const answer = await fetch(new URL("/healthz", url), { signal: late.signal, redirect: "manual" });
-      const text = (await answer.text()).slice(0, 200);
+      const text = await readStart(answer, 200);
       const error = answer.ok ? {} : { error: `The access URL answers ${answer.status} to /healthz.` };
       return { url: url.href, status: answer.status, text, ...error };
     } catch (error) {

@@ -1,5 +1,6 @@
 // Reads the usage from a streamed response: server-sent events, JSON, or Gemini's stream of a JSON array. Changes nothing, except that it
 // removes the chunk with a stream's usage if only the gateway has requested it. Memory is bounded.
+import { tryParseJson } from "#base/json/read.ts";
 import { MAX_CALL_TOKENS, type ModelUsage } from "../model.ts";
 import type { UsageFormat } from "./endpoint.ts";
 import { isObject, type Json } from "./json.ts";
@@ -256,13 +257,10 @@ const answeredBytes = (json: Json): number => {
   return size;
 };
 
-const parsedAny = (text: string): unknown => {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-};
+/** The vectors of a few hundred texts. */
+const MAX_VALUES = 1_000_000;
+
+const parsedAny = (text: string): unknown => tryParseJson(text, { maxValues: MAX_VALUES });
 const parsed = (text: string): Json | undefined => {
   const json = text === "" || text === "[DONE]" ? undefined : parsedAny(text);
   return isObject(json) ? json : undefined;

@@ -1,7 +1,9 @@
 // A client for one Docker Engine over HTTP. Every call ends: with a response, with the engine's message as an EngineError, by its timeout,
 // or because the build was canceled.
+
 import type { Clock } from "#base/clock.ts";
 import { readEngineError } from "#base/engine-words.ts";
+import { JsonProblem, parseJson, readBytes } from "#base/json/read.ts";
 import { ProvisionError } from "../provisioner.ts";
 
 // Parses the address of a Docker Engine from the setting `docker_host`. Rejects unsupported addresses.
@@ -51,6 +53,10 @@ const TIMEOUT_MS = 60_000;
 /** Timeouts of a file copy: between chunks, and in total. */
 const COPY_IDLE_MS = 10 * 60_000;
 const COPY_MS = 6 * 3_600_000;
+/** An answer: the list of ten thousand containers, or of as many images. */
+const MAX_BYTES = 32 * 1024 * 1024;
+const LIMITS = { maxValues: 500_000 };
+const SPACE = 0x20;
 /** Maximum length of a line or an error text. */
 const LINE_LIMIT = 256 * 1024;
 
@@ -68,7 +74,7 @@ export class Engine {
   /** Checks that the engine responds, and uses its API version from now on. */
   async connect(signal?: AbortSignal): Promise<void> {
     const version = await this.#call("GET", "/_ping", { signal }, "answer", async (response) => {
-      await response.text();
+      await response.body?.cancel();
       return response.headers.get("api-version") ?? "";
     });
     if (/^\d+\.\d+$/.test(version)) this.#prefix = `/v${version}`;
@@ -77,18 +83,35 @@ export class Engine {
   /** Returns the response as JSON; undefined if it is empty. `doing` completes the sentence "The Docker Engine could not ...". */
   json<T>(doing: string, method: string, path: string, call: Call = {}): Promise<T | undefined> {
     return this.#call(method, this.#prefix + path, call, doing, async (response) => {
-      const text = await response.text();
-      return text.trim() === "" || !response.ok ? undefined : (JSON.parse(text) as T);
+      const bytes = await this.#bytes(doing, response, MAX_BYTES);
+      if (!response.ok || bytes.every((byte) => byte <= SPACE)) return undefined;
+      return this.#parsed<T>(doing, bytes);
     });
   }
 
   /** Returns the response as bytes, at most `max` of them. */
   bytes(doing: string, path: string, call: Call, max: number): Promise<Uint8Array> {
-    return this.#call("GET", this.#prefix + path, call, doing, async (response) => {
-      const bytes = new Uint8Array(await response.arrayBuffer());
-      if (bytes.length > max) throw new EngineError(0, `The Docker Engine could not ${doing}: it is too large.`);
-      return bytes;
+    return this.#call("GET", this.#prefix + path, call, doing, (response) => this.#bytes(doing, response, max));
+  }
+
+  #bytes(doing: string, response: Response, max: number): Promise<Uint8Array> {
+    return readBytes(response, max).catch((error: unknown) => {
+      throw this.#named(doing, error);
     });
+  }
+
+  #parsed<T>(doing: string, text: string | Uint8Array): T {
+    try {
+      return parseJson(text, LIMITS) as T;
+    } catch (error) {
+      throw this.#named(doing, error);
+    }
+  }
+
+  #named(doing: string, error: unknown): unknown {
+    return error instanceof JsonProblem
+      ? new EngineError(0, `The Docker Engine could not ${doing}: its answer ${error.message}`)
+      : error;
   }
 
   /** Passes each line of a streamed response, parsed as JSON, to `each`. */
@@ -101,9 +124,9 @@ export class Engine {
         const parts = (rest + decoder.decode(chunk as Uint8Array, { stream: true })).split("\n");
         rest = parts.pop() ?? "";
         if (rest.length > LINE_LIMIT) throw new EngineError(0, "The Docker Engine sent a line without end.");
-        for (const part of parts) if (part.trim() !== "") each(JSON.parse(part));
+        for (const part of parts) if (part.trim() !== "") each(this.#parsed(doing, part));
       }
-      if (rest.trim() !== "") each(JSON.parse(rest));
+      if (rest.trim() !== "") each(this.#parsed(doing, rest));
     });
   }
 

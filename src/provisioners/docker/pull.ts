@@ -1,5 +1,7 @@
 // Pulls an image and reports progress in the build log: each event of a layer once, and overall progress every few seconds.
+
 import type { Clock } from "#base/clock.ts";
+import { parseJson } from "#base/json/read.ts";
 import { ProvisionError, type Report } from "../provisioner.ts";
 import { type Engine, EngineError } from "./engine.ts";
 
@@ -32,6 +34,8 @@ export type Image = {
   readonly user: string;
   /** The user that the image configures; empty for root. */
   readonly config_user: string;
+  /** Its ONBUILD instructions. */
+  readonly triggers: readonly string[];
   /** Milliseconds since 1970. */
   readonly created_at: number;
   /** The image's names in registries that it was pulled from or pushed to. */
@@ -66,6 +70,7 @@ export const findImage = async ({ engine, signal }: Pull, image: string): Promis
       architecture: found?.Architecture ?? "",
       user: found?.Config?.User || devcontainerUser(found),
       config_user: found?.Config?.User ?? "",
+      triggers: found?.Config?.OnBuild ?? [],
       created_at: Date.parse(found?.Created ?? "") || 0,
       digests: found?.RepoDigests ?? [],
     };
@@ -84,13 +89,17 @@ type InspectedImage = {
   readonly Created?: string;
   readonly Architecture?: string;
   readonly RepoDigests?: readonly string[] | null;
-  readonly Config?: { readonly User?: string; readonly Labels?: Readonly<Record<string, string>> | null };
+  readonly Config?: {
+    readonly User?: string;
+    readonly Labels?: Readonly<Record<string, string>> | null;
+    readonly OnBuild?: readonly string[] | null;
+  };
 };
 
 /** Development images name their user in this label (containers.dev), as one object or several; the last one with a user wins. */
 const devcontainerUser = (image: InspectedImage | undefined): string => {
   try {
-    const parsed: unknown = JSON.parse(image?.Config?.Labels?.["devcontainer.metadata"] ?? "[]");
+    const parsed = parseJson(image?.Config?.Labels?.["devcontainer.metadata"] ?? "[]");
     const users = (Array.isArray(parsed) ? parsed : [parsed]).flatMap((one: Record<string, unknown> | null) => {
       const user = one?.remoteUser ?? one?.containerUser;
       return typeof user === "string" && /^[a-zA-Z0-9_][a-zA-Z0-9_.-]*$/.test(user) ? [user] : [];

@@ -1,7 +1,9 @@
 // The result of a template import on its way from a worker to the server: one text, sent in chunks. The server accepts only the shape that
 // its own imports produce.
+
 import { Type as t } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
+import { tryParseJson } from "#base/json/read.ts";
 import { ManifestParameter, ManifestPreset, ManifestResource, ManifestVariable } from "#schema/templates/manifest.ts";
 import { ProvisionError } from "../provisioner.ts";
 import type { TerraformImport } from "../terraform/import.ts";
@@ -52,10 +54,7 @@ export const parseImport = (text: string | null): TerraformImport => {
   return { manifest, cache: { archive: new Uint8Array(Buffer.from(cache, "base64")), leftOut: [] } };
 };
 
-const parsed = (text: string): unknown => {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-};
+/** More than a manifest of the maximum size has. */
+const MAX_VALUES = 500_000;
+
+const parsed = (text: string): unknown => tryParseJson(text, { maxValues: MAX_VALUES });

@@ -1,7 +1,9 @@
 // The protocol between a server and an external worker: JSON, one message per WebSocket frame. All incoming messages are validated here; an
 // invalid message closes the connection (rule PV-12).
+
 import { type Static, type TSchema, Type as t } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
+import { tryParseJson } from "#base/json/read.ts";
 import { ManifestResource } from "#schema/templates/manifest.ts";
 import type { KeptBuild, ProvisionRequest } from "../provisioner.ts";
 import type { ImportRequest } from "../terraform/import.ts";
@@ -161,11 +163,4 @@ export const readServerMessage = (data: string | Uint8Array): ServerMessage | un
   return serverMessage.Check(value) ? (value as ServerMessage) : undefined;
 };
 
-const parse = (data: string | Uint8Array): unknown => {
-  if (typeof data !== "string") return undefined;
-  try {
-    return JSON.parse(data);
-  } catch {
-    return undefined;
-  }
-};
+const parse = (data: string | Uint8Array): unknown => (typeof data === "string" ? tryParseJson(data) : undefined);

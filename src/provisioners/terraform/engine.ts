@@ -1,6 +1,8 @@
 // Terraform's commands in a session (facts/terraform 1.5): their arguments, limits, and errors.
+
 import { mkdir } from "node:fs/promises";
 import type { Clock } from "#base/clock.ts";
+import { parseJson } from "#base/json/read.ts";
 import { ProvisionError, type Report } from "../provisioner.ts";
 import { type CommandOptions, describeKill, type Ended, OUTPUT_LIMIT, runCommand, type TakeLine } from "./command.ts";
 import { quiet } from "./environment.ts";
@@ -11,6 +13,7 @@ import { isAtLeast, type Program } from "./program.ts";
 import { Progress } from "./progress.ts";
 import { keepOwnProviders } from "./providers.ts";
 import type { Session } from "./session.ts";
+import { TERRAFORM_LIMITS } from "./state-json.ts";
 import { parseAgentTokens } from "./state-tokens.ts";
 
 /** Milliseconds. */
@@ -147,9 +150,10 @@ export class Engine {
   async #document<T>(args: readonly string[]): Promise<T> {
     const text = await this.#read(args);
     try {
-      return JSON.parse(text) as T;
-    } catch {
-      throw new ProvisionError(`${this.#options.program.name} ${args[0]} did not print the expected output.`);
+      return parseJson(text, TERRAFORM_LIMITS) as T;
+    } catch (error) {
+      const problem = (error as Error).message;
+      throw new ProvisionError(`The output of ${this.#options.program.name} ${args[0]} ${problem}`);
     }
   }
 

@@ -1,7 +1,9 @@
 // Evaluates a template's parameters for given values: plans only the form's data sources, in a folder that is prepared once per version
 // (facts/terraform section 4). A plan with errors still returns the valid parts.
+
 import { exists, mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { parseJson } from "#base/json/read.ts";
 import type { ManifestParameter } from "#schema/templates/manifest.ts";
 import { PlanBroken, ProvisionError } from "../provisioner.ts";
 import { describeKill, runCommand } from "./command.ts";
@@ -15,6 +17,7 @@ import { toParameters, toTags } from "./mapping/questions.ts";
 import { Mask } from "./mask.ts";
 import { type Diagnostic, Progress } from "./progress.ts";
 import { Session } from "./session.ts";
+import { TERRAFORM_LIMITS } from "./state-json.ts";
 import { variablesFile } from "./variables.ts";
 import type { TemplateArchive, TerraformOwner } from "./work.ts";
 
@@ -202,7 +205,7 @@ export class Forms {
       signal.throwIfAborted();
       if (shown.killedBy) throw new PlanBroken(describeKill(`${program.name} show`, shown.killedBy));
       if (shown.code !== 0) throw new ProvisionError("The evaluated parameters of the template cannot be read.");
-      const document = JSON.parse(shown.output) as PlanDocument;
+      const document = readPlan(shown.output);
       const instances = instancesOfPlan(document);
       const faults = progress.errors.map((one) => ({
         ...one,
@@ -219,3 +222,11 @@ export class Forms {
 }
 
 const SILENT = { log: (): void => {}, timing: (): void => {} };
+
+const readPlan = (output: string): PlanDocument => {
+  try {
+    return parseJson(output, TERRAFORM_LIMITS) as PlanDocument;
+  } catch (error) {
+    throw new ProvisionError(`The plan of the template's parameters ${(error as Error).message}`);
+  }
+};

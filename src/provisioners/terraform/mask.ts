@@ -1,6 +1,8 @@
 // Masks secrets in texts before they are shown, in plain form and in common encodings. Every line of a secret is treated as a secret,
 // because logs arrive in lines (rule TF-11).
+
 import { listEncodings } from "#base/secrets/spellings.ts";
+import { parseState } from "./state-json.ts";
 
 /** Masking shorter secrets would hide ordinary words. */
 const SHORTEST = 6;
@@ -78,7 +80,7 @@ const SECRETS = new Set(["token", "session_token", "ssh_private_key", "oidc_acce
 /** Returns the secrets of the provider `coder` in a state file; none if the text is not a state. */
 export const parseStateSecrets = (state: string): string[] => {
   try {
-    const { resources = [] } = JSON.parse(state) as {
+    const { resources = [] } = parseState(state) as {
       resources?: { type: string; instances?: { attributes?: Record<string, unknown> }[] }[];
     };
     return resources

@@ -1,4 +1,5 @@
 // Turns the output of `-json` into log lines, timings and errors (facts/terraform 1.18 to 1.20). Stores no line.
+import { tryParseJson } from "#base/json/read.ts";
 import type { LogLevel, Report } from "../provisioner.ts";
 import type { Mask } from "./mask.ts";
 
@@ -133,10 +134,5 @@ export class Progress {
 }
 
 const parse = (text: string): Line | undefined => {
-  if (!text.startsWith("{")) return undefined;
-  try {
-    return JSON.parse(text) as Line;
-  } catch {
-    return undefined;
-  }
+  return text.startsWith("{") ? (tryParseJson(text) as Line | undefined) : undefined;
 };

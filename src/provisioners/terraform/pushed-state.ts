@@ -1,6 +1,8 @@
 // Validates a state supplied by a person to replace the stored one: whether Terraform could continue from it, and whether it may replace
 // the existing state. Both follow `terraform state push`. Pure.
+import { tryParseJson } from "#base/json/read.ts";
 import { isBare, listStateResources, parseSerial } from "./session.ts";
+import { TERRAFORM_LIMITS } from "./state-json.ts";
 
 /** The state format of Terraform since 0.12, and of all OpenTofu versions; no other is supported. */
 const VERSION = 4;
@@ -11,7 +13,7 @@ type Loose = Readonly<Record<string, unknown>>;
 
 /** Returns why Terraform could not continue from this text; undefined if it could. */
 export const findStateProblem = (text: string): string | undefined => {
-  const state = parsed(text);
+  const state = tryParseJson(text, TERRAFORM_LIMITS);
   if (!isObject(state)) return "must be a Terraform state, which is a JSON object";
   if ("encrypted_data" in state) return "must be an unencrypted state, so that the server can check its resources";
   const { version, lineage, serial, resources } = state;
@@ -42,14 +44,6 @@ export const findReplaceProblem = (before: string | null, text: string): string 
   return now.serial === old.serial
     ? `The state has the serial ${now.serial} of what is stored, but not its content: the serial of a changed state must be higher.`
     : undefined;
-};
-
-const parsed = (text: string): unknown => {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 };
 
 const isObject = (value: unknown): value is Loose =>

@@ -1,12 +1,14 @@
 // The folder of one run: the unpacked template, its variable values, and the state. The provider creates `.coder` next to the working
 // directory (facts/terraform 1.1), so both are in the run's own folder. Only the server's user can read it. Disk access never blocks the
 // event loop: a disk that is busy with the output of runs delays every file that is created or removed.
+
 import { lstat, mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { withArchive } from "../archive.ts";
 import type { ArchiveEntry } from "../archive-entry.ts";
 import { ProvisionError } from "../provisioner.ts";
 import { findTopFolder } from "../template-source.ts";
+import { parseState } from "./state-json.ts";
 import type { TemplateArchive } from "./work.ts";
 
 /** Maximum characters of a state. A larger one stays in its folder, where a person can retrieve it. */
@@ -147,13 +149,9 @@ export class Session {
 
   /** Returns the backend in which the template stores its state, after init; undefined if the state is stored here. */
   async backend(): Promise<string | undefined> {
-    const text = await readFile(join(this.work, ".terraform", STATE), "utf8").catch(() => "{}");
-    try {
-      const { backend } = JSON.parse(text) as { backend?: { type?: string; config?: { path?: unknown } } };
-      return backend?.type === "local" && !backend.config?.path ? undefined : backend?.type;
-    } catch {
-      return undefined;
-    }
+    const text = await stateIn(join(this.work, ".terraform", STATE));
+    const { backend } = parseState(text ?? null) as { backend?: { type?: string; config?: { path?: unknown } } };
+    return backend?.type === "local" && !backend.config?.path ? undefined : backend?.type;
   }
 
   async remove(): Promise<void> {
@@ -178,12 +176,8 @@ export type Serial = { readonly lineage: string; readonly serial: number };
 export const isState = (text: string): boolean => parseSerial(text) !== undefined;
 
 export const parseSerial = (state: string): Serial | undefined => {
-  try {
-    const { lineage, serial } = JSON.parse(state) as Partial<Serial>;
-    return typeof lineage === "string" && typeof serial === "number" ? { lineage, serial } : undefined;
-  } catch {
-    return undefined;
-  }
+  const { lineage, serial } = parseState(state);
+  return typeof lineage === "string" && typeof serial === "number" ? { lineage, serial } : undefined;
 };
 
 /**
@@ -205,7 +199,7 @@ export const isBare = (state: string | null): boolean =>
 /** Returns the addresses of the resources in a state, for people; without data sources. */
 export const listStateResources = (state: string | null): string[] => {
   try {
-    const { resources = [] } = JSON.parse(state ?? "{}") as {
+    const { resources = [] } = parseState(state) as {
       resources?: { mode: string; type: string; name: string; module?: string; instances?: unknown[] }[];
     };
     return resources

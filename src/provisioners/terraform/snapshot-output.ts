@@ -1,5 +1,6 @@
 // The name shared by a template and its snapshot module (docs/snapshots.md): the template's output describes what to copy, the module's
 // output what a copy is restored from, and variables of the same name receive each of them. Pure.
+import { parseState } from "./state-json.ts";
 
 export const SNAPSHOT_NAME = "slipway_snapshot";
 /** The module's folder in a template. */
@@ -11,7 +12,7 @@ export const MODULE_VARIABLES = [SNAPSHOT_NAME, "slipway_snapshot_id", "slipway_
 /** Returns the value of that output as JSON; undefined if the state has none, or if it is null. */
 export const readSnapshotOutput = (state: string | null): string | undefined => {
   try {
-    const { outputs = {} } = JSON.parse(state ?? "{}") as { outputs?: Record<string, { value?: unknown }> };
+    const { outputs = {} } = parseState(state) as { outputs?: Record<string, { value?: unknown }> };
     const value = outputs[SNAPSHOT_NAME]?.value ?? undefined;
     return value === undefined ? undefined : JSON.stringify(value);
   } catch {

@@ -1,4 +1,5 @@
 // The agents' tokens in a Terraform state, the only place where they are stored in readable form.
+import { parseState } from "./state-json.ts";
 
 type StateOfAgents = {
   resources?: { type: string; instances?: { attributes?: { token?: unknown } }[] }[];
@@ -6,18 +7,10 @@ type StateOfAgents = {
 
 /** Returns the tokens of all agents of a build; none for a state of another provisioner. */
 export const parseAgentTokens = (state: string | null): string[] => {
-  const { resources } = parsed(state);
+  const { resources } = parseState(state) as StateOfAgents;
   if (!Array.isArray(resources)) return [];
   return resources
     .filter(({ type }) => type === "coder_agent")
     .flatMap(({ instances = [] }) => instances.flatMap(({ attributes }) => attributes?.token ?? []))
     .filter((token): token is string => typeof token === "string" && token !== "");
-};
-
-const parsed = (state: string | null): StateOfAgents => {
-  try {
-    return (JSON.parse(state ?? "{}") ?? {}) as StateOfAgents;
-  } catch {
-    return {};
-  }
 };

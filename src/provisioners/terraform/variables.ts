@@ -1,5 +1,6 @@
 // The variables that a template declares, read from its files: a plan's `show -json` has no types, and there is no plan while a value is
 // missing (facts/terraform 3.24). Also reads outputs and value files, and writes the file for `-var-file`. Pure.
+import { tryParseJson } from "#base/json/read.ts";
 
 export type DeclaredVariable = {
   readonly name: string;
@@ -33,14 +34,8 @@ export const isValuesFile = (name: string): boolean =>
 export const isTemplateFile = (name: string): boolean => /\.(?:tf|tofu)(?:\.json)?$/.test(name);
 
 const objectIn = (json: string): Record<string, unknown> => {
-  try {
-    const value: unknown = JSON.parse(json);
-    return typeof value === "object" && value !== null && !Array.isArray(value)
-      ? (value as Record<string, unknown>)
-      : {};
-  } catch {
-    return {};
-  }
+  const value = tryParseJson(json);
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {};
 };
 
 const fromJson = (json: string): DeclaredVariable[] => {

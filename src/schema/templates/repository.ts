@@ -1,7 +1,9 @@
 // Wire shapes of workspaces from a repository: the request, and the plan that the server derives from the repository's files. A plan is the
 // value of a template parameter with the form type `repository`; nothing in it can access the server's machine, whoever wrote it.
+
 import { type Static, Type as t } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
+import { tryParseJson } from "#base/json/read.ts";
 import { holdsCredentials, MAX_ADDRESS } from "#base/links/repository-address.ts";
 import { namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
@@ -200,12 +202,8 @@ export type RecentRepository = Static<typeof RecentRepository>;
 /** Parses a parameter value as a plan; undefined if it is not one. */
 export const parsePlan = (value: string): RepositoryPlan | undefined => {
   if (!value.startsWith("{")) return undefined;
-  try {
-    const plan: unknown = JSON.parse(value);
-    return Value.Check(RepositoryPlan, plan) && isWebAddress(plan.url) ? plan : undefined;
-  } catch {
-    return undefined;
-  }
+  const plan = tryParseJson(value);
+  return Value.Check(RepositoryPlan, plan) && isWebAddress(plan.url) ? plan : undefined;
 };
 
 /**

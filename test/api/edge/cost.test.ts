@@ -2,7 +2,7 @@
 // is generous for a busy machine, but below the cost of accepting such bodies.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { connect } from "node:net";
-import { MAX_DEPTH, MAX_MEMBERS, MAX_VALUES, tooCostly } from "#base/json-cost.ts";
+import { MAX_DEPTH, MAX_MEMBERS, MAX_VALUES, tooCostly } from "#base/json/cost.ts";
 import { Client } from "#src/client.ts";
 import { fetchDocument, operationsOf, pathWith, type Schema } from "#test/fuzz/operations.ts";
 import { example } from "#test/fuzz/values.ts";

@@ -2,7 +2,7 @@
 // it will send. A body is read only after its sender is known (rules HT-5 to HT-7, HT-24).
 
 import { AppError } from "#base/errors.ts";
-import { CHEAP_BYTES, tooCostly } from "#base/json-cost.ts";
+import { CHEAP_BYTES, tooCostly } from "#base/json/cost.ts";
 import { PieceCount } from "#base/network/body-pieces.ts";
 import { requireKnownCaller } from "../caller.ts";
 import { getPath } from "../errors.ts";

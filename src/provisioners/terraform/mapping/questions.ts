@@ -1,4 +1,5 @@
 // Maps a template's form: parameters, presets, accounts, tags (facts/terraform 3.16 to 3.20, 3.23). Pure.
+import { tryParseJson } from "#base/json/read.ts";
 import { blocks, flag, type Instance, number, text, texts, type Values } from "./document.ts";
 import { type MappedParameter, type MappedPreset, MappingError } from "./mapped.ts";
 
@@ -56,14 +57,8 @@ const readLimit = (rule: Values | undefined, key: "min" | "max"): number | null 
     : (rule[key] as number);
 
 const parseStyling = (json: string): Record<string, unknown> => {
-  try {
-    const value: unknown = JSON.parse(json || "{}");
-    return typeof value === "object" && value !== null && !Array.isArray(value)
-      ? (value as Record<string, unknown>)
-      : {};
-  } catch {
-    return {};
-  }
+  const value = tryParseJson(json);
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {};
 };
 
 export const toPresets = (instances: readonly Instance[]): MappedPreset[] => {

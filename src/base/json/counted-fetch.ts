@@ -1,0 +1,55 @@
+// Bounds the answers that a library reads itself: it cannot be given another parser, so its `fetch` fails before the library parses anything.
+// A body is checked as a whole, an event stream event by event.
+import type { Clock } from "../clock.ts";
+import { restAfter } from "../retry.ts";
+import { type JsonLimits, tooCostly } from "./cost.ts";
+import { EventCost } from "./event-cost.ts";
+import { JsonProblem, readBytes } from "./read.ts";
+
+/** `maxBytes`: of a body, or of one event. `fail` makes the error from the end of the sentence "The answer ...". */
+export type AnswerLimits = JsonLimits & { readonly maxBytes: number; readonly fail: (problem: string) => Error };
+
+export const isEventStream = ({ headers }: Response): boolean =>
+  /^\s*text\/event-stream\b/i.test(headers.get("content-type") ?? "");
+
+/** Returns the answer with a body that fails before anything in it is expensive to parse. */
+export const counted = (clock: Clock, response: Response, limits: AnswerLimits): Response =>
+  response.body && isEventStream(response)
+    ? withBody(response, response.body.pipeThrough(events(clock, limits)))
+    : countedWhole(response, limits);
+
+/** Like `counted`, for an answer that is not an event stream. */
+export const countedWhole = (response: Response, { maxBytes, fail, ...limits }: AnswerLimits): Response => {
+  const { body } = response;
+  if (!body) return response;
+  const read = async (controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> => {
+    const bytes = await readBytes({ body }, maxBytes).catch((error: unknown) => {
+      throw error instanceof JsonProblem ? fail(error.message) : error;
+    });
+    const problem = tooCostly(bytes, limits);
+    if (problem !== undefined) throw fail(problem);
+    if (bytes.byteLength > 0) controller.enqueue(bytes);
+    controller.close();
+  };
+  return withBody(
+    response,
+    new ReadableStream({ pull: read, cancel: (reason) => body.cancel(reason) }, { highWaterMark: 0 }),
+  );
+};
+
+const withBody = ({ status, statusText, headers }: Response, body: ReadableStream<Uint8Array>): Response =>
+  new Response(body, { status, statusText, headers });
+
+const events = (clock: Clock, limits: AnswerLimits): TransformStream<Uint8Array, Uint8Array> => {
+  const cost = new EventCost(limits);
+  return new TransformStream({
+    async transform(bytes, controller) {
+      const began = clock.monotonic();
+      const problem = cost.count(bytes);
+      if (problem !== undefined) throw limits.fail(problem);
+      controller.enqueue(bytes);
+      // One piece may contain hundreds of events, so other work runs in between.
+      await restAfter(clock, began);
+    },
+  });
+};

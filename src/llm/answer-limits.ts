@@ -1,0 +1,17 @@
+// Limits of what a model's server may send at a time. The providers' packages parse answers themselves, without any limit.
+import type { Clock } from "#base/clock.ts";
+import { type AnswerLimits, counted } from "#base/json/counted-fetch.ts";
+import type { GuardedFetch } from "./fetch.ts";
+import { ModelError } from "./model.ts";
+
+/** For an answer, and for each event of a stream. The largest real ones contain an image. */
+export const ANSWER_LIMITS: AnswerLimits = {
+  maxBytes: 32 * 1024 * 1024,
+  fail: (problem) => new ModelError("config", `Its answer ${problem}`),
+};
+
+/** Returns a fetch whose answers fail before they are expensive to parse. */
+export const countedFetch =
+  (clock: Clock, fetch: GuardedFetch): GuardedFetch =>
+  async (input, init) =>
+    counted(clock, await fetch(input, init), ANSWER_LIMITS);

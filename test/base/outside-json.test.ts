@@ -1,0 +1,162 @@
+// JSON from outside: what is too expensive to parse is refused in words, by each client of a service.
+import { afterAll, expect, test } from "bun:test";
+import { systemClock } from "#base/clock.ts";
+import { JsonCost } from "#base/json/cost.ts";
+import { EventCost } from "#base/json/event-cost.ts";
+import { parseJson, readJson } from "#base/json/read.ts";
+import { Outbound } from "#base/outbound.ts";
+import { OidcClient } from "#src/authentication/oidc.ts";
+import { OAuthClient } from "#src/git/oauth.ts";
+import { PullHttp } from "#src/git/pulls-http.ts";
+import { loadAdapter } from "#src/llm/adapters.ts";
+import { toModelError } from "#src/llm/call-failure.ts";
+import { listModels } from "#src/llm/model-list.ts";
+import { Engine } from "#src/provisioners/docker/engine.ts";
+import { parseImport } from "#src/provisioners/external/found.ts";
+import { readWorkerMessage } from "#src/provisioners/external/protocol.ts";
+import { findStateProblem } from "#src/provisioners/terraform/pushed-state.ts";
+
+/** A text of 300 KB that would be a hundred thousand lists. */
+const MANY = `[${"[],".repeat(100_001)}0]`;
+const TOO_MANY = "has more than 100000 values.";
+const message = (work: Promise<unknown>): Promise<string> =>
+  work.then(
+    () => "no error",
+    (error: Error) => error.message,
+  );
+
+/** Answers every request with many values, also as one event of a stream. */
+const service = Bun.serve({
+  port: 0,
+  hostname: "127.0.0.1",
+  fetch: ({ url }) =>
+    url.includes("stream")
+      ? new Response(`event: "\ndata: ${MANY}\n\n`, { headers: { "content-type": "text/event-stream" } })
+      : new Response(MANY, { headers: { "content-type": "application/json" } }),
+});
+afterAll(() => service.stop(true));
+const outbound = new Outbound({ clock: systemClock, allowed: ["127.0.0.0/8"] });
+
+test("[HT-48] values are counted in whichever pieces a text arrives, and texts are not", () => {
+  const bytes = new TextEncoder().encode('{"a\\\\":"x\\",\\"[","b":[1,2,{"c":"\\\\"},[3]]}');
+  const find = (maxValues: number, cut: number): string | undefined => {
+    const cost = new JsonCost({ maxValues });
+    return cost.count(bytes.subarray(0, cut)) ?? cost.count(bytes.subarray(cut));
+  };
+  for (let cut = 0; cut <= bytes.length; cut++) {
+    expect([find(4, cut), find(3, cut)], `cut at ${cut}`).toEqual([undefined, "has more than 3 values."]);
+  }
+});
+
+test("[HT-48] an event counts with all of its lines, whatever ends them, and a quote hides none of them", () => {
+  const find = (text: string): string | undefined => {
+    const cost = new EventCost({ maxValues: 5, maxBytes: 100 });
+    for (const byte of new TextEncoder().encode(text)) {
+      const problem = cost.count(Uint8Array.of(byte));
+      if (problem !== undefined) return problem;
+    }
+    return undefined;
+  };
+  for (const end of ["\n", "\r\n", "\r"]) {
+    expect(find(`data: [1,2,3,4]${end}${end}`.repeat(9))).toBeUndefined();
+    expect(find(`event: "${end}data: [1,2,3${end}data: ,4,5,6,7]${end}${end}`)).toBe("has more than 5 values.");
+  }
+  expect(find(`data: ${"x".repeat(100)}`)).toBe("has an event with more than 100 bytes.");
+});
+
+test("[HT-48] a body is not read beyond its limit", async () => {
+  let pulled = 0;
+  let isCanceled = false;
+  const body = new ReadableStream<Uint8Array>(
+    {
+      pull: (out) => {
+        pulled++;
+        out.enqueue(new Uint8Array(1_000));
+      },
+      cancel: () => {
+        isCanceled = true;
+      },
+    },
+    { highWaterMark: 0 },
+  );
+  expect(await message(readJson({ body }, { maxBytes: 5_000 }))).toBe("is larger than 5000 bytes.");
+  expect([pulled, isCanceled]).toEqual([6, true]);
+  expect(() => parseJson("{")).toThrow("is not JSON.");
+});
+
+test("[HT-48] a git host, an account's provider and an identity provider are refused that send too much", async () => {
+  const http = new PullHttp({ outbound, clock: systemClock, api: service.url.origin, headers: {}, rest: () => {} });
+  expect(await message(http.get("pull", "/pulls", (json) => json))).toBe(`The git host's response ${TOO_MANY}`);
+  expect(await message(http.json("/pulls"))).toBe(`The git host's response ${TOO_MANY}`);
+  const provider = {
+    id: "git",
+    token_url: service.url,
+    scopes: [],
+    client_id: "c",
+    client_secret: "",
+    credentials: "body",
+  };
+  const tokens = new OAuthClient(outbound).refresh(provider as never, "r");
+  expect(await message(tokens)).toBe("The provider's response is not valid.");
+  const setting = { id: "acme", issuer: service.url.origin, client_id: "c" };
+  const fetch = (url: URL, init: RequestInit): Promise<Response> => outbound.open(url, init);
+  const sign = new OidcClient(setting as never, { clock: systemClock, fetch });
+  expect(await message(sign.begin("http://localhost/back"))).toBe(`The response of acme ${TOO_MANY}`);
+});
+
+test("[HT-48] a token is refused whose parts have too many values", async () => {
+  const part = Buffer.from(MANY).toString("base64url");
+  const fetch = async (): Promise<Response> => Response.json({ id_token: `e30.${part}.x` });
+  const sign = new OidcClient({ id: "acme", issuer: "https://acme.example", client_id: "c" } as never, {
+    clock: systemClock,
+    fetch,
+  });
+  expect(await message(sign.begin("http://localhost/back"))).toBe(`The response of acme ${TOO_MANY}`);
+});
+
+test("[HT-48] a model's server is refused that sends too much, at once or in one event", async () => {
+  const asked = { provider: "openai-compat", base_url: service.url.origin, key: "" } as const;
+  expect(await listModels(fetch, asked, AbortSignal.timeout(5_000))).toEqual([]);
+  const of = { provider: { provider: "openai", display_name: "" } as never, key: "k", now: () => 0 };
+  const kinds = ["openai", "anthropic", "google", "openai-compat"] as const;
+  for (const kind of kinds) {
+    const { model } = await loadAdapter(kind, {
+      base_url: `${service.url.origin}/stream`,
+      key: "k",
+      model: "m",
+      useResponses: true,
+      clock: systemClock,
+      fetch: (input, init) => fetch(input, init),
+    });
+    const read = async (): Promise<void> => {
+      const { stream } = await model({ streamOptions: true }).doStream({
+        prompt: [{ role: "user", content: [{ type: "text", text: "hi" }] }],
+      });
+      for await (const part of stream) if (part.type === "error") throw part.error;
+    };
+    const error: unknown = await read().catch((reason: unknown) => reason);
+    const { kind: problem, message: words } = toModelError(error, of);
+    expect([kind, problem, words]).toEqual([kind, "config", `Its answer ${TOO_MANY}`]);
+  }
+});
+
+test("[HT-48] a Docker Engine is refused that sends too much", async () => {
+  const engine = new Engine(`tcp://${service.hostname}:${service.port}`, systemClock);
+  const large = `[${"[],".repeat(500_001)}0]`;
+  using other = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response(large) });
+  expect(await engine.json("list images", "GET", "/images/json")).toHaveLength(100_002);
+  const hostile = new Engine(`tcp://${other.hostname}:${other.port}`, systemClock);
+  const words = "The Docker Engine could not list images: its answer has more than 500000 values.";
+  expect(await message(hostile.json("list images", "GET", "/images/json"))).toBe(words);
+  const bytes = hostile.bytes("read a file", "/archive", {}, 1_000);
+  expect(await message(bytes)).toBe("The Docker Engine could not read a file: its answer is larger than 1000 bytes.");
+});
+
+test("[HT-48] a worker's messages and a pushed state are refused that have too many values", () => {
+  expect(readWorkerMessage('{"type":"alive"}')).toEqual({ type: "alive" });
+  expect(readWorkerMessage(`{"type":"alive","more":${MANY}}`)).toBeUndefined();
+  const large = `[${"0,".repeat(1_000_001)}0]`;
+  expect(() => parseImport(large)).toThrow("The worker returned an invalid template.");
+  const state = `{"version":4,"lineage":"l","serial":1,"resources":[],"outputs":${large}}`;
+  expect(findStateProblem(state)).toBe("must be a Terraform state, which is a JSON object");
+});
