@@ -21,9 +21,9 @@ const engine = new Engine(needs.docker.file || "unix:///nowhere", systemClock);
 if (isReady) await engine.connect();
 
 /** A repository with a Dockerfile, other than any before. */
-const newRepository = (run = "true", args: Readonly<Record<string, string>> = {}) => {
+const newRepository = (run = "true", args: Readonly<Record<string, string>> = {}, base = "slipway-test:1") => {
   const tree = crypto.randomUUID().replaceAll("-", "").padEnd(40, "0");
-  const dockerfile = `FROM slipway-test:1\nARG WORD\nRUN echo ${tree} >/tmp/word && ${run}\n`;
+  const dockerfile = `FROM ${base}\nARG WORD\nRUN echo ${tree} >/tmp/word && ${run}\n`;
   let opened = 0;
   const sources: RepositorySources = {
     open: async () => {
@@ -125,6 +125,16 @@ testNeeding(
     expect(text).toContain("Ignored build argument HTTPS_PROXY");
   },
 );
+
+testNeeding([needs.docker], "[RW-27] an image is not built on one whose ONBUILD copies from another", async () => {
+  const base = "slipway-trigger-test:1";
+  const dockerfile = new TextEncoder().encode('FROM slipway-test:1\nONBUILD COPY --"from"=ab / /loot\n');
+  const tar = joinStreams([tarEntry("Dockerfile", dockerfile), tarEnd()]);
+  await engine.lines("build", "POST", "/build", { query: { t: base }, tar }, () => {});
+  made.push(base);
+  using world = openWorld({ repository: newRepository("true", {}, base) });
+  await expect(world.build()).rejects.toThrow(`The image ${base} has the instruction "ONBUILD COPY`);
+});
 
 testNeeding(
   [needs.docker, needs.registry],

@@ -1,11 +1,13 @@
 // Restricts the images that a template or repository may name. All workspaces share the engine, and it accepts an image ID, or the
 // beginning of one, as a name: with that, a template could start any image, including those built from other people's repositories.
+import { tryParseJson } from "#base/json/read.ts";
 import { ProvisionError } from "../provisioner.ts";
+import { type Instruction, readDockerfile, readInstruction } from "./dockerfile.ts";
 
 /** The name of all repository images; the tag is the configuration's key. */
 export const REPOSITORY_IMAGE = "slipway-repository";
 const ID = /^(?:sha256:)?[0-9a-f]+$/i;
-const HUB = /^(?:(?:index\.)?docker\.io\/)?(?:library\/)?/i;
+const HUB = /^(?:(?:(?:index\.)?docker\.io|localhost)\/)?(?:library\/)?/i;
 
 /** Throws ProvisionError for an image ID, anything that could be one, and repository images, also those in `registry`. */
 export const checkImageName = (image: string, registry?: string): void => {
@@ -21,57 +23,125 @@ export const checkImageName = (image: string, registry?: string): void => {
   }
 };
 
-const VARIABLE = /\$(?:(\w+)|\{(\w+)(?:(:[-+])([^}]*))?\})/g;
+const VARIABLE = /\$(?:([a-z_]\w*)|\{([a-z_]\w*)(?:(:[-+])([^}]*))?\})/gi;
+/** Characters of image names, and of variables in them. Quotes and escapes could hide an ID. */
+const READABLE = /^[\w.:/@+${}-]*$/;
 
 /**
- * Throws ProvisionError for a Dockerfile that builds on such an image or copies from one. `args` are the values of its ARGs. Rejects
- * constructs that cannot be resolved reliably: stage names inside a here-document, and variables in `--from`.
+ * Throws ProvisionError for a Dockerfile that builds on such an image, copies from one, or lets the engine download something from where only
+ * its machine can. `args` are the values of its ARGs. Rejects what cannot be resolved reliably, such as stage names inside a here-document,
+ * and variables in `--from`. Returns the images that it builds on.
  */
-export const checkDockerfile = (text: string, args: Readonly<Record<string, string>>, registry?: string): void => {
-  const values = new Map<string, string>();
-  const stages = new Set<string>();
-  let count = 0;
-  for (const { line, isQuoted } of readInstructions(text)) {
-    const [, word = "", rest = ""] = /^(?:ONBUILD\s+)?(\w+)\s*(.*)$/is.exec(line) ?? [];
-    const instruction = word.toUpperCase();
-    const [, flags = "", operands = ""] = /^((?:--\S+\s+)*)(.*)$/s.exec(rest) ?? [];
-    if (instruction === "ARG" && count === 0) {
-      for (const [, name = "", given = ""] of operands.matchAll(/(\w+)(?:=("[^"]*"|'[^']*'|\S*))?/g))
-        values.set(name, args[name] ?? expand(unquote(given), values));
-    }
-    if (instruction === "FROM") {
-      const [image = "", as = "", name = ""] = operands.trim().split(/\s+/);
-      const wanted = expand(unquote(image), values);
-      if (!stages.has(wanted.toLowerCase())) checkImageName(wanted, registry);
-      if (as.toUpperCase() === "AS" && !isQuoted) stages.add(name.toLowerCase());
-      count += 1;
-    }
-    if (!["COPY", "ADD", "RUN"].includes(instruction)) continue;
-    for (const [, from = ""] of flags.matchAll(/\bfrom=([^\s,]+)/gi)) {
-      const wanted = unquote(from);
-      if (wanted.includes("$"))
-        throw new ProvisionError(`The Dockerfile has a variable in --from=${from}. Write the name.`);
-      const isStage = stages.has(wanted.toLowerCase()) || (/^\d+$/.test(wanted) && Number(wanted) < count);
-      if (!isStage) checkImageName(wanted, registry);
+export const checkDockerfile = (text: string, args: Readonly<Record<string, string>>, registry?: string): string[] => {
+  const bases = new Set<string>();
+  let stages = 0;
+  for (const instructions of readDockerfile(text)) {
+    const check = new DockerfileCheck(args, registry);
+    for (const one of instructions) check.take(one);
+    stages = Math.max(stages, check.stages);
+    for (const base of check.bases) bases.add(base);
+  }
+  if (stages === 0) throw new ProvisionError("The Dockerfile has no FROM.");
+  return [...bases];
+};
+
+/** Throws ProvisionError for an image whose ONBUILD instructions, which run in every build on it, do what a Dockerfile may not. */
+export const checkTriggers = (image: string, triggers: readonly string[], registry?: string): void => {
+  for (const line of triggers) {
+    try {
+      new DockerfileCheck({}, registry).take(readInstruction(line));
+    } catch (error) {
+      if (!(error instanceof ProvisionError)) throw error;
+      throw new ProvisionError(
+        `The image ${image} has the instruction "ONBUILD ${line.slice(0, 200)}". ${error.message}`,
+      );
     }
   }
 };
 
-/** Joins continued lines to instructions. `isQuoted`: the line may be inside a here-document. */
-const readInstructions = (text: string): { line: string; isQuoted: boolean }[] => {
-  const continuation = /^[ \t]*#[ \t]*escape[ \t]*=[ \t]*`/im.test(text) ? "`" : "\\\\";
-  const plain = text.replace(/^[ \t]*#.*(?:\r?\n|$)/gm, "").replace(/^[ \t]*\r?\n/gm, "");
-  let end: string | undefined;
-  return plain
-    .replace(new RegExp(`${continuation}[ \\t]*\\r?\\n`, "g"), " ")
-    .split(/\r?\n/)
-    .map((raw) => {
-      const line = raw.trim();
-      const isQuoted = end !== undefined;
-      if (isQuoted && line === end) end = undefined;
-      else end ??= /<<-?["']?(\w+)/.exec(line)?.[1];
-      return { line, isQuoted };
-    });
+/** One reading of a Dockerfile. */
+class DockerfileCheck {
+  /** Images that stages are based on. */
+  readonly bases: string[] = [];
+  stages = 0;
+  readonly #args: Readonly<Record<string, string>>;
+  readonly #registry: string | undefined;
+  readonly #values = new Map<string, string>();
+  readonly #names = new Set<string>();
+
+  constructor(args: Readonly<Record<string, string>>, registry: string | undefined) {
+    this.#args = args;
+    this.#registry = registry;
+  }
+
+  take(one: Instruction): void {
+    if (one.word === "ARG" && this.stages === 0) this.#takeArg(one);
+    if (one.word === "FROM") this.#takeFrom(one);
+    if (["COPY", "ADD", "RUN"].includes(one.word)) this.#takeFlags(one);
+    if (one.word === "ADD") checkSources(one.operands);
+  }
+
+  #takeArg({ operands }: Instruction): void {
+    for (const [, name = "", given = ""] of operands.matchAll(/(\w+)(?:=("[^"]*"|'[^']*'|\S*))?/g)) {
+      // A value that is not readable makes the image that uses it unreadable.
+      const value = this.#args[name] ?? (READABLE.test(unquote(given)) ? expand(unquote(given), this.#values) : given);
+      this.#values.set(name, /^'.*\$/.test(given) || /[\\`]/.test(operands) ? UNREADABLE : value);
+    }
+  }
+
+  #takeFrom({ operands, isQuoted }: Instruction): void {
+    const words = operands.trim().split(/[\t\v\f\r ]+/);
+    const [image = "", as = "", name = ""] = words;
+    if (!READABLE.test(unquote(image))) throw unreadable(image);
+    const wanted = expand(unquote(image), this.#values);
+    if (!READABLE.test(wanted)) throw unreadable(image);
+    if (!this.#names.has(wanted.toLowerCase())) {
+      checkImageName(wanted, this.#registry);
+      // Otherwise the engine refuses the line: it may be one of a program in a here-document.
+      const isComplete = words.length === 1 || (words.length === 3 && /^a[s\u017f]$/i.test(as));
+      if (wanted !== "scratch" && isComplete) this.bases.push(wanted);
+    }
+    if (as.toUpperCase() === "AS" && !isQuoted) this.#names.add(name.toLowerCase());
+    this.stages += 1;
+  }
+
+  #takeFlags({ word, flags }: Instruction): void {
+    for (const flag of flags) {
+      if (/["'\\]/.test(flag)) throw new ProvisionError(`The Dockerfile has quotes inside of ${word} ${flag}.`);
+      if (/^--network=(?!default$|none$)/i.test(flag))
+        throw new ProvisionError(`The Dockerfile has RUN ${flag}. The steps of a build have a network of their own.`);
+      for (const [, from = ""] of flag.matchAll(/\bfrom=([^,]*)/gi)) this.#checkFrom(from);
+    }
+  }
+
+  #checkFrom(wanted: string): void {
+    if (wanted.includes("$"))
+      throw new ProvisionError(`The Dockerfile has a variable in --from=${wanted}. Write the name.`);
+    const isStage = this.#names.has(wanted.toLowerCase()) || (/^\d+$/.test(wanted) && Number(wanted) < this.stages);
+    if (!isStage) checkImageName(wanted, this.#registry);
+  }
+}
+
+const UNREADABLE = "'";
+const unreadable = (image: string): ProvisionError =>
+  new ProvisionError(
+    `The image ${image} of the Dockerfile has a variable, quotes or escapes in a form that cannot be followed.`,
+  );
+
+/** Throws ProvisionError for an ADD that could download: the engine would reach the networks of its machine. */
+const checkSources = (operands: string): void => {
+  const sources = listOperands(operands).slice(0, -1);
+  const odd = sources.find((one) => /[$"'\\`]|:\/\/|^https?:|^git@/i.test(one));
+  if (odd !== undefined)
+    throw new ProvisionError(
+      `The Dockerfile has ADD ${odd}. ADD may only take files of the repository, by their plain names. Download in a RUN instruction.`,
+    );
+};
+
+const listOperands = (operands: string): string[] => {
+  const list = tryParseJson(operands.trim());
+  if (Array.isArray(list) && list.every((one) => typeof one === "string")) return list;
+  return operands.trim().split(/[\t\v\f\r ]+/);
 };
 
 const unquote = (text: string): string => text.replace(/^(["'])(.*)\1$/s, "$2");

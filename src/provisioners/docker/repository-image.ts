@@ -21,7 +21,8 @@ import { splitArguments } from "./build-arguments.ts";
 import { BuildPlaces } from "./build-places.ts";
 import { parseBytes } from "./container.ts";
 import { type Engine, EngineError } from "./engine.ts";
-import { checkDockerfile, checkImageName, REPOSITORY_IMAGE } from "./image-name.ts";
+import { checkDockerfile, checkImageName, checkTriggers, REPOSITORY_IMAGE } from "./image-name.ts";
+import { withBuildNetwork } from "./network.ts";
 import { findImage, type Image, type Pull, provideImage } from "./pull.ts";
 import type { ImageRegistry } from "./registry.ts";
 
@@ -72,6 +73,7 @@ export const repositoryImage = async (build: ImageBuild): Promise<BuiltImage> =>
   if (plan.features.length === 0) return base;
   const key = keyOf(["features", base.id, plan.features, plan.user ?? base.user]);
   return kept(build, key, docker.pull === "always", async (name) => {
+    checkTriggers(base.image, base.triggers, build.registry?.name);
     using source = plan.features.some(({ tree }) => tree !== undefined) ? await opened(build) : undefined;
     const found = await withNeeds(build, source);
     const features = found.map(({ feature }) => feature);
@@ -105,18 +107,20 @@ const dockerfileImage = (build: ImageBuild, wanted: NonNullable<RepositoryPlan["
     }
     using source = await opened(build);
     await checkIds(source, wanted);
-    const inContext = wanted.context === "" ? wanted.dockerfile : wanted.dockerfile.slice(wanted.context.length + 1);
+    const path = checkedDockerfile(wanted.tree);
     const query = {
-      dockerfile: isInside ? inContext : OUTSIDE,
+      dockerfile: path,
       buildargs: JSON.stringify(given),
       ...(wanted.target === undefined ? {} : { target: wanted.target }),
     };
     const text = await source.read(wanted.dockerfile);
     if (text === undefined) throw new ProvisionError(`${wanted.dockerfile} cannot be read at ${plan.commit}.`);
-    checkDockerfile(text, given, build.registry?.name);
+    for (const base of checkDockerfile(text, given, build.registry?.name)) {
+      const { triggers } = await provideImage(build, base, "missing");
+      checkTriggers(base, triggers, build.registry?.name);
+    }
+    const dockerfile = tarEntry(path, new TextEncoder().encode(text));
     // Awaited here, so that `source` stays open until the engine has read the archive.
-    if (isInside) return await buildImage(build, name, source.archive(wanted.tree), query);
-    const dockerfile = tarEntry(OUTSIDE, new TextEncoder().encode(text));
     await buildImage(build, name, joinStreams([dockerfile, source.archive(wanted.tree)]), query);
   });
 };
@@ -133,8 +137,11 @@ const checkIds = async (
   );
 };
 
-/** The name under which a Dockerfile from outside the build context is added to the context. */
-const OUTSIDE = ".slipway.Dockerfile";
+/**
+ * The name under which the Dockerfile is added to its context: the engine must read the text that was checked, and not a link or a file that
+ * Git converts. No file of the context can have this name, because its name would be part of the ID.
+ */
+const checkedDockerfile = (tree: string): string => `.slipway-${tree}.Dockerfile`;
 
 /**
  * Returns the image with this key. Pulls it or builds it with `make` if it is missing or too old, and always builds it if `isFresh`. If
@@ -257,7 +264,10 @@ const buildImage = async (
   const timer = clock.after(BUILD_MS, () => late.abort());
   const call = { query: all, tar, signal: AbortSignal.any([signal, late.signal]), timeout: SILENCE_MS };
   try {
-    await engine.lines("build the image", "POST", "/build", call, each);
+    await withBuildNetwork({ engine, clock, signal }, (networkmode) => {
+      Object.assign(all, { networkmode });
+      return engine.lines("build the image", "POST", "/build", call, each);
+    });
   } catch (error) {
     signal.throwIfAborted();
     if (!late.signal.aborted) throw error;
