@@ -138,12 +138,13 @@ const findRevocation = (
   return { url: url ?? new URL(own), way: "github" };
 };
 
-/** Returns the operator's pattern, or one for all URLs of the service's host. */
+/** Returns the operator's pattern, or one for all URLs of the service's host. Tokens of a host with TLS are not sent without it. */
 const findPattern = ({ regex }: ProviderSetting, base: string): RegExp | undefined => {
   if (regex !== undefined) return new RegExp(regex);
   if (base === "") return undefined;
-  const host = new URL(base).host.replaceAll(/[.[\]]/g, "\\$&");
-  return new RegExp(`^(?:https?://)?(?:[^/@]*@)?${host}(?:/.*)?$`, "i");
+  const { host, protocol } = new URL(base);
+  const scheme = protocol === "https:" ? "https" : "https?";
+  return new RegExp(`^(?:${scheme}://)?(?:[^/@]*@)?${host.replaceAll(/[.[\]]/g, "\\$&")}(?:/.*)?$`, "i");
 };
 
 /** Returns the credentials that git sends to the host (facts/platform 3.6). */

@@ -23,7 +23,7 @@ export const run: RunVerb = async (input) => {
     const now = await ask(client, at, input.signal);
     if (now.url !== "") input.printError(`slipway: to continue, link your account at ${now.url}\n`);
     if (now.url !== "" && input.env.SLIPWAY_GIT_NO_WAIT === "1") return EXIT.failed;
-    const { username, password } = now.url === "" ? now : await linked(client, at, input);
+    const { username, password } = withoutTokenName(now.url === "" ? now : await linked(client, at, input));
     input.print(field === "Username" ? username : password);
     return EXIT.ok;
   } catch (error) {
@@ -33,6 +33,13 @@ export const run: RunVerb = async (input) => {
     return EXIT.failed;
   }
 };
+
+/**
+ * Moves a token out of the username, which git repeats in the prompt for the password, and so in the arguments of this program: other users
+ * of the machine can list those. Hosts that take a token as username take it as the password of any user, too.
+ */
+const withoutTokenName = ({ username, password }: AgentExternalAuth): Pick<AgentExternalAuth, "username" | "password"> =>
+  password === "" ? { username: "x-access-token", password: username } : { username, password };
 
 /** Without the user part, which is the token itself when git asks for the password. */
 const ask = (client: Client, at: string, signal: AbortSignal, more = ""): Promise<AgentExternalAuth> => {

@@ -91,7 +91,9 @@ export class Links {
   /** Returns the first provider whose pattern matches the URL; the scheme is optional. */
   providerFor(url: string): Provider | undefined {
     if (url.length > 2048) return undefined;
-    return [...this.providers.values()].find(({ pattern }) => pattern?.test(url));
+    // A username can look like a host: https://git.example.com@evil.example.
+    const address = url.replace(/^(https?:\/\/)[^/?#]*@/i, "$1");
+    return [...this.providers.values()].find(({ pattern }) => pattern?.test(address));
   }
 
   /** Stores the tokens of a newly linked account. Rejects with CommitError when a guard is stale. */

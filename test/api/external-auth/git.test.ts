@@ -211,12 +211,20 @@ const linked = {
   token_extra: {},
 };
 
-test("[EA-18] git's two prompts are answered; the token, which git includes in the second, is not sent along", async () => {
+test("[EA-18] git's two prompts are answered, never with the token as the username; a token in the second is not sent along", async () => {
   const name = await asked("Username for 'https://git.example': ", () => Response.json(linked));
   expect([name.code, name.printed, name.errors]).toEqual([EXIT.ok, ["oauth2"], []]);
   const password = await asked("Password for 'https://t0ken:x@git.example/a/b.git': ", () => Response.json(linked));
   expect([password.code, password.printed]).toEqual([EXIT.ok, ["t0ken"]]);
   expect(password.urls.map(({ searchParams }) => searchParams.get("match"))).toEqual(["https://git.example/a/b.git"]);
+  // Git shows the username in the next prompt, which stands among the arguments of a process.
+  const generic = { ...linked, type: "generic", username: "t0ken", password: "" };
+  for (const [prompt, answer] of [
+    ["Username for 'https://git.example': ", "x-access-token"],
+    ["Password for 'https://x-access-token@git.example': ", "t0ken"],
+  ] as const) {
+    expect((await asked(prompt, () => Response.json(generic))).printed).toEqual([answer]);
+  }
 });
 
 test("[DF-4] git that must not wait says where to link an account, and fails", async () => {
