@@ -1,6 +1,15 @@
 // Permission modes: what each allows without asking, and how chats get and change theirs.
 import { expect, test } from "bun:test";
-import { existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  symlinkSync,
+  unlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import type { AuditLog } from "#schema/audit.ts";
 import type { Chat } from "#schema/chats/chat.ts";
@@ -12,6 +21,7 @@ import { serverToolNames } from "#src/tools/registry.ts";
 import { createChat } from "#test/support/chats.ts";
 import { seedAgent, seedUser } from "#test/support/seed.ts";
 import { tempDirectory } from "#test/support/server.ts";
+import { until } from "#test/support/until.ts";
 import { Family } from "./family.ts";
 import { callTools, Follower, openChat, openToolWorld } from "./world.ts";
 
@@ -222,7 +232,30 @@ test("[PE-17] an accepted edit never follows a symbolic link out of the folder o
   refused.next.callTool("real", "edit_files", { files: [{ path: join(outside, "keep"), edits }] }).finish("tool_calls");
   await follower.until(({ status }) => status === "requires_action");
   const path = `/api/v2/chats/${id}`;
+  await owner.patch(path, { permission_mode: "ask" });
   await owner.post(`${path}/permissions`, { answers: [{ tool_call_id: "real", decision: "allow" }] });
-  await world.models.next();
+  const asking = await world.models.next();
+  expect(readFileSync(join(outside, "keep"), "utf8")).toBe("two\n");
+
+  // A person who approves an edit sees the path as written, so it must be that of the file, now and when the edit runs.
+  writeFileSync(join(home, "plain"), "one\n");
+  asking.callTool("linked", "write_file", { path: "inner/deep/new", content: "x" });
+  asking.callTool("dotted", "write_file", { path: "src/../src/keep", content: "x" }).finish("tool_calls");
+  const next = await world.models.next();
+  const answers = next.request.messages.flatMap(({ role, content }) => (role === "tool" ? content : [])).slice(-2);
+  expect(answers.map(({ result }) => result)).toEqual([
+    { error: expect.stringContaining(`leads to ${join(realpathSync(home), "src/deep/new")}, which the person`) },
+    { error: expect.stringContaining(`leads to ${join(outside, "keep")}, which the person`) },
+  ]);
+  next.callTool("plain", "write_file", { path: join(home, "plain"), content: "evil\n" }).finish("tool_calls");
+  await until(async () => (await owner.get<Chat>(path)).status === "requires_action");
+  unlinkSync(join(home, "plain"));
+  symlinkSync(join(outside, "keep"), join(home, "plain"));
+  await owner.post(`${path}/permissions`, { answers: [{ tool_call_id: "plain", decision: "allow" }] });
+  const last = (await world.models.next()).request.messages.at(-1)?.content.at(-1);
+  expect(last).toMatchObject({
+    is_error: true,
+    result: { error: expect.stringContaining(`leads to ${outside}/keep`) },
+  });
   expect(readFileSync(join(outside, "keep"), "utf8")).toBe("two\n");
 }, 60_000);

@@ -2,6 +2,7 @@
 // (rules PE-15, PE-16). Runs outside of every mailbox.
 import { mapConcurrently } from "#base/concurrency-limit.ts";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
+import { redirectProblem } from "#src/tools/files/real-path.ts";
 import { permissionFor } from "#src/tools/permission.ts";
 import { type CallPreview, editIn, previewCall, previewEdit } from "#src/tools/preview.ts";
 import { lookUpUse, toolsFor } from "#src/tools/registry.ts";
@@ -50,7 +51,7 @@ type Proposed = {
 
 /**
  * Returns the calls that would need a person's approval but can only fail, each with its error: arguments that do not fit the tool, or
- * edits that do not fit the file. A workspace that does not answer fails no call.
+ * edits that do not fit the file or lead to another one. A workspace that does not answer fails no call.
  */
 export const failingCalls = async (
   deps: ReachDeps,
@@ -70,9 +71,14 @@ export const failingCalls = async (
       const edit = argumentsProblem(tool, args) === undefined ? editIn({ tool_name, args }) : undefined;
       if (edit === undefined) return argumentsProblem(tool, args);
       const workspace = new WorkspaceAgent(deps, { ...about, chat_id, run_id: chat_id }, false, { name: agent });
-      return previewEdit(workspace, edit, AbortSignal.any([late, signal])).then(
-        () => undefined,
-        (error: unknown) => (error instanceof ToolError && !isUnknown(error) ? error.message : undefined),
+      const until = AbortSignal.any([late, signal]);
+      const look = async (): Promise<string | undefined> => {
+        await previewEdit(workspace, edit, until);
+        // Whether that mode accepts an edit below an absolute path is known only when it runs.
+        return permissions.default === "accept_edits" ? undefined : redirectProblem(workspace, args, until);
+      };
+      return look().catch((error: unknown) =>
+        error instanceof ToolError && !isUnknown(error) ? error.message : undefined,
       );
     }),
   );

@@ -6,9 +6,10 @@ import { sha256, uuidFromBytes } from "#base/ids.ts";
 import { nextTurn } from "#base/retry.ts";
 import type { HookFailure } from "#src/hooks/protocol.ts";
 import { Gathered } from "#src/tools/cut.ts";
-import { linkProblem } from "#src/tools/files/real-path.ts";
+import { approvedProblem, linkProblem } from "#src/tools/files/real-path.ts";
 import { SecretMask } from "#src/tools/mask.ts";
 import { isAcceptedByMode } from "#src/tools/permission.ts";
+import { isEdit } from "#src/tools/permission-mode.ts";
 import { execute } from "#src/tools/processes/execute.ts";
 import { endsTurn, givesImage, lookUpUse } from "#src/tools/registry.ts";
 import { runTool, type ToolAnswer } from "#src/tools/run.ts";
@@ -161,7 +162,11 @@ export class ToolStep {
     if (full !== undefined) this.#refused.set(tool_call_id, full);
     const refusal =
       this.#refused.get(tool_call_id) ??
-      (this.#isAccepted(call) ? await linkProblem(context.agent, named.args, signal) : undefined);
+      (this.#isAccepted(call) ? await linkProblem(context.agent, named.args, signal) : undefined) ??
+      // A file can become a link while a person decides.
+      (call.permission === "granted" && isEdit(tool_name)
+        ? await approvedProblem(context.agent, named.args, signal)
+        : undefined);
     const answered =
       refusal === undefined
         ? await runTool(

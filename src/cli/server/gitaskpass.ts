@@ -38,7 +38,10 @@ export const run: RunVerb = async (input) => {
  * Moves a token out of the username, which git repeats in the prompt for the password, and so in the arguments of this program: other users
  * of the machine can list those. Hosts that take a token as username take it as the password of any user, too.
  */
-const withoutTokenName = ({ username, password }: AgentExternalAuth): Pick<AgentExternalAuth, "username" | "password"> =>
+const withoutTokenName = ({
+  username,
+  password,
+}: AgentExternalAuth): Pick<AgentExternalAuth, "username" | "password"> =>
   password === "" ? { username: "x-access-token", password: username } : { username, password };
 
 /** Without the user part, which is the token itself when git asks for the password. */

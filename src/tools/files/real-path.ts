@@ -1,5 +1,6 @@
-// Resolves the files of an edit that a chat's mode accepts without approval: a symbolic link in the workspace must not redirect such an
-// edit to a file that requires approval (rule PE-17).
+// Resolves the files of an edit: a symbolic link in the workspace must not redirect an edit that a chat's mode accepts without approval to a
+// file that requires approval, nor one that a person approves to a file that the person does not see (rule PE-17).
+import { posix } from "node:path";
 import { log } from "#base/log.ts";
 import { isPlainPath, pathsIn } from "../permission-mode.ts";
 import { type ToolAgent, ToolError } from "../tool.ts";
@@ -9,11 +10,20 @@ type Agent = Pick<ToolAgent, "call">;
 /**
  * Returns why the edit is refused, as a message for the model; undefined if every file is below the agent's folder and not hidden there.
  */
-export const linkProblem = async (agent: Agent, args: unknown, signal: AbortSignal): Promise<string | undefined> => {
-  try {
+export const linkProblem = (agent: Agent, args: unknown, signal: AbortSignal): Promise<string | undefined> =>
+  orWhyNot(signal, async () => {
     const paths = pathsIn(args).filter((one) => typeof one === "string");
     const [first] = await filesAway(agent, paths, signal);
     return first && leadsAway(...first);
+  });
+
+/** Like `redirectProblem`, but returns why the workspace does not say, too. For an edit that a person has approved. */
+export const approvedProblem = (agent: Agent, args: unknown, signal: AbortSignal): Promise<string | undefined> =>
+  orWhyNot(signal, () => redirectProblem(agent, args, signal));
+
+const orWhyNot = async (signal: AbortSignal, look: () => Promise<string | undefined>): Promise<string | undefined> => {
+  try {
+    return await look();
   } catch (error) {
     if (signal.aborted) throw signal.reason;
     if (error instanceof ToolError) return error.message;
@@ -37,6 +47,40 @@ export const filesAway = async (
   return away;
 };
 
+/**
+ * Returns why an edit that a person decides about cannot run, as a message for the model: the person sees the path as written, and a link
+ * leads elsewhere. Undefined if every path is that of its file. Throws `ToolError` if the workspace does not say.
+ */
+export const redirectProblem = async (
+  agent: Agent,
+  args: unknown,
+  signal: AbortSignal,
+): Promise<string | undefined> => {
+  for (const path of pathsIn(args)) {
+    if (typeof path !== "string") continue;
+    const real = await realPath(agent, path, signal);
+    if (real !== (await shownPath(agent, path, signal)))
+      return `"${path}" leads to ${real}, which the person who approves the edit does not see. Nothing was changed. Call again with the path ${real}.`;
+  }
+  return undefined;
+};
+
+/** Returns the path without resolving links below the agent's folder or the home. */
+const shownPath = async (agent: Agent, path: string, signal: AbortSignal): Promise<string> => {
+  const below = (base: string, rest: string): string => posix.join(base, rest).replace(/(?<=.)\/$/, "");
+  if (path === "~" || path.startsWith("~/")) return below(await resolved(agent, "~", signal), path.slice(1));
+  const folder = await resolved(agent, ".", signal);
+  if (!path.startsWith("/")) return below(folder, path);
+  // The folder itself may be reached through a link, as where /home is one.
+  const parts = posix.normalize(path).split("/").slice(1);
+  for (let kept = 1; kept < parts.length; kept += 1) {
+    const there = await resolvedIfThere(agent, `/${parts.slice(0, kept).join("/")}`, signal);
+    if (there === folder) return below(folder, parts.slice(kept).join("/"));
+    if (there === undefined) break;
+  }
+  return below("/", parts.join("/"));
+};
+
 const leadsAway = (path: string, real: string): string =>
   `"${path}" leads to ${real} through a symbolic link. Edits there need approval, so nothing was changed. Call again with the path ${real}, and a person is asked.`;
 
@@ -44,15 +88,18 @@ const leadsAway = (path: string, real: string): string =>
 const realPath = async (agent: Agent, path: string, signal?: AbortSignal): Promise<string> => {
   const parts = path.replace(/\/+$/, "").split("/");
   for (let kept = parts.length; kept > 0; kept -= 1) {
-    const there = await resolved(agent, parts.slice(0, kept).join("/") || "/", signal).catch((error: unknown) => {
-      if (!(error instanceof ToolError)) throw error;
-      return undefined;
-    });
+    const there = await resolvedIfThere(agent, parts.slice(0, kept).join("/") || "/", signal);
     if (there !== undefined) return [there.replace(/\/$/, ""), ...parts.slice(kept)].join("/");
   }
   const folder = await resolved(agent, ".", signal);
   return [folder, ...parts].join("/");
 };
+
+const resolvedIfThere = (agent: Agent, path: string, signal?: AbortSignal): Promise<string | undefined> =>
+  resolved(agent, path, signal).catch((error: unknown) => {
+    if (!(error instanceof ToolError)) throw error;
+    return undefined;
+  });
 
 const resolved = async (agent: Agent, path: string, signal?: AbortSignal): Promise<string> => {
   const query = new URLSearchParams({ path });
