@@ -1,5 +1,6 @@
 // Reads the body of a gateway call and makes two changes: the model's name, if an administrator has mapped it, and a request for the usage
 // of chat-completions streams. Everything else is forwarded byte for byte. Pure.
+import { findDearer } from "./dearer.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { isObject, type Json, objectsIn } from "./json.ts";
 import {
@@ -59,6 +60,8 @@ export const readCallBody = (endpoint: Endpoint, bytes: Uint8Array): CallBody =>
   if (json.background === true) {
     throw new CallBodyError("Background responses cannot be used through this gateway. Leave out `background`.");
   }
+  const dearer = findDearer(json);
+  if (dearer !== undefined) throw new CallBodyError(dearer);
   const stored = findStored(endpoint.dialect, json);
   if (stored !== undefined) {
     const why =

@@ -172,6 +172,25 @@ describe("bodies", () => {
   });
 
   test.each([
+    ["fallbacks", ["secret"], "another model"],
+    ["models", ["dear"], "another model"],
+    ["provider", { order: ["x"] }, "another model"],
+    ["api_base", "https://evil.example", "another model"],
+    ["service_tier", "priority", "costs more"],
+    ["speed", "fast", "costs more"],
+  ])("[GW-18] refuses `%s` of %p, which prices and restrictions do not cover", (name, value, words) => {
+    const given = (one: unknown) =>
+      bytes(
+        Object.fromEntries([
+          ["model", "m"],
+          [name, one],
+        ]),
+      );
+    expect(() => readCallBody(endpoint("/chat/completions"), given(value))).toThrow(words);
+    expect(readCallBody(endpoint("/chat/completions"), given(null)).model).toBe("m");
+  });
+
+  test.each([
     ['{"model":"a","model":"b"}', "`model` twice"],
     ['{"model":"a","m\\u006fdel":"b"}', "`model` twice"],
     ['{"model":"a","input":[{"role":"user","content":"\\"x\\\\"},{"type":"a","type":"b"}]}', "`type` twice"],
