@@ -1,6 +1,7 @@
 // The vocabulary of lifecycle hooks: events, the metadata of a request, the members of a response, and the kinds of failures. docs/hooks.md
 // is the contract for consumers.
 
+import { AppError } from "#base/errors.ts";
 import { HOOK_EVENTS, type HookEvent } from "#schema/chats/hook-event.ts";
 
 export { HOOK_EVENTS, type HookEvent };
@@ -98,6 +99,14 @@ export class HookFailure extends Error {
 export class HookDenied extends Error {
   override readonly name = "HookDenied";
 }
+
+/** Returns how callers see that a hook refused, or did not answer; undefined for other errors. */
+export const asHookRefusal = (error: unknown): AppError | undefined => {
+  if (error instanceof HookDenied) return new AppError("forbidden", error.message, { reason: "hook_denied" });
+  if (!(error instanceof HookFailure)) return undefined;
+  const detail = { detail: error.message, reason: "hook_dispatch_failed" };
+  return new AppError("bad_gateway", "A lifecycle hook returned no valid response: nothing was done.", detail);
+};
 
 /** An invalid response; the message is only for the server's log. */
 export class AnswerProblem extends Error {

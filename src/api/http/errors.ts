@@ -6,7 +6,7 @@ import { log } from "#base/log.ts";
 import { COMMON_HEADERS } from "#base/network/common-headers.ts";
 import { PassedOn } from "#base/network/read-here.ts";
 import { CommitError, isMoved, type Refusal } from "#db/engine/store.ts";
-import { HookDenied, HookFailure } from "#src/hooks/protocol.ts";
+import { asHookRefusal } from "#src/hooks/protocol.ts";
 import { plainPage, wantsPage } from "./plain-page.ts";
 import { type Broken, isWord, problemsIn } from "./validation-words.ts";
 
@@ -40,11 +40,8 @@ const toAppError = (error: unknown, path: string): AppError => {
     const { kind, message } = REFUSALS[error.reason];
     return new AppError(kind, message, { cause: error });
   }
-  if (error instanceof HookDenied) return new AppError("forbidden", error.message, { reason: "hook_denied" });
-  if (error instanceof HookFailure) {
-    const detail = { detail: error.message, reason: "hook_dispatch_failed" };
-    return new AppError("bad_gateway", "A lifecycle hook returned no valid response: nothing was done.", detail);
-  }
+  const refusal = asHookRefusal(error);
+  if (refusal) return refusal;
   if (error instanceof ParseError && error.cause) return toAppError(error.cause, path);
   if (error instanceof ValidationError) return fromValidation(error, path);
   if (error instanceof NotFoundError) return new AppError("not_found", "Route not found.");

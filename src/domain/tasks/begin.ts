@@ -2,6 +2,7 @@
 import { endChat } from "#actors/chat/end-chat.ts";
 import type { TaskKeeperDeps } from "#actors/tasks/keeper.ts";
 import { forbidden } from "#base/errors.ts";
+import { asHookRefusal } from "#src/hooks/protocol.ts";
 import { createChat } from "../chats/create.ts";
 import type { DomainContext } from "../context.ts";
 import { asCaller } from "../users/as-caller.ts";
@@ -21,7 +22,9 @@ export const taskChats = (ctx: DomainContext): Pick<TaskKeeperDeps, "begin" | "e
       ...(model_config_id === null ? {} : { model_config_id }),
       reasoning_effort,
     };
-    await createChat(ctx, owner, body, toRequest(task.id));
+    await createChat(ctx, owner, body, toRequest(task.id)).catch((error: unknown) => {
+      throw asHookRefusal(error) ?? error;
+    });
   },
   end: (chat_id) => endChat(ctx, chat_id),
 });

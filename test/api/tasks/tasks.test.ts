@@ -12,9 +12,11 @@ import type { ModelInfo } from "#src/llm/model.ts";
 import { Lifecycle_State } from "#src/wire/gen/agent_pb.ts";
 import { connectAgent } from "#test/api/agents/rpc-agent.ts";
 import { statusOf } from "#test/api/users/people.ts";
+import { Consumer } from "#test/hooks/world.ts";
 import { TEST_AGENT } from "#test/support/acp/agent-world.ts";
 import { historyOf } from "#test/support/chats.ts";
 import { ScriptedModels } from "#test/support/models/scripted-models.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
 import { scaled } from "#test/support/pace.ts";
 import { contextOf, seedUser } from "#test/support/seed.ts";
 import { until } from "#test/support/until.ts";
@@ -60,14 +62,14 @@ const idIn = (field: Task["chat_id"]): string => (typeof field === "object" && f
 const workspaceOf = (task: Task): string => idIn(task.workspace_id);
 
 /** Returns the agent of a task's workspace, connected and with its start scripts run. */
-const bringUp = async (task: Task): Promise<string> => {
-  await awaitBuild(ada, workspaceOf(task));
+const bringUp = async (task: Task, { server } = world, owner = ada): Promise<string> => {
+  await awaitBuild(owner, workspaceOf(task));
   const token = uuid();
   const rows = [[sha256(token), workspaceOf(task)]];
   const newest = "(select latest_build_id from workspaces where id = ?2)";
   const sql = `update agents set token_hash = ?1 where workspace_id = ?2 and build_id = ${newest}`;
-  await contextOf(world.server).store.commit([{ sql, rows }]);
-  const agent = await connectAgent(world.server, token);
+  await contextOf(server).store.commit([{ sql, rows }]);
+  const agent = await connectAgent(server, token);
   open.push(agent);
   for (const state of [Lifecycle_State.STARTING, Lifecycle_State.READY]) {
     await agent.agent.updateLifecycle({ lifecycle: { state } });
@@ -340,3 +342,23 @@ test("[TK-8] lists: own tasks, newest first, by status and words; the deployment
   await awaitBuild(ada, workspaceOf(task));
   expect(await statusOf(world.admin, "DELETE", at)).toBe(202);
 });
+
+testNeeding(
+  [needs.python3],
+  "[TK-3] a prompt that a lifecycle hook refuses is asked about once, and not again before the task is resumed",
+  async () => {
+    await using consumer = await Consumer.start();
+    await using hooked = await openWorld({ models, env: consumer.env() });
+    await consumer.rule({
+      event: "user_prompt_submit",
+      answer: { permission: { decision: "deny", reason: "Not that." } },
+    });
+    const { template_id } = await seedTemplate(hooked.server, ECHO);
+    const task = await hooked.admin.post<Task>("/api/v2/tasks/me", { input: "FORBIDDEN", template_id });
+    await bringUp(task, hooked, hooked.admin);
+    const at = `/api/v2/tasks/me/${task.id}`;
+    await until(async () => (await hooked.admin.get<Task>(at)).status === "error");
+    await hooked.admin.put(`/api/v2/workspaces/${workspaceOf(task)}/favorite`);
+    expect(await consumer.seen("user_prompt_submit")).toHaveLength(1);
+  },
+);
