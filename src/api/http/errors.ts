@@ -6,7 +6,7 @@ import { log } from "#base/log.ts";
 import { COMMON_HEADERS } from "#base/network/common-headers.ts";
 import { PassedOn } from "#base/network/read-here.ts";
 import { CommitError, isMoved, type Refusal } from "#db/engine/store.ts";
-import { asHookRefusal } from "#src/hooks/protocol.ts";
+import { asHookRefusal, HookFailure } from "#src/hooks/protocol.ts";
 import { plainPage, wantsPage } from "./plain-page.ts";
 import { type Broken, isWord, problemsIn } from "./validation-words.ts";
 

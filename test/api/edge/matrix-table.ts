@@ -238,7 +238,7 @@ export const TABLE: Readonly<Record<string, string | Row>> = {
   [`PUT ${U}/appearance`]: { is: OWN, body: { theme_preference: "dark", terminal_font: "" } },
   [`GET ${U}/autofill-parameters`]: { query: { template_id: "{template}" } },
   [`PUT ${U}/notifications/preferences`]: { body: { template_disabled_map: {} } },
-  [`POST ${U}/webpush/subscription`]: { answers: 400, body: { endpoint: "http://127.0.0.1/x", auth_key: "", p256dh_key: "" }, why: "400: no such place is called" },
+  [`POST ${U}/webpush/subscription`]: { answers: 403, body: { endpoint: "https://push.invalid/x", auth_key: "x", p256dh_key: "x" }, why: "403: only sessions subscribe, and these are tokens" },
   [`DELETE ${U}/webpush/subscription`]: { answers: 404, body: { endpoint: "https://push.invalid/x" }, why: "404: no browser is pushed" },
   [`POST ${U}/keys/tokens`]: { body: { token_name: "{fresh}" }, fresh: "name" },
   [`PATCH ${U}/keys/tokens/{name}`]: { body: { scopes: ["workspace:read"] } },
