@@ -23,24 +23,13 @@ const follow = (): void => {
   followChats();
 };
 
-/** Registers this browser's push subscription for this session, because it ended with the previous one. */
-const keepPushed = async (): Promise<void> => {
-  if (!("Notification" in window) || Notification.permission !== "granted") return;
-  const { readPushed } = await import("../data/web-push.ts");
-  await readPushed();
-};
-
 let session: Promise<void> | undefined;
 
 /** Follows the live lists and loads the session, once for the app. Redirects to the sign-in page if there is no session. */
 export const beginSession = (): Promise<void> => {
   if (!session && wasSignedIn()) follow();
   session ??= readSession()
-    .then(() => {
-      if (me.value === null) return toSignIn();
-      follow();
-      keepPushed().catch(() => undefined);
-    })
+    .then(() => (me.value === null ? toSignIn() : follow()))
     .catch(failed);
   return session;
 };
