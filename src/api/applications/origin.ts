@@ -1,4 +1,5 @@
-// Decides which pages may send credentialed requests to an app: its own pages and those of other apps of the same owner (rule AX-4).
+// Decides which pages may send credentialed requests to an app: its own pages and those of other apps of the same workspace (rule AX-4).
+// An owner's other workspaces may run programs of other people, who would get what the owner can do here.
 // Programs without an Origin header pass, as do requests without Slipway's cookie.
 import type { AppName } from "#base/links/app-label.ts";
 import type { AppHosts } from "#domain/applications/names.ts";
@@ -20,15 +21,18 @@ export const isFromOwnPage = (request: Request, { hosts, name, accessUrl, onHost
   const { protocol, host } = new URL(origin);
   if (protocol !== accessUrl.protocol) return false;
   if (host === headers.get("host")?.toLowerCase()) return true;
-  return onHost ? hosts.nameOfOrigin(origin)?.user === name.user : host === accessUrl.host;
+  return onHost ? isOfWorkspace(hosts.nameOfOrigin(origin), name) : host === accessUrl.host;
 };
 
 /**
- * Returns whether this is the preflight of a page of another app of the same owner on its own host. Browsers send preflights without
+ * Returns whether this is the preflight of a page of another app of the same workspace on its own host. Browsers send preflights without
  * cookies, so the app answers them for everyone; access is checked again with the actual request.
  */
 export const isOwnPreflight = ({ method, headers }: Request, { hosts, name, onHost }: Place): boolean => {
   const origin = headers.get("origin");
   if (method !== "OPTIONS" || !onHost || origin === null || !headers.has("access-control-request-method")) return false;
-  return hosts.nameOfOrigin(origin)?.user === name.user;
+  return isOfWorkspace(hosts.nameOfOrigin(origin), name);
 };
+
+const isOfWorkspace = (one: AppName | undefined, { user, workspace }: AppName): boolean =>
+  one?.user === user && one.workspace === workspace;

@@ -88,6 +88,7 @@ describe("on the user's own machine", () => {
       `http://other--dev--dev--ada.apps.localhost`,
       `https://other--dev--dev--ada.apps.localhost:${port}`,
       `http://other--dev--dev--bob.apps.localhost:${port}`,
+      `http://${world.app.port}--dev--tried--ada.apps.localhost:${port}`,
       `http://localhost:${port}`,
       `http://localhost:3000`,
     ]) {

@@ -53,6 +53,12 @@ describe("signing in to an app", () => {
     const echo = (await fourth.json()) as Echo;
     expect([echo.path, echo.headers.cookie]).toEqual(["/deep?x=1", "own=1"]);
     expect((await world.at("other", "/", { headers: { cookie } })).status).toBe(401);
+    const write = async (origin: string): Promise<number> =>
+      (await world.at("mine", "/", { method: "POST", headers: { cookie, origin } })).status;
+    const sibling = new URL(urlOf("other")).origin;
+    expect(await write(sibling)).toBe(200);
+    // Another workspace of the owner may run programs of other people.
+    expect(await write(sibling.replace("--dev--ada", "--tried--ada"))).toBe(403);
     expect((await world.get(world.path("mine"), { headers: { cookie } })).status).toBe(401);
     expect((await world.get("/api/v2/users/me", { headers: { cookie } })).status).toBe(401);
   });

@@ -51,7 +51,7 @@ test("[AX-23] bytes of request headers and the query reach the app as sent", asy
   expect(app.heads[0]).toContain("x-file-name: \xe6\x97\xa5.txt\r\n");
 });
 
-test("[AX-24] the preflight of another app of the same owner reaches the app without a session; nothing else does", async () => {
+test("[AX-24] the preflight of another app of the same workspace reaches the app without a session; nothing else does", async () => {
   using app = startRaw("HTTP/1.1 204 No Content\r\nAccess-Control-Allow-Methods: PUT\r\n\r\n");
   const ask = async (method: string, headers: Record<string, string>): Promise<number> =>
     (await world.at(app.port, "/x", { method, headers })).status;
@@ -64,6 +64,7 @@ test("[AX-24] the preflight of another app of the same owner reaches the app wit
   for (const origin of [
     "https://evil.example",
     own.replace("--ada", "--bob"),
+    own.replace("--dev--ada", "--tried--ada"),
     own.replace(`:${world.server.url.port}`, ":1"),
     own.replace("http:", "https:"),
     "null",
