@@ -126,6 +126,13 @@ testNeeding(
   },
 );
 
+testNeeding([needs.docker], "[RW-28] a step of a build has a limit of processes", async () => {
+  const find = "cat /sys/fs/cgroup/pids/pids.max /sys/fs/cgroup/pids.max 2>/dev/null";
+  const waits = `for i in $(seq 100); do ${find} | grep -q 4096 && echo limited to 4096 && break; sleep 0.1; done`;
+  using world = openWorld({ repository: newRepository(waits) });
+  expect((await world.build()).text).toContain("\nlimited to 4096");
+});
+
 testNeeding([needs.docker], "[RW-27] an image is not built on one whose ONBUILD copies from another", async () => {
   const base = "slipway-trigger-test:1";
   const dockerfile = new TextEncoder().encode('FROM slipway-test:1\nONBUILD COPY --"from"=ab / /loot\n');

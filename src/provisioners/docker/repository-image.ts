@@ -19,6 +19,7 @@ import {
 import type { RepositorySource, RepositorySources } from "../repository/sources.ts";
 import { splitArguments } from "./build-arguments.ts";
 import { BuildPlaces } from "./build-places.ts";
+import { BuildSteps } from "./build-steps.ts";
 import { parseBytes } from "./container.ts";
 import { type Engine, EngineError } from "./engine.ts";
 import { checkDockerfile, checkImageName, checkTriggers, REPOSITORY_IMAGE } from "./image-name.ts";
@@ -252,10 +253,12 @@ const buildImage = async (
       report.log("info", stage, lines > MAX_LINES ? "The rest of the build's output is omitted." : line);
     }
   };
-  const each = (line: unknown): void => {
+  const each = (line: unknown, steps: BuildSteps): void => {
     const { stream, error } = line as BuildLine;
     if (error !== undefined) throw new EngineError(0, `The image of the repository cannot be built: ${error}`);
-    if (stream !== undefined) say(stream);
+    if (stream === undefined) return;
+    steps.take(stream);
+    say(stream);
   };
   const labels = { [LABEL]: "1", "slipway.repository": plan.url };
   const memory = docker.memory ? { memory: String(parseBytes(docker.memory)), memswap: "-1" } : {};
@@ -266,7 +269,8 @@ const buildImage = async (
   try {
     await withBuildNetwork({ engine, clock, signal }, (networkmode) => {
       Object.assign(all, { networkmode });
-      return engine.lines("build the image", "POST", "/build", call, each);
+      const steps = new BuildSteps(engine, networkmode);
+      return engine.lines("build the image", "POST", "/build", call, (line) => each(line, steps));
     });
   } catch (error) {
     signal.throwIfAborted();
