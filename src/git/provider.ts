@@ -142,7 +142,8 @@ const findRevocation = (
 const findPattern = ({ regex }: ProviderSetting, base: string): RegExp | undefined => {
   if (regex !== undefined) return new RegExp(regex);
   if (base === "") return undefined;
-  const { host, protocol } = new URL(base);
+  const { protocol, host } = new URL(base);
+  // Without TLS, anyone between the workspace and the host would read the token.
   const scheme = protocol === "https:" ? "https" : "https?";
   return new RegExp(`^(?:${scheme}://)?(?:[^/@]*@)?${host.replaceAll(/[.[\]]/g, "\\$&")}(?:/.*)?$`, "i");
 };

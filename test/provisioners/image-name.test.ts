@@ -54,6 +54,8 @@ test("[RW-22] an ID that the engine reads from escapes, quotes and continued wor
     'ARG A="c"2\nFROM $A\n',
     "ARG A=c\\2\nFROM $A\n",
     "FROM 'c'2\n",
+    "FROM c''2\n",
+    'FROM "c""2"\n',
     "\uFEFFFROM c2\n",
     "\u00a0FROM c2\n",
     "FROM localhost/slipway-repository:1f\n",
