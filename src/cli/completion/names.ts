@@ -15,6 +15,8 @@ export const FILES = ":files";
 export type Names = Named | "scope" | "role" | "organization" | "model";
 type Candidate = { text: string; help?: string };
 
+/** Names that a shell takes for one word. It puts others onto the command line as they are, as commands for the next Enter. */
+const PLAIN_NAME = /^[\p{L}\p{N}_][\p{L}\p{N}_.@+:/-]*$/u;
 /** Maximum wait after Tab was pressed. */
 const PATIENCE_MS = 1500;
 
@@ -31,7 +33,9 @@ export const listNames = async (
     const client = KNOWN.has(kind) ? undefined : makeClient(input, url === undefined ? {} : { url });
     const asked = ASK[kind](client as Client, given("--user") ?? "me", word);
     const found = await Promise.race([asked, pause(input.clock, PATIENCE_MS).then(() => [])]);
-    return found.map(({ text, help }) => ({ text, ...(help ? { help: plain(help) } : {}) }));
+    return found
+      .filter(({ text }) => PLAIN_NAME.test(text))
+      .map(({ text, help }) => ({ text, ...(help ? { help: plain(help) } : {}) }));
   } catch {
     return [];
   }
